@@ -11,6 +11,8 @@ SHELL := /bin/bash
 Q := $(if $(V),,@)
 NODE ?= node
 NPX := node_modules/.bin/
+comma := ,
+space := $(subst ,, )
 
 # ---- sources: new files are found by themselves ----
 CLI_SRC := $(wildcard src/cli/*.c)
@@ -32,6 +34,7 @@ TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
 UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
+WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),build/web/wick-$(variant).wasm build/web/wick-$(variant)-grammar.wasm)
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-all
@@ -48,7 +51,7 @@ setup-library:
 setup-component:
 	@tools/setup.sh core edge component
 setup-all:
-	@tools/setup.sh core dev browsers edge component bundlers text bench library
+	@tools/setup.sh core dev browsers edge component bundlers text embed bench library
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
@@ -106,7 +109,7 @@ all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the d
 
 native: build/native/wick ## build/native/wick, the command line
 wasi: build/wasi/wick.wasm build/wasi/wick-relaxed.wasm ## the command line for WASI runtimes
-web: $(WEB_VARIANTS:%=build/web/wick-%.wasm) ## the browser's modules
+web: $(WEB_MODULES) ## the browser's modules
 
 # $(call levels,CONFIG): the objects of its levels
 levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
@@ -115,27 +118,35 @@ build/native/wick: $(objects_native) $(call levels,native) build/obj/native/list
 	@echo "  LD $@"
 	$(Q)$(NATIVE_CC) $(filter %.o,$^) $(NATIVE_RELEASE_LINK) $(NATIVE_LINK) -o $@
 
-# $(call module,MODULE,CONFIG,LINK FLAGS): links CONFIG's objects. The linked file keeps its names
-# for profilers and disassemblers; the module that is shipped does not.
-define module
-build/obj/$(2)/wick.wasm: $(objects_$(2)) build/obj/$(2)/list
-	@echo "  LD $(1)"
-	$$(Q)$(WASM_CC) $(3) $(objects_$(2)) -o $$@
-$(1): build/obj/$(2)/wick.wasm
-	@mkdir -p $$(@D)
-	$$(Q)$(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP)) $$< -o $$@
+# $(call linked,CONFIG,LINK FLAGS): links CONFIG's objects. The linked file keeps its names for
+# profilers and disassemblers; the modules that are shipped do not. Its map says where functions are from.
+define linked
+build/obj/$(1)/wick.wasm: $(objects_$(1)) build/obj/$(1)/list
+	@echo "  LD $$@"
+	$$(Q)$(WASM_CC) $(2) -Wl,-Map=$$@.map $(objects_$(1)) -o $$@
 endef
+shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
+$(foreach config,wasi wasi-relaxed,$(eval $(call linked,$(config),$(WASI_LINK))))
+$(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),$(call web_link,$(variant)))))
 
-$(eval $(call module,build/wasi/wick.wasm,wasi,$(WASI_LINK)))
-$(eval $(call module,build/wasi/wick-relaxed.wasm,wasi-relaxed,$(WASI_LINK)))
-$(foreach variant,$(WEB_VARIANTS),\
-  $(eval $(call module,build/web/wick-$(variant).wasm,web-$(variant),$(call web_link,$(variant)))))
+build/wasi/wick.wasm: build/obj/wasi/wick.wasm
+build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm
+build/wasi/%.wasm:
+	@mkdir -p $(@D)
+	$(Q)$(shorten) $< -o $@
+build/web/wick-%.wasm build/web/wick-%-grammar.wasm: build/obj/web-%/wick.wasm tools/build/split.mjs flags.mk
+	@mkdir -p $(@D)
+	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --main $<.main --part $<.part \
+	  --sources '$(subst $(space),$(comma),$(strip $(GRAMMAR_SOURCES)))' --wasm-split '$(WASM_SPLIT)'
+	$(Q)$(shorten) $<.main -o build/web/wick-$*.wasm
+	$(Q)$(shorten) $<.part -o build/web/wick-$*-grammar.wasm
+	@rm $<.main $<.part
 
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs
 dist: build/dist.stamp ## dist/, the npm package's files
-build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) \
+build/dist.stamp: $(JS_SRC) $(WEB_MODULES) \
   build/wasi/wick.wasm build/wasi/wick-relaxed.wasm
 	@echo "  BUNDLE dist/"
 	$(Q)$(NODE) tools/build/layout.mjs --check
@@ -298,13 +309,19 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo fleet bench-peers bench-browsers bench-curves sizes clean distclean help
+.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it by itself)
+
+site: all ## all example pages as one folder for any host of static files: build/site
+	$(Q)$(NODE) examples/site/build.mjs
 
 demo: all ## builds, serves the demo page and prints its address
 	$(Q)$(NODE) examples/chat/serve.mjs
 
-fleet: setup-edge dist ## 1 to 4 instances behind HAProxy: requests/s and prefix hits, and one that is killed
+release: setup-dev dist ## packs both npm packages into build/release and tries them; publishes nothing (REPOSITORY=https://...)
+	$(Q)REPOSITORY='$(REPOSITORY)' $(NODE) tools/build/release.mjs
+
+fleet: setup-edge dist edge ## 1 to 4 instances behind HAProxy: requests/s and prefix hits, and one that is killed
 	$(Q)$(NODE) tools/bench/fleet.mjs $(if $(KIND),--kind $(KIND))
 	$(Q)$(RUN_TESTS) tests/fleet.test.mjs
 
@@ -317,6 +334,11 @@ bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitG
 
 bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs
+
+bench-embeddings: setup-bench native dist ## vectors of texts beside transformers.js in one Chromium
+	@tools/setup.sh embed
+	$(Q)$(NODE) tools/embed/models.mjs
+	$(Q)$(NODE) tools/bench/embeddings.mjs
 
 sizes: ## the raw and gzipped size of what was built
 	@$(NODE) tools/build/sizes.mjs

@@ -13,6 +13,7 @@ ifneq ($(WASI_SDK_PATH),)
   LLVM_OBJCOPY := $(WASI_SDK_PATH)/bin/llvm-objcopy
   NATIVE_CC := $(firstword $(shell command -v clang-$(LLVM) clang cc))
   WASM_OPT := $(shell command -v wasm-opt)
+  WASM_SPLIT := $(shell command -v wasm-split)
 else
   WASM_CC := clang-$(LLVM)
   WASM_AR := llvm-ar-$(LLVM)
@@ -23,6 +24,7 @@ else
   LLVM_OBJCOPY := llvm-objcopy-$(LLVM)
   NATIVE_CC := clang-$(LLVM)
   WASM_OPT := $(CHAIN)/bin/wasm-opt
+  WASM_SPLIT := $(CHAIN)/bin/wasm-split
 endif
 # A user's own emsdk wins.
 EMSCRIPTEN := $(if $(EMSDK),$(EMSDK)/upstream/emscripten,$(CHAIN)/emscripten/usr/share/emscripten)
@@ -43,7 +45,7 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
   src/base/decimal src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
-  src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
+  src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
   src/load/directories src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
   src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
@@ -110,8 +112,15 @@ WEB_THREADS_LINK := -Wl,--shared-memory
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
 WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
-  --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
+  --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
+
+# Of the web builds a module of its own, which is loaded when the first request has a grammar or tools
+# (tools/build/split.mjs). What the other module calls of it without such a request has no place here.
+GRAMMAR_SOURCES := $(patsubst %,src/grammar/%,dfa finish formats free gbnf grammar machine mask numbers program \
+  regex schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
+  schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
+  $(patsubst %,src/reply/%,hold hold_calls hold_channels)
 
 # ---- the C library, where others link (docs/c-library.md) ----
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.

@@ -1,8 +1,9 @@
 // component/answer.c — the bodies of answers, in OpenAI's shape.
 #include "answer.h"
 
-#include "base/json.h"
-#include "server.h"
+#include <stdlib.h>
+
+#include "response.h"
 
 // ---- heads ----
 
@@ -12,12 +13,37 @@ void answer_give(answer *to, const char *content_type) {
   to->content_type = content_type;
 }
 
+// Fetch standard, "CORS protocol".
+static void put_cors(const answer *told, header_sink sink, void *context) {
+  if (told->varies) sink(context, "vary", "Origin");
+  if (told->origin.size_bytes == 0) return;
+  sink(context, "access-control-allow-origin", told->origin.bytes);
+  sink(context, "access-control-expose-headers", "Retry-After, X-Request-Id");
+  if (!told->is_preflight) return;
+  if (told->asked_headers.size_bytes > 1) {
+    sink(context, "access-control-allow-headers", told->asked_headers.bytes);
+  }
+  sink(context, "access-control-allow-methods", told->allow == NULL ? "" : told->allow);
+  sink(context, "access-control-max-age", "600");
+}
+
 void answer_put_headers(const answer *told, header_sink sink, void *context) {
   if (told->content_type != NULL) sink(context, "content-type", told->content_type);
   if (told->allow != NULL) sink(context, "allow", told->allow);
   if (told->status == 429 || told->status == 503) sink(context, "retry-after", "1");
+  if (told->status == 401) sink(context, "www-authenticate", "Bearer");
   if (told->is_streamed) sink(context, "cache-control", "no-cache");
+  if (told->is_streamed) sink(context, "x-accel-buffering", "no");  // nginx would hold tokens back
   sink(context, "x-request-id", told->request_id);
+  put_cors(told, sink, context);
+}
+
+void answer_forget_body(answer *to) {
+  if (to->asked == NULL) return;
+  body_end(&to->asked->read);
+  buffer_free(&to->asked->source);
+  free(to->asked);
+  to->asked = NULL;
 }
 
 void answer_refuse(answer *to, const refusal *told) {
@@ -85,6 +111,25 @@ static void put_usage(json_writer *json, const answer *to) {
   json_close(json, '{');
 }
 
+static double per_second(uint32_t count, double ms) {
+  return count > 0 && ms > 0 ? count * 1000.0 / ms : 0;
+}
+
+// A field of the engine's own.
+static void put_timings(json_writer *json, const answer *to, const choice *from) {
+  if (to->kind != ANSWER_CHAT) return;
+  json_open(json, "timings", '{');
+  json_f64(json, "queueMs", from->queue_ms);
+  json_f64(json, "prefillMs", from->prefill_ms);
+  json_f64(json, "decodeMs", from->decode_ms);
+  json_f64(json, "ttftMs", from->ttft_ms);
+  const uint32_t read = from->tokens_prompt - from->tokens_cached;
+  const uint32_t more = from->tokens_out > 0 ? from->tokens_out - 1 : 0;
+  json_f64(json, "prefillTokensPerSecond", per_second(read, from->prefill_ms));
+  json_f64(json, "decodeTokensPerSecond", per_second(more, from->decode_ms));
+  json_close(json, '{');
+}
+
 // ---- streams ----
 
 static void begin_chunk(json_writer *json, const server *of, answer *to) {
@@ -106,11 +151,16 @@ static void end_chunk(json_writer *json, answer *to, choice *from, const char *f
   json_text(json, "finish_reason", finish);
   json_close(json, '{');
   json_close(json, '[');
+  if (finish != NULL) put_timings(json, to, from);
   json_close(json, '{');
   buffer_put_text(&to->out, "\n\n");
 }
 
 void answer_begin_stream(const server *of, answer *to) {
+  if (to->kind == ANSWER_RESPONSE) {
+    response_begin_stream(to);
+    return;
+  }
   answer_give(to, "text/event-stream; charset=utf-8");
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;
@@ -144,6 +194,10 @@ static void put_call(json_writer *json, const delta *piece) {
 }
 
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece) {
+  if (to->kind == ANSWER_RESPONSE) {
+    response_take_delta(to, from, piece);
+    return;
+  }
   json_writer json;
   begin_chunk(&json, of, to);
   open_choice(&json, to, from);
@@ -164,12 +218,15 @@ void answer_put_delta(const server *of, answer *to, choice *from, const delta *p
 
 void answer_put_logprobs(const server *of, answer *to, choice *from) {
   const delta none = {.is_call = false};
-  if (to->has_logprobs && from->details.tokens.size_bytes > 0) {
+  if (to->kind == ANSWER_RESPONSE) {
+    response_take_silence(to, from);
+  } else if (to->has_logprobs && from->details.tokens.size_bytes > 0) {
     answer_put_delta(of, to, from, &none);
   }
 }
 
 void answer_put_end(const server *of, answer *to, choice *from) {
+  if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream tells it
   json_writer json;
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;
@@ -186,6 +243,11 @@ void answer_put_end(const server *of, answer *to, choice *from) {
 }
 
 void answer_end_stream(const server *of, answer *to) {
+  to->is_done = true;
+  if (to->kind == ANSWER_RESPONSE) {
+    response_end_stream(to);
+    return;
+  }
   if (to->includes_usage) {
     json_writer json;
     begin_chunk(&json, of, to);
@@ -195,7 +257,6 @@ void answer_end_stream(const server *of, answer *to) {
     buffer_put_text(&to->out, "\n\n");
   }
   buffer_put_text(&to->out, "data: [DONE]\n\n");
-  to->is_done = true;
 }
 
 // ---- whole answers ----
@@ -225,6 +286,12 @@ static void put_message(json_writer *json, const choice *from) {
 }
 
 void answer_put_whole(const server *of, answer *to) {
+  answer_give(to, "application/json");
+  to->is_done = true;
+  if (to->kind == ANSWER_RESPONSE) {
+    response_put_whole(to);
+    return;
+  }
   json_writer json;
   const bool is_chat = to->kind == ANSWER_CHAT;
   json_begin(&json, buffer_put, &to->out);
@@ -241,7 +308,6 @@ void answer_put_whole(const server *of, answer *to) {
   }
   json_close(&json, '[');
   put_usage(&json, to);
+  put_timings(&json, to, &to->choices[0]);
   json_close(&json, '{');
-  answer_give(to, "application/json");
-  to->is_done = true;
 }

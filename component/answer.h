@@ -9,12 +9,22 @@
 typedef struct server server;
 
 typedef enum answer_kind {
-  ANSWER_FIXED,  // there is nothing to wait for
-  ANSWER_CHAT,   // of /v1/chat/completions
-  ANSWER_TEXT    // of /v1/completions
+  ANSWER_FIXED,    // there is nothing to wait for
+  ANSWER_CHAT,     // of /v1/chat/completions
+  ANSWER_TEXT,     // of /v1/completions
+  ANSWER_RESPONSE  // of /v1/responses: a chat completion told otherwise (response.h)
 } answer_kind;
 
 enum { ANSWER_CHOICES_MAX = 16 };
+
+// A request's body for as long as it is needed.
+typedef struct asked_body {
+  buffer source;
+  body read;
+} asked_body;
+
+typedef struct embedding embedding;  // embedding_jobs.c
+typedef struct response response;    // response.h
 
 typedef struct answer {
   struct answer *next;  // of the server's
@@ -24,13 +34,23 @@ typedef struct answer {
   uint16_t status;                   // of HTTP
   const char *content_type, *allow;  // NULL: no such header
   char request_id[RANDOM_NAME_BYTES + 4];
+  // of CORS: whether it depends on the origin; what may read it and which headers a page may send,
+  // both terminated, empty: no such header
+  bool varies, is_preflight;
+  buffer origin, asked_headers;
   // Its body. Who sends it empties `out`; when is_done, nothing follows what is in it.
   buffer out;
   bool is_done;
   // What it waits for.
   answer_kind kind;
-  uint32_t route;  // of the server's list
+  uint32_t route;        // of the server's list
+  const char *tenant;    // the salt of its key; NULL: there are no keys
+  bool is_generation;    // it is counted as one
+  asked_body *asked;     // NULL: not needed any more
+  embedding *embedding;  // NULL: it waits for no vectors
+  response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
+  bool tells_pieces;      // as they come, else all is kept until the end
   uint32_t alternatives;  // told of each token
   choice *choices;        // [choice_count]; those of a prompt follow each other
   uint32_t choice_count, choices_a_prompt, choices_open;
@@ -43,6 +63,7 @@ typedef struct answer {
 // Ends an answer whose head is not there yet.
 void answer_refuse(answer *to, const refusal *told);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
+void answer_forget_body(answer *to);
 // Its headers, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
 void answer_put_headers(const answer *told, header_sink sink, void *context);
@@ -60,6 +81,9 @@ void answer_put_whole(const server *of, answer *to);
 // Prepares for so many choices. False: refused, without memory.
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
+// The field of the body that holds what is read, and the one that says what the answer may be.
+const char *generation_text_field(const answer *of);
+const char *generation_format_field(const answer *of);
 // Queues a prompt for the next `asked->request.completions` choices from `first` on.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);

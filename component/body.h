@@ -6,7 +6,7 @@
 #include "grammar/document.h"
 #include "refusal.h"
 
-enum { BODY_BYTES_MAX = 1 << 20, BODY_ROOT = 1 };
+enum { BODY_ROOT = 1 };
 
 // Texts of its fields are valid until body_end.
 typedef struct body {
@@ -19,6 +19,9 @@ typedef struct body {
 // bytes [size_bytes], terminated, outlive the body. False: they are no JSON object. body_end is
 // called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
+// Has no field of the body's more items than these? The items cost work that others wait for. A
+// list of numbers is the tokens of one text.
+bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);
 void body_end(body *read);
 // Memory until body_end, zeroed; NULL with a refusal when there is none.
 void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
@@ -32,6 +35,12 @@ bool body_is_true(const body *read, uint32_t node);
 bool body_is(const body *read, uint32_t node, const char *text);  // a string with this text
 // A number.
 double body_number(const body *read, uint32_t node);
+wick_text body_text(const body *read, uint32_t node);  // of a string
+// A list of token ids: its first item is a number.
+bool body_are_tokens(const body *read, uint32_t node);
+// The ids of such a list, until body_end. What is no id is refused in the words of the field.
+bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
+                      bool (*refuse_field)(refusal *), refusal *refused);
 // As it stands in the body.
 wick_text body_source(const body *read, uint32_t node);
 

@@ -24,7 +24,7 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
                                     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
                                     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
-                                    {"lora", FIELD_MISSING, 0, 0, "[]"},
+                                    {"lora", FIELD_IGNORED, 0, 0, NULL},
                                     {"functions", FIELD_MISSING, 0, 0, "[]"},
                                     {"function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\""},
                                     {"modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]"},
@@ -389,11 +389,11 @@ typedef struct conversation {
   buffer told, wish;     // as JSON, for the reader of the reply and its grammar
 } conversation;
 
-static bool take_fields(body *read, conversation *chat, refusal *refused) {
+static bool take_fields(body *read, const char *tenant, conversation *chat, refusal *refused) {
   const field_tables tables = {fields_chat, fields_common, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_messages(read, refused) ||
-      !fields_take(read, &chat->asked, refused) || !take_tools(read, &chat->tools, refused) ||
-      !take_format(read, &chat->grammar, refused)) {
+      !fields_take(read, tenant, &chat->asked, refused) || !fields_check_adapters(read, refused) ||
+      !take_tools(read, &chat->tools, refused) || !take_format(read, &chat->grammar, refused)) {
     return false;
   }
   wick_request *request = &chat->asked.request;
@@ -437,7 +437,7 @@ static bool open_replies(const server *of, const conversation *chat, answer *to,
   for (uint32_t i = 0; chat->has_reply && i < to->choice_count; i++) {
     if (wick_reply_create(of->engine, chat->told.bytes, chat->told.size_bytes, chat->ending.bytes,
                           chat->ending.size_bytes, &to->choices[i].reply, &error) != WICK_OK) {
-      return refuse_error(refused, &error, "messages", NULL);
+      return refuse_error(refused, &error, generation_text_field(to), NULL);
     }
   }
   return true;
@@ -459,7 +459,8 @@ static bool submit(const server *of, const body *read, conversation *chat, answe
   refusal first = {0};
   if (generation_submit(of, to, 0, &chat->asked, &first)) return true;
   const bool is_refused = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
-                          strcmp(first.param, "response_format") == 0 && first.status < 500;
+                          strcmp(first.param, generation_format_field(to)) == 0 &&
+                          first.status < 500;
   if (is_refused && is_optional(read) && !chat->has_content) {
     chat->asked.request.grammar = NULL;
     return generation_submit(of, to, 0, &chat->asked, refused);
@@ -471,16 +472,20 @@ static bool submit(const server *of, const body *read, conversation *chat, answe
   return false;
 }
 
-bool chat_begin(const server *of, body *read, answer *to, refusal *refused) {
+bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
   wick_request *request = &chat.asked.request;
   const bool has_begun =
-      take_fields(read, &chat, refused) && take_prompt(of, read, chat.tools, request, refused) &&
-      take_reply(of, read, &chat, refused) &&
-      generation_prepare(to, ANSWER_CHAT, &chat.asked, request->completions, refused) &&
+      take_fields(read, to->tenant, &chat, refused) &&
+      take_prompt(of, read, chat.tools, request, refused) && take_reply(of, read, &chat, refused) &&
+      generation_prepare(to, kind, &chat.asked, request->completions, refused) &&
       open_replies(of, &chat, to, refused) && submit(of, read, &chat, to, refused);
   buffer_free(&chat.told);
   buffer_free(&chat.wish);
   if (has_begun) generation_start(of, to);
   return has_begun;
+}
+
+bool chat_begin(server *of, body *read, answer *to, refusal *refused) {
+  return chat_begin_as(of, read, ANSWER_CHAT, to, refused);
 }

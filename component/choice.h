@@ -33,6 +33,7 @@ typedef struct choice {
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
   uint32_t tokens_prompt, tokens_cached, tokens_out;
+  double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
 // A piece of a reply. Texts are valid during the call that gets it.

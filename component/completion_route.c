@@ -1,6 +1,5 @@
 // component/completion_route.c — POST /v1/completions: continues prompts, each with one or several
 // choices.
-#include <math.h>
 #include <string.h>
 
 #include "server.h"
@@ -9,46 +8,28 @@ enum { MAX_TOKENS = 16 };  // OpenAI's default
 
 static const field fields_completion[] = {
     {"prompt", FIELD_IGNORED, 0, 0, NULL},  {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-    {"lora", FIELD_MISSING, 0, 0, "[]"},    {"best_of", FIELD_MISSING, 0, 0, "1"},
+    {"lora", FIELD_IGNORED, 0, 0, NULL},    {"best_of", FIELD_MISSING, 0, 0, "1"},
     {"echo", FIELD_MISSING, 0, 0, "false"}, {"suffix", FIELD_MISSING, 0, 0, "\"\""},
     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
-static bool are_tokens(const body *read, uint32_t node) {
-  const uint32_t first = body_node(read, node)->first;
-  return body_node(read, node)->kind == JSON_ARRAY && body_node(read, first)->kind == JSON_NUMBER;
-}
-
 static bool is_prompt(const body *read, uint32_t node) {
-  return body_node(read, node)->kind == JSON_STRING || are_tokens(read, node);
+  return body_node(read, node)->kind == JSON_STRING || body_are_tokens(read, node);
 }
 
 static bool refuse_prompt(refusal *refused) {
   return refuse_value(refused, "prompt", "a string, an array of token ids, or an array of these");
 }
 
-static bool take_tokens(body *read, uint32_t node, wick_request *request, refusal *refused) {
-  const uint32_t count = body_node(read, node)->count;
-  int32_t *tokens = body_alloc(read, count, sizeof *tokens, refused);
-  if (tokens == NULL) return false;
-  uint32_t index = 0;
-  for (uint32_t item = body_node(read, node)->first; item != 0;
-       item = body_node(read, item)->next) {
-    const double value = body_node(read, item)->kind == JSON_NUMBER ? body_number(read, item) : 0.5;
-    if (value != floor(value) || fabs(value) > INT32_MAX) return refuse_prompt(refused);
-    tokens[index++] = (int32_t)value;
-  }
-  request->tokens = tokens;
-  request->token_count = count;
-  return true;
-}
-
-static bool submit_prompt(const server *of, body *read, uint32_t node, uint32_t first,
-                          wanted *asked, answer *to, refusal *refused) {
+static bool submit_prompt(server *of, body *read, uint32_t node, uint32_t first, wanted *asked,
+                          answer *to, refusal *refused) {
   wick_request *request = &asked->request;
   if (!is_prompt(read, node)) return refuse_prompt(refused);
   request->tokens = NULL;
-  if (are_tokens(read, node)) {
-    if (!take_tokens(read, node, request, refused)) return false;
+  if (body_are_tokens(read, node)) {
+    if (!body_take_tokens(read, node, &request->tokens, &request->token_count, refuse_prompt,
+                          refused)) {
+      return false;
+    }
   } else {
     request->text = (const char *)body_node(read, node)->text.bytes;
     request->text_bytes = body_node(read, node)->text.size_bytes;
@@ -61,9 +42,10 @@ static bool submit_prompt(const server *of, body *read, uint32_t node, uint32_t 
   return generation_submit(of, to, first, asked, refused);
 }
 
-static bool take_fields(body *read, wanted *asked, refusal *refused) {
+static bool take_fields(body *read, const char *tenant, wanted *asked, refusal *refused) {
   const field_tables tables = {fields_completion, fields_common, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) || !fields_take(read, asked, refused)) {
+  if (!fields_check(read, BODY_ROOT, &tables, refused) ||
+      !fields_take(read, tenant, asked, refused) || !fields_check_adapters(read, refused)) {
     return false;
   }
   const uint32_t logprobs = body_find(read, BODY_ROOT, "logprobs");
@@ -73,9 +55,9 @@ static bool take_fields(body *read, wanted *asked, refusal *refused) {
   return true;
 }
 
-bool completion_begin(const server *of, body *read, answer *to, refusal *refused) {
+bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   wanted asked;
-  if (!take_fields(read, &asked, refused)) return false;
+  if (!take_fields(read, to->tenant, &asked, refused)) return false;
   const uint32_t prompt = body_find(read, BODY_ROOT, "prompt");
   if (prompt == 0) {
     return refuse(refused, 400, "missing_required_parameter", "prompt", "prompt is missing");

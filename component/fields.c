@@ -114,6 +114,8 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
       return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
     case FIELD_MISSING:
       return check_missing(read, node, known, name, refused);
+    case FIELD_UNKNOWN:
+      break;
   }
   return false;
 }
@@ -127,7 +129,7 @@ bool fields_check(const body *read, uint32_t object, const field_tables *tables,
     snprintf(name, sizeof name, "%s%.*s", tables->prefix, shown, (const char *)member->key.bytes);
     const field *known = find(tables->own, member->key);
     if (known == NULL) known = find(tables->shared, member->key);
-    if (known == NULL) {
+    if (known == NULL || known->kind == FIELD_UNKNOWN) {
       return refuse(refused, 400, "unknown_parameter", name, "%s is no field that is known here",
                     name);
     }
@@ -312,15 +314,46 @@ static void take_counts(const body *read, wanted *out) {
   if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
 }
 
-static bool take_salt(const body *read, wick_request *request, refusal *refused) {
+// Of a client with a key its own salt stands behind the key's. All salts of keys have the same
+// length, so no salt of a client equals one of another key.
+static bool take_salt(body *read, const char *tenant, wick_request *request, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "salt");
-  if (node == 0) return true;
-  request->salt = (const char *)body_node(read, node)->text.bytes;
-  request->salt_bytes = body_node(read, node)->text.size_bytes;
-  return request->salt_bytes > 0 || refuse_value(refused, "salt", "a string that is not empty");
+  const wick_text own = body_text(read, node);
+  if (node != 0 && own.size_bytes == 0) {
+    return refuse_value(refused, "salt", "a string that is not empty");
+  }
+  request->salt = tenant == NULL ? own.bytes : tenant;
+  request->salt_bytes = tenant == NULL ? own.size_bytes : strlen(tenant);
+  if (tenant == NULL || node == 0) return true;
+  char *both = body_alloc(read, request->salt_bytes + 1 + own.size_bytes, 1, refused);
+  if (both == NULL) return false;
+  memcpy(both, tenant, request->salt_bytes);
+  both[request->salt_bytes] = '/';
+  memcpy(both + request->salt_bytes + 1, own.bytes, own.size_bytes);
+  request->salt = both;
+  request->salt_bytes += 1 + own.size_bytes;
+  return true;
 }
 
-bool fields_take(body *read, wanted *out, refusal *refused) {
+bool fields_check_adapters(const body *read, refusal *refused) {
+  static const char WANTED[] = "an array of {\"id\": a whole number, \"scale\": a number}";
+  const uint32_t list = body_find(read, BODY_ROOT, "lora");
+  if (list == 0) return true;
+  if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "lora", WANTED);
+  for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
+    const uint32_t id = body_find(read, one, "id"), scale = body_find(read, one, "scale");
+    const double number = body_node(read, id)->kind == JSON_NUMBER ? body_number(read, id) : -1;
+    const uint32_t known = 1 + (scale != 0);
+    if (number < 0 || number != floor(number) || body_node(read, one)->count != known ||
+        (scale != 0 && body_node(read, scale)->kind != JSON_NUMBER)) {
+      return refuse_value(refused, "lora", WANTED);
+    }
+  }
+  return body_node(read, list)->count == 0 || refuse(refused, 400, "invalid_value", "lora[0].id",
+                                                     "lora[0].id: the server has no adapters");
+}
+
+bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) {
   memset(out, 0, sizeof *out);
   wick_request_default(&out->request);
   wick_sampling *sampling = &out->request.sampling;
@@ -334,7 +367,7 @@ bool fields_take(body *read, wanted *out, refusal *refused) {
   out->request.completions = 1;
   take_settings(read, sampling);
   take_counts(read, out);
-  return take_stream(read, out, refused) && take_salt(read, &out->request, refused) &&
+  return take_stream(read, out, refused) && take_salt(read, tenant, &out->request, refused) &&
          take_bias(read, sampling, refused) && take_samplers(read, sampling, refused) &&
          take_list(read, "stop", &out->request.stops, &out->request.stop_bytes,
                    &out->request.stop_count, refused) &&

@@ -12,7 +12,8 @@ typedef enum field_kind {
   FIELD_WHOLE,
   FIELD_TEXT,
   FIELD_OBJECT,
-  FIELD_MISSING  // of a missing feature: only `idle` is accepted
+  FIELD_MISSING,  // of a missing feature: only `idle` is accepted
+  FIELD_UNKNOWN   // one of the shared table that is not known here
 } field_kind;
 
 typedef struct field {
@@ -40,8 +41,11 @@ typedef struct wanted {
   bool limits_reasoning;
   bool is_streamed, includes_usage;
 } wanted;
-// Of fields that fields_check has seen. Without a seed there is a random one.
-bool fields_take(body *read, wanted *out, refusal *refused);
+// Of fields that fields_check has seen. Without a seed there is a random one. `tenant` NULL: the
+// request's own salt alone.
+bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
+// The field `lora` of llama.cpp's server: there are no adapters here, so it may choose none.
+bool fields_check_adapters(const body *read, refusal *refused);
 // A string, or an array of strings: *count of them. `param` names it.
 bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,
                        uint32_t *count, refusal *refused);

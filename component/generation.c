@@ -4,8 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "answer.h"
-#include "server.h"
+#include "response.h"
 
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused) {
@@ -25,14 +24,22 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
+const char *generation_text_field(const answer *of) {
+  if (of->kind == ANSWER_RESPONSE) return "input";
+  return of->kind == ANSWER_CHAT ? "messages" : "prompt";
+}
+
+const char *generation_format_field(const answer *of) {
+  if (of->kind == ANSWER_RESPONSE) return "text";
+  return of->kind == ANSWER_CHAT ? "response_format" : "grammar";
+}
+
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused) {
   uint32_t id;
   wick_error error;
-  const bool is_chat = to->kind == ANSWER_CHAT;
   if (wick_request_submit(of->engine, &asked->request, &id, &error) != WICK_OK) {
-    return refuse_error(refused, &error, is_chat ? "messages" : "prompt",
-                        is_chat ? "response_format" : NULL);
+    return refuse_error(refused, &error, generation_text_field(to), generation_format_field(to));
   }
   for (uint32_t i = 0; i < asked->request.completions; i++) {
     to->choices[first + i].request = id + i;
@@ -45,6 +52,7 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
 void generation_start(const server *of, answer *to) {
   to->status = 200;
   to->content_type = "application/json";
+  to->tells_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
   if (to->is_streamed) answer_begin_stream(of, to);
 }
 
@@ -65,10 +73,14 @@ static void fail(answer *to, const refusal *told) {
     answer_refuse(to, told);
     return;
   }
+  to->is_done = true;
+  if (to->kind == ANSWER_RESPONSE) {
+    response_fail_stream(to, told->message);
+    return;
+  }
   buffer_put_text(&to->out, "data: ");
   refusal_write(told, &to->out);
   buffer_put_text(&to->out, "\n\n");
-  to->is_done = true;
 }
 
 typedef struct receiver {
@@ -87,6 +99,10 @@ static void end_choice(choice *ended, const wick_event *event) {
   ended->tokens_prompt = event->tokens_prompt;
   ended->tokens_cached = event->tokens_cached;
   ended->tokens_out = event->tokens_out;
+  ended->queue_ms = event->queue_ms;
+  ended->prefill_ms = event->prefill_ms;
+  ended->decode_ms = event->decode_ms;
+  ended->ttft_ms = event->ttft_ms;
 }
 
 static bool fail_by(answer *to, const wick_event *event) {
@@ -104,21 +120,21 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
   const bool is_done = event->kind == WICK_EVENT_DONE;
   receiver stream = {of, to};
   if (to->has_logprobs && event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
-    details_add(&from->details, of->engine, event, to->alternatives, to->kind == ANSWER_CHAT);
+    details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }
   if (is_done) end_choice(from, event);
   const bool is_read =
       choice_read(from, wick_event_text(event), event->text_bytes, is_done,
-                  to->is_streamed ? stream_delta : choice_keep, to->is_streamed ? &stream : NULL);
-  if (to->is_streamed) answer_put_logprobs(of, to, from);
+                  to->tells_pieces ? stream_delta : choice_keep, to->tells_pieces ? &stream : NULL);
+  if (to->tells_pieces) answer_put_logprobs(of, to, from);
   if (is_done) to->choices_open--;
-  if (is_done && to->is_streamed) answer_put_end(of, to, from);
+  if (is_done && to->tells_pieces) answer_put_end(of, to, from);
   if (!is_read || to->out.has_failed || from->content.has_failed) {
     refusal told = {0};
     refuse(&told, 503, "nomem", NULL, "There is no memory for the answer");
     fail(to, &told);
   } else if (to->choices_open == 0) {
-    (to->is_streamed ? answer_end_stream : answer_put_whole)(of, to);
+    (to->tells_pieces ? answer_end_stream : answer_put_whole)(of, to);
   }
 }
 
@@ -141,5 +157,9 @@ void generation_free(const server *of, answer *to) {
   free(to->choices);
   to->choices = NULL;
   to->choice_count = 0;
+  response_free(to);
+  answer_forget_body(to);
+  buffer_free(&to->origin);
+  buffer_free(&to->asked_headers);
   buffer_free(&to->out);
 }

@@ -1,15 +1,28 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
+// The head is sent when the work begins, because who has left is noticed by the body alone.
 // wit/p2.wit has the types of what is imported here.
 #include <stdlib.h>
 #include <string.h>
 
 #include "http_values.h"
+#include "platform/platform.h"
 #include "server.h"
 
 #define HTTP "wasi:http/types@0.2.0"
 #define STREAMS "wasi:io/streams@0.2.0"
 
 // ---- imports ----
+
+typedef struct abi_permit {
+  uint8_t is_error;
+  union {
+    uint64_t size_bytes;
+    struct {
+      uint8_t code;
+      abi_handle handle;
+    } error;
+  };
+} abi_permit;
 
 ABI_IMPORT(HTTP, "[method]incoming-request.method")
 void request_method(abi_handle request, abi_result *out);
@@ -41,6 +54,7 @@ void outparam_set(abi_handle outparam, int32_t is_error, abi_handle response, in
                   int32_t, int32_t, int32_t, int32_t);
 ABI_IMPORT(HTTP, "[method]outgoing-body.write")
 void outgoing_body_write(abi_handle body, abi_result *out);
+ABI_IMPORT(HTTP, "[resource-drop]outgoing-body") void outgoing_body_drop(abi_handle body);
 ABI_IMPORT(HTTP, "[static]outgoing-body.finish")
 void outgoing_body_finish(abi_handle body, int32_t has_trailers, abi_handle trailers,
                           abi_error_room *out);
@@ -49,16 +63,23 @@ void input_read(abi_handle stream, int64_t size_bytes, abi_result *out);
 ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
 ABI_IMPORT(STREAMS, "[method]output-stream.blocking-write-and-flush")
 void output_write(abi_handle stream, const char *bytes, size_t size_bytes, abi_result *out);
+// A result of the bytes that may be written.
+ABI_IMPORT(STREAMS, "[method]output-stream.check-write")
+void output_check(abi_handle stream, abi_permit *out);
 ABI_IMPORT(STREAMS, "[resource-drop]output-stream") void output_drop(abi_handle stream);
 ABI_IMPORT("wasi:io/error@0.2.0", "[resource-drop]error") void error_drop(abi_handle error);
 
 void handle(abi_handle request, abi_handle outparam)
     ABI_EXPORT("wasi:http/incoming-handler@0.2.0#handle");
+void preload(void) ABI_EXPORT("preload");
+
+static server here;
 
 // ---- the request ----
 
+enum { LAST_OPERATION_FAILED = 0 };
+
 static bool is_failed(const abi_result *result) {
-  enum { LAST_OPERATION_FAILED = 0 };
   if (result->is_error && result->error.code == LAST_OPERATION_FAILED) {
     error_drop(result->error.handle);
   }
@@ -68,7 +89,7 @@ static bool is_failed(const abi_result *result) {
 // False: it broke off. Of a body that is too large its beginning is read.
 static bool read_stream(abi_handle stream, buffer *out) {
   enum { PIECE_BYTES = 65536, CLOSED = 1 };
-  while (out->size_bytes <= BODY_BYTES_MAX && !out->has_failed) {
+  while (out->size_bytes <= here.settings.body_bytes_max && !out->has_failed) {
     abi_result piece;
     input_read(stream, PIECE_BYTES, &piece);
     if (is_failed(&piece)) return piece.error.code == CLOSED;
@@ -90,13 +111,15 @@ static void read_body(abi_handle request, http_request *out) {
   incoming_body_drop(body.handle);
 }
 
-static void read_header(abi_handle headers, const char *name, char value[HTTP_VALUE_BYTES]) {
-  abi_list values;
-  fields_get(headers, name, strlen(name), &values);
-  http_take_header(value, values);
+// A client may send all of its body before it reads why it is refused. Without a reader of the body
+// the host would close the connection on it.
+static void discard_body(abi_handle request) {
+  http_request nobodys = {0};
+  read_body(request, &nobodys);
+  buffer_free(&nobodys.body);
 }
 
-static void read_request(abi_handle request, http_request *out) {
+static void read_head(abi_handle request, http_request *out) {
   abi_result value;
   memset(out, 0, sizeof *out);
   request_method(request, &value);
@@ -104,11 +127,8 @@ static void read_request(abi_handle request, http_request *out) {
   request_path(request, &value);
   http_take_path(out, &value);
   const abi_handle headers = request_headers(request);
-  read_header(headers, "content-type", out->content_type);
-  read_header(headers, "content-encoding", out->content_encoding);
+  http_take_headers(out, headers, fields_get);
   fields_drop(headers);
-  if (strcmp(out->method, "POST") == 0) read_body(request, out);
-  request_drop(request);
 }
 
 // ---- the answer ----
@@ -145,20 +165,52 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
+// Looks now and then whether who asked is still there, while there is nothing to send.
+static bool is_there(abi_handle stream, uint64_t *looked_us) {
+  const uint64_t now_us = platform_now_us();
+  abi_permit permit;
+  if (now_us - *looked_us < SERVER_LOOK_US) return true;
+  *looked_us = now_us;
+  output_check(stream, &permit);
+  if (permit.is_error && permit.error.code == LAST_OPERATION_FAILED) {
+    error_drop(permit.error.handle);
+  }
+  return !permit.is_error;
+}
+
+// False: it failed behind the head, which told nothing of it.
+static bool send_body(answer *told, abi_handle stream) {
+  const uint16_t sent = told->status;
+  uint64_t looked_us = platform_now_us();
+  while (told->status == sent && send_piece(stream, &told->out) && !told->is_done &&
+         is_there(stream, &looked_us)) {
+    server_step(&here);
+  }
+  return told->status == sent;
+}
+
 void handle(abi_handle request, abi_handle outparam) {
-  static server here;
   http_request asked;
   answer told;
   server_open(&here);
-  read_request(request, &asked);
-  server_begin(&here, &asked, &told);
-  buffer_free(&asked.body);
-  while (!told.has_head) server_step(&here);
+  read_head(request, &asked);
+  const bool is_wanted = server_begin(&here, &asked, &told);
+  if (is_wanted) {
+    read_body(request, &asked);
+    server_take_body(&here, &asked, &told);
+  }
+  http_free(&asked);
+  while (told.status == 0) server_step(&here);
   abi_handle stream;
   const abi_handle body = send_head(&told, outparam, &stream);
-  while (send_piece(stream, &told.out) && !told.is_done) server_step(&here);
+  const bool is_whole = send_body(&told, stream);
   server_end(&here, &told);
   output_drop(stream);
   abi_error_room room;
-  outgoing_body_finish(body, 0, 0, &room);
+  if (is_whole) outgoing_body_finish(body, 0, 0, &room);
+  if (!is_whole) outgoing_body_drop(body);
+  if (!is_wanted) discard_body(request);
+  request_drop(request);
 }
+
+void preload(void) { server_preload(&here); }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "http_values.h"
+#include "platform/platform.h"
 
 #define HTTP "wasi:http/types@0.3.0"
 #define BODY "[static]request.consume-body"
@@ -55,6 +56,7 @@ void response_create(abi_handle fields, int32_t has_stream, abi_handle stream, a
 ABI_IMPORT(HTTP, "[stream-new-0]" RESPONSE) abi_ends stream_create(void);
 ABI_IMPORT(HTTP, "[async-lower][stream-write-0]" RESPONSE)
 int32_t stream_write(abi_handle stream, const char *bytes, size_t size_bytes);
+ABI_IMPORT(HTTP, "[stream-cancel-write-0]" RESPONSE) int32_t stream_cancel(abi_handle stream);
 ABI_IMPORT(HTTP, "[stream-drop-writable-0]" RESPONSE) void stream_drop(abi_handle stream);
 ABI_IMPORT(HTTP, "[future-new-1]" RESPONSE) abi_ends trailers_create(void);
 ABI_IMPORT(HTTP, "[async-lower][future-write-1]" RESPONSE)
@@ -63,6 +65,7 @@ ABI_IMPORT(HTTP, "[future-drop-writable-1]" RESPONSE) void trailers_drop(abi_han
 ABI_IMPORT(HTTP, "[future-drop-readable-2]" RESPONSE) void transmitted_drop(abi_handle future);
 
 ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
+ABI_IMPORT("$root", "[waitable-set-poll]") int32_t set_poll(abi_handle set, int32_t event[2]);
 ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
 ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
 ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
@@ -76,6 +79,7 @@ void handle_return(int32_t is_error, abi_handle response, int32_t, int64_t, int3
 int32_t handle(abi_handle request) ABI_EXPORT("[async-lift]wasi:http/handler@0.3.0#handle");
 int32_t handle_event(int32_t event, abi_handle waitable, int32_t code)
     ABI_EXPORT("[callback][async-lift]wasi:http/handler@0.3.0#handle");
+void preload(void) ABI_EXPORT("preload");
 
 enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
 enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
@@ -91,9 +95,13 @@ typedef struct task {
   answer told;
   bool has_begun, has_head;  // the engine knows of it; the head was sent
   bool is_reading, is_writing, is_gone;
-  bool has_failed;                               // behind the head, which told nothing of it
+  bool is_looking;     // writes nothing, which ends when the client takes it or has left
+  uint64_t looked_us;  // when it last did
+  bool has_failed;     // behind the head, which told nothing of it
   bool is_closing, trailers_wait, failed_waits;  // for the host to take them
-  buffer sending;                                // the part of `told` that is being written
+  bool is_discarding;                            // the body is read for nobody
+  uint32_t discarded_bytes;
+  buffer sending;  // the part of `told` that is being written
   size_t sent_bytes;
   uint16_t status;  // that was sent
   abi_handle set, reader, writer, failed, trailers;
@@ -113,12 +121,6 @@ static int32_t wait_for(const task *mine) {
   return CODE_WAIT | (int32_t)((uint32_t)mine->set << 4);
 }
 
-static void read_header(abi_handle headers, const char *name, char value[HTTP_VALUE_BYTES]) {
-  abi_list values;
-  fields_get(headers, name, strlen(name), &values);
-  http_take_header(value, values);
-}
-
 static void take_head(abi_handle request, http_request *out) {
   abi_result value;
   request_method(request, &value);
@@ -126,8 +128,7 @@ static void take_head(abi_handle request, http_request *out) {
   request_path(request, &value);
   http_take_path(out, &value);
   const abi_handle headers = request_headers(request);
-  read_header(headers, "content-type", out->content_type);
-  read_header(headers, "content-encoding", out->content_encoding);
+  http_take_headers(out, headers, fields_get);
   fields_drop(headers);
 }
 
@@ -140,10 +141,14 @@ static void end_reading(task *mine) {
   mine->asked.is_body_read = true;
 }
 
+static bool is_too_large(const task *mine) {
+  return mine->asked.body.size_bytes > here.settings.body_bytes_max;
+}
+
 static void have_read(task *mine, int32_t status) {
   mine->is_reading = false;
   buffer_grow(&mine->asked.body, (uint32_t)status >> STATE_BITS);
-  if ((status & STATE_MASK) != STATE_COMPLETED || mine->asked.body.size_bytes > BODY_BYTES_MAX) {
+  if ((status & STATE_MASK) != STATE_COMPLETED || is_too_large(mine)) {
     end_reading(mine);
   }
 }
@@ -161,6 +166,28 @@ static bool read_body(task *mine) {
     mine->is_reading = status == STATUS_BLOCKED;
     if (mine->is_reading) set_join(mine->reader, mine->set);
     if (!mine->is_reading) have_read(mine, status);
+  }
+  return true;
+}
+
+// A client may send all of its body before it reads why it is refused. Without a reader of the body
+// the host would close the connection on it.
+static void have_discarded(task *mine, int32_t status) {
+  mine->is_reading = false;
+  mine->discarded_bytes += (uint32_t)status >> STATE_BITS;
+  const bool is_enough = mine->discarded_bytes > here.settings.body_bytes_max;
+  if ((status & STATE_MASK) != STATE_COMPLETED || is_enough) end_reading(mine);
+}
+
+// False: more is to come.
+static bool discard_body(task *mine) {
+  static char nobodys[PIECE_BYTES];
+  while (mine->reader != 0) {
+    if (mine->is_reading) return false;
+    const int32_t status = body_stream_read(mine->reader, nobodys, sizeof nobodys);
+    mine->is_reading = status == STATUS_BLOCKED;
+    if (mine->is_reading) set_join(mine->reader, mine->set);
+    if (!mine->is_reading) have_discarded(mine, status);
   }
   return true;
 }
@@ -188,9 +215,43 @@ static void send_head(task *mine) {
 }
 
 static void have_written(task *mine, int32_t status) {
-  mine->is_writing = false;
+  mine->is_writing = mine->is_looking = false;
   mine->sent_bytes += (uint32_t)status >> STATE_BITS;
   mine->is_gone = (status & STATE_MASK) != STATE_COMPLETED;
+}
+
+static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t code) {
+  if (event == EVENT_STREAM_READ && waitable == mine->reader) {
+    (mine->is_discarding ? have_discarded : have_read)(mine, code);
+  }
+  if (event == EVENT_STREAM_WRITE && waitable == mine->writer) have_written(mine, code);
+  if (event == EVENT_FUTURE_WRITE && waitable == mine->failed) mine->failed_waits = false;
+  if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
+}
+
+// Looks now and then whether the client is still there, while there is nothing to send.
+static void look(task *mine) {
+  int32_t event[2];
+  if (mine->is_looking) {
+    const int32_t kind = set_poll(mine->set, event);
+    take_event(mine, kind, event[0], event[1]);
+    return;
+  }
+  const uint64_t now_us = platform_now_us();
+  if (now_us - mine->looked_us < SERVER_LOOK_US) return;
+  mine->looked_us = now_us;
+  const int32_t status = stream_write(mine->writer, "", 0);
+  mine->is_looking = status == STATUS_BLOCKED;
+  if (mine->is_looking) set_join(mine->writer, mine->set);
+  if (!mine->is_looking) have_written(mine, status);
+}
+
+static void end_looking(task *mine) {
+  enum { STATE_DROPPED = 1 };
+  if (!mine->is_looking) return;
+  mine->is_looking = false;
+  set_join(mine->writer, 0);
+  mine->is_gone = (stream_cancel(mine->writer) & STATE_MASK) == STATE_DROPPED;
 }
 
 // Writes what there is. False: the host has not taken it yet.
@@ -204,6 +265,7 @@ static bool write_body(task *mine) {
     mine->sent_bytes = 0;
   }
   const size_t left = mine->sending.size_bytes - mine->sent_bytes;
+  if (left > 0) end_looking(mine);
   if (left == 0 || mine->is_gone) return true;
   const int32_t status = stream_write(mine->writer, mine->sending.bytes + mine->sent_bytes, left);
   mine->is_writing = status == STATUS_BLOCKED;
@@ -216,6 +278,7 @@ static bool write_body(task *mine) {
 
 static void begin_closing(task *mine) {
   server_end(&here, &mine->told);
+  end_looking(mine);
   set_join(mine->writer, 0);
   stream_drop(mine->writer);
   mine->is_closing = true;
@@ -225,7 +288,8 @@ static void begin_closing(task *mine) {
 }
 
 static int32_t close_task(task *mine) {
-  if (mine->trailers_wait || mine->failed_waits) return wait_for(mine);
+  const bool is_read = discard_body(mine);
+  if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine);
   set_join(mine->trailers, 0);
   set_join(mine->failed, 0);
   trailers_drop(mine->trailers);
@@ -236,14 +300,21 @@ static int32_t close_task(task *mine) {
   return CODE_EXIT;
 }
 
+// For all tasks.
+static int32_t work(void) {
+  server_step(&here);
+  return CODE_YIELD;
+}
+
 static int32_t go_on(task *mine) {
   if (mine->is_closing) return close_task(mine);
   if (!mine->has_begun) {
     if (!read_body(mine)) return wait_for(mine);
-    server_begin(&here, &mine->asked, &mine->told);
-    buffer_free(&mine->asked.body);
+    server_take_body(&here, &mine->asked, &mine->told);
+    http_free(&mine->asked);
     mine->has_begun = true;
   }
+  if (!mine->has_head && mine->told.status == 0) return work();
   if (!mine->has_head) send_head(mine);
   if (mine->told.status != mine->status) {
     mine->has_failed = true;
@@ -251,14 +322,14 @@ static int32_t go_on(task *mine) {
     return close_task(mine);
   }
   if (!write_body(mine)) return wait_for(mine);
+  if (mine->sent_bytes == mine->sending.size_bytes) look(mine);
   const bool has_more =
       mine->sent_bytes < mine->sending.size_bytes || mine->told.out.size_bytes > 0;
   if (mine->is_gone || (mine->told.is_done && !has_more)) {
     begin_closing(mine);
     return close_task(mine);
   }
-  if (!has_more) server_step(&here);
-  return CODE_YIELD;
+  return has_more ? CODE_YIELD : work();
 }
 
 int32_t handle(abi_handle request) {
@@ -276,14 +347,16 @@ int32_t handle(abi_handle request) {
   mine->failed_waits = failed_write(mine->failed, &nothing) == STATUS_BLOCKED;
   if (mine->failed_waits) set_join(mine->failed, mine->set);
   context_set(mine);
+  mine->has_begun = !server_begin(&here, &mine->asked, &mine->told);
+  mine->is_discarding = mine->has_begun;
+  if (mine->has_begun) http_free(&mine->asked);
   return go_on(mine);
 }
 
 int32_t handle_event(int32_t event, abi_handle waitable, int32_t code) {
   task *mine = context_get();
-  if (event == EVENT_STREAM_READ && waitable == mine->reader) have_read(mine, code);
-  if (event == EVENT_STREAM_WRITE && waitable == mine->writer) have_written(mine, code);
-  if (event == EVENT_FUTURE_WRITE && waitable == mine->failed) mine->failed_waits = false;
-  if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
+  take_event(mine, event, waitable, code);
   return go_on(mine);
 }
+
+void preload(void) { server_preload(&here); }

@@ -26,10 +26,52 @@ void http_take_path(http_request *out, const abi_result *path) {
   if (is_given && path->list.count > 0) free(path->list.items);
 }
 
-void http_take_header(char value[HTTP_VALUE_BYTES], abi_list values) {
+static abi_list header_of(abi_handle fields, header_getter get, const char *name) {
+  abi_list values;
+  get(fields, name, strlen(name), &values);
+  return values;
+}
+
+static void take_first(char *out, size_t size_bytes, abi_list values) {
   const abi_list *first = values.items;
-  snprintf(value, HTTP_VALUE_BYTES, "%.*s", values.count > 0 ? (int)first->count : 0,
+  snprintf(out, size_bytes, "%.*s", values.count > 0 ? (int)first->count : 0,
            values.count > 0 ? (const char *)first->items : "");
-  for (char *at = value; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
   abi_free_lists(values);
+}
+
+void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get) {
+  take_first(out->content_range, sizeof out->content_range,
+             header_of(fields, get, "content-range"));
+  take_first(out->etag, sizeof out->etag, header_of(fields, get, "etag"));
+  take_first(out->location, sizeof out->location, header_of(fields, get, "location"));
+}
+
+// In lower case.
+static void take_word(char out[HTTP_VALUE_BYTES], abi_list values) {
+  take_first(out, HTTP_VALUE_BYTES, values);
+  for (char *at = out; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
+}
+
+// As it is, terminated.
+static void take_text(buffer *out, abi_list values) {
+  const abi_list *first = values.items;
+  if (values.count > 0 && first->count > 0) buffer_put(out, first->items, first->count);
+  buffer_put(out, "", 1);
+  abi_free_lists(values);
+}
+
+void http_take_headers(http_request *out, abi_handle fields, header_getter get) {
+  take_word(out->content_type, header_of(fields, get, "content-type"));
+  take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
+  take_word(out->content_length, header_of(fields, get, "content-length"));
+  take_text(&out->authorization, header_of(fields, get, "authorization"));
+  take_text(&out->origin, header_of(fields, get, "origin"));
+  take_text(&out->asked_headers, header_of(fields, get, "access-control-request-headers"));
+}
+
+void http_free(http_request *taken) {
+  buffer_free(&taken->authorization);
+  buffer_free(&taken->origin);
+  buffer_free(&taken->asked_headers);
+  buffer_free(&taken->body);
 }

@@ -4,11 +4,18 @@
 #define WICK_COMPONENT_HTTP_VALUES_H
 
 #include "abi.h"
+#include "fetch.h"
 #include "server.h"
 
 void http_take_method(http_request *out, const abi_result *method);  // a variant
 void http_take_path(http_request *out, const abi_result *path);      // an option; without its query
-// The first of the values, in lower case.
-void http_take_header(char value[HTTP_VALUE_BYTES], abi_list values);
+// fields.get of either version.
+typedef void (*header_getter)(abi_handle fields, const char *name, size_t name_bytes,
+                              abi_list *values);
+// Of several values of a header the first one.
+void http_take_headers(http_request *out, abi_handle fields, header_getter get);
+// Of an answer to an outgoing request.
+void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get);
+void http_free(http_request *taken);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "server.h"
 
-static const uint16_t statuses[SERVER_STATUSES] = {200, 204, 400, 404, 405, 413,
-                                                   415, 429, 500, 501, 503};
+static const uint16_t statuses[SERVER_STATUSES] = {200, 204, 400, 401, 403, 404, 405,
+                                                   413, 415, 429, 500, 501, 503};
 
 void server_count(server *of, const answer *told) {
   for (uint32_t i = 0; i < SERVER_STATUSES; i++) {
@@ -37,12 +37,8 @@ static void put_answers(const server *of, buffer *out) {
       put_value(out, NAME, labels, of->responses[route][i]);
     }
   }
-  uint64_t generations = 0;
-  for (const answer *one = of->answers; one != NULL; one = one->next) {
-    generations += one->choices_open > 0;
-  }
   put_head(out, "wick_http_generations", "gauge", "Requests for text that run or wait.");
-  put_value(out, "wick_http_generations", "", generations);
+  put_value(out, "wick_http_generations", "", of->generations);
 }
 
 static void put_requests(const wick_stats *stats, buffer *out) {
@@ -62,17 +58,77 @@ static void put_requests(const wick_stats *stats, buffer *out) {
   put_value(out, ENDED, "{reason=\"error\"}", stats->failed);
 }
 
+static void put_preemptions(const wick_stats *stats, buffer *out) {
+  static const char SWAPS[] = "wick_swaps_total";
+  put_head(out, "wick_preemptions_total", "counter", "Pages given up for others.");
+  put_value(out, "wick_preemptions_total", "", stats->preempted);
+  put_head(out, SWAPS, "counter",
+           "Requests whose pages went to the swap file, came back, failed to.");
+  put_value(out, SWAPS, "{kind=\"out\"}", stats->swapped_out);
+  put_value(out, SWAPS, "{kind=\"in\"}", stats->swapped_in);
+  put_value(out, SWAPS, "{kind=\"failed\"}", stats->swap_failed);
+}
+
 static void put_tokens(const wick_stats *stats, buffer *out) {
   static const char NAME[] = "wick_tokens_total";
-  put_head(out, NAME, "counter", "Tokens: read, taken from the prefix cache, read again, written.");
+  put_head(out, NAME, "counter",
+           "Tokens: read, taken from the prefix cache, read again, written, proposed, accepted.");
   put_value(out, NAME, "{kind=\"prompt\"}", stats->tokens_prompt);
   put_value(out, NAME, "{kind=\"cached\"}", stats->tokens_cached);
   put_value(out, NAME, "{kind=\"recomputed\"}", stats->tokens_recomputed);
   put_value(out, NAME, "{kind=\"out\"}", stats->tokens_out);
+  put_value(out, NAME, "{kind=\"proposed\"}", stats->tokens_proposed);
+  put_value(out, NAME, "{kind=\"accepted\"}", stats->tokens_accepted);
   put_head(out, "wick_passes_total", "counter", "Passes through the model.");
   put_value(out, "wick_passes_total", "", stats->passes);
   put_head(out, "wick_rows_total", "counter", "Tokens in them.");
   put_value(out, "wick_rows_total", "", stats->rows);
+}
+
+// A number of the engine's state, which it tells as JSON; 0: not there.
+typedef struct pages_state {
+  body read;
+  buffer source;
+  bool is_read;
+} pages_state;
+
+static uint64_t count_of(const pages_state *state, const char *object, const char *name) {
+  if (!state->is_read) return 0;
+  const body *read = &state->read;
+  uint32_t node = body_find(read, BODY_ROOT, object);
+  node = body_find(read, node, name);
+  return body_node(read, node)->kind == JSON_NUMBER ? (uint64_t)body_number(read, node) : 0;
+}
+
+static void put_pages(const pages_state *state, buffer *out) {
+  static const char PAGES[] = "wick_kv_pages";
+  const uint64_t all = count_of(state, "pages", "all");
+  const uint64_t free = count_of(state, "pages", "free");
+  put_head(out, PAGES, "gauge", "Pages of keys and values.");
+  put_value(out, PAGES, "{state=\"used\"}", all - free);
+  put_value(out, PAGES, "{state=\"free\"}", free);
+  put_value(out, PAGES, "{state=\"shared\"}", count_of(state, "pages", "shared"));
+  put_value(out, PAGES, "{state=\"cached\"}", count_of(state, "pages", "cached"));
+  put_head(out, "wick_kv_bytes", "gauge", "Bytes of used pages.");
+  put_value(out, "wick_kv_bytes", "", count_of(state, "bytes", "used"));
+  put_head(out, "wick_prefix_hits_total", "counter", "Prompts with a cached beginning.");
+  put_value(out, "wick_prefix_hits_total", "", count_of(state, "prefix", "hits"));
+  put_head(out, "wick_prefix_misses_total", "counter", "Prompts without.");
+  put_value(out, "wick_prefix_misses_total", "", count_of(state, "prefix", "misses"));
+}
+
+static void put_state(const server *of, buffer *out) {
+  pages_state state = {.is_read = false};
+  refusal ignored = {0};
+  wick_pages_json(of->engine, false, buffer_put, &state.source);
+  buffer_put(&state.source, "", 1);
+  if (!state.source.has_failed) {
+    state.is_read =
+        body_read(&state.read, state.source.bytes, state.source.size_bytes - 1, &ignored);
+    put_pages(&state, out);
+    body_end(&state.read);
+  }
+  buffer_free(&state.source);
 }
 
 void server_put_metrics(const server *of, buffer *out) {
@@ -80,6 +136,11 @@ void server_put_metrics(const server *of, buffer *out) {
   wick_stats_get(of->engine, &stats);
   put_answers(of, out);
   put_requests(&stats, out);
+  put_preemptions(&stats, out);
   put_tokens(&stats, out);
+  put_head(out, "wick_draft_failures_total", "counter",
+           "Times that the draft model could not go on.");
+  put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
+  put_state(of, out);
   wick_metrics_prometheus(of->engine, buffer_put, out);
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "url_source.h"
 
 // ---- opening ----
 
@@ -18,21 +19,23 @@ static void name_model(server *opened) {
   snprintf(opened->model, sizeof opened->model, "%.*s", (int)name.size_bytes, name.bytes);
 }
 
-// A number of the environment; 0: not given.
-static uint32_t setting(const char *name) {
-  const char *text = getenv(name);
-  return text == NULL ? 0 : (uint32_t)strtoul(text, NULL, 10);
+static bool configure(wick_config *config, refusal *refused) {
+  uint32_t metrics = 0;
+  wick_config_default(config);
+  const char *timed = getenv("WICK_METRICS");
+  const bool is_right = (timed != NULL && strcmp(timed, "0") == 0) ||
+                        settings_number("WICK_METRICS", &metrics, refused);
+  config->metrics = metrics != 0;
+  return is_right && settings_number("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
+         settings_number("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
+         settings_number("WICK_REQUESTS", &config->requests_max, refused);
 }
 
-void server_open(server *opened) {
+static void load(server *opened) {
   if (opened->engine != NULL || opened->failure.status != 0) return;
   wick_config config;
   wick_error error;
-  wick_config_default(&config);
-  config.context_tokens = setting("WICK_CONTEXT_TOKENS");
-  config.kv_tokens_max = setting("WICK_KV_TOKENS");
-  config.requests_max = setting("WICK_REQUESTS");
-  config.metrics = setting("WICK_METRICS") != 0;
+  if (!configure(&config, &opened->failure)) return;
   wick_engine *engine = NULL;
   if (wick_engine_create(&config, &engine, &error) != WICK_OK) {
     refuse(&opened->failure, 503, "model", NULL, "%s", error.message);
@@ -43,13 +46,38 @@ void server_open(server *opened) {
     return;
   }
   opened->engine = engine;
-  opened->created_s = (int64_t)time(NULL);
   name_model(opened);
+}
+
+void server_open(server *opened) {
+  if (!opened->has_settings) {
+    opened->has_settings = true;
+    opened->created_s = (int64_t)time(NULL);
+    if (!settings_read(&opened->settings, &opened->failure)) return;
+  }
+  const char *code = opened->failure.code;
+  if (code != NULL && strcmp(code, MODEL_SERVER) == 0) opened->failure = (refusal){0};
+  load(opened);
+  const char *name = opened->settings.model_name;
+  if (name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
+}
+
+void __wasilibc_deinitialize_environ(void);  // of wasi-libc, for snapshots
+
+void server_preload(server *opened) {
+  load(opened);
+  if (opened->engine == NULL) {
+    fprintf(stderr, "%s\n", opened->failure.message);
+    abort();
+  }
+  model_forget_bytes();
+  __wasilibc_deinitialize_environ();
 }
 
 // ---- routes without a body ----
 
-static bool give_health(const server *of, http_request *request, answer *to, refusal *refused) {
+static bool give_health(const server *of, const http_request *request, answer *to,
+                        refusal *refused) {
   (void)of, (void)request, (void)refused;
   buffer_put_text(&to->out, "{\"status\":\"ok\"}");
   answer_give(to, "application/json");
@@ -66,7 +94,8 @@ static void put_model(json_writer *json, const server *of) {
   json_close(json, '{');
 }
 
-static bool give_models(const server *of, http_request *request, answer *to, refusal *refused) {
+static bool give_models(const server *of, const http_request *request, answer *to,
+                        refusal *refused) {
   (void)request, (void)refused;
   json_writer json;
   json_begin(&json, buffer_put, &to->out);
@@ -93,7 +122,8 @@ static bool is_escaped(const char *asked, const char *name) {
   return *asked == '\0' && *name == '\0';
 }
 
-static bool give_model(const server *of, http_request *request, answer *to, refusal *refused) {
+static bool give_model(const server *of, const http_request *request, answer *to,
+                       refusal *refused) {
   json_writer json;
   if (!is_escaped(request->path + strlen("/v1/models/"), of->model)) {
     return refuse(refused, 404, "model_not_found", "model", "The model here is %s", of->model);
@@ -105,8 +135,16 @@ static bool give_model(const server *of, http_request *request, answer *to, refu
   return true;
 }
 
-static bool give_metrics(const server *of, http_request *request, answer *to, refusal *refused) {
-  (void)request, (void)refused;
+static bool give_metrics(const server *of, const http_request *request, answer *to,
+                         refusal *refused) {
+  const char *salt;
+  const settings *set = &of->settings;
+  if (set->keys.count > 0 && set->metrics_keys.count == 0) {
+    return refuse(
+        refused, 403, "metrics_closed", NULL,
+        "Metrics count the requests of all keys: they need a WICK_METRICS_KEY of their own");
+  }
+  if (!keys_check(&set->metrics_keys, request->authorization.bytes, &salt, refused)) return false;
   server_put_metrics(of, &to->out);
   answer_give(to, "text/plain; version=0.0.4; charset=utf-8");
   to->is_done = true;
@@ -127,7 +165,13 @@ static bool is_json(const char *type) {
          (end == strlen("application/json") || type[end - 5] == '+');
 }
 
-static bool check_body(const http_request *request, refusal *refused) {
+static bool is_too_large(const server *of, refusal *refused) {
+  return refuse(refused, 413, "body_too_large", NULL, "The body has more than %u bytes",
+                (unsigned)of->settings.body_bytes_max);
+}
+
+// What the head tells of the body.
+static bool check_head(const server *of, const http_request *request, refusal *refused) {
   const char *type = request->content_type, *encoding = request->content_encoding;
   if (!is_json(type)) {
     return refuse(refused, 415, "unsupported_media_type", NULL,
@@ -138,38 +182,17 @@ static bool check_body(const http_request *request, refusal *refused) {
     return refuse(refused, 415, "unsupported_media_type", NULL,
                   "A body with Content-Encoding: %s is not understood", encoding);
   }
-  if (request->body.size_bytes > BODY_BYTES_MAX) {
-    return refuse(refused, 413, "body_too_large", NULL, "The body has more than %d bytes",
-                  BODY_BYTES_MAX);
-  }
-  if (request->body.has_failed) {
-    return refuse(refused, 503, "nomem", NULL, "There is no memory for the body");
-  }
-  return request->is_body_read || refuse(refused, 400, "invalid_json", NULL, "The body broke off");
+  return strtoull(request->content_length, NULL, 10) <= of->settings.body_bytes_max ||
+         is_too_large(of, refused);
 }
 
-typedef bool (*body_route)(const server *of, body *read, answer *to, refusal *refused);
-
-static bool answer_body(const server *of, http_request *request, body_route begin, answer *to,
-                        refusal *refused) {
-  body read;
-  if (!check_body(request, refused)) return false;
+static bool check_body(const server *of, http_request *request, refusal *refused) {
+  if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
   buffer_put(&request->body, "", 1);  // its end
   if (request->body.has_failed) {
     return refuse(refused, 503, "nomem", NULL, "There is no memory for the body");
   }
-  const bool has_begun =
-      body_read(&read, request->body.bytes, request->body.size_bytes - 1, refused) &&
-      begin(of, &read, to, refused);
-  body_end(&read);
-  return has_begun;
-}
-
-static bool post_chat(const server *of, http_request *request, answer *to, refusal *refused) {
-  return answer_body(of, request, chat_begin, to, refused);
-}
-static bool post_completion(const server *of, http_request *request, answer *to, refusal *refused) {
-  return answer_body(of, request, completion_begin, to, refused);
+  return request->is_body_read || refuse(refused, 400, "invalid_json", NULL, "The body broke off");
 }
 
 // ---- the table of routes ----
@@ -177,17 +200,18 @@ static bool post_completion(const server *of, http_request *request, answer *to,
 typedef struct route {
   const char *path;  // with a '/' at its end: all below it
   const char *method, *allow;
-  bool (*give)(const server *of, http_request *request, answer *to, refusal *refused);
+  bool (*give)(const server *of, const http_request *request, answer *to, refusal *refused);
+  bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // of those with a body
 } route;
 
 #define GETS "GET", "GET, HEAD, OPTIONS"
-#define POSTS "POST", "POST, OPTIONS"
-static const route routes[] = {{"/health", GETS, give_health},
-                               {"/metrics", GETS, give_metrics},
-                               {"/v1/models", GETS, give_models},
-                               {"/v1/models/", GETS, give_model},
-                               {"/v1/chat/completions", POSTS, post_chat},
-                               {"/v1/completions", POSTS, post_completion}};
+#define POSTS "POST", "POST, OPTIONS", NULL
+static const route routes[] = {
+    {"/health", GETS, give_health, NULL},        {"/metrics", GETS, give_metrics, NULL},
+    {"/v1/models", GETS, give_models, NULL},     {"/v1/models/", GETS, give_model, NULL},
+    {"/v1/chat/completions", POSTS, chat_begin}, {"/v1/completions", POSTS, completion_begin},
+    {"/v1/responses", POSTS, responses_begin},   {"/v1/embeddings", POSTS, embedding_begin},
+    {"/v1/rerank", POSTS, rerank_begin}};
 
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 _Static_assert(ROUTES < SERVER_ROUTES, "the last row counts what is no route");
@@ -207,35 +231,83 @@ static const route *find(const char *path) {
   return NULL;
 }
 
-static bool answer_request(const server *of, http_request *request, answer *to, refusal *refused) {
-  const route *found = find(request->path);
-  to->route = found == NULL ? SERVER_ROUTES - 1 : (uint32_t)(found - routes);
-  if (found == NULL) {
-    return refuse(refused, 404, "not_found", NULL, "There is nothing at %s", request->path);
-  }
-  if (strcmp(request->method, "OPTIONS") == 0) {
-    answer_give(to, NULL);
-    to->status = 204;
-    to->allow = found->allow;
-    to->is_done = true;
-    return true;
-  }
-  const bool is_head = strcmp(request->method, "HEAD") == 0 && found->method[0] == 'G';
-  if (strcmp(request->method, found->method) != 0 && !is_head) {
-    to->allow = found->allow;
-    return refuse(refused, 405, "method_not_allowed", NULL, "%s knows no %s", request->path,
-                  request->method);
-  }
-  if (of->failure.status != 0) {
+// ---- requests ----
+
+static void give_options(const route *found, answer *to) {
+  answer_give(to, NULL);
+  to->status = 204;
+  to->allow = found->allow;
+  to->is_done = true;
+}
+
+static bool check_method(const route *found, const http_request *request, answer *to,
+                         refusal *refused) {
+  const bool is_head = strcmp(request->method, "HEAD") == 0 && found->give != NULL;
+  if (strcmp(request->method, found->method) == 0 || is_head) return true;
+  to->allow = found->allow;
+  return refuse(refused, 405, "method_not_allowed", NULL, "%s knows no %s", request->path,
+                request->method);
+}
+
+// Who may ask for it, and whether there is a model to answer with.
+static bool check_access(const server *of, const route *found, const http_request *request,
+                         answer *to, refusal *refused) {
+  if (!of->has_settings || of->failure.status == 500) {  // its keys are not known
     *refused = of->failure;
     return false;
   }
-  if (!found->give(of, request, to, refused)) return false;
-  if (is_head) buffer_clear(&to->out);
-  return true;
+  const bool is_open = found->give == give_health || found->give == give_metrics;
+  if (!is_open &&
+      !keys_check(&of->settings.keys, request->authorization.bytes, &to->tenant, refused)) {
+    return false;
+  }
+  if (of->failure.status != 0) *refused = of->failure;
+  return refused->status == 0;
 }
 
-void server_begin(server *of, http_request *request, answer *to) {
+static bool begin_request(server *of, const route *found, const http_request *request, answer *to,
+                          refusal *refused) {
+  const uint32_t limit = of->settings.queue_limit;
+  if (!check_method(found, request, to, refused) ||
+      !check_access(of, found, request, to, refused)) {
+    return false;
+  }
+  if (found->give != NULL) {
+    if (!found->give(of, request, to, refused)) return false;
+    if (strcmp(request->method, "HEAD") == 0) buffer_clear(&to->out);
+    return true;
+  }
+  if (of->generations >= limit) {
+    return refuse(refused, 429, "queue_full", NULL, "%u requests run and wait already",
+                  (unsigned)limit);
+  }
+  to->is_generation = true;
+  of->generations++;
+  return check_head(of, request, refused);
+}
+
+static void take_origin(const server *of, const http_request *request, answer *to) {
+  enum { ORIGIN_BYTES_MAX = 1024, ASKED_BYTES_MAX = 4096 };
+  const char *origins = of->settings.origins;
+  const bool is_any = settings_have_origin(origins, "*");
+  to->varies = origins != NULL && !is_any;
+  if (request->origin.size_bytes > ORIGIN_BYTES_MAX || request->origin.size_bytes <= 1) return;
+  if (!is_any && !settings_have_origin(origins, request->origin.bytes)) return;
+  buffer_put_text(&to->origin, is_any ? "*" : request->origin.bytes);
+  buffer_put(&to->origin, "", 1);
+  if (strcmp(request->method, "OPTIONS") != 0) return;
+  to->is_preflight = true;
+  if (request->asked_headers.size_bytes <= ASKED_BYTES_MAX) {
+    buffer_put(&to->asked_headers, request->asked_headers.bytes, request->asked_headers.size_bytes);
+  }
+}
+
+static void refuse_request(server *of, answer *to, const refusal *refused) {
+  if (of->engine != NULL) generation_cancel(of, to);
+  answer_refuse(to, refused);
+}
+
+bool server_begin(server *of, const http_request *request, answer *to) {
   refusal refused = {0};
   char name[RANDOM_NAME_BYTES];
   memset(to, 0, sizeof *to);
@@ -243,10 +315,45 @@ void server_begin(server *of, http_request *request, answer *to) {
   snprintf(to->request_id, sizeof to->request_id, "req-%s", name);
   to->next = of->answers;
   of->answers = to;
-  if (!answer_request(of, request, to, &refused)) {
-    if (of->engine != NULL) generation_cancel(of, to);
-    answer_refuse(to, &refused);
+  take_origin(of, request, to);
+  const route *found = find(request->path);
+  to->route = found == NULL ? SERVER_ROUTES - 1 : (uint32_t)(found - routes);
+  if (found != NULL && strcmp(request->method, "OPTIONS") == 0) {
+    give_options(found, to);
+    return false;
   }
+  if (found == NULL) {
+    refuse(&refused, 404, "not_found", NULL, "There is nothing at %s", request->path);
+  } else if (begin_request(of, found, request, to, &refused)) {
+    return found->begin != NULL;
+  }
+  refuse_request(of, to, &refused);
+  return false;
+}
+
+// The body as JSON, for as long as the answer needs it; NULL with a refusal.
+static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
+  asked_body *held = calloc(1, sizeof *held);
+  if (held == NULL) {
+    refuse(refused, 503, "nomem", NULL, "There is no memory for the body");
+    return NULL;
+  }
+  held->source = request->body;
+  request->body = (buffer){0};
+  if (body_read(&held->read, held->source.bytes, held->source.size_bytes - 1, refused)) {
+    body_check_lists(&held->read, of->settings.items_max, refused);
+  }
+  return held;
+}
+
+void server_take_body(server *of, http_request *request, answer *to) {
+  refusal refused = {0};
+  if (check_body(of, request, &refused)) to->asked = hold_body(of, request, &refused);
+  const bool is_read = to->asked != NULL && refused.status == 0;
+  if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, &refused)) {
+    refuse_request(of, to, &refused);
+  }
+  if (to->embedding == NULL) answer_forget_body(to);
 }
 
 // ---- work ----
@@ -254,6 +361,7 @@ void server_begin(server *of, http_request *request, answer *to) {
 bool server_step(server *of) {
   if (of->engine == NULL) return false;
   const bool is_idle = wick_step(of->engine, 0) == WICK_STEP_IDLE;
+  const bool is_embedding = embeddings_step(of);
   size_t size_bytes;
   const uint8_t *events = wick_events_take(of->engine, &size_bytes);
   const wick_event *event = NULL;
@@ -264,7 +372,7 @@ bool server_step(server *of) {
   for (answer *to = of->answers; to != NULL; to = to->next) {
     if (to->is_done && to->choices_open > 0) generation_cancel(of, to);
   }
-  return !is_idle || size_bytes > 0;
+  return !is_idle || is_embedding || size_bytes > 0;
 }
 
 void server_end(server *of, answer *to) {
@@ -272,5 +380,7 @@ void server_end(server *of, answer *to) {
   while (*link != NULL && *link != to) link = &(*link)->next;
   if (*link != NULL) *link = (*link)->next;
   server_count(of, to);
+  if (to->is_generation) of->generations--;
+  embeddings_leave(of, to);
   generation_free(of, to);
 }

@@ -4,31 +4,46 @@
 #define WICK_COMPONENT_SERVER_H
 
 #include "answer.h"
+#include "settings.h"
 
-enum { SERVER_ROUTES = 9, SERVER_STATUSES = 11 };
+enum { SERVER_ROUTES = 12, SERVER_STATUSES = 13 };
+enum { SERVER_LOOK_US = 50000 };  // between two looks whether a client is still there
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
 struct server {
   wick_engine *engine;
-  refusal failure;  // why there is none
+  refusal failure;    // why there is none
+  bool has_settings;  // they were read
+  settings settings;
   char model[SERVER_NAME_BYTES];
   int64_t created_s;
   answer *answers;                                     // on their way
+  answer *embeddings;                                  // those that wait for vectors, in order
+  uint32_t generations;                                // requests for text under way
   uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // that ended; metrics.c has the statuses
 };
 
-// Texts are terminated, cut where they are longer, and "" where there is none.
+// Texts are terminated, and "" where there is none. Those in arrays are cut where they are longer.
 typedef struct http_request {
   char method[16], path[HTTP_PATH_BYTES];
   char content_type[HTTP_VALUE_BYTES], content_encoding[HTTP_VALUE_BYTES];
-  buffer body;        // over BODY_BYTES_MAX: its beginning, which is refused
+  char content_length[HTTP_VALUE_BYTES];
+  buffer authorization, origin, asked_headers;  // the last: access-control-request-headers
+  buffer body;        // over the settings' body_bytes_max: its beginning, which is refused
   bool is_body_read;  // else it broke off
 } http_request;
 
-// Loads the model, once; later calls do nothing. A failure is the answer to all requests.
+// Reads the settings and loads the model, once; later calls do nothing. A failure is the answer to
+// all requests, but where the model's server failed: the next call asks it again.
 void server_open(server *opened);
-// Answers, or begins to.
-void server_begin(server *of, http_request *request, answer *to);
+// Before a snapshot of the instance: loads the model, and forgets the environment, which
+// server_open reads when the snapshot serves. Traps without a model, with its reason on stderr.
+void server_preload(server *opened);
+// Answers what needs the request's head alone. True: it is to be answered by its body, which is
+// read next, up to a byte more than the settings allow, and given to server_take_body.
+bool server_begin(server *of, const http_request *request, answer *to);
+// Answers, or begins to. Takes the request's body.
+void server_take_body(server *of, http_request *request, answer *to);
 // A unit of work for all answers that wait. False: none waits.
 bool server_step(server *of);
 // Who asked has gone, or has everything. Frees what the answer holds.
@@ -36,8 +51,20 @@ void server_end(server *of, answer *to);
 
 // ---- routes: bodies that were read, into answers that have begun or are refused ----
 
-bool chat_begin(const server *of, body *read, answer *to, refusal *refused);
-bool completion_begin(const server *of, body *read, answer *to, refusal *refused);
+bool chat_begin(server *of, body *read, answer *to, refusal *refused);
+// As /v1/chat/completions, told as `kind`.
+bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused);
+bool completion_begin(server *of, body *read, answer *to, refusal *refused);
+bool responses_begin(server *of, body *read, answer *to, refusal *refused);
+bool embedding_begin(server *of, body *read, answer *to, refusal *refused);
+bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
+
+// ---- vectors (embedding_jobs.c) ----
+
+// A unit of work for the first that waits. False: nobody waits.
+bool embeddings_step(server *of);
+// Who asked has gone, or has everything. An answer that waits for no vectors is fine.
+void embeddings_leave(server *of, answer *to);
 
 // ---- figures (metrics.c) ----
 
@@ -50,5 +77,7 @@ const char *server_route_path(uint32_t route);
 
 // Feeds the engine from what is embedded in the component, or from a file of a preopened directory.
 bool model_load(wick_engine *engine, refusal *refused);
+// The embedded file was read: a snapshot need not hold it beside the weights.
+void model_forget_bytes(void);
 
 #endif

@@ -725,6 +725,11 @@ typedef struct wick_grammar {
   // This text follows the constraint, and then free text again. None: nothing follows.
   const char *marker;
   size_t marker_bytes;
+  // How the text begins in the prompt already: the grammar holds for this and what follows. A
+  // request with a JSON schema that needs another white space for it allows any spelling. Copied.
+  // WICK_E_ARG, with the byte: no text begins so.
+  const char *begun;
+  size_t begun_bytes;
 } wick_grammar;
 
 // A limit of reasoning. When a reply has had so many tokens of it, the mark that ends reasoning

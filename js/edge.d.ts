@@ -59,6 +59,11 @@ export interface EdgeOptions
    */
   wasm: import('./index.js').WasmModule;
   /**
+   * The compiled second module of the same build (`wick-llm/wasm/wick-simd128-single-grammar.wasm`): grammars and tools
+   * need it, other requests do not.
+   */
+  grammarWasm?: import('./index.js').WasmModule;
+  /**
    * The host's limit on all memory, for example 128 MB (`128e6`). What JavaScript needs is taken off, and a
    * model whose plan needs more than the rest is refused before its weights are read.
    */

@@ -169,6 +169,11 @@ export interface EngineSettings {
   worker?: string | URL | WorkerLike | (() => WorkerLike);
   /** The engine's WebAssembly: a file, or a folder (ending in `/`) that holds all builds. */
   wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+  /**
+   * The second module of the build that `wasm` is (`wick-…-grammar.wasm`). The first request with a grammar or tools
+   * loads it. Where `wasm` is an address, it is looked for beside that.
+   */
+  grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
 
 /** Starts a worker, loads a model into it, and answers when it is ready. */
@@ -280,6 +285,11 @@ export interface LogitsContext {
 }
 
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
+  /**
+   * How the text begins in the prompt already, with one of `jsonSchema`, `grammar`, `regex` and `choices`: what is begun and
+   * the answer are then one text that it allows. What no text begins with is refused (ARG).
+   */
+  begun?: string | null;
   /** Adapters (engine.adapters), several at once; their order does not matter. */
   adapters?: AdapterUse[] | null;
   /** At least 1; until the context is full by default. */

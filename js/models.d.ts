@@ -72,6 +72,22 @@ export interface ImportOptions {
   onProgress?: (progress: KeepProgress) => void;
 }
 
+export interface CheckOptions {
+  headers?: import('./index.js').HeaderFields;
+  fetch?: typeof globalThis.fetch;
+  hub?: HubOptions;
+  signal?: AbortSignal | null;
+}
+
+export interface ModelCheck {
+  /** `newer`: the server has another version. `unknown`: it could not be asked, or does not tell. */
+  state: 'same' | 'newer' | 'unknown';
+  /** Why it is unknown. */
+  reason?: string;
+  /** Of what is kept, which stays as it is. */
+  entry: ModelEntry;
+}
+
 export interface Verification {
   isWhole: boolean;
   /** Chunks of 4 MB, by their place in the file. */
@@ -122,6 +138,8 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   blob(name: string | URL): Promise<Blob | undefined>;
   /** A path in Node, Deno and Bun. */
   import(file: Blob | string | URL, options?: ImportOptions): Promise<ModelEntry>;
+  /** Asks the server, or the hub, whether it still has this version; without a network that is `unknown`. */
+  check(name: string | URL, options?: CheckOptions): Promise<ModelCheck>;
   /** Compares all chunks with their checksums; `get` fetches damaged ones again. */
   verify(name: string | URL, options?: { signal?: AbortSignal | null }): Promise<Verification>;
   delete(name: string | URL): Promise<boolean>;

@@ -17,6 +17,11 @@ export interface HandlerOptions {
   queueLimit?: number;
   /** Bytes of a request's body, 1 MiB by default; more are refused with 413. */
   bodyBytesMax?: number;
+  /**
+   * Items of a field that is a list, such as the texts of `input` and `documents`, and `messages`: 2,048 by default.
+   * More are refused with 400 and the code `array_above_max_length`. The token ids of one text count as one.
+   */
+  itemsMax?: number;
   /** The origins whose pages may read the answers, or `'*'`; none by default. */
   cors?: string | string[];
   /** The model's name in the answers; by default the file's. Requests may name any model. */

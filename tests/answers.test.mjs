@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
+import { onBattery, stubModels } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 
@@ -38,10 +39,12 @@ const script = `
   }
   const none = async () => { throw new WickError('NOT_FOUND', 'none'); };
   export const createEngine = async (options) => {
-    loaded.push(options.url);
+    if (options.directoryOnly) return { info: async () => ({}), inspect: none, close: async () => {} };
+    loaded.push(options.url ?? options.model);
     return {
       info: async () => ({ shape: null, contextSize: 1, threads: 1, kernels: '', sharing: 'none' }),
-      kvStats: none, loadState: none, saveState: none, close: async () => {},
+      kvStats: none, loadState: none, saveState: none, inspect: none, close: async () => {},
+      generate: () => ({ text: async () => 'Hello' }),
       chat: { completions: { create: async ({ messages }) => {
         asked.push(messages.at(-1).content);
         return answer();
@@ -71,11 +74,15 @@ async function openPage(t) {
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
+  await context.addInitScript(onBattery);
   const page = await context.newPage();
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
   t.after(() => assert.deepEqual(problems, []));
+  await page.route('**/wick-llm/models.js', (route) =>
+    route.fulfill({ contentType: 'text/javascript', body: stubModels }),
+  );
   await page.route('**/wick-llm/index.js', (route) =>
     route.fulfill({ contentType: 'text/javascript', body: script }),
   );

@@ -3,43 +3,21 @@
 // an error. In Chromium.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { after, before, test } from 'node:test';
-import { buildChat } from '../examples/chat/build.mjs';
-import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchProfile, PATIENCE_MS } from './support/browsers.mjs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { launchProfile, PATIENCE_MS } from './support/browsers.mjs';
+import { pictures, useChat } from './support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from './support/chat_stub.mjs';
-import { locate, root } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 
-const { skip } = locate('chromium');
-const site = resolve(root, 'build/chat-context');
-const pictures = resolve(root, 'build/screenshots');
-
-/** @type {Awaited<ReturnType<typeof serve>>} */
-let server;
-/** @type {import('playwright-core').Browser} */
-let browser;
-
-before(async () => {
-  mkdirSync(pictures, { recursive: true });
-  await buildChat(site);
-  server = await serve({ root: site });
-  if (!skip) browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server.close();
-});
-
+const { skip, browser, url: siteUrl } = useChat('chat-context');
 /** @typedef {import('playwright-core').Page} Page */
 
 /** @param {import('node:test').TestContext} t */
 async function newContext(t) {
-  const context = await browser.newContext({
+  const context = await browser().newContext({
     viewport: { width: 1280, height: 800 },
     serviceWorkers: 'block', // it would bring the package's own engine
   });
@@ -48,7 +26,7 @@ async function newContext(t) {
   t.after(() => context.close());
   t.after(() => assert.deepEqual(problems, []));
   return {
-    open: (/** @type {{script?: string, url?: string}} */ { url = server.url, script } = {}) =>
+    open: (/** @type {{script?: string, url?: string}} */ { url = siteUrl(), script } = {}) =>
       openStub(context, url, { problems, script }),
   };
 }
@@ -56,7 +34,7 @@ async function newContext(t) {
 /** @param {Page} page @param {string} name of a file beside the page */
 async function choose(page, name) {
   await page.click('#choose-model');
-  await page.fill('#model-url', `${server.url}${name}`);
+  await page.fill('#model-url', `${siteUrl()}${name}`);
   await page.click('#load-model');
 }
 
@@ -101,13 +79,13 @@ test('the model of a conversation comes back with it', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   await talk(page, 'To the first', 'One.');
+  await page.click('#new-chat');
   await choose(page, 'other.gguf');
   await untilModel(page, 'other.gguf');
-  await page.click('#new-chat');
   await talk(page, 'To the other', 'Two.');
   await page.reload();
   await untilModel(page, 'other.gguf');
-  assert.deepEqual(await page.evaluate('loaded'), [`${server.url}other.gguf`]);
+  assert.deepEqual(await page.evaluate('loaded'), [`${siteUrl()}other.gguf`]);
   await page.getByRole('link', { name: 'To the first' }).click();
   await untilModel(page, 'Wick 2.6M');
   await page.getByRole('link', { name: 'To the other' }).click();
@@ -162,11 +140,11 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const script = 'delete Navigator.prototype.serviceWorker';
-  const { origin } = new URL(server.url);
+  const { origin } = new URL(siteUrl());
   const devtools = await context.newCDPSession(context.pages()[0]);
   // before the first write: Chromium allots space in advance
   await devtools.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1e6 });
-  const page = await openStub(context, server.url, { script });
+  const page = await openStub(context, siteUrl(), { script });
   if (await page.isHidden('#conversation-list')) await page.click('#open-list');
   await talk(page, 'Before', 'There is room.');
   await page.click('#new-chat');
@@ -280,11 +258,11 @@ test('31 turns and a long paste in a small context end in no error', { skip }, a
 test('turns that are left out are dropped from what was read: what stays is not read again', {
   skip,
 }, async (t) => {
-  const context = await browser.newContext({ serviceWorkers: 'block' });
+  const context = await browser().newContext({ serviceWorkers: 'block' });
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
-  await page.goto(server.url);
+  await page.goto(siteUrl());
   await page.waitForSelector('#send:not([disabled])');
   await page.click('#developer summary');
   const fact = (/** @type {string} */ name) => page.locator(`[data-fact="${name}"]`).innerText();

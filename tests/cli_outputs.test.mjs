@@ -388,6 +388,7 @@ describe('synth', { concurrency: 2 }, () => {
       theta: 100000,
     },
     'qwen2.5-0.5b': {
+      ...{ architecture: 'qwen2', pre: 'qwen2', hasBiases: true, epsilon: 1e-6 },
       layers: 24,
       hidden: 896,
       ffn: 4864,
@@ -398,6 +399,7 @@ describe('synth', { concurrency: 2 }, () => {
       theta: 1000000,
     },
     'llama3.2-1b': {
+      ...{ pre: 'llama-bpe', hasRopeFactors: true },
       layers: 16,
       hidden: 2048,
       ffn: 8192,
@@ -407,14 +409,77 @@ describe('synth', { concurrency: 2 }, () => {
       context: 131072,
       theta: 500000,
     },
+    'qwen3-0.6b': {
+      ...{ architecture: 'qwen3', pre: 'qwen2', head: 128, hasQkNorms: true, epsilon: 1e-6 },
+      layers: 28,
+      hidden: 1024,
+      ffn: 3072,
+      heads: 16,
+      kv: 8,
+      vocab: 151936,
+      context: 40960,
+      theta: 1000000,
+    },
+    'qwen3-1.7b': {
+      ...{ architecture: 'qwen3', pre: 'qwen2', head: 128, hasQkNorms: true, epsilon: 1e-6 },
+      layers: 28,
+      hidden: 2048,
+      ffn: 6144,
+      heads: 16,
+      kv: 8,
+      vocab: 151936,
+      context: 40960,
+      theta: 1000000,
+    },
+    'gemma3-270m': {
+      ...{ architecture: 'gemma3', head: 256, window: 512, hasQkNorms: true, epsilon: 1e-6 },
+      hasPostNorms: true,
+      layers: 18,
+      hidden: 640,
+      ffn: 2048,
+      heads: 4,
+      kv: 1,
+      vocab: 262144,
+      context: 32768,
+      theta: 1000000,
+    },
+    'gemma3-1b': {
+      ...{ architecture: 'gemma3', head: 256, window: 512, hasQkNorms: true, epsilon: 1e-6 },
+      hasPostNorms: true,
+      layers: 26,
+      hidden: 1152,
+      ffn: 6912,
+      heads: 4,
+      kv: 1,
+      vocab: 262144,
+      context: 32768,
+      theta: 1000000,
+    },
+    'smollm3-3b': {
+      ...{ architecture: 'smollm3', pre: 'llama-bpe', epsilon: 1e-6 },
+      layers: 36,
+      hidden: 2048,
+      ffn: 11008,
+      heads: 16,
+      kv: 4,
+      vocab: 128256,
+      context: 65536,
+      theta: 5000000,
+    },
   };
-  const fileTypes = { f32: 0, f16: 1, bf16: 32, q8_0: 7, q4_0: 2, q6_k: 18, q4_k_m: 15 };
-  const all = Object.entries(shapes);
+  /**
+   * What a shape may have beside its sizes.
+   * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
+   *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
+   *   hasPostNorms?: boolean, epsilon?: number}} Shape
+   */
+  const fileTypes = { f32: 0, f16: 1, bf16: 32, q8_0: 7, q4_0: 2, q6_k: 18, q4_k_m: 15, q1_0: 40 };
+  const all = /** @type {[string, Shape][]} */ (Object.entries(shapes));
 
-  /** @param {string} name @param {(typeof shapes)['tiny']} s @returns {[string, number[]][]} */
-  function tensorsOf(name, s) {
-    const isQwen = name.startsWith('qwen');
-    const head = s.hidden / s.heads;
+  /** @param {Shape} s @returns {[string, number[]][]} */
+  function tensorsOf(s) {
+    const { head = s.hidden / s.heads, hasBiases, hasQkNorms, hasPostNorms } = s;
+    const q = head * s.heads;
     const kv = head * s.kv;
     /** @type {[string, number[]][]} */
     const tensors = [['token_embd.weight', [s.hidden, s.vocab]]];
@@ -422,20 +487,24 @@ describe('synth', { concurrency: 2 }, () => {
       const add = (/** @type {string} */ part, /** @type {number[]} */ ...dims) =>
         tensors.push([`blk.${layer}.${part}`, dims]);
       add('attn_norm.weight', s.hidden);
-      add('attn_q.weight', s.hidden, s.hidden);
-      if (isQwen) add('attn_q.bias', s.hidden);
+      add('attn_q.weight', s.hidden, q);
+      if (hasBiases) add('attn_q.bias', q);
+      if (hasQkNorms) add('attn_q_norm.weight', head);
       add('attn_k.weight', s.hidden, kv);
-      if (isQwen) add('attn_k.bias', kv);
+      if (hasBiases) add('attn_k.bias', kv);
+      if (hasQkNorms) add('attn_k_norm.weight', head);
       add('attn_v.weight', s.hidden, kv);
-      if (isQwen) add('attn_v.bias', kv);
-      add('attn_output.weight', s.hidden, s.hidden);
+      if (hasBiases) add('attn_v.bias', kv);
+      add('attn_output.weight', q, s.hidden);
+      if (hasPostNorms) add('post_attention_norm.weight', s.hidden);
       add('ffn_norm.weight', s.hidden);
       add('ffn_gate.weight', s.hidden, s.ffn);
       add('ffn_up.weight', s.hidden, s.ffn);
       add('ffn_down.weight', s.ffn, s.hidden);
+      if (hasPostNorms) add('post_ffw_norm.weight', s.hidden);
     }
     tensors.push(['output_norm.weight', [s.hidden]]);
-    if (name.startsWith('llama')) tensors.push(['rope_freqs.weight', [head / 2]]);
+    if (s.hasRopeFactors) tensors.push(['rope_freqs.weight', [head / 2]]);
     return tensors;
   }
 
@@ -445,12 +514,7 @@ describe('synth', { concurrency: 2 }, () => {
       const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
       assert.equal(code, 0, stderr);
       const { metadata, tensors } = JSON.parse(stdout.toString());
-      const architecture = name.startsWith('qwen') ? 'qwen2' : 'llama';
-      const pre = name.startsWith('qwen')
-        ? 'qwen2'
-        : name.startsWith('llama')
-          ? 'llama-bpe'
-          : 'gpt-2';
+      const { architecture = 'llama', pre = 'gpt-2', epsilon = 1e-5 } = s;
       const own = (/** @type {string} */ key) => `${architecture}.${key}`;
       const plain = metadata
         .filter(
@@ -458,7 +522,9 @@ describe('synth', { concurrency: 2 }, () => {
             of.item_type === undefined && of.key !== 'tokenizer.chat_template',
         )
         .map((/** @type {any} */ of) => [of.key, of.type, of.value]);
-      const epsilon = name.startsWith('qwen') ? 1e-6 : 1e-5;
+      const lengths = ['attention.key_length', 'attention.value_length'];
+      const more = s.head ? lengths.map((key) => [own(key), 'u32', s.head]) : [];
+      if (s.window) more.push([own('attention.sliding_window'), 'u32', s.window]);
       assert.deepEqual(plain, [
         ['general.architecture', 'string', architecture],
         ['general.name', 'string', `random weights in the shape of ${name}`],
@@ -470,10 +536,11 @@ describe('synth', { concurrency: 2 }, () => {
         [own('feed_forward_length'), 'u32', s.ffn],
         [own('attention.head_count'), 'u32', s.heads],
         [own('attention.head_count_kv'), 'u32', s.kv],
-        [own('rope.dimension_count'), 'u32', s.hidden / s.heads],
+        [own('rope.dimension_count'), 'u32', s.head ?? s.hidden / s.heads],
         [own('vocab_size'), 'u32', s.vocab],
         [own('rope.freq_base'), 'f32', s.theta],
         [own('attention.layer_norm_rms_epsilon'), 'f32', epsilon],
+        ...more,
         ['tokenizer.ggml.model', 'string', 'gpt2'],
         ['tokenizer.ggml.pre', 'string', pre],
         ['tokenizer.ggml.bos_token_id', 'u32', s.vocab - 3],
@@ -489,7 +556,7 @@ describe('synth', { concurrency: 2 }, () => {
         ['tokenizer.ggml.merges', 'string', s.vocab - 256 - 3],
       ]);
       const found = tensors.map((/** @type {any} */ of) => [of.name, of.shape]);
-      assert.deepEqual(found, tensorsOf(name, s));
+      assert.deepEqual(found, tensorsOf(s));
       for (const { name: tensor, type, shape } of tensors)
         assert.equal(type, shape.length === 1 ? 'F32' : 'Q8_0', tensor);
     });
@@ -608,6 +675,7 @@ describe('synth', { concurrency: 2 }, () => {
       q4_0: 'c452e903c8d05732',
       q6_k: '27248fea230cde67',
       q4_k_m: 'f9135e710950b5be',
+      q1_0: '1ae9dbcc24567841',
     };
     for (const type of Object.keys(digests)) {
       const bytes = await bytesOf(['synth', 'tiny', type, '-']);

@@ -1,15 +1,16 @@
 // The engine as a component of wasi:http, served by wasmtime: it answers as the handler in JavaScript does.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { native, wick } from './support/cli.mjs';
-import { startJco, startWasmtime } from './support/component_servers.mjs';
+import { embedModel, snapshotOf, startJco, startWasmtime } from './support/component_servers.mjs';
 import { ask, readEvents } from './support/example_servers.mjs';
 import { built, locate } from './support/locate.mjs';
 import { createEngine, dist, modelPath, temporaryFolder, waitUntil } from './support/package.mjs';
+import { run } from './support/process.mjs';
 import { wrongBodies } from './support/wrong_bodies.mjs';
 
 /** @type {typeof import('../js/openai.js')} */
@@ -136,19 +137,7 @@ const constant = ({ object, model, choices, usage }) => ({
 const skip = locate('wasmtimeCommand').skip;
 const folder = temporaryFolder();
 /** @param {string} name @returns {Promise<string>} the component with the model in it */
-async function embedded(name) {
-  const out = join(folder, `${name}.wasm`);
-  const component = ['--component', built(`edge/wick-${name}.wasm`)];
-  const { code, stderr } = await wick(native, [
-    'embed-component',
-    modelPath,
-    '-o',
-    out,
-    ...component,
-  ]);
-  assert.equal(code, 0, stderr);
-  return out;
-}
+const embedded = (name) => embedModel(name, folder);
 
 /** @type {Record<string, () => Promise<import('./support/example_servers.mjs').Started>>} */
 const servers = {
@@ -157,6 +146,10 @@ const servers = {
   'p2 with its model, in jco': async () => startJco(await embedded('p2'), folder),
   'p3 with its model, in wasmtime': async () =>
     startWasmtime('p3', { component: await embedded('p3') }),
+  'p2 of a snapshot, an instance each': async () =>
+    startWasmtime('p2', { component: await snapshotOf('p2', folder) }),
+  'p3 of a snapshot': async () =>
+    startWasmtime('p3', { component: await snapshotOf('p3', folder) }),
 };
 for (const [name, start] of Object.entries(servers)) {
   describe(name, { skip }, () => {
@@ -300,6 +293,23 @@ test('without a model every request for text is refused with the reason', { skip
   const { error } = await response.json();
   assert.deepEqual([response.status, error.code], [503, 'model']);
   assert.match(error.message, /missing\.gguf/);
+});
+
+test('a snapshot has the model, not the environment that it was made in', { skip }, async (t) => {
+  const component = await snapshotOf('p2', folder);
+  assert.ok(statSync(component).size < 1.1 * statSync(await embedded('p2')).size);
+  const args = ['--env', 'WICK_KEYS=one', '--env', 'WICK_MODEL_NAME=mine'];
+  const server = await startWasmtime('p2', { component, args });
+  t.after(() => server.close());
+  assert.equal((await fetch(`${server.origin}/v1/models`)).status, 401);
+  const headers = { authorization: 'Bearer one' };
+  const { data } = await (await fetch(`${server.origin}/v1/models`, { headers })).json();
+  assert.equal(data[0].id, 'mine');
+  const wasmtime = locate('wasmtimeCommand').path;
+  const plain = ['wizer', '-Scli', '-Shttp', '-f', 'preload()', built('edge/wick-p2.wasm')];
+  const { code, stderr } = await run(wasmtime, [...plain, '-o', join(folder, 'none.wasm')]);
+  assert.notEqual(code, 0);
+  assert.match(stderr.toString(), /cannot open \/models\/model\.gguf/);
 });
 
 test('embed-component refuses what is no model, no component, or has a model', {

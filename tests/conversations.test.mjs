@@ -2,38 +2,17 @@
 // In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { buildChat } from '../examples/chat/build.mjs';
-import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import { pictures, useChat } from './support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from './support/chat_stub.mjs';
-import { locate, root } from './support/locate.mjs';
+import { locate } from './support/locate.mjs';
 import { waitUntil } from './support/package.mjs';
 
-const { skip } = locate('chromium');
-const site = resolve(root, 'build/chat-conversations');
-const pictures = resolve(root, 'build/screenshots');
-
-/** @type {Awaited<ReturnType<typeof serve>>} */
-let server;
-/** @type {import('playwright-core').Browser} */
-let browser;
-
-before(async () => {
-  mkdirSync(pictures, { recursive: true });
-  await buildChat(site);
-  server = await serve({ root: site });
-  if (!skip) browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server.close();
-});
-
+const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
@@ -42,14 +21,14 @@ after(async () => {
  */
 async function newContext(t, options = { viewport: { width: 1280, height: 800 } }) {
   // a service worker would bring the package's own engine
-  const context = await browser.newContext({ ...options, serviceWorkers: 'block' });
+  const context = await browser().newContext({ ...options, serviceWorkers: 'block' });
   /** @type {string[]} */
   const problems = [];
   t.after(() => context.close());
   t.after(() => assert.deepEqual(problems, []));
   return {
     context,
-    open: (/** @type {{script?: string, url?: string}} */ { url = server.url, script } = {}) =>
+    open: (/** @type {{script?: string, url?: string}} */ { url = siteUrl(), script } = {}) =>
       openStub(context, url, { problems, script }),
   };
 }
@@ -351,8 +330,16 @@ test('further answers: temperature 0 stays 0, and what follows the first answer 
   assert.equal(await later.count(), 0);
 });
 
+/** @param {string} name of a script of the page @returns {string[]} it, and what comes with it */
+function withImports(name) {
+  const text = readFileSync(resolve(site, name), 'utf8');
+  const parts = [...text.matchAll(/(?:from|import)"\.\/([\w-]+\.js)"/g)].map(([, part]) => part);
+  return [...new Set([name, ...parts.flatMap(withImports)])];
+}
+
 test('the page is small: all of its own scripts, and those of the package that come with it', () => {
-  const files = ['page.js', 'wick-llm/index.js', 'wick-llm/tabs.js', 'wick-llm/sources.js'];
+  const ofPackage = ['index', 'models', 'tabs', 'sources'].map((name) => `wick-llm/${name}.js`);
+  const files = [...withImports('page.js'), ...ofPackage];
   const sizes = files.map((name) => gzipSync(readFileSync(resolve(site, name))).length);
   const sum = sizes.reduce((all, one) => all + one, 0);
   assert.ok(sum <= 120 * 1024, `${files.join(', ')}: ${sizes.join(' + ')} bytes gzipped`);
@@ -416,7 +403,7 @@ test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async 
   await forgetsNothing(async (script) => {
     const page = await firefox.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(server.url);
+    await page.goto(siteUrl());
     const found = await page.evaluate(`(async () => { ${script} })()`);
     await page.close();
     return found;
@@ -427,7 +414,7 @@ test('nor does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await forgetsNothing(async (script) => {
-    await page.goto(server.url);
+    await page.goto(siteUrl());
     return page.evaluate(script);
   });
 });

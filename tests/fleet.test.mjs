@@ -8,7 +8,7 @@ import { ask, readEvents } from './support/example_servers.mjs';
 import { startFleet } from './support/fleet.mjs';
 import { locate } from './support/locate.mjs';
 
-const skip = locate('haproxy').skip || locate('workerd').skip;
+const haproxy = locate('haproxy').skip;
 const CHAT = '/v1/chat/completions';
 const sessions = Array.from({ length: 8 }, (_, index) => `session ${index}`);
 const greedy = { temperature: 0, max_tokens: 8 };
@@ -24,11 +24,23 @@ const questionOf = (session) => [
   { role: 'user', content: 'Tell me a story about a fox.' },
 ];
 
-describe('two instances', { skip }, () => {
+describe('two instances of workerd', { skip: haproxy || locate('workerd').skip }, () =>
+  describeFleet('workerd'),
+);
+describe(
+  'two instances of wasmtime serve',
+  {
+    skip: haproxy || locate('wasmtimeCommand').skip,
+  },
+  () => describeFleet('wasmtime'),
+);
+
+/** @param {import('./support/fleet.mjs').Kind} kind */
+function describeFleet(kind) {
   /** @type {Awaited<ReturnType<typeof startFleet>>} */
   let fleet;
   before(async () => {
-    fleet = await startFleet({ count: 2 });
+    fleet = await startFleet({ count: 2, kind });
   });
   after(() => fleet.close());
 
@@ -155,4 +167,4 @@ describe('two instances', { skip }, () => {
     const { error } = /** @type {any} */ (await refused.json());
     assert.deepEqual([error.type, error.code], ['server_error', 'no_instance']);
   });
-});
+}

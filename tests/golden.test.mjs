@@ -147,6 +147,28 @@ for (const host of hosts) {
       });
     }
 
+    test('a model in three files gives what the whole one gives', async () => {
+      const { files, same_case_as: whole } = manifest.split;
+      const { model, cases } = findModel(whole);
+      for (const one of cases) {
+        const parts = await computeLogits(host, files[0], one.tokens);
+        assert.deepEqual(parts, await computeLogits(host, model, one.tokens));
+      }
+    });
+
+    for (const entry of refusedModels) {
+      test(`${entry.id} is refused by name`, async () => {
+        const path = join(entry.folder, entry.model);
+        const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
+        assert.equal(code, 3);
+        assert.equal(stdout.length, 0);
+        assert.match(stderr, /** @type {RegExp} */ (refusalOf(entry)));
+        assert.match(stderr, /WICK_E_UNSUPPORTED/);
+      });
+    }
+  });
+
+  describe(`golden of quantised models, ${host.name}`, { concurrency: 2, skip }, () => {
     for (const { id, model, cases } of quantisedModels) {
       test(`${id}: as near to the exact logits as llama.cpp`, async () => {
         for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
@@ -157,7 +179,9 @@ for (const host of hosts) {
         }
       });
     }
+  });
 
+  describe(`golden with adapters, ${host.name}`, { concurrency: 2, skip }, () => {
     for (const { id, base_model: model, adapters, cases } of adapterCases) {
       if (!cases) continue;
       test(`${id}: logits and greedy tokens with adapters`, async () => {
@@ -181,26 +205,6 @@ for (const host of hosts) {
         assert.equal(code, 3);
         assert.equal(stdout.length, 0);
         assert.match(stderr, /'token_embd\.weight', which is the model's output, too.*UNSUPPORTED/);
-      });
-    }
-
-    test('a model in three files gives what the whole one gives', async () => {
-      const { files, same_case_as: whole } = manifest.split;
-      const { model, cases } = findModel(whole);
-      for (const one of cases) {
-        const parts = await computeLogits(host, files[0], one.tokens);
-        assert.deepEqual(parts, await computeLogits(host, model, one.tokens));
-      }
-    });
-
-    for (const entry of refusedModels) {
-      test(`${entry.id} is refused by name`, async () => {
-        const path = join(entry.folder, entry.model);
-        const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
-        assert.equal(code, 3);
-        assert.equal(stdout.length, 0);
-        assert.match(stderr, /** @type {RegExp} */ (refusalOf(entry)));
-        assert.match(stderr, /WICK_E_UNSUPPORTED/);
       });
     }
   });

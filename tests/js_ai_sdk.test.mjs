@@ -446,7 +446,11 @@ describe('what goes wrong', () => {
     await Promise.all([generateText(ask), generateText(ask)]);
     assert.equal(calls, 2);
     assert.equal(wick('a name').modelId, 'a name');
-    assert.throws(() => createWick(/** @type {any} */ (undefined)), hasCode('ARG'));
+    for (const wrong of /** @type {any[]} */ ([undefined, null, 5, {}, { url: 'x.gguf' }])) {
+      assert.throws(() => createWick(wrong), hasCode('ARG'));
+      const late = createWick(async () => wrong)();
+      await assert.rejects(async () => late.doGenerate({ prompt: [] }), hasCode('ARG'));
+    }
     assert.throws(() => wick.imageModel('x'), hasCode('UNSUPPORTED'));
     const two = { wick: { n: 2 } };
     await assert.rejects(generateText({ ...ask, providerOptions: two }), /n must be 1/);

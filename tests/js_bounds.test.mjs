@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { checkNames } from '../js/base/option_names.js';
 import { ChatCompletions } from '../js/page/chat_completions.js';
 import {
   checkEngineNames,
@@ -12,7 +13,6 @@ import {
 } from '../js/page/engine_options.js';
 import { draftOf, sourceOf } from '../js/page/model_options.js';
 import { checkCompletions, checkCount } from '../js/page/option_checks.js';
-import { checkNames } from '../js/page/option_names.js';
 import { promptOf, settingsOf, tokensOf } from '../js/page/request_options.js';
 
 const U32_MAX = 4294967295;

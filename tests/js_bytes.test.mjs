@@ -890,6 +890,14 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([stream.size, stream.position], [20, 6]);
   });
 
+  test('a part of another size is another file, also where it does not say its own length', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const longer = () =>
+      answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-20/21' }, 206);
+    const { source } = server([() => broken(7), longer]);
+    await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
+  });
+
   test('a changed file is no reason to try again', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { source, asked, retries } = server([

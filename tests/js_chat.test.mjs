@@ -336,6 +336,15 @@ describe('turns that do not end well', () => {
     assert.throws(() => chat.edit(0), hasCode('SEQ'));
   });
 
+  test('close in the moment in which a turn begins ends it, too', async (t) => {
+    const { engine, chat } = await openChat(t, endless);
+    const text = chat.send('Tell me a story.').text();
+    await chat.close();
+    assert.equal(await text, '');
+    const { sessions, requests } = await engine.kvStats();
+    assert.deepEqual([sessions, requests.running], [0, 0]);
+  });
+
   test('wrong types are refused by name', async (t) => {
     const { engine, chat } = await openChat(t);
     const refused = [

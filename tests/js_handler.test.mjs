@@ -1064,6 +1064,7 @@ describe('routes', () => {
       [{ queueLimit: '1' }, `queueLimit ${count}`],
       [{ bodyBytesMax: 1.5 }, `bodyBytesMax ${count}`],
       [{ bodyBytesMax: 0 }, `bodyBytesMax ${count}`],
+      [{ itemsMax: 0 }, `itemsMax ${count}`],
       [{ onError: 5 }, 'onError must be a function'],
       [{ model: 'a', key: 'a' }, 'key is no option'],
     ];

@@ -12,6 +12,8 @@ import { assertSpeaks, dist, isAbort, modelPath, openEngine } from './support/pa
 
 /** @type {typeof import('../js/edge.js')} */
 const edge = await import(pathToFileURL(join(dist, 'edge.js')).href);
+const moduleOf = (/** @type {string} */ build) =>
+  new WebAssembly.Module(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 
 /** @typedef {import('../js/index.js').Engine} Engine */
 /** @typedef {import('../js/index.js').LogitsHook} LogitsHook */
@@ -27,7 +29,8 @@ const hasCode = (code) => (error) => {
 async function openEdge(t) {
   const engine = await edge.createEngine({
     bytes: new Uint8Array(readFileSync(modelPath)),
-    wasm: new WebAssembly.Module(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm'))),
+    wasm: moduleOf('simd128-single'),
+    grammarWasm: moduleOf('simd128-single-grammar'),
   });
   t.after(() => engine.close());
   return engine;

@@ -9,10 +9,10 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { WickError } from '../js/base/errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from '../js/base/host_features.js';
+import { checkNames } from '../js/base/option_names.js';
 import { createEngine } from '../js/page/create_engine.js';
 import { Engine } from '../js/page/engine.js';
 import { sourceOf } from '../js/page/model_options.js';
-import { checkNames } from '../js/page/option_names.js';
 import { settingsOf } from '../js/page/request_options.js';
 import { Session } from '../js/page/session.js';
 import { root } from './support/locate.mjs';
@@ -860,17 +860,18 @@ describe('createEngine', () => {
 
   test('what is sent to the worker', async () => {
     const module = await WebAssembly.compile(readFileSync(new URL(single)));
+    const grammar = single.replace(/\.wasm$/, '-grammar.wasm');
     /** @type {[any, any][]} */
     const cases = [
-      [{}, {}],
-      [{ eager: true }, { isEager: true }],
-      [{ chatTemplate: 'chatml' }, { chatTemplate: 'chatml' }],
-      [{ draft: { file: 'd.gguf' } }, { draft: { kind: 'path', paths: ['d.gguf'] } }],
-      [{ wasm: module }, { module }],
-      [{ wasm: `${new URL('.', single)}` }, {}],
-      [{ wasm: new URL('.', single) }, {}],
-      [{ wasm: new URL(single) }, {}],
-      [{ contextSize: 77, threads: undefined, wasm: module }, {}],
+      [{}, { grammar }],
+      [{ eager: true }, { isEager: true, grammar }],
+      [{ chatTemplate: 'chatml' }, { chatTemplate: 'chatml', grammar }],
+      [{ draft: { file: 'd.gguf' } }, { draft: { kind: 'path', paths: ['d.gguf'] }, grammar }],
+      [{ wasm: module }, { module, grammar: undefined }],
+      [{ wasm: `${new URL('.', single)}` }, { grammar }],
+      [{ wasm: new URL('.', single) }, { grammar }],
+      [{ wasm: new URL(single) }, { grammar }],
+      [{ contextSize: 77, threads: undefined, wasm: module }, { grammar: undefined }],
     ];
     for (const [options, wanted] of cases) {
       const { workers, ended } = await open(options);

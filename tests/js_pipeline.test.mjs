@@ -171,6 +171,21 @@ describe('text-generation', () => {
     }
     const idle = /** @type {any} */ ({ num_beams: 1, no_repeat_ngram_size: 0, max_new_tokens: 1 });
     assert.equal((await generator('Hello', idle)).length, 1);
+    const notOurs = [{ streamer: 5 }, { streamer: { put() {} } }, { stopping_criteria: 5 }];
+    for (const options of /** @type {any[]} */ ([
+      ...notOurs,
+      { stopping_criteria: [() => true] },
+    ])) {
+      const [name] = Object.keys(options);
+      const refused = generator('Hello', options);
+      await assert.rejects(refused, { code: 'ARG', message: new RegExp(`^${name} must be`) });
+    }
+    const told = pipeline(
+      'text-generation',
+      modelPath,
+      /** @type {any} */ ({ progress_callback: 5 }),
+    );
+    await assert.rejects(told, { code: 'ARG', message: /progress_callback must be a function/ });
     for (const input of [5, [], [5], [{}], null, ['a', messages, 5]]) {
       await assert.rejects(generator(/** @type {any} */ (input)), hasCode('ARG'));
     }

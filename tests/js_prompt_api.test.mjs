@@ -413,6 +413,41 @@ describe('prompt', () => {
     await assert.rejects(session.append([asked, prefix]), named('SyntaxError'));
   });
 
+  test('prefix and responseConstraint: both together are one text of it', async (t) => {
+    const { session } = await open(t);
+    const responseConstraint = {
+      type: 'object',
+      properties: { rating: { type: 'integer', minimum: 0, maximum: 5 } },
+      required: ['rating'],
+      additionalProperties: false,
+    };
+    const from = (/** @type {string} */ content) => [
+      { role: /** @type {const} */ ('user'), content: 'How good is it?' },
+      { role: /** @type {const} */ ('assistant'), content, prefix: true },
+    ];
+    for (const begin of ['{', '{ "rating": ', '{"rating":', '{\n  "rating" : 4']) {
+      const copy = await session.clone();
+      const text = begin + (await copy.prompt(from(begin), { responseConstraint }));
+      const { rating, ...others } = JSON.parse(text);
+      assert.ok(Number.isInteger(rating) && rating >= 0 && rating <= 5, text);
+      assert.deepEqual(others, {});
+      // the history has the whole answer: a further prompt continues it
+      assert.equal(typeof (await copy.prompt('Why?', short)), 'string');
+    }
+    const pieces = await collect(
+      session.promptStreaming(from('2020-'), { responseConstraint: /^[0-9]{4}-[0-9]{2}$/ }),
+    );
+    assert.match(`2020-${pieces.join('')}`, /^2020-[0-9]{2}$/);
+    for (const [begin, constraint] of /** @type {[string, any][]} */ ([
+      ['Here: ', responseConstraint],
+      ['{"rating": 9', responseConstraint],
+      ['20-', /^[0-9]{4}$/],
+    ])) {
+      const asked = (await session.clone()).prompt(from(begin), { responseConstraint: constraint });
+      await assert.rejects(asked, named('SyntaxError'));
+    }
+  });
+
   test('responseConstraint: a schema, a RegExp, and what is neither', async (t) => {
     const { session } = await open(t);
     const schema = {
@@ -586,7 +621,8 @@ describe('tools', () => {
         content: [{ type: /** @type {const} */ ('tool-response'), value: response }],
       },
     ];
-    assert.equal(await session.prompt(answered), 'It is cold.');
+    // parts although it is a text alone: the page has asked for calls
+    assert.deepEqual(await session.prompt(answered), [{ type: 'text', value: 'It is cold.' }]);
     const last = asked[1].messages.at(-1);
     assert.deepEqual(
       [last.role, last.content, last.tool_call_id],
@@ -635,6 +671,23 @@ describe('tools', () => {
     );
     await assert.rejects(session.prompt(message('user', 'tool-call', fine[0])), named('TypeError'));
   });
+});
+
+test('thinking: the template knows the effort, of the session or of one prompt', async (t) => {
+  // what a template raises is the error's message
+  const chatTemplate =
+    "{{ raise_exception('thinking: ' ~ enable_thinking ~ ', ' ~ (reasoning_effort | default('of none'))) }}";
+  const { LanguageModel, session } = await open(t, {}, { chatTemplate });
+  const of = (/** @type {string} */ words) => ({ message: new RegExp(`thinking: ${words}`) });
+  await assert.rejects(session.prompt('Hi'), of('False, of none'));
+  for (const effort of /** @type {const} */ (['low', 'medium', 'high'])) {
+    const thinking = { effort };
+    await assert.rejects(session.prompt('Hi', { thinking }), of(`True, ${effort}`));
+    const eager = await LanguageModel.create({ ...exact, thinking });
+    await assert.rejects(eager.prompt('Hi'), of(`True, ${effort}`));
+    const none = { thinking: { effort: /** @type {const} */ ('none') } };
+    await assert.rejects(eager.prompt('Hi', none), of('False, of none'));
+  }
 });
 
 describe('append, measure, the context', () => {

@@ -15,6 +15,7 @@ describe('a request that is not read', () => {
     let paused = 0;
     const native = {
       submit: () => ++submitted,
+      lacks: () => false,
       passes: () => 0,
       pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
         paused += isPaused ? 1 : -1;
@@ -54,6 +55,7 @@ describe('a reply that is read', () => {
     const log = [];
     const native = {
       submit: () => 1,
+      lacks: () => false,
       passes: () => 0,
       takeEvents: () => events.splice(0),
       cancel: (/** @type {number} */ number) => log.push(`cancel ${number}`),
@@ -150,6 +152,7 @@ describe('more requests than the engine takes', () => {
         submitted.push(request);
         return submitted.length;
       },
+      lacks: () => false,
       passes: () => engine.passes,
       takeEvents: () => events.splice(0),
     };
@@ -229,6 +232,7 @@ describe('cancelling', () => {
       },
       cancel: (/** @type {number} */ request) => void cancelled.push(request),
       takeEvents: () => done.splice(0),
+      lacks: () => false,
       passes: () => 0,
       pause() {},
     };
@@ -275,7 +279,7 @@ describe('what the page is told', () => {
   function tableOf(events) {
     let submitted = 0;
     const native = {
-      ...{ submit: () => ++submitted, pause() {}, passes: () => 0 },
+      ...{ submit: () => ++submitted, lacks: () => false, pause() {}, passes: () => 0 },
       takeEvents: () => events.splice(0),
     };
     return new RequestTable(/** @type {any} */ (native));
@@ -305,7 +309,13 @@ describe('what the page is told', () => {
     /** @type {any[]} */
     const events = [];
     const native = {
-      ...{ submit: () => 1, pause() {}, passes: () => 0, takeEvents: () => events.splice(0) },
+      ...{
+        submit: () => 1,
+        lacks: () => false,
+        pause() {},
+        passes: () => 0,
+        takeEvents: () => events.splice(0),
+      },
       tokenBytes: (/** @type {number} */ token) => Uint8Array.of(96 + token),
     };
     for (const logprob of [0, 1]) {
@@ -337,5 +347,82 @@ describe('what the page is told', () => {
       ];
       assert.deepEqual(tokens, details);
     }
+  });
+});
+
+describe('requests that need the module of grammars', () => {
+  /** A table over an engine that lacks it until `settle` is called. */
+  function tableOf() {
+    let isThere = false;
+    let changes = 0;
+    /** @type {string[]} */
+    const submitted = [];
+    /** @type {{settle: (value: unknown) => void, fail: (error: unknown) => void}} */
+    let loading = { settle() {}, fail() {} };
+    const loaded = new Promise((settle, fail) => {
+      loading = { settle, fail };
+    });
+    const native = {
+      submit: (/** @type {any} */ { name }) => submitted.push(name),
+      passes: () => 0,
+      takeEvents: () => [],
+      closeReply() {},
+      cancel() {},
+      lacks: (/** @type {any} */ { grammar }) => grammar !== undefined && !isThere,
+      loadGrammarPart: () => loaded,
+    };
+    const table = new RequestTable(/** @type {any} */ (native), 4, () => changes++);
+    let id = 0;
+    const add = (/** @type {string} */ name, session = 0, completions = 1) => {
+      const grammar = name.startsWith('g') ? {} : undefined;
+      table.add(++id, /** @type {any} */ ({ name, grammar, session, completions }), false);
+      id += completions - 1;
+    };
+    const waiting = () => table.addTo({ requests: { waiting: 0, waiting_max: 0, refused: 0 } });
+    const end = async (/** @type {unknown} */ error) => {
+      isThere = error === undefined;
+      if (error) loading.fail(error);
+      else loading.settle(undefined);
+      await new Promise((settle) => setImmediate(settle));
+    };
+    return { table, submitted, add, waiting, end, changes: () => changes };
+  }
+
+  test('wait for it alone, count against the limit and keep the order of a session', async () => {
+    const { table, submitted, add, waiting, end, changes } = tableOf();
+    add('g1', 7);
+    add('plain');
+    add('same session', 7);
+    assert.deepEqual([submitted, table.canStep()], [['plain'], true]);
+    assert.equal(waiting().requests.waiting, 2);
+    assert.throws(() => add('too many', 0, 2), { code: 'QUEUE_FULL' });
+    await end(undefined);
+    assert.deepEqual([submitted.sort(), changes() > 0], [['g1', 'plain', 'same session'], true]);
+    assert.equal(waiting().requests.waiting, 0);
+  });
+
+  test('are refused where it cannot be loaded, and those that are cancelled are gone', async () => {
+    const { table, submitted, add, waiting, end } = tableOf();
+    add('g1', 0, 2);
+    table.cancel(1);
+    assert.equal(waiting().requests.waiting, 2);
+    table.cancel(2);
+    assert.equal(waiting().requests.waiting, 0);
+    add('g2');
+    await end(new WickError('WASM', 'no second module'));
+    const outputs = table.collect();
+    assert.deepEqual(
+      outputs.map(({ id, error }) => [id, error?.code, error?.message]),
+      [[3, 'WASM', 'no second module']],
+    );
+    assert.deepEqual(submitted, []);
+  });
+
+  test('are forgotten when the engine ends', async () => {
+    const { table, submitted, add, end } = tableOf();
+    add('g1');
+    table.closeReplies();
+    await end(undefined);
+    assert.deepEqual([submitted, table.collect()], [[], []]);
   });
 });

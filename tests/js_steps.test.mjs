@@ -167,7 +167,7 @@ describe('the start', () => {
     );
     const [[module, given, options]] = created;
     assert.deepEqual([module, given], ['module', { ...config, swap: 0 }]);
-    assert.deepEqual(Object.keys(options), ['swap', 'onLog', 'onMemory']);
+    assert.deepEqual(Object.keys(options), ['swap', 'grammar', 'onLog', 'onMemory']);
     assert.equal(options.swap, undefined);
     options.onLog('word');
     assert.equal(posted.pop(), 'word');

@@ -392,8 +392,22 @@ describe('a form of the content beside tools', { skip: shared.skip }, () => {
       { role: 'assistant', content: 'Here it is: ', prefix: true },
     ]);
     const body = { ...wild, messages: begun, tools, logit_bias, max_tokens: 200, n: 4, seed: 1 };
-    const formed = await engine.chat.completions.create({ ...body, response_format });
-    for (const choice of formed.choices) checkAnswer(choice, 'behind a prefix');
+    await assert.rejects(engine.chat.completions.create({ ...body, response_format }), {
+      code: 'ARG',
+      message: /allows no text that begins so: byte 0/,
+    });
+    const prefix = '{ "answer": ';
+    const within = /** @type {any} */ ([
+      ...messages,
+      { role: 'assistant', content: prefix, prefix: true },
+    ]);
+    const wanted = /** @type {typeof body} */ ({ ...body, messages: within });
+    const formed = await engine.chat.completions.create({ ...wanted, response_format });
+    for (const choice of formed.choices) {
+      choice.message.content = prefix + choice.message.content;
+      checkAnswer(choice, 'behind a prefix');
+    }
+    assert.ok(formed.choices.some(({ finish_reason }) => finish_reason === 'stop'));
     const called = await engine.chat.completions.create({ ...body, tool_choice: 'required' });
     for (const choice of called.choices) checkCalls(choice);
     assert.ok(called.choices.some(({ finish_reason }) => finish_reason !== 'stop'));

@@ -2,14 +2,7 @@
 // and CMake, natively with gcc and clang as C17 and C++20, and under WASI.
 
 import assert from 'node:assert/strict';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
@@ -169,26 +162,8 @@ describe('a stranger builds natively', { skip }, () => {
   });
 });
 
-/**
- * A WASI SDK's layout: that of $WASI_SDK_PATH, else one that is made of the clang and the sysroot that
- * the WASI builds are made with, since no SDK is in Debian's archive or in a package registry.
- * @returns {string}
- */
-function wasiSdk() {
-  if (process.env.WASI_SDK_PATH) return process.env.WASI_SDK_PATH;
-  const sdk = join(folder, 'wasi-sdk');
-  if (existsSync(sdk)) return sdk;
-  for (const [path, target] of [
-    ['bin/clang', '/usr/lib/llvm-19/bin/clang'],
-    ['share/wasi-sysroot', resolve(root, '.toolchain/wasi/usr')],
-  ]) {
-    mkdirSync(join(sdk, dirname(path)), { recursive: true });
-    symlinkSync(target, join(sdk, path));
-  }
-  mkdirSync(join(sdk, 'share/cmake/Platform'), { recursive: true });
-  writeFileSync(join(sdk, 'share/cmake/Platform/WASI.cmake'), 'set(WASI 1)\n');
-  return sdk;
-}
+/** A WASI SDK: that of $WASI_SDK_PATH, else the layout that tools/setup.sh has made of clang and wasi-libc. */
+const wasiSdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
 describe('a stranger builds for WASI', { skip }, () => {
   for (const simd of ['simd128', 'relaxed']) {
@@ -200,14 +175,13 @@ describe('a stranger builds for WASI', { skip }, () => {
     );
     test(`with the layout of a WASI SDK, ${simd}: ${runtimes.join(', ')}`, async (t) => {
       if (!process.env.WASI_SDK_PATH) t.diagnostic('the layout is made of clang-19 and wasi-libc');
-      const sdk = wasiSdk();
-      const triple = process.env.WASI_SDK_PATH ? 'wasm32-wasip1' : 'wasm32-wasi';
+      const sdk = wasiSdk;
       const build = await cmake(exampleFolder, `example-wasi-${simd}`, [
         '-DCMAKE_SYSTEM_NAME=WASI',
         '-DCMAKE_SYSTEM_PROCESSOR=wasm32',
         `-DCMAKE_MODULE_PATH=${sdk}/share/cmake`,
         `-DCMAKE_C_COMPILER=${sdk}/bin/clang`,
-        `-DCMAKE_C_COMPILER_TARGET=${triple}`,
+        `-DCMAKE_C_COMPILER_TARGET=wasm32-wasip1`,
         `-DCMAKE_SYSROOT=${sdk}/share/wasi-sysroot`,
         `-DWICK_RELAXED=${simd === 'relaxed' ? 'ON' : 'OFF'}`,
       ]);

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
-import { f32, pair, types, u32 } from './support/gguf_bytes.mjs';
+import { f32, pair, string, types, u32 } from './support/gguf_bytes.mjs';
 import { readPieces, writePieces } from './support/gguf_pieces.mjs';
 import { locate } from './support/locate.mjs';
 
@@ -17,12 +17,13 @@ const BOOL = 7;
 
 // ---- A file with another key ----
 
-/** @typedef {{u32?: number, f32?: number, flag?: boolean} | undefined} Value undefined: no such key */
+/** @typedef {{u32?: number, f32?: number, flag?: boolean, text?: string} | undefined} Value undefined: no such key */
 
 /** @param {string} key @param {NonNullable<Value>} value */
 function keyBytes(key, value) {
   if (value.f32 !== undefined) return pair(key, types.f32, f32(value.f32));
   if (value.flag !== undefined) return pair(key, BOOL, Buffer.from([value.flag ? 1 : 0]));
+  if (value.text !== undefined) return pair(key, types.string, string(value.text));
   return pair(key, types.u32, u32(value.u32 ?? 0));
 }
 
@@ -30,7 +31,7 @@ let written = 0;
 
 /**
  * @param {string} id of the model
- * @param {string} name of the key, without its architecture
+ * @param {string} name of the key, without its architecture, which those of Apertus' curves have not
  * @param {Value} value
  * @returns {string} the path of the file that has it so
  */
@@ -38,7 +39,7 @@ function withKey(id, name, value) {
   const path = join(vectors, more.has(id) ? 'reference-more' : 'reference', 'models', `${id}.gguf`);
   const pieces = readPieces(path);
   const architecture = pieces.keys.get('general.architecture')?.toString('utf8', 8 + 20 + 4 + 8);
-  const key = `${architecture}.${name}`;
+  const key = name.startsWith('xielu.') ? name : `${architecture}.${name}`;
   pieces.keys.delete(key);
   if (value !== undefined) pieces.keys.set(key, keyBytes(key, value));
   const out = join(temporary, `${written++}.gguf`);
@@ -60,6 +61,11 @@ const more = new Set([
   'minicpm3',
   'gemma3n',
   'gemma3n-shared',
+  'nemotron_h_moe',
+  'granitehybrid',
+  'hunyuan-dense',
+  'smallthinker',
+  'apertus',
 ]);
 
 /** @param {string} id @param {string} name @param {Value} value */
@@ -111,6 +117,12 @@ const defaults = [
   ['gemma4-dense', 'attention.shared_kv_layers', { u32: 0 }, { u32: 1 }],
   ['deepseek2', 'expert_weights_norm', { flag: false }, { flag: true }],
   ['deepseek2-v3', 'expert_group_count', { u32: 1 }, { u32: 4 }],
+  ['nemotron_h_moe', 'expert_weights_norm', { flag: false }, { flag: true }],
+  ['granitehybrid', 'rope.scaling.finetuned', { flag: true }, { flag: false }],
+  ['mamba', 'ssm.dt_b_c_rms', { flag: false }, { flag: true }],
+  ['mpt', 'attention.clamp_kqv', { f32: 0 }, { f32: 0.01 }],
+  ['granite', 'attention.scale', { f32: 0 }, { f32: 3 }],
+  ['llama', 'rope.scale_linear', { f32: 1 }, { f32: 2 }],
 ];
 
 // ---- Refusals ----
@@ -147,6 +159,7 @@ const needed = [
   ['gemma4-ple', 'feed_forward_length'],
   ['minicpm3', 'attention.key_length'],
   ['minicpm3', 'attention.value_length'],
+  ['llama-rope-yarn', 'rope.scaling.original_context_length'],
 ];
 const withExperts = [
   'qwen3moe',
@@ -259,6 +272,39 @@ const outOfBounds = [
   ['gemma4-ple', 'feed_forward_length', { u32: 0 }, /ffn_gate\.weight/],
   ['minicpm3', 'attention.key_length', { u32: 24 }, /attn_q_b\.weight/],
   ['minicpm3', 'attention.value_length', { u32: 1025 }, /is 1025, which is not within 1 and 1024/],
+  [
+    'llama',
+    'rope.scaling.type',
+    { text: 'ntk' },
+    /RoPE scaling 'ntk' \('llama\.rope\.scaling\.type'\)/,
+  ],
+  [
+    'llama',
+    'attention.head_count_kv',
+    { u32: 3 },
+    /head_count 4 is no multiple of head_count_kv 3/,
+  ],
+  [
+    'olmo2',
+    'attention.sliding_window',
+    { u32: 8 },
+    /\('olmo2\.attention\.sliding_window' is 8\) are not/,
+  ],
+  [
+    'gpt-oss',
+    'attention.causal',
+    { flag: false },
+    /'gpt-oss\.attention\.causal' is false, which this/,
+  ],
+  [
+    'gemma3n',
+    'attention.causal',
+    { flag: false },
+    /'gemma3n\.attention\.causal' is false, which this/,
+  ],
+  ['hunyuan-dense', 'attention.causal', { flag: false }, /attention\.causal' is false, which this/],
+  ['apertus', 'xielu.beta', undefined, /the key 'xielu\.beta' is missing/],
+  ['apertus', 'xielu.eps', { text: 'a' }, /xielu\.eps/],
   ['llama-moe', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
   ['llama-moe', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
 ];

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { WickError } from '../js/base/errors.js';
 import { FolderBackend } from '../js/models/folder_backend.js';
 import { KeptSource } from '../js/models/kept_source.js';
 import { ModelStore } from '../js/models/model_store.js';
@@ -280,6 +281,31 @@ describe('where there is no room', () => {
     assert.equal(await store.has('oldest.gguf'), true);
     assert.equal(await store.has('newest.gguf'), false);
     await assertHolds(store, url);
+  });
+
+  test('so does a journal for which there is no room, and a model goes for it', async (t) => {
+    for (const evict of [false, true]) {
+      const disk = new MemoryDisk();
+      const { url, open } = await begin(t, { disk });
+      const old = await open().import(new Blob([pretendedModel(SIZE, 9)]), { name: 'old.gguf' });
+      const backend = new MemoryBackend(disk);
+      const write = backend.writeRecord.bind(backend);
+      backend.writeRecord = async (record) => {
+        if (!disk.records.has(old.id)) return write(record);
+        throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+      };
+      const got = new ModelStore(backend, { evict }).get(url);
+      if (evict) {
+        assert.equal((await got).isWhole, true);
+        continue;
+      }
+      await assert.rejects(got, (/** @type {any} */ { code, cause }) => {
+        assert.equal(code, 'STORAGE_FULL');
+        assert.ok(cause.missingBytes > 0);
+        assert.deepEqual(cause.candidates, [old]);
+        return true;
+      });
+    }
   });
 
   test('a storage that says so late is believed', async (t) => {

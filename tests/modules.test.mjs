@@ -10,12 +10,13 @@ import { built, ci, locateRelaxedNode, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
 const relaxedNode = locateRelaxedNode();
-const web = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'].map(
-  (variant) => `web/wick-${variant}.wasm`,
-);
+const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
+const web = variants.map((variant) => `web/wick-${variant}.wasm`);
+/** What the first request with a grammar loads. */
+const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
 const wasi = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
 /** Pages load the web's; an edge runtime's hold the command line, too. */
-const gzippedBytesMax = { web: 311_000, wasi: 364_000 };
+const gzippedBytesMax = { web: 271_000, grammar: 38_700, wasi: 361_700 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
@@ -25,6 +26,7 @@ const everywhere = [
   'nontrapping-float-to-int',
   'sign-ext',
   'mutable-globals',
+  'reference-types',
 ];
 
 /** @param {string} file @param {string[]} features @returns {Promise<boolean>} */
@@ -79,6 +81,27 @@ test('a web module imports its memory and a few functions', {
   }
 });
 
+test('a module of grammars imports from the first one of its build alone', {
+  skip: relaxedNode.skip,
+}, async () => {
+  for (const [index, file] of grammar.entries()) {
+    const { imports, exports } = await describeModule(file);
+    const first = await describeModule(web[index]);
+    assert.ok(imports.length > 20, `${imports.length} imports`);
+    for (const name of imports) {
+      assert.ok(
+        name.startsWith('main.') && first.exports.includes(name.slice(5)),
+        `${file} ${name}`,
+      );
+    }
+    assert.deepEqual(exports, []);
+    // what is exported for it alone begins with a name that no other build has
+    const own = first.exports.filter((name) => name.startsWith('%'));
+    const other = await describeModule(web[(index + 1) % web.length]);
+    assert.ok(own.length > 20 && !own.some((name) => other.exports.includes(name)), file);
+  }
+});
+
 test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async () => {
   for (const file of wasi) {
     const { imports, exports } = await describeModule(file);
@@ -91,8 +114,8 @@ test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async 
   }
 });
 
-for (const [host, files] of Object.entries({ web, wasi })) {
-  const most = gzippedBytesMax[/** @type {'web' | 'wasi'} */ (host)];
+for (const [host, files] of Object.entries({ web, grammar, wasi })) {
+  const most = gzippedBytesMax[/** @type {'web' | 'grammar' | 'wasi'} */ (host)];
   test(`${host}: a module is at most ${most} bytes when gzipped`, () => {
     for (const file of files) {
       const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;

@@ -90,44 +90,44 @@ function find(list) {
 
 /** @param {('passed' | 'failed' | 'overdue')[]} ends how each run of a test ends */
 function placeOf(ends) {
-  /** @type {[string, number][]} */
+  /** @type {[string, number, number][]} */
   const runs = [];
   /** @type {import('../tools/mutants/trial.mjs').Place['runTest']} */
-  const runTest = async (test, limitMs) => {
-    runs.push([test, limitMs]);
-    return { status: ends[runs.length - 1], cpuMs: 9000 };
+  const runTest = async (test, { cpuMs, idleMs }) => {
+    runs.push([test, cpuMs, idleMs]);
+    return { status: ends[runs.length - 1], cpuMs: 9000, idleMs: 0 };
   };
   return { runTest, runs };
 }
 
-test('a test that is overdue is run again with twice the time', async () => {
-  const slow = placeOf(['overdue', 'passed', 'failed']);
-  assert.deepEqual(await tryTests(slow, ['a', 'b'], () => 1000, ''), {
+test('tests run until one fails or is overdue, or their time is used up', async () => {
+  const usual = () => ({ cpuMs: 1000, idleMs: 500 });
+  const killed = placeOf(['passed', 'failed']);
+  assert.deepEqual(await tryTests(killed, ['a', 'b', 'c'], usual, ''), {
     outcome: 'killed',
     by: 'b',
   });
-  assert.deepEqual(slow.runs, [
-    ['a', 5000],
-    ['a', 10000],
-    ['b', 5000],
+  assert.deepEqual(killed.runs, [
+    ['a', 5000, 7000],
+    ['b', 5000, 7000],
   ]);
-  const hangs = placeOf(['overdue', 'overdue']);
-  assert.deepEqual(await tryTests(hangs, ['a', 'b'], () => 0, ''), { outcome: 'timeout', by: 'a' });
-  assert.equal(hangs.runs.length, 2);
-  const failsThen = placeOf(['overdue', 'failed']);
-  assert.equal((await tryTests(failsThen, ['a'], () => 0, '')).outcome, 'killed');
+  const hangs = placeOf(['overdue']);
+  assert.deepEqual(await tryTests(hangs, ['a', 'b'], usual, ''), { outcome: 'timeout', by: 'a' });
   const passes = placeOf(['passed', 'passed', 'passed']);
-  assert.deepEqual(await tryTests(passes, ['a', 'b', 'c', 'd'], () => 1000, ''), {
+  assert.deepEqual(await tryTests(passes, ['a', 'b', 'c', 'd'], usual, ''), {
     outcome: 'survived',
     by: 'no time for d',
   });
 });
 
-test('a process is overdue by its own processor time, and what it prints ends it', async () => {
-  const of = (/** @type {string} */ script, limitMs = 1000) =>
-    runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limitMs });
+test('a process is overdue by its own processor time or by waiting, and what it prints ends it', async () => {
+  const of = (/** @type {string} */ script, cpuMs = 1000, idleMs = 60_000) =>
+    runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limits: { cpuMs, idleMs } });
   assert.equal((await of('while :; do :; done')).status, 'overdue');
-  assert.equal((await of('sleep 1.2; echo ok 1', 100)).status, 'passed'); // waiting is no work
+  const waits = await of('sleep 3; echo ok 1', 100);
+  assert.equal(waits.status, 'passed'); // waiting is no work
+  assert.ok(waits.idleMs > 500 && waits.cpuMs < 1000, JSON.stringify(waits));
+  assert.equal((await of('sleep 60', 1000, 1500)).status, 'overdue');
   assert.equal((await of('echo not ok 1; sleep 60')).status, 'failed');
   assert.equal((await of('exit 3')).status, 'failed');
 });

@@ -133,55 +133,59 @@ test('a page stays until all of a newer one is kept', { skip }, async (t) => {
   assert.equal(await page.evaluate('globalThis.isNew'), true);
 });
 
-/** Of the one whole model that is kept, in bytes; nothing while there is none, or two. The mark of a whole one comes last. */
-const sizeKept = `(async () => {
-  const sizes = [];
-  for (const name of await caches.keys()) {
-    if (!name.startsWith('wick-chat-model')) continue;
-    const cache = await caches.open(name);
-    if ((await cache.match('/wick-chat-whole-model')) === undefined) continue;
-    for (const request of await cache.keys()) {
-      if (request.url.endsWith('.gguf')) sizes.push((await (await cache.match(request)).blob()).size);
-    }
-  }
-  return sizes.length === 1 ? sizes[0] : undefined;
-})()`;
+/** The whole models that the store has: their names and sizes. */
+const keptModels = `import('./wick-llm/models.js')
+  .then(({ openModels }) => openModels())
+  .then(async (store) => {
+    const all = await store.list();
+    await store.close();
+    return all.filter(({ isWhole }) => isWhole).map(({ name, size }) => [name, size]);
+  })`;
 
-test('a model of an address is kept, until the server has another one', { skip }, async (t) => {
+/** @param {Page} page @param {string} name */
+const untilModel = (page, name) =>
+  untilTrue(page, `document.getElementById('model-name').textContent === ${JSON.stringify(name)}`);
+
+test('a model of an address is kept: no server is asked for it again, until it is deleted', {
+  skip,
+}, async (t) => {
   const folder = temporaryFolder();
   const file = resolve(folder, 'own.gguf');
   /** @type {string[]} */
   const requests = [];
-  const serveModel = (port = 0) =>
-    serve({ root: folder, port, cors: true, onRequest: (path) => requests.push(path) });
+  const onRequest = (/** @type {string} */ path) => requests.push(path);
+  const serveModel = (port = 0) => serve({ root: folder, port, cors: true, onRequest });
   copyFileSync(resolve(models, 'wick-2.6m-q8_0.gguf'), file);
   const [server, model] = [await serve({ root: site }), await serveModel()];
   t.after(() => server.close());
   const page = await newPage(t);
   const address = `${server.url}?model=${encodeURIComponent(`${model.url}own.gguf`)}`;
   await page.goto(address);
-  await waitUntilReady(page);
+  await untilModel(page, 'own.gguf');
   const answer = await ask(page);
-  await untilTrue(page, sizeKept);
   await model.close();
   await page.goto(address);
-  await waitUntilReady(page);
+  await untilModel(page, 'own.gguf');
   assert.equal(await ask(page), answer);
-  const before = await page.evaluate(sizeKept);
-  assert.equal(requests.length, 1);
+  const before = readFileSync(file).length;
+  assert.deepEqual(await page.evaluate(keptModels), [['own.gguf', before]]);
+  const asked = requests.length;
 
   copyFileSync(resolve(models, 'wick-2.6m-q4_0.gguf'), file);
   const again = await serveModel(model.port);
   t.after(() => again.close());
   await page.goto(address);
-  await waitUntilReady(page);
-  await untilTrue(page, `${sizeKept}.then((size) => size < ${before})`);
-  assert.equal(requests.length, 2);
-  // what cannot be had is no reason to have nothing
-  rmSync(file);
+  await untilModel(page, 'own.gguf');
+  assert.equal(requests.length, asked, 'what is whole is not asked for');
+  await page.click('#choose-model');
+  const remove = page.getByRole('button', { name: 'Delete: own.gguf' });
+  await remove.click();
+  await remove.click();
+  await page.locator('#kept-room', { hasText: 'None yet' }).waitFor();
   await page.goto(address);
-  await waitUntilReady(page);
-  assert.equal(requests.length, 3);
+  await untilModel(page, 'own.gguf');
+  assert.ok(requests.length > asked);
+  assert.deepEqual(await page.evaluate(keptModels), [['own.gguf', readFileSync(file).length]]);
 });
 
 /** @typedef {(response: import('node:http').ServerResponse) => void} Answer */
@@ -209,9 +213,6 @@ const notModels = {
   'damaged weights': whole(damaged(good.length - 200_000, good.length, 0xff), binary),
 };
 
-/** Those that are tried at the address of another model, too. */
-const elsewhere = new Set(['a web page', 'an error in JSON', 'a damaged directory']);
-
 /** @typedef {{goto: (url: string) => Promise<any>, evaluate: (code: any) => Promise<any>,
  *   close: () => Promise<void>}} Tab */
 
@@ -223,67 +224,53 @@ async function badAnswers(t, newTab) {
   /** @type {Answer} */
   let answer = whole(good, binary);
   const server = await serve({ root: site });
-  const own = createServer((request, response) => {
+  const badServer = createServer((request, response) => {
     response.setHeader('Access-Control-Allow-Origin', '*');
     response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
     if (request.headers.range === undefined) answer(response);
     else response.writeHead(404).end(); // a broken download stays broken
   });
-  await new Promise((settle) => own.listen(0, '127.0.0.1', () => settle(undefined)));
+  await new Promise((settle) => badServer.listen(0, '127.0.0.1', () => settle(undefined)));
   t.after(() => {
-    own.closeAllConnections();
-    own.close();
+    badServer.closeAllConnections();
+    badServer.close();
     return server.close();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (own.address());
-  /** @param {string} file @param {(tab: Tab) => Promise<void>} [use] */
-  const visit = async (file, use) => {
+  const { port } = /** @type {import('node:net').AddressInfo} */ (badServer.address());
+  /** @param {string} file @param {string} model that answers in the end @param {(tab: Tab) => Promise<void>} [use] */
+  const visit = async (file, model, use) => {
     const tab = await newTab();
-    const model = encodeURIComponent(`http://127.0.0.1:${port}/${file}`);
-    await tab.goto(`${server.url}?model=${model}`);
+    const address = encodeURIComponent(`http://127.0.0.1:${port}/${file}`);
+    await tab.goto(`${server.url}?model=${address}`);
     await use?.(tab);
-    await waitUntil(() => tab.evaluate(`!document.getElementById('send').disabled`), 'a model');
-    const name = await tab.evaluate(`document.getElementById('model-name').textContent`);
-    if (answer === offline || name !== 'own.gguf') return { tab, name };
-    await waitUntil(() => tab.evaluate(sizeKept), 'the model in the cache');
-    return { tab, name };
-  };
-  /** @type {Answer} */
-  const offline = (response) => void response.destroy();
-  const first = await visit('own.gguf');
-  assert.equal(first.name, 'own.gguf');
-  await first.tab.close();
-
-  /** @param {string} what */
-  const isStillThere = async (what) => {
-    answer = offline;
-    const { tab, name } = await visit('own.gguf');
-    assert.equal(name, 'own.gguf', what);
-    assert.equal(await tab.evaluate(sizeKept), good.length, what);
+    const name = `document.getElementById('model-name').textContent === '${model}'`;
+    const rest = `document.getElementById('loading').hidden && !document.getElementById('send').disabled`;
+    await waitUntil(() => tab.evaluate(`${name} && ${rest}`), `${model} for ${file}`);
+    const kept = await tab.evaluate(keptModels);
+    const problem = await tab.evaluate(`document.getElementById('problem-text').textContent`);
     await tab.close();
+    return { kept, problem };
   };
+  const own = [['own.gguf', good.length]];
+  assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
   for (const [what, bad] of Object.entries(notModels)) {
-    const files = elsewhere.has(what) ? ['own.gguf', 'another.gguf'] : ['own.gguf'];
-    for (const file of files) {
-      answer = bad;
-      const { tab } = await visit(file);
-      await tab.close();
-      await isStillThere(`${what} at ${file}`);
-    }
+    answer = bad;
+    const { kept, problem } = await visit(`${what.replaceAll(' ', '-')}.gguf`, 'Wick 2.6M');
+    assert.deepEqual(kept, own, what);
+    assert.match(problem, /could not be loaded: .* goes on\.$/, what);
   }
   answer = (response) => {
     response.writeHead(200, { 'Content-Length': good.length });
     response.write(good.subarray(0, good.length / 2));
   };
-  for (const file of ['own.gguf', 'another.gguf']) {
-    const { tab } = await visit(file, async (loading) => {
-      const isLoading = `document.getElementById('loading-facts').textContent.includes(' of ')`;
-      await waitUntil(() => loading.evaluate(isLoading), 'a part of the model');
-      await loading.evaluate(`document.getElementById('cancel-loading').click()`);
-    });
-    await tab.close();
-  }
-  await isStillThere('a download that was cancelled');
+  const { kept } = await visit('half.gguf', 'Wick 2.6M', async (tab) => {
+    const isLoading = `document.getElementById('loading-facts').textContent.includes(' of ')`;
+    await waitUntil(() => tab.evaluate(isLoading), 'a part of the model');
+    await tab.evaluate(`document.getElementById('cancel-loading').click()`);
+  });
+  assert.deepEqual(kept, own, 'a download that was paused');
+  answer = (response) => void response.destroy();
+  assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
 }
 
 test('a kept model stays until another one is whole', { skip }, async (t) => {

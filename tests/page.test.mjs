@@ -9,6 +9,7 @@ import { after, before, test } from 'node:test';
 import { buildChat, site } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import { onBattery } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 
@@ -37,13 +38,15 @@ after(async () => {
 /**
  * @param {string} [address]
  * @param {import('playwright-core').BrowserContextOptions} [options]
+ * @param {string} [script] that runs before the page's own
  */
-async function openPage(address = server.url, options = {}) {
+async function openPage(address = server.url, options = {}, script = '') {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext(
     options,
   );
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
+  await page.addInitScript(script);
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
@@ -175,7 +178,8 @@ test('a text that is too long says by how much, and stays where it was typed', {
 test('the developer panel shows the pages as they are while it answers', {
   skip: chromium.skip,
 }, async () => {
-  const { page, problems, close } = await openPage();
+  // no answer that begins before Enter has pages
+  const { page, problems, close } = await openPage(server.url, {}, onBattery);
   await waitUntilReady(page);
   /** @param {string} kind */
   const count = (kind) => page.locator(`#kv-pages .${kind}`).count();
@@ -337,7 +341,7 @@ test('where no model can be loaded, each reason is told', { skip: chromium.skip 
   page.setDefaultTimeout(PATIENCE_MS);
   await page.route('**/wick-llm-demo-model/*.gguf', (route) => route.fulfill({ status: 410 }));
   await page.goto(`${server.url}?model=missing.gguf`);
-  await page.waitForSelector('#problem:not([hidden])');
+  await page.locator('#problem-text', { hasText: 'missing.gguf' }).waitFor();
   await page.waitForSelector('#loading', { state: 'hidden' });
   const said = await page.innerText('#problem-text');
   assert.match(said, /^missing\.gguf could not be loaded: .*404.*Wick 2\.6M could not be .*410/);
@@ -374,7 +378,7 @@ test('an interrupted download is taken up again', { skip: chromium.skip }, async
     setTimeout(() => response.destroy(), 300);
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
-  await waitUntilReady(page);
+  await waitForModel(page, 'model.gguf');
   assert.ok(requests > 1);
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
   await close();

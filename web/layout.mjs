@@ -79,6 +79,8 @@ export const filled = {
     reasoning_ending: 'u32',
     reasoning_ending_bytes: 'u32',
     asks_host: 'u32',
+    grammar_begun: 'u32',
+    grammar_begun_bytes: 'u32',
   },
   web_samplers: {
     order: 'u32', // a text that ends in 0; 0: the default order

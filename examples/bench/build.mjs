@@ -11,16 +11,17 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/bench-page');
 
-export async function buildBench() {
-  rmSync(site, { recursive: true, force: true });
-  mkdirSync(site, { recursive: true });
+/** @param {string} [folder] */
+export async function buildBench(folder = site) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
   for (const name of ['index.html', 'icon.svg', 'language.js']) {
-    copyFileSync(resolve(here, name), resolve(site, name));
+    copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  copyPackages(site);
+  copyPackages(folder);
   const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
   const built = `${version}, commit ${describeEnvironment().commit}`;
-  await bundlePage([resolve(here, 'page.js'), resolve(here, 'page.css')], site, {
+  await bundlePage([resolve(here, 'page.js'), resolve(here, 'page.css')], folder, {
     'globalThis.WICK_VERSION': JSON.stringify(built),
   });
 }

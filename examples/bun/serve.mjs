@@ -8,9 +8,14 @@ import { createHandler } from 'wick-llm/openai';
 import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Bun.argv.slice(2);
-const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));
-const wasm = await WebAssembly.compile(await Bun.file(module).arrayBuffer());
-const engine = await createEngine({ wasm, file });
+/** The engine's two modules: the second one is for grammars and tools. */
+const compile = async (build) => {
+  const file = new URL(import.meta.resolve(`wick-llm/wasm/wick-${build}.wasm`));
+  return WebAssembly.compile(await Bun.file(file).arrayBuffer());
+};
+const wasm = await compile('simd128-single');
+const grammarWasm = await compile('simd128-single-grammar');
+const engine = await createEngine({ wasm, grammarWasm, file });
 
 const server = Bun.serve({
   hostname: '127.0.0.1',

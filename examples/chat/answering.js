@@ -2,6 +2,7 @@
 // written, and how it was made.
 
 import { note } from './developer.js';
+import { keepSpeed } from './examine.js';
 import { settings } from './settings.js';
 import { saidUntil } from './tree.js';
 
@@ -13,13 +14,16 @@ import { saidUntil } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./records.js').State} State */
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
-/** @typedef {{add: (piece: string) => void, finish: () => string}} Writer */
+/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, finish: () => string}} Writer */
 
 /** The least temperature when the user asks for another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
 
-/** @param {Timings | undefined} timings @param {State} state */
-function describe(timings, state) {
+/** Shorter answers tell little of how fast a model is. */
+const MEASURED_MS_MIN = 20;
+
+/** @param {Timings | undefined} timings @param {State} state @param {boolean} [isEarly] it had begun before it was asked for */
+function describe(timings, state, isEarly) {
   const facts = [];
   if (timings) {
     const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
@@ -27,6 +31,7 @@ function describe(timings, state) {
     if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
     facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
   }
+  if (isEarly) facts.push('begun before Enter');
   if (state === 'length') facts.push('it is not finished: as long as was allowed');
   return facts.join(' · ');
 }
@@ -61,27 +66,45 @@ function temperatureFor(question, count, suits) {
 }
 
 /**
- * @param {Engine} engine
- * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
- *   signal: AbortSignal}} wanted
+ * What an answer is asked with, besides its seed, unless the user has set one.
+ * @param {{question: Message, count: number, continued?: Message, suits: number}} wanted
  */
-export function request(engine, { question, count, continued, suits, session, signal }) {
-  const random = Math.floor(Math.random() * 2 ** 32);
+export function bodyFor({ question, count, continued, suits }) {
   const others = question.children.length - count;
-  return engine.chat.completions.create({
+  return {
     messages: messagesOf(saidUntil(continued ?? question), continued),
-    ...(session ? { session } : { n: count }),
-    stream: true,
-    stream_options: { include_usage: true },
     temperature: temperatureFor(question, count, suits),
     top_k: settings.topK,
     top_p: settings.topP,
     min_p: settings.minP,
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
-    seed: settings.seed === undefined ? random : settings.seed + others,
-    signal,
-  });
+    ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
+  };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
+ *   signal: AbortSignal, live: import('./live.js').Live}} wanted
+ * @param {typeof import('./ahead.js').takeEarly} takeEarly what was begun before it was asked for
+ * @returns {Promise<AsyncIterable<ChatCompletionChunk & {isEarly?: boolean}>>}
+ */
+export async function request(engine, wanted, takeEarly) {
+  const { count, session, signal, live } = wanted;
+  const body = bodyFor(wanted);
+  return (
+    takeEarly(engine, body, { signal, live }) ??
+    engine.chat.completions.create({
+      seed: Math.floor(Math.random() * 2 ** 32),
+      ...body,
+      ...(session ? { session } : { n: count }),
+      stream: true,
+      stream_options: { include_usage: true },
+      onPrefill: (progress) => live.read(progress),
+      signal,
+    })
+  );
 }
 
 /** @param {ChatUsage} usage */
@@ -91,18 +114,25 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
 }
 
 /**
- * @param {AsyncIterable<ChatCompletionChunk>} chunks
+ * @param {AsyncIterable<ChatCompletionChunk & {isEarly?: boolean}>} chunks
  * @param {Writer[]} writers one for each choice
  * @param {(Ending | undefined)[]} endings of each choice that has ended: filled in
+ * @param {import('./live.js').Live} live
+ * @param {() => number} [bytesOf] weights that a token reads, asked when the answer ends: they are learnt meanwhile
  */
-export async function write(chunks, writers, endings) {
-  for await (const { choices, usage, timings } of chunks) {
+export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
+  for await (const { choices, usage, timings, isEarly } of chunks) {
     for (const { index, delta, finish_reason } of choices) {
+      if (delta.reasoning_content) writers[index].think(delta.reasoning_content);
       if (delta.content) writers[index].add(delta.content);
+      if (writers.length === 1 && (delta.content || delta.reasoning_content))
+        live.write(!delta.content);
       if (!finish_reason) continue;
       const state = finish_reason === 'length' ? 'length' : 'whole';
-      endings[index] = { state, facts: describe(timings, state) };
+      endings[index] = { state, facts: describe(timings, state, isEarly) };
       writers[index].finish();
+      if (writers.length === 1 && timings && timings.decodeMs > MEASURED_MS_MIN)
+        keepSpeed(bytesOf(), timings.decodeTokensPerSecond);
     }
     if (usage) noteUsage(usage);
   }

@@ -2,7 +2,7 @@
 // can serve as it is.
 
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -12,13 +12,17 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-/** All files of the page, which it needs without a network, too. */
+/** Files of the page beside what is bundled, which it needs without a network, too. */
 const files = [
-  ...['index.html', 'style.css', 'icon.svg', 'page.js'],
-  ...['index.js', 'sources.js', 'tabs.js', 'worker.js'].map((name) => `wick-llm/${name}`),
+  ...['index.html', 'icon.svg'],
+  ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'worker.js'].map(
+    (name) => `wick-llm/${name}`,
+  ),
   'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
-    ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
+    ['single', 'threads'].flatMap((kind) =>
+      ['', '-grammar'].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),
+    ),
   ),
 ];
 
@@ -27,8 +31,11 @@ const files = [
  * @param {string} folder
  */
 export async function addServiceWorker(folder) {
+  const isBundled = (/** @type {string} */ name) =>
+    /\.(css|js)$/.test(name) && name !== 'service_worker.js';
+  const all = [...readdirSync(folder).filter(isBundled), ...files];
   const hash = createHash('sha256');
-  for (const name of files) hash.update(readFileSync(resolve(folder, name)));
+  for (const name of all) hash.update(readFileSync(resolve(folder, name)));
   hash.update(readFileSync(resolve(here, 'service_worker.js')));
   const version = hash.digest('hex').slice(0, 16);
   const page = resolve(folder, 'index.html');
@@ -41,7 +48,7 @@ export async function addServiceWorker(folder) {
     format: 'iife',
     minify: true,
     target: ['es2022'],
-    define: { 'globalThis.BUILD': JSON.stringify({ version, files: ['./', ...files] }) },
+    define: { 'globalThis.BUILD': JSON.stringify({ version, files: ['./', ...all] }) },
     logLevel: 'warning',
   });
 }
@@ -54,7 +61,8 @@ export async function buildChat(folder = site) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }
   copyPackages(folder);
-  await bundlePage([resolve(here, 'page.js'), resolve(here, 'style.css')], folder);
+  const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));
+  await bundlePage(entries, folder);
   await addServiceWorker(folder);
 }
 

@@ -207,3 +207,16 @@ export async function forgetSession() {
   kept = undefined;
   await before?.session.close().catch(() => {});
 }
+
+/**
+ * A fork has gone on with the conversation, and takes the place of its session.
+ * @param {Session} before
+ * @param {Session} fork
+ * @returns {boolean} whether that session is still the conversation's
+ */
+export function replaceSession(before, fork) {
+  if (kept?.session !== before) return false;
+  kept = { ...kept, session: fork };
+  before.close().catch(() => {}); // with the engine
+  return true;
+}

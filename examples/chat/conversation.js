@@ -2,34 +2,20 @@
 // written. A new branch is read only from the message where it leaves an older one: the engine's prefix
 // cache has the rest.
 
-import { request, write } from './answering.js';
-import {
-  forgetSession,
-  hideContextNote,
-  isOffered,
-  leaveOut,
-  measure,
-  sessionFor,
-  showContextNote,
-  showGauge,
-  takeOffer,
-  wordsFor,
-} from './context.js';
+import { takeEarly } from './ahead.js';
+import { messagesOf, request, write } from './answering.js';
+import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
+import { readBytesOf } from './examine.js';
 import { enter, strike } from './journal.js';
 import { keeper } from './keeper.js';
+import { Live } from './live.js';
+import { hasRoom, readAll, updateGauge, watchRoom } from './making_room.js';
 import { followTabs, watchWriters } from './merging.js';
-import {
-  addArticle,
-  addFooter,
-  editQuestion,
-  keepInView,
-  makeArrows,
-  makeRenderer,
-} from './message.js';
-import { newConversation, newId, RECORD_VERSION, titleOf } from './records.js';
+import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
+import { newConversation, newId, titleOf } from './records.js';
 import { settingsToKeep, useSettings } from './settings.js';
 import {
   articles,
@@ -51,9 +37,9 @@ import {
   removeLeaf,
   saidUntil,
   shownAfter,
-  toTurn,
 } from './tree.js';
-import { keepState } from './visits.js';
+import { keepState, showConversation, untilTakenUp } from './visits.js';
+import { beginAnswers, endAnswers, makeWriter, turnOf } from './writing.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./records.js').Conversation} Conversation */
@@ -65,9 +51,6 @@ import { keepState } from './visits.js';
 
 /** The number of answers that are written side by side. */
 const VARIANTS = 3;
-/** An answer under way is stored at most so often. */
-const KEEP_MS = 200;
-const GAUGE_MS = 250;
 
 /** @type {Engine | undefined} */
 let engine;
@@ -88,9 +71,6 @@ let offered = '';
 
 const log = byId('log');
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
-
-/** @param {Message} message @param {Conversation} about @returns {Turn} */
-const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
 
 // ---- the messages ----
 
@@ -170,55 +150,6 @@ function setBusy(isBusy) {
 // ---- an answer, or several ----
 
 /**
- * Renders an answer and stores it, while it comes.
- * @param {Message} message
- * @param {HTMLElement} body
- * @param {Conversation} about
- */
-function makeWriter(message, body, about) {
-  const renderer = makeRenderer(body, message.content);
-  let kept = Date.now();
-  return {
-    /** @param {string} piece */
-    add(piece) {
-      message.content += piece;
-      renderer.add(piece);
-      if (Date.now() - kept < KEEP_MS) return;
-      kept = Date.now();
-      keepAnswer(message, about);
-    },
-    finish: () => renderer.finish(),
-  };
-}
-
-/** @param {Message} message @param {Conversation} about @param {boolean} [isEnd] */
-function keepAnswer(message, about, isEnd = false) {
-  const turn = turnOf(message, about);
-  keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
-}
-
-/** @param {Message} question @param {number} count @returns {Message[]} the first of them is shown */
-function beginAnswers(question, count) {
-  const answers = Array.from({ length: count }, (_, index) =>
-    add(question, {
-      ...{ id: newId(), role: 'assistant', content: '', state: 'writing', writer: tab },
-      created: Date.now() + index,
-    }),
-  );
-  question.shown = answers[0].id;
-  return answers;
-}
-
-/** @param {Message[]} answers @param {(Ending | undefined)[]} endings @param {Conversation} about */
-function endAnswers(answers, endings, about) {
-  for (const [index, one] of answers.entries()) {
-    Object.assign(one, endings[index] ?? { state: 'stopped', facts: 'stopped' });
-    delete one.writer;
-    keepAnswer(one, about, true);
-  }
-}
-
-/**
  * Has the model answer the last message that is shown, a question, or continue an answer.
  * @param {Engine} asked
  * @param {Message} question
@@ -237,19 +168,24 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   /** @type {unknown} */
   let problem;
   for (const name of ['Last prompt', 'Next visit']) note(name, '');
+  const live = new Live();
   setBusy(true);
   keepInView();
   try {
     const session = count === 1 ? sessionFor(asked, saidUntil(continued ?? question)) : undefined;
     const { signal } = running;
-    const wanted = { question, count, continued, suits: temperature, session, signal };
-    await write(await request(asked, wanted), writers, endings);
+    await untilTakenUp();
+    signal.throwIfAborted();
+    const wanted = { question, count, continued, suits: temperature, session, signal, live };
+    const chunks = await request(asked, wanted, takeEarly);
+    await write(chunks, writers, endings, live, () => readBytesOf(asked));
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
   endRunning();
+  live.end();
   for (const writer of writers) writer.finish();
-  const isNothing = problem && answers.every(({ content }) => content === '');
+  const isNothing = problem && answers.every((one) => one.content === '' && !one.reasoning);
   if (!isNothing) endAnswers(answers, endings, asking.about);
   setBusy(false);
   if (isNothing) for (const one of answers) removeLeaf(one, before);
@@ -261,10 +197,11 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const path = saidUntil(continued ?? question);
   if (isFull && !(await hasRoom(path, () => answerAnew(question, count)))) return;
   if (problem) throw problem;
-  keepState(asked);
+  keepState(asked, asking.about.id, messagesOf(saidUntil(answers[0])));
   byId('announcer').textContent =
     count === 1 ? `The model answered: ${answers[0].content}` : `The model wrote ${count} answers`;
   keepInView();
+  log.dispatchEvent(new CustomEvent('answered'));
 }
 
 /** @param {Message} continued @returns {ReturnType<typeof addArticle>} */
@@ -369,61 +306,6 @@ async function reword(message, text) {
 /** @param {unknown} error */
 const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
 
-// ---- the context ----
-
-/** Marks what the model reads first from now on. @param {Message} start @param {Message[]} path */
-async function startAt(start, path) {
-  if (engine) await leaveOut(engine, path, start);
-  keeper.add((store) => store.changeTurn(start.id, { isStart: true }));
-  refresh(start);
-  updateGauge();
-}
-
-/**
- * Whether there is room for the answer. Where there is none, says so, and offers to make some.
- * @param {Message[]} path its last message is what is asked, or continued
- * @param {(isAlone: boolean) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
- */
-async function hasRoom(path, again) {
-  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine tells why
-  hideContextNote();
-  if (!fit || fit.fits) return true;
-  const { offer } = fit;
-  showContextNote(wordsFor(fit), offer, async () => {
-    const isKnown = offer && find(open.tree, offer.start.id);
-    const read = path.filter((one) => find(open.tree, one.id) && one.content !== '');
-    if (isKnown)
-      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read);
-    await again(!isKnown);
-  });
-  return false;
-}
-
-/** The model reads the whole conversation again. @param {Message} start from which it reads now */
-function readAll(start) {
-  start.isStart = false;
-  forgetSession();
-  keeper.add((store) => store.changeTurn(start.id, { isStart: false }));
-  refresh(start);
-  updateGauge();
-}
-
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let gauging;
-
-/** Soon, and once for all letters that are typed at a stretch. */
-export function updateGauge() {
-  clearTimeout(gauging);
-  gauging = setTimeout(async () => {
-    const path = shownAfter(open.tree);
-    const { tree } = open;
-    const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
-    if (!offer || running || open.tree !== tree || !byId('context-note').hidden) return;
-    const words = 'The context is nearly full.';
-    showContextNote(words, offer, () => startAt(offer.start, path));
-  }, GAUGE_MS);
-}
-
 // ---- which conversation is open ----
 
 /** The address has what is open, so a reload, a restored tab and the next start come back to it. */
@@ -438,6 +320,7 @@ function announce() {
   forgetSession();
   updateGauge();
   showAddress();
+  showConversation(open.about.id);
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 
@@ -530,6 +413,17 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
   model = named;
   forgetSession();
   updateGauge();
+  log.dispatchEvent(new CustomEvent('engine'));
+}
+
+/** What answers has another name now. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
+export function nameModel(named, isOpen = true) {
+  model = named;
+  const { about, tree } = open;
+  if (!isOpen) return;
+  about.model = named;
+  if (tree.children.length === 0) return;
+  keeper.add((store) => store.changeConversation(about.id, { model: named }));
 }
 
 /** Those that wait for the end of the answer. @type {Set<() => void>} */
@@ -546,6 +440,10 @@ function endRunning() {
   waiting.clear();
 }
 
+/** @returns {string} empty: there is none yet */
+export const lastAnswer = () =>
+  shownAfter(open.tree).findLast(({ role }) => role === 'assistant')?.content ?? '';
+
 export const isAnswering = () => running !== undefined;
 
 /** The settings of the conversation that is open have changed. */
@@ -558,11 +456,17 @@ export function keepSettings() {
 
 export const current = () => open.about;
 
+/** What is open, and who answers. */
+export const state = () => ({
+  ...{ engine, tree: open.tree, suits: temperature, isRunning: running !== undefined },
+});
+
 export function stop() {
   running?.abort();
 }
 
 setControls(addControls, turnTo);
+watchRoom(state);
 watchPrompt(current);
 followTabs(() => open, isAnswering);
 promptField.addEventListener('input', () => {

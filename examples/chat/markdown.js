@@ -4,8 +4,25 @@
 import DOMPurify from 'dompurify';
 import { marked } from 'marked';
 import { makeCopyButtons } from './dom.js';
+import { enrich } from './enriching.js';
+import { formulas } from './formulas.js';
+
+/** @param {string} text */
+const escaped = (text) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
 marked.setOptions({ gfm: true, breaks: true });
+marked.use({
+  extensions: formulas.map((one) => ({
+    ...one,
+    renderer: ({ text, isBlock }) =>
+      `<code class="math ${isBlock ? 'block' : 'inline'}">${escaped(text)}</code>`,
+  })),
+  renderer: {
+    // nothing may load: what a picture shows, with a link to it
+    image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text || href)}</a>`,
+  },
+});
 
 /**
  * The elements that Markdown makes. Nothing may load, look like a part of the page (class, id, style) or
@@ -13,17 +30,29 @@ marked.setOptions({ gfm: true, breaks: true });
  */
 const allowed = {
   ALLOWED_TAGS: [
-    ...['a', 'b', 'blockquote', 'br', 'code', 'del', 'details', 'em', 'hr', 'i', 'kbd', 'mark'],
-    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'pre', 's', 'strong', 'sub', 'summary', 'sup'],
-    ...['dd', 'dl', 'dt', 'li', 'ol', 'ul', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'input'],
+    ...['a', 'b', 'blockquote', 'br', 'code', 'del', 'details', 'em', 'hr', 'i', 'img', 'kbd'],
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'mark', 'p', 'pre', 's', 'strong', 'sub', 'summary'],
+    ...['dd', 'dl', 'dt', 'li', 'ol', 'sup', 'ul', 'table', 'tbody', 'td', 'th', 'thead', 'tr'],
+    'input',
   ],
-  ALLOWED_ATTR: ['align', 'checked', 'colspan', 'disabled', 'href', 'rowspan', 'start', 'type'],
+  ALLOWED_ATTR: [
+    ...['align', 'alt', 'checked', 'class', 'colspan', 'disabled', 'href', 'rowspan', 'start'],
+    'type',
+  ],
   ALLOW_ARIA_ATTR: false,
   ALLOW_DATA_ATTR: false,
 };
 
-/** @param {HTMLElement} element @param {string} text */
-export function renderMarkdown(element, text) {
+/** Of code: its language, and that it is a formula. */
+const CODE_CLASS = /^(language-[\w+#.-]{1,20}|math (inline|block))$/;
+
+DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
+  if (data.attrName === 'class')
+    data.keepAttr = node.nodeName === 'CODE' && CODE_CLASS.test(data.attrValue);
+});
+
+/** @param {HTMLElement} element @param {string} text @param {boolean} [isWhole] nothing comes after it */
+export function renderMarkdown(element, text, isWhole = true) {
   const html = /** @type {string} */ (marked.parse(text, { async: false }));
   element.innerHTML = DOMPurify.sanitize(html, allowed);
   for (const link of element.querySelectorAll('a')) {
@@ -33,6 +62,9 @@ export function renderMarkdown(element, text) {
   for (const box of element.querySelectorAll('input')) {
     if (box.type !== 'checkbox' || !box.disabled) box.remove(); // task lists have disabled checkboxes only
   }
+  for (const image of element.querySelectorAll('img'))
+    image.replaceWith(image.alt ? `Picture: ${image.alt}` : '');
+  enrich(element, isWhole);
 }
 
 /** Adds a button to each block of code. @param {HTMLElement} element */

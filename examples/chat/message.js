@@ -58,10 +58,10 @@ export function keepInView() {
  */
 export function makeRenderer(body, text = '') {
   let frame = 0;
-  const render = () => {
+  const render = (isWhole = false) => {
     cancelAnimationFrame(frame); // a later frame would remove the buttons
     frame = 0;
-    renderMarkdown(body, text);
+    renderMarkdown(body, text, isWhole);
     keepInView();
   };
   body.classList.add('waiting');
@@ -69,11 +69,11 @@ export function makeRenderer(body, text = '') {
     /** @param {string} piece */
     add(piece) {
       text += piece;
-      frame ||= requestAnimationFrame(render);
+      frame ||= requestAnimationFrame(() => render());
     },
     finish() {
       body.classList.remove('waiting');
-      render();
+      render(true);
       addCopyButtons(body);
       return text;
     },

@@ -1,51 +1,59 @@
-// examples/chat/models.js — the models that the page offers: the one that comes with it, and a few
-// well-known small ones of the hub, by address.
+// examples/chat/models.js — the models that the page offers: the one that comes with it, and those of good_models.json, whose
+// sizes follow from their shapes. Their hashes are learnt from the hub at the first download.
+
+import good from './good_models.json' with { type: 'json' };
 
 /**
- * @typedef {{id: string, name: string, note: string, url: string, isBuiltIn?: boolean}} ModelChoice
+ * `bytes` is about the file's size.
+ * @typedef {{id: string, name: string, note: string, url: string, bytes: number, isBuiltIn?: boolean}} ModelChoice
  */
+/** @typedef {{layers: number, hidden: number, ffn: number, heads: number, kvHeads: number, headDim: number, vocab: number, isTied: boolean, outputType?: string}} Shape */
 
 const hub = 'https://huggingface.co';
+
+/** Bytes of a block of 32 weights. @type {Record<string, number>} */
+const blockBytes = { F16: 64, Q8_0: 34, Q4_0: 18 };
+
+/**
+ * @param {Shape} shape of a dense transformer
+ * @param {string} type of its matrices; embeddings that are the output matrix, too, are at least Q6_K
+ * @returns {number} bytes of all weights
+ */
+export function bytesOfShape(shape, type) {
+  const { layers, hidden, ffn, heads, kvHeads, headDim, vocab, isTied, outputType } = shape;
+  const attention = 2 * hidden * headDim * (heads + kvHeads);
+  const matrices = layers * (attention + 3 * hidden * ffn);
+  const each = blockBytes[type] / 32;
+  const output = outputType ? blockBytes[outputType] / 32 : Math.max(each, 210 / 256);
+  const outputs = isTied ? output : each + output;
+  return Math.round(matrices * each + hidden * vocab * outputs);
+}
+
+/** @param {number} bytes */
+const roundly = (bytes) =>
+  bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
 /** @type {ModelChoice[]} */
 export const models = [
   {
     id: 'wick',
     name: 'Wick 2.6M',
-    note: '2.9 MB, comes with the page',
+    note: '2.9 MB, comes with the page: a toy that shows how it works',
     url: 'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
+    bytes: 2.9e6,
     isBuiltIn: true,
   },
-  {
-    id: 'smollm2-135m',
-    name: 'SmolLM2 135M Instruct, Q8_0',
-    note: '145 MB',
-    url: `${hub}/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q8_0.gguf`,
-  },
-  {
-    id: 'smollm2-360m',
-    name: 'SmolLM2 360M Instruct, Q8_0',
-    note: '386 MB',
-    url: `${hub}/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf`,
-  },
-  {
-    id: 'qwen2.5-0.5b',
-    name: 'Qwen2.5 0.5B Instruct, Q4_0',
-    note: '429 MB',
-    url: `${hub}/Qwen/Qwen2.5-0.5B-Instruct-GGUF/resolve/main/qwen2.5-0.5b-instruct-q4_0.gguf`,
-  },
-  {
-    id: 'llama-3.2-1b',
-    name: 'Llama 3.2 1B Instruct, Q4_0',
-    note: '773 MB',
-    url: `${hub}/bartowski/Llama-3.2-1B-Instruct-GGUF/resolve/main/Llama-3.2-1B-Instruct-Q4_0.gguf`,
-  },
+  ...good.map(({ id, name, use, repo, file, type, shape }) => {
+    const bytes = bytesOfShape(shape, type);
+    const url = `${hub}/${repo}/resolve/main/${file}`;
+    return { id, name: `${name}, ${type}`, note: `${roundly(bytes)}: ${use}`, url, bytes };
+  }),
 ];
 
 /** @param {string} url @returns {string} the file's name, to show */
 export function nameOfUrl(url) {
   try {
-    const path = new URL(url, location.href).pathname;
+    const path = new URL(url, globalThis.location?.href).pathname;
     return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)) || url;
   } catch {
     return url;

@@ -26,9 +26,10 @@ function hideLater() {
   }, SHOWN_MS);
 }
 
-/** @param {string} text @param {() => unknown} [back] takes back what was done */
-export function showNotice(text, back) {
+/** @param {string} text @param {() => unknown} [back] takes back what was done, or does what `label` says @param {string} [label] */
+export function showNotice(text, back, label = 'Undo') {
   undo = back;
+  undoButton.textContent = label;
   byId('notice-text').textContent = text;
   undoButton.hidden = back === undefined;
   notice.hidden = false;

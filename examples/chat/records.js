@@ -4,7 +4,7 @@
 /** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
 export const RECORD_VERSION = 1;
 
-/** @typedef {{name: string, url?: string}} ModelName */
+/** `kept` is the fingerprint of a model of the store that has no address. @typedef {{name: string, url?: string, kept?: string}} ModelName */
 /**
  * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first.
  * @typedef {{id: string, version: number, title: string, created: number, changed: number, isPinned: boolean,
@@ -13,10 +13,10 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on.
+ * writes it. With `isStart` the model reads the conversation from here on. `reasoning` is what the model thought before it answered.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
- *   shown?: string, isStart?: boolean}} Turn
+ *   shown?: string, isStart?: boolean, reasoning?: string, reasoningMs?: number}} Turn
  */
 /** Text that was typed and not sent. `field` is '' or the question that is worded anew.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number}} Draft
@@ -65,8 +65,9 @@ const textOf = (value) => (typeof value === 'string' ? value : undefined);
 
 /** @param {any} model @returns {ModelName | undefined} */
 function modelOf(model) {
-  const [name, url] = [textOf(model?.name), textOf(model?.url)];
-  return name === undefined ? undefined : { name, ...(url !== undefined && { url }) };
+  const [name, url, kept] = [model?.name, model?.url, model?.kept].map(textOf);
+  if (name === undefined) return undefined;
+  return { name, ...(url !== undefined && { url }), ...(kept !== undefined && { kept }) };
 }
 
 /**
@@ -87,6 +88,8 @@ function turnsOf(list, conversation, idFor) {
     if (!parent && one.parent !== '') return undefined;
     const system = textOf(one.system);
     const facts = textOf(one.facts);
+    const reasoning = textOf(one.reasoning);
+    const reasoningMs = timeOf(one.reasoningMs);
     known.set(one.id, {
       id: idFor(one.id),
       version: RECORD_VERSION,
@@ -98,6 +101,7 @@ function turnsOf(list, conversation, idFor) {
       created: timeOf(one.created) ?? now + index,
       ...(system && { system }),
       ...(facts && { facts }),
+      ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
       ...(one.isStart === true && { isStart: true }),
     });
   }

@@ -3,12 +3,17 @@
 
 import { byId, formatBytes, makeButton } from './dom.js';
 import { keeper } from './keeper.js';
-import { forget } from './visits.js';
+import { keptModels, listKept } from './kept.js';
+import { current } from './loader.js';
+import { forget, sizeOfStates } from './visits.js';
+import { keyOf } from './wishes.js';
 
 /** Less than this is little. */
 const FREE_BYTES_MIN = 20e6;
 const FREE_SHARE_MIN = 0.03;
 const QUESTIONS_BEFORE_ASKING = 3;
+/** So many are offered to be deleted; the list of models has all. */
+const MODELS_MAX = 3;
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -34,11 +39,9 @@ export async function askToPersist(isPrecious = false) {
 
 /** @returns {Promise<HTMLElement[]>} */
 async function stateButtons() {
-  const root = await navigator.storage.getDirectory();
-  const folder = await root.getDirectoryHandle('wick-llm');
-  const file = await (await folder.getFileHandle('chat-page')).getFile();
-  if (file.size === 0) return [];
-  return [freeing(`What was read last time (${formatBytes(file.size)})`, forget)];
+  const { bytes } = await sizeOfStates();
+  if (bytes === 0) return [];
+  return [freeing(`What models have read (${formatBytes(bytes)})`, forget)];
 }
 
 /** @returns {Promise<HTMLElement[]>} */
@@ -50,10 +53,20 @@ async function deletedButtons() {
   return [freeing(what, () => keeper.store.remove(ids))];
 }
 
-/** Models of this page are caches with these names. @returns {Promise<HTMLElement[]>} */
+/** Models that do not answer now, the one that was not used for the longest time first. @returns {Promise<HTMLElement[]>} */
 async function modelButtons() {
-  const names = (await caches.keys()).filter((name) => name.startsWith('wick-chat-model'));
-  return names.map((name) => freeing('The model that was downloaded', () => caches.delete(name)));
+  const store = await keptModels();
+  const inUse = current().loaded;
+  const key = inUse ? keyOf(inUse) : '';
+  const others = (await listKept()).filter(
+    ({ urls, fingerprint }) => ![...urls, fingerprint].includes(key),
+  );
+  return others
+    .reverse()
+    .slice(0, MODELS_MAX)
+    .map(({ id, name, storedBytes }) =>
+      freeing(`${name} (${formatBytes(storedBytes)})`, async () => store?.delete(id)),
+    );
 }
 
 /** @param {string} what @param {() => Promise<unknown>} free */
@@ -66,6 +79,16 @@ function freeing(what, free) {
   });
   return button;
 }
+
+/** What costs nothing but time goes by itself. @returns {Promise<boolean>} whether there was something */
+export async function makeRoom() {
+  const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
+  if (bytes > 0) await forget();
+  return bytes > 0;
+}
+
+/** @param {string} text what there is no room for */
+export const offerRoom = (text) => show(text);
 
 /** @param {string} text */
 async function show(text) {
@@ -82,7 +105,7 @@ async function show(text) {
 let trouble;
 
 /** @param {unknown} error */
-function onTrouble(error) {
+async function onTrouble(error) {
   const name = error === undefined ? undefined : /** @type {Error} */ (error).name;
   if (name === trouble) return;
   trouble = name;
@@ -91,6 +114,11 @@ function onTrouble(error) {
     return;
   }
   const isFull = name === 'QuotaExceededError';
+  if (isFull && (await makeRoom())) {
+    trouble = undefined;
+    keeper.retry();
+    return;
+  }
   const why = isFull
     ? "This browser's storage is full"
     : `This browser could not store it (${error})`;

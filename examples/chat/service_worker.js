@@ -1,7 +1,8 @@
 // examples/chat/service_worker.js — the page without a network: its files are kept as one build made
 // them. The page itself comes from the network where there is one, and tells which build is the newest;
 // the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
-// headers, so a page that is cross-origin isolated stays so, and has its threads.
+// headers, so a page that is cross-origin isolated stays so, and has its threads. Where the server cannot isolate
+// it, the worker does.
 
 import { inTime } from './network.js';
 
@@ -12,6 +13,7 @@ const build = globalThis.BUILD;
 /** As much of the ServiceWorkerGlobalScope as is used. */
 const scope = /** @type {any} */ (globalThis);
 
+const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
 /** This cache is there, and empty, while the page that was answered last is of a newer build. */
@@ -36,6 +38,19 @@ async function forgetOthers() {
 /** @param {Response} response @returns {Promise<string | undefined>} of the build that the page is of */
 async function versionOf(response) {
   return /name="version" content="(\w+)"/.exec(await response.text())?.[1];
+}
+
+/**
+ * Where a host sets no headers: shared memory, and so threads, need these.
+ * @param {Response} response
+ */
+function isolated(response) {
+  const { status, statusText, headers, type } = response;
+  if (headers.has(EMBEDDER) || status !== 200 || type === 'opaque') return response;
+  const own = new Headers(headers);
+  own.set(EMBEDDER, 'require-corp');
+  own.set('Cross-Origin-Opener-Policy', 'same-origin');
+  return new Response(response.body, { status, statusText, headers: own });
 }
 
 /** @param {any} event a FetchEvent, of the page itself */
@@ -72,12 +87,15 @@ scope.addEventListener('install', (/** @type {any} */ event) => {
   event.waitUntil(keep());
 });
 scope.addEventListener('activate', (/** @type {any} */ event) => {
-  event.waitUntil(forgetOthers().then(() => scope.clients.claim()));
+  // Nobody waits for the claim: Firefox answers it when all workers of the page have started, and a worker that
+  // starts meanwhile waits for this worker to be activated.
+  event.waitUntil(forgetOthers().then(() => void scope.clients.claim()));
 });
 scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== 'GET' || request.headers.has('Range')) return;
   if (!ours.has(origin + pathname)) return;
-  event.respondWith(request.mode === 'navigate' ? answerPage(event) : answerFile(request));
+  const answer = request.mode === 'navigate' ? answerPage(event) : answerFile(request);
+  event.respondWith(answer.then(isolated));
 });

@@ -5,7 +5,8 @@ import { byId } from './dom.js';
 /**
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
  *   repeatPenalty: number, maxTokens: number, seed: number | undefined,
- *   threads: number | undefined, remember: boolean}} Settings
+ *   threads: number | undefined, remember: boolean, theme: string,
+ *   ahead: boolean}} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -20,9 +21,13 @@ const defaults = {
   seed: undefined,
   threads: undefined,
   remember: true,
+  theme: '',
+  ahead: true,
 };
 
-const numbers = Object.keys(defaults).filter((name) => name !== 'system' && name !== 'remember');
+const numbers = Object.keys(defaults).filter(
+  (name) => !['system', 'remember', 'theme', 'ahead'].includes(name),
+);
 
 const key = 'wick-chat-settings';
 
@@ -39,7 +44,7 @@ function readStored() {
 export const settings = readStored();
 
 /** Those of this browser; all others belong to a conversation. */
-const common = ['threads', 'remember'];
+const common = ['threads', 'remember', 'theme', 'ahead'];
 
 /** @returns {Record<string, unknown>} those of the conversation that is open */
 export const settingsToKeep = () =>
@@ -47,12 +52,12 @@ export const settingsToKeep = () =>
 
 /** @param {Record<string, unknown>} [kept] with a conversation */
 export function useSettings(kept = {}) {
-  const { threads, remember } = settings;
+  const own = Object.entries(settings).filter(([name]) => common.includes(name));
   const known = Object.entries(kept).filter(([name, value]) => {
     const type = name === 'system' ? 'string' : 'number';
     return name in defaults && (typeof value === type || value === undefined);
   });
-  Object.assign(settings, defaults, Object.fromEntries(known), { threads, remember });
+  Object.assign(settings, defaults, Object.fromEntries([...known, ...own]));
 }
 
 function store() {
@@ -69,18 +74,29 @@ const form = /** @type {HTMLFormElement} */ (byId('settings-form'));
 /** @param {string} name @returns {HTMLInputElement} */
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
 
+/** The user's colours, or the system's. */
+function showTheme() {
+  const { theme } = settings;
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
 function fillForm() {
   for (const name of [...numbers, 'system']) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];
     field(name).value = String(value ?? '');
   }
   field('remember').checked = settings.remember;
+  field('ahead').checked = settings.ahead;
+  field('theme').value = settings.theme;
 }
 
 function readForm() {
   const own = /** @type {Record<string, unknown>} */ (settings);
   settings.system = field('system').value;
   settings.remember = field('remember').checked;
+  settings.ahead = field('ahead').checked;
+  settings.theme = field('theme').value;
   for (const name of numbers) {
     const text = field(name).value.trim();
     const fallback = /** @type {Record<string, unknown>} */ (defaults)[name];
@@ -100,4 +116,7 @@ dialog.addEventListener('close', () => {
   if (dialog.returnValue === 'reset') Object.assign(settings, defaults);
   if (dialog.returnValue === 'save') readForm();
   store();
+  showTheme();
 });
+
+showTheme();

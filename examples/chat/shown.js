@@ -4,6 +4,7 @@
 import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
+import { showReasoning } from './reasoning.js';
 import { saidUntil, shownAfter } from './tree.js';
 
 /** @typedef {import('./tree.js').Message} Message */
@@ -32,6 +33,7 @@ function fill(message) {
   if (message.role === 'user') {
     body.textContent = message.content;
   } else {
+    showReasoning(body, message.reasoning ?? '', message.reasoningMs ?? 0);
     renderMarkdown(body, message.content);
     addCopyButtons(body);
   }

@@ -8,9 +8,14 @@ import { createHandler } from 'wick-llm/openai';
 import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Deno.args;
-const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));
-const wasm = await WebAssembly.compile(await Deno.readFile(module));
-const engine = await createEngine({ wasm, file });
+/** The engine's two modules: the second one is for grammars and tools. */
+const compile = async (build) => {
+  const file = new URL(import.meta.resolve(`wick-llm/wasm/wick-${build}.wasm`));
+  return WebAssembly.compile(await Deno.readFile(file));
+};
+const wasm = await compile('simd128-single');
+const grammarWasm = await compile('simd128-single-grammar');
+const engine = await createEngine({ wasm, grammarWasm, file });
 
 const handle = createHandler(engine, { queueLimit: 32 });
 const onListen = ({ port }) => console.log(`listening at http://127.0.0.1:${port}/v1`);

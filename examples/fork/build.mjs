@@ -23,16 +23,17 @@ function allowImportMap(html) {
   return html.replace("script-src 'self'", `$& 'sha256-${hash}'`);
 }
 
-export function buildFork() {
-  rmSync(site, { recursive: true, force: true });
-  mkdirSync(site, { recursive: true });
+/** @param {string} [folder] */
+export function buildFork(folder = site) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
   const html = readFileSync(resolve(here, 'index.html'), 'utf8');
-  writeFileSync(resolve(site, 'index.html'), allowImportMap(html));
+  writeFileSync(resolve(folder, 'index.html'), allowImportMap(html));
   for (const name of ['icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
-    copyFileSync(resolve(here, name), resolve(site, name));
+    copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  copyFileSync(resolve(here, '../shared/look.css'), resolve(site, 'look.css'));
-  copyPackages(site);
+  copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
+  copyPackages(folder);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) buildFork();

@@ -22,8 +22,8 @@ export function copyPackages(site) {
 const besidePackage = {
   name: 'package',
   setup: (own) =>
-    own.onResolve({ filter: /^wick-llm(-demo-model)?$/ }, ({ path }) => ({
-      path: `./${path}/index.js`,
+    own.onResolve({ filter: /^wick-llm(-demo-model|\/models)?$/ }, ({ path }) => ({
+      path: path.endsWith('/models') ? `./${path}.js` : `./${path}/index.js`,
       external: true,
     })),
 };
@@ -39,6 +39,8 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
     entryPoints,
     outdir,
     bundle: true,
+    splitting: true, // what is wanted later (import()) is a file of its own
+    chunkNames: '[name]-[hash]',
     minify: true,
     format: 'esm',
     target: ['es2022'],

@@ -4,13 +4,14 @@
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
 import wasm from 'wick-llm/wasm/wick-simd128-single.wasm';
+import grammarWasm from 'wick-llm/wasm/wick-simd128-single-grammar.wasm'; // for grammars and tools
 
 let open;
 
 /** All memory of an isolate counts against the limit of 128 MB. */
 const opener = ({ CONTEXT, KV }) =>
   openOnce({
-    ...{ wasm, isolateBytes: 128e6 },
+    ...{ wasm, grammarWasm, isolateBytes: 128e6 },
     contextSize: CONTEXT ? Number(CONTEXT) : undefined, // by default the model's
     kvType: KV ?? undefined,
   });

@@ -23,6 +23,8 @@ const wick :Workerd.Worker = (
     (name = "wick-llm/openai", esModule = embed "../../dist/openai.js"),
     (name = "wick-llm/wasm/wick-simd128-single.wasm",
      wasm = embed "../../dist/wasm/wick-simd128-single.wasm"),
+    (name = "wick-llm/wasm/wick-simd128-single-grammar.wasm",
+     wasm = embed "../../dist/wasm/wick-simd128-single-grammar.wasm"),
   ],
   bindings = [
     (name = "MODELS", r2Bucket = "bucket"),

@@ -111,10 +111,16 @@ function messagesOf(message) {
   }
 }
 
-/** @param {Message[]} prompt @returns {ChatMessage[]} a last message of the assistant is how the reply begins */
-function conversationOf(prompt) {
+/**
+ * A last message of the assistant is how the reply begins; where the reply has a schema, which the SDK reads alone, it is
+ * a message before it.
+ * @param {CallOptions} options
+ * @returns {ChatMessage[]}
+ */
+function conversationOf({ prompt, responseFormat }) {
   const messages = prompt.flatMap(messagesOf);
   const last = messages.at(-1);
+  if (responseFormat?.type === 'json') return messages;
   if (messages.length > 1 && last?.role === 'assistant' && last.content && !last.tool_calls) {
     last.prefix = true;
   }
@@ -193,7 +199,7 @@ export function requestOf(options) {
   const { chat_template_kwargs: variables, ...fields } = own;
   if ((fields.n ?? 1) !== 1) throw new WickError('ARG', 'n must be 1: a call has one answer');
   const body = {
-    messages: conversationOf(options.prompt),
+    messages: conversationOf(options),
     max_tokens: options.maxOutputTokens ?? null,
     temperature: options.temperature ?? null,
     top_p: options.topP ?? null,

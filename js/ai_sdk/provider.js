@@ -11,16 +11,23 @@ import { textOfJson, unsupported } from './prompt.js';
 
 const MODEL_ID = 'model';
 
+/** @param {unknown} made @returns {Engine} */
+function checkEngine(made) {
+  const engine = /** @type {Engine | undefined} */ (made);
+  if (engine?.chat?.completions) return engine;
+  throw new WickError('ARG', 'createWick needs an engine, or a function that gives one');
+}
+
 /** @param {EngineSource} source @returns {() => Promise<Engine>} calls a function once, unless it fails */
 function engineOf(source) {
   if (typeof source !== 'function') {
-    if (typeof source === 'object' && source !== null) return async () => source;
-    throw new WickError('ARG', 'createWick needs an engine, or a function that gives one');
+    if (!('then' in Object(source))) checkEngine(source);
+    return async () => checkEngine(await source);
   }
   /** @type {Promise<Engine> | undefined} */
   let engine;
   return () => {
-    engine ??= (async () => source())();
+    engine ??= (async () => checkEngine(await source()))();
     engine.catch(() => {
       engine = undefined;
     });

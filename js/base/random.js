@@ -4,6 +4,10 @@
 const stock = new Uint32Array(256);
 let used = stock.length;
 
+/** @returns {string} 128 random bits: crypto.randomUUID is for pages served over HTTPS or from localhost alone */
+export const randomName = () =>
+  Array.from({ length: 4 }, () => randomWord().toString(16).padStart(8, '0')).join('');
+
 /** @returns {number} 32 random bits, from the system's source */
 export function randomWord() {
   if (used === stock.length) {

@@ -26,6 +26,12 @@ const TITLE_MS = 30_000;
 
 /** @typedef {{validator: string | null, size: number | null}} KnownVersion of a file, as far as it is known */
 
+/** @param {Response} response @returns {string | null} what names the version of the file: a strong tag, or its date */
+export function validatorOf({ headers }) {
+  const tag = headers.get('ETag');
+  return (tag?.startsWith('W/') ? null : tag) ?? headers.get('Last-Modified');
+}
+
 /** Files over HTTP. A stream is one request from its offset to the end of the file. */
 export class HttpSource {
   canSeek = true;
@@ -162,6 +168,7 @@ class HttpStream {
   }
 
   async #request() {
+    if (this.#cancelled.signal.aborted) throw new Interrupted('it was cancelled');
     this.#controller = new AbortController();
     const headers = new Headers(this.#options.headers);
     // A range of a compressed body counts compressed bytes, so such a download starts again.
@@ -219,9 +226,7 @@ class HttpStream {
 
   /** @param {Response} response */
   #checkValidator(response) {
-    const tag = response.headers.get('ETag');
-    const strongTag = tag?.startsWith('W/') ? null : tag;
-    const validator = strongTag ?? response.headers.get('Last-Modified');
+    const validator = validatorOf(response);
     if (this.#isKnown && this.validator && validator && validator !== this.validator) {
       throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
     }
@@ -235,12 +240,13 @@ class HttpStream {
    * @param {number} start the offset of the response's first byte
    */
   #sizeOf(response, start) {
-    const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
     const isHidden = response.type === 'cors';
-    if (this.#isCompressed || isHidden || !Number.isSafeInteger(length)) return this.size;
+    if (this.#isCompressed || isHidden) return this.size;
+    const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
     // the part may be less than the rest: some servers limit the size of a part
     const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
     const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
+    if (!Number.isSafeInteger(size)) return this.size;
     if (this.#isKnown && this.size !== undefined && size !== this.size) {
       throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
     }

@@ -12,7 +12,7 @@ export class ChatReply {
   #end;
   #isTaken = false;
   #isOver = false;
-  /** @type {AsyncIterator<Chunk> | undefined} */
+  /** Of the turn, when it was started. @type {Promise<AsyncIterator<Chunk>> | undefined} */
   #chunks;
   #parts = new MessageParts();
   /** @type {Result | undefined} */
@@ -57,7 +57,12 @@ export class ChatReply {
   /** Ends a turn that runs. */
   async leave() {
     this.#settle('abort');
-    await this.#chunks?.return?.();
+    const chunks = await this.#chunks?.catch(() => undefined);
+    await chunks?.return?.();
+  }
+
+  async #start() {
+    return (await this.#begin())[Symbol.asyncIterator]();
   }
 
   /**
@@ -98,9 +103,10 @@ export class ChatReply {
   async #next() {
     if (this.#isOver) return undefined;
     try {
-      this.#chunks ??= (await this.#begin())[Symbol.asyncIterator]();
-      if (this.#isOver) await this.#chunks.return?.(); // it was left meanwhile
-      const { done, value } = await this.#chunks.next();
+      this.#chunks ??= this.#start();
+      const chunks = await this.#chunks;
+      if (this.#isOver) return undefined; // it was left meanwhile
+      const { done, value } = await chunks.next();
       if (this.#isOver) return undefined;
       if (!done) {
         this.#parts.add(value);

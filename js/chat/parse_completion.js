@@ -54,6 +54,14 @@ function readingOfFormat(format) {
   return { format, read: format.$parseRaw ?? parsed };
 }
 
+/** @param {any} body @returns {string} how the answer begins in the prompt already: a last message with `prefix` */
+function begunOf(body) {
+  const { prefix, content } = body?.messages?.at?.(-1) ?? {};
+  if (prefix !== true) return '';
+  const parts = Array.isArray(content) ? content : [{ text: content }];
+  return parts.map(({ text }) => text ?? '').join('');
+}
+
 /**
  * @param {ChatCompletions} completions
  * @param {any} body
@@ -73,7 +81,7 @@ export async function parseCompletion(completions, body, options) {
       const words = 'The answer was not complete: max_tokens or the context ended it';
       throw new WickError('INCOMPLETE', words, { text: message.content });
     }
-    own.parsed = reason === 'tool_calls' ? null : await read(message.content);
+    own.parsed = reason === 'tool_calls' ? null : await read(begunOf(body) + message.content);
     for (const { function: called } of own.tool_calls ?? []) {
       called.parsed_arguments = JSON.parse(called.arguments);
     }

@@ -185,9 +185,13 @@ function isElsewhere(url) {
 
 /** @param {URL} url on another origin, such as a CDN, that lets everybody read it */
 function startByBlob(url) {
-  const text = `import ${JSON.stringify(url.href)};`;
+  const address = JSON.stringify(url.href);
+  // Chromium starts no module of a frame without an origin (sandboxed)
+  const isOpaque = globalThis.location.origin === 'null';
+  const text = isOpaque ? `importScripts(${address});` : `import ${address};`;
   const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  const worker = allowed(() => new Worker(blob, { type: 'module' }), `blob: and ${url.origin}`);
+  const type = isOpaque ? 'classic' : 'module';
+  const worker = allowed(() => new Worker(blob, { type }), `blob: and ${url.origin}`);
   imports.set(worker, url.origin);
   worker.addEventListener('message', () => URL.revokeObjectURL(blob), { once: true });
   return worker;

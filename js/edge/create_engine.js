@@ -141,7 +141,8 @@ class Opener {
     let native;
     try {
       const onLog = (/** @type {string} */ text) => console.debug(text);
-      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), { onLog });
+      const grammar = options.grammarWasm ?? undefined;
+      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), { onLog, grammar });
     } catch (error) {
       throw inWords(foreignOf(error), options.isolateBytes, heldBytesOf(options));
     } finally {

@@ -1,13 +1,13 @@
 // js/edge/edge_options.js — the options of wick-llm/edge, checked and completed.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { RangeSource } from '../bytes/range_source.js';
 import { configOf } from '../page/engine_options.js';
 import { downloadOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';
-import { checkNames } from '../page/option_names.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { memoryLimitOf } from './memory_plan.js';
 
@@ -23,7 +23,14 @@ const modelNames = {
 };
 /** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, null>} */
 const engineNames = {
-  ...{ wasm: null, isolateBytes: null, memoryLimit: null, contextSize: null, batchSize: null },
+  ...{
+    wasm: null,
+    grammarWasm: null,
+    isolateBytes: null,
+    memoryLimit: null,
+    contextSize: null,
+    batchSize: null,
+  },
   ...{ kvType: null, kvTokens: null, queueLimit: null, prefixCache: null, metrics: null },
   ...{ directoryOnly: null, preTokenizer: null, chatTemplate: null },
 };
@@ -42,6 +49,7 @@ export function checkEdgeOptions(options) {
   checkCallback('onProgress', options.onProgress);
   downloadOf(options);
   checkWasm(options.wasm);
+  checkGrammarWasm(options.grammarWasm ?? undefined);
   if (typeof (options.chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
   }
@@ -64,9 +72,18 @@ function checkWasm(wasm) {
   }
 }
 
+/** @param {unknown} wasm */
+function checkGrammarWasm(wasm) {
+  if (wasm === undefined || wasm instanceof WebAssembly.Module) return;
+  throw argumentError(
+    `grammarWasm must be a WebAssembly.Module, as import gives it from ` +
+      `'wick-llm/wasm/wick-simd128-single-grammar.wasm', not ${shown(wasm)}`,
+  );
+}
+
 /** @param {EdgeOptions} options */
 export function edgeConfigOf(options) {
-  const { isolateBytes, wasm, ...rest } = options;
+  const { isolateBytes, wasm, grammarWasm, ...rest } = options;
   const memoryLimit = memoryLimitOf(options, heldBytesOf(options));
   const config = configOf({ .../** @type {any} */ (rest), memoryLimit, threads: 1 }, 1);
   return { ...config, chooseThreads: false };

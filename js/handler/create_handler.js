@@ -165,14 +165,14 @@ class Handler {
 
   /** @param {Request} request @param {TextRoute} route @param {string | undefined} salt */
   async #text(request, route, salt) {
-    const { queueLimit, bodyBytesMax, onError } = this.#options;
+    const { queueLimit, onError } = this.#options;
     if (this.#generations >= queueLimit) throw queueFull(queueLimit);
     this.#generations++;
     const { signal } = request;
     const end = this.#endsOnce();
     signal.addEventListener('abort', end);
     try {
-      const body = await readBody(request, bodyBytesMax);
+      const body = await readBody(request, this.#options);
       const asked = { signal, salt, model: await this.#modelName() };
       const answer = await route.answer(this.#engine, body, asked);
       if ('leave' in answer) return await streamResponseOf(answer, { signal, end, onError });

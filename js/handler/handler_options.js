@@ -4,8 +4,11 @@
 
 const QUEUE_LIMIT = 256;
 const BODY_BYTES_MAX = 1 << 20;
+const ITEMS_MAX = 2048; // OpenAI's limit of texts
 
-const names = ['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'cors', 'model', 'onError'];
+const names = [
+  ...['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'itemsMax', 'cors', 'model', 'onError'],
+];
 
 /** The characters that a header can hold after `Bearer`. */
 const isKey = /^[\x21-\x7e]+$/;
@@ -48,6 +51,7 @@ export function handlerOptionsOf(options) {
     metricsKeys: keysOf(metricsKey, 'metricsKey'),
     queueLimit: countOf(options.queueLimit ?? QUEUE_LIMIT, 'queueLimit'),
     bodyBytesMax: countOf(options.bodyBytesMax ?? BODY_BYTES_MAX, 'bodyBytesMax'),
+    itemsMax: countOf(options.itemsMax ?? ITEMS_MAX, 'itemsMax'),
     origins: textsOf(options.cors, 'cors'),
     model: textsOf(options.model, 'model')[0],
     onError,

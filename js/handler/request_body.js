@@ -1,5 +1,7 @@
-// js/handler/request_body.js — a request's body: JSON of limited size, read no further than the limit.
+// js/handler/request_body.js — a request's body: JSON of limited size, read no further than the limit, with
+// lists of limited length.
 
+import { isObject } from './fields.js';
 import { HttpError } from './http_errors.js';
 
 /** Browsers send other types to any origin without a preflight request. */
@@ -76,19 +78,33 @@ function decode(decoder, bytes) {
 }
 
 /**
+ * Each item costs work that other requests wait for. A list of numbers is the tokens of one text.
+ * @param {Record<string, unknown>} body
+ * @param {number} itemsMax of each field that is a list
+ */
+function checkLists(body, itemsMax) {
+  for (const [name, list] of Object.entries(body)) {
+    if (!Array.isArray(list) || list.length <= itemsMax || typeof list[0] === 'number') continue;
+    const message = `${name.slice(0, 60)} must have at most ${itemsMax} items, not ${list.length}`;
+    throw new HttpError(400, 'array_above_max_length', message, { param: name });
+  }
+}
+
+/**
  * @param {Request} request
- * @param {number} bytesMax
+ * @param {{bodyBytesMax: number, itemsMax: number}} limits
  * @returns {Promise<Record<string, unknown>>}
  */
-export async function readBody(request, bytesMax) {
-  checkHeaders(request.headers, bytesMax);
-  const text = request.body ? await readText(request.body, bytesMax, request.signal) : '';
+export async function readBody(request, { bodyBytesMax, itemsMax }) {
+  checkHeaders(request.headers, bodyBytesMax);
+  const text = request.body ? await readText(request.body, bodyBytesMax, request.signal) : '';
   let value;
   try {
     value = JSON.parse(text);
   } catch (error) {
     throw malformed(`The body is not JSON: ${/** @type {Error} */ (error).message}`);
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw malformed('The body must be a JSON object');
+  if (!isObject(value)) throw malformed('The body must be a JSON object');
+  checkLists(value, itemsMax);
+  return value;
 }

@@ -1,5 +1,11 @@
 // js/models/browser_locks.js — what the two backends of browsers share: locks between tabs, how much room there is.
 
+import { WickError } from '../base/errors.js';
+
+/** Frames without an origin have the objects, and may not use them. @param {unknown} cause */
+export const noStorage = (cause) =>
+  new WickError('NO_STORAGE', `The browser keeps nothing for this page: ${cause}`, cause);
+
 /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another tab has it */
 export function tryWebLock(id) {
   const locks = globalThis.navigator?.locks;

@@ -237,7 +237,11 @@ export class Download {
       if (index === 0) this.#checkStart(chunk);
       this.#options.onNews();
     }
-    if (chunk.filled === chunk.bytes.byteLength) return chunk.bytes;
+    const isEnd = chunk.filled === chunk.bytes.byteLength;
+    if (index === 0 && this.#isStart && (isEnd || record.size === null)) {
+      checkModel(chunk.bytes.subarray(0, chunk.filled)); // it has less than the four letters
+    }
+    if (isEnd) return chunk.bytes;
     const size = index * CHUNK_BYTES + chunk.filled;
     if (record.size !== null) {
       const message = `The file ended after ${size} of ${record.size} bytes`;
@@ -262,26 +266,26 @@ export class Download {
   async #store(index, bytes) {
     const record = this.#record;
     const sum = await checksum(bytes);
-    await this.#write(index, bytes);
+    const { id } = record;
+    await this.#write(bytes.byteLength, () => this.#backend.writeChunk(id, index, bytes));
     if (this.#sha?.size === index * CHUNK_BYTES) this.#hash(bytes);
     while (record.sums.length < index) record.sums.push(null);
     record.sums[index] = sum;
-    await this.#backend.writeRecord(record);
+    await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
     this.#arriving.delete(index);
     this.#options.onNews();
     this.#options.onStored(record);
   }
 
-  /** @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
-  async #write(index, bytes) {
-    const { id } = this.#record;
+  /** A chunk, or the journal that names it. @param {number} size bytes of the chunk @param {() => Promise<void>} write */
+  async #write(size, write) {
     try {
-      await this.#backend.writeChunk(id, index, bytes);
+      await write();
     } catch (error) {
       const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
-      const missing = (this.#record.size ?? bytes.byteLength) - storedBytes(this.#record);
+      const missing = Math.max(1, (this.#record.size ?? size) - storedBytes(this.#record));
       if (!isFull || !(await this.#options.makeRoom(missing, true))) throw error;
-      await this.#backend.writeChunk(id, index, bytes);
+      await write();
     }
   }
 

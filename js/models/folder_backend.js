@@ -1,7 +1,7 @@
 // js/models/folder_backend.js — models in a folder, on hosts with node:fs (Node, Deno, Bun). A model has a folder with its
 // record and the file itself, which other programs can open.
 
-import { WickError } from '../base/errors.js';
+import { WickError, wordsOf } from '../base/errors.js';
 import { storageError } from '../storage/browser_files.js';
 import { CHUNK_BYTES, parseRecord } from './records.js';
 
@@ -26,7 +26,7 @@ function defaultFolder() {
   return path.join(caches, 'wick-llm', 'models');
 }
 
-/** @implements {Backend} */
+/** Who writes holds the model's lock, whose file made its folder. @implements {Backend} */
 export class FolderBackend {
   kind = /** @type {const} */ ('folder');
   #fs;
@@ -99,9 +99,7 @@ export class FolderBackend {
   /** @param {string} id */
   async #openData(id) {
     const { constants } = globalThis.process.getBuiltinModule('node:fs');
-    const name = this.#at(id, DATA);
-    await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
-    return this.#fs.open(name, constants.O_RDWR | constants.O_CREAT);
+    return this.#fs.open(this.#at(id, DATA), constants.O_RDWR | constants.O_CREAT);
   }
 
   /** @param {string} id of a model that nobody writes to for now */
@@ -122,7 +120,6 @@ export class FolderBackend {
     const { constants } = globalThis.process.getBuiltinModule('node:fs');
     const name = this.#at(id, DATA);
     await this.#write(name, async () => {
-      await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
       await this.#fs.copyFile(path, name, constants.COPYFILE_FICLONE);
       await this.#fs.chmod(name, 0o644); // the file's own rights may forbid writing
     });
@@ -153,9 +150,13 @@ export class FolderBackend {
   }
 
   async estimate() {
-    await this.#fs.mkdir(this.#root, { recursive: true });
-    const { bavail, bsize } = await this.#fs.statfs(this.#root);
-    return { freeBytes: bavail * bsize, isPersisted: true };
+    try {
+      await this.#fs.mkdir(this.#root, { recursive: true });
+      const { bavail, bsize } = await this.#fs.statfs(this.#root);
+      return { freeBytes: bavail * bsize, isPersisted: true };
+    } catch (error) {
+      throw new WickError('IO', `${this.#root} is no folder for models: ${wordsOf(error)}`, error);
+    }
   }
 
   async persist() {
@@ -235,13 +236,26 @@ function isRunning(pid) {
   }
 }
 
-/** @returns {boolean} */
-export const hasFolders = () => globalThis.process?.getBuiltinModule?.('node:fs') !== undefined;
+/**
+ * Whether models are kept in a folder. A page of Electron with node integration keeps them as other pages do: its workers
+ * have no files.
+ * @returns {boolean}
+ */
+export function hasFolders() {
+  const { process, document } = /** @type {any} */ (globalThis);
+  const isPage = document !== undefined || /^(renderer|worker)$/.test(process?.type ?? '');
+  return !isPage && process?.getBuiltinModule?.('node:fs') !== undefined;
+}
 
 /** @param {unknown} path @returns {string} */
 export function pathOf(path) {
   if (typeof path === 'string' && !path.startsWith('file:')) return path;
   const url = globalThis.process?.getBuiltinModule?.('node:url');
-  if (url) return url.fileURLToPath(/** @type {string | URL} */ (path));
-  throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
+  if (!url)
+    throw new WickError('ARG', `There are no files here: ${wordsOf(path)} cannot be opened`);
+  try {
+    return url.fileURLToPath(/** @type {string | URL} */ (path));
+  } catch (error) {
+    throw new WickError('ARG', `A file is a File, a Blob or a path, not ${wordsOf(path)}`, error);
+  }
 }

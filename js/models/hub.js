@@ -18,11 +18,19 @@ const WAIT_MS = 500;
 
 const NAME = /^(?:hf:)?([\w.-]+)\/([\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?$/i;
 
+/** Such a part would lead to another place of the hub. @param {string | undefined} part */
+const isUpward = (part) => part === '.' || part === '..';
+
+/** @param {unknown} name */
+export const noHubName = (name) =>
+  argumentError(`${name} is no name of a hub: hf:owner/repo/file.gguf is one`);
+
 /** @param {unknown} text @returns {HubName | undefined} */
 export function parseHubName(text) {
   const found = typeof text === 'string' ? NAME.exec(text) : null;
   if (!found) return undefined;
   const [, owner, repo, revision, path, type] = found;
+  if ([owner, repo, revision, ...(path ?? '').split('/')].some(isUpward)) return undefined;
   const isMeant = /^hf:/i.test(String(text)) || type !== undefined; // others are relative addresses
   return isMeant ? { owner, repo, revision, path, type } : undefined;
 }

@@ -1,6 +1,7 @@
 // js/models/import_model.js — takes a file that the user has into the store.
 
 import { throwIfAborted, WickError } from '../base/errors.js';
+import { randomName } from '../base/random.js';
 import { checkModel } from './download.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, fingerprintOf, newRecord } from './records.js';
 import { checksum, Sha256 } from './sha256.js';
@@ -26,9 +27,9 @@ export async function importModel(backend, from, { name, url, signal, onProgress
     urls: url === undefined ? [] : [String(url)],
     size: blob.size,
   };
-  const record = newRecord(crypto.randomUUID().replaceAll('-', ''), known);
+  const record = newRecord(randomName(), known);
   const { id } = record;
-  checkModel(new Uint8Array(await blob.slice(0, 64).arrayBuffer()));
+  checkModel((await readBlob(blob, 0)).subarray(0, 64));
   const unlock = await backend.tryLock(id);
   try {
     await makeRoom(id, blob.size);

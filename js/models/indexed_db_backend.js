@@ -1,9 +1,8 @@
 // js/models/indexed_db_backend.js — models in IndexedDB, where a page cannot write files: a record for each model, and
 // one for each of its chunks.
 
-import { WickError } from '../base/errors.js';
 import { storageError } from '../storage/browser_files.js';
-import { estimateBrowser, persistBrowser, tryWebLock } from './browser_locks.js';
+import { estimateBrowser, noStorage, persistBrowser, tryWebLock } from './browser_locks.js';
 import { checkRecord, chunkCount } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -12,6 +11,15 @@ import { checkRecord, chunkCount } from './records.js';
 const NAME = 'wick-llm-models';
 const RECORDS = 'records';
 const CHUNKS = 'chunks';
+
+/** @returns {IDBOpenDBRequest} */
+function openDatabase() {
+  try {
+    return indexedDB.open(NAME, 1);
+  } catch (error) {
+    throw noStorage(error); // of a frame without an origin
+  }
+}
 
 /** @returns {boolean} */
 export const hasIndexedDb = () => globalThis.indexedDB !== undefined;
@@ -31,15 +39,14 @@ export class IndexedDbBackend {
   /** @returns {Promise<IDBDatabase>} */
   #open() {
     this.#database ??= new Promise((settle, fail) => {
-      const request = indexedDB.open(NAME, 1);
+      const request = openDatabase();
       request.onupgradeneeded = () => {
         request.result.createObjectStore(RECORDS);
         request.result.createObjectStore(CHUNKS);
       };
       request.onerror = () => {
         this.#database = undefined;
-        const message = `This browser keeps nothing for a page: ${request.error}`;
-        fail(new WickError('NO_STORAGE', message, request.error));
+        fail(noStorage(request.error));
       };
       request.onsuccess = () => settle(request.result);
     });

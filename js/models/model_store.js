@@ -4,13 +4,15 @@ import { unlessAborted } from '../base/abort_signals.js';
 import { abortError, argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { splitNames } from '../bytes/split_files.js';
+import { compareWithServer } from './check_model.js';
 import { pathOf } from './folder_backend.js';
-import { canonicalName, parseHubName, resolveHubModel } from './hub.js';
+import { canonicalName, noHubName, parseHubName, resolveHubModel } from './hub.js';
 import { importModel } from './import_model.js';
 import { News } from './news.js';
 import { OpenModel } from './open_model.js';
 import { chunkCount, chunkSize, entryOf, idOf, storedBytes } from './records.js';
 import { checksum } from './sha256.js';
+import { checkImportOptions, getOptionsOf } from './store_options.js';
 
 /** @typedef {import('../models.js').ModelEntry} ModelEntry */
 /** @typedef {import('../models.js').GetOptions} GetOptions */
@@ -41,7 +43,14 @@ const absolute = (url) => {
 };
 
 /** @param {string} url @returns {string} */
-const nameOfUrl = (url) => decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '') || url;
+function nameOfUrl(url) {
+  const last = new URL(url).pathname.split('/').at(-1);
+  try {
+    return decodeURIComponent(last ?? '') || url;
+  } catch {
+    return last || url; // a % that stands for itself
+  }
+}
 
 export class ModelStore extends EventTarget {
   #backend;
@@ -110,6 +119,20 @@ export class ModelStore extends EventTarget {
     return (await this.#find(name))?.fingerprint != null;
   }
 
+  /**
+   * Whether the server has another version of a whole model. What is kept stays as it is.
+   * @param {string | URL} name
+   * @param {import('../models.js').CheckOptions} [options]
+   * @returns {Promise<import('../models.js').ModelCheck>}
+   */
+  async check(name, options) {
+    const how = options ?? {};
+    throwIfAborted(how.signal);
+    const record = await this.#find(name);
+    if (!record?.fingerprint) throw new WickError('NOT_FOUND', `${name} is not kept`);
+    return { ...(await compareWithServer(record, how)), entry: entryOf(record) };
+  }
+
   /** @param {string | URL} name @returns {Promise<Blob | undefined>} the bytes of a whole model */
   async blob(name) {
     const record = await this.#find(name);
@@ -169,11 +192,12 @@ export class ModelStore extends EventTarget {
    * @returns {Promise<ModelEntry>} the whole one; of a split model its first file
    */
   async get(name, options = {}) {
-    throwIfAborted(options.signal);
-    const files = await this.locate(name, options);
+    const how = getOptionsOf(options);
+    throwIfAborted(how.signal);
+    const files = await this.locate(name, how);
     /** @type {ModelEntry[]} */
     const entries = [];
-    for (const file of files) entries.push(await this.#getFile(file, options));
+    for (const file of files) entries.push(await this.#getFile(file, how));
     return entries[0];
   }
 
@@ -187,6 +211,7 @@ export class ModelStore extends EventTarget {
     const found = await this.#find(name);
     const hub = parseHubName(name);
     const url = found?.urls.find((one) => /^https?:/.test(one)) ?? absolute(name);
+    if (!hub && !found && /^\s*hf:/i.test(String(name))) throw noHubName(name);
     if (hub && !(found && (await this.#areWhole(splitNames(url))))) {
       if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not kept`);
       const { hub: how, fetch, signal } = options;
@@ -231,9 +256,10 @@ export class ModelStore extends EventTarget {
     };
     const own = this.#listen(model, report);
     try {
-      const isLeft = () => signal?.aborted === true;
+      const isLeft = () => signal?.aborted === true || own.thrown !== undefined;
       await unlessAborted(model.complete(isLeft), signal, () => {});
       if (signal?.aborted) throw abortError(signal.reason);
+      if (own.thrown) throw own.thrown.error;
       report();
     } finally {
       own.end();
@@ -250,21 +276,25 @@ export class ModelStore extends EventTarget {
     return (await this.verify(record.id)).isWhole;
   }
 
-  /** @param {OpenModel} model @param {() => void} report */
+  /** `thrown` is what the caller's function has thrown: nothing is told any more. @param {OpenModel} model @param {() => void} report */
   #listen(model, report) {
-    const state = { isEnded: false };
-    (async () => {
-      while (!state.isEnded) {
-        await model.news.next();
-        if (!state.isEnded) report();
-      }
-    })();
-    return {
+    let isEnded = false;
+    const own = {
+      thrown: /** @type {{error: unknown} | undefined} */ (undefined),
       end() {
-        state.isEnded = true;
+        isEnded = true;
         model.news.tell();
       },
     };
+    (async () => {
+      try {
+        for (await model.news.next(); !isEnded; await model.news.next()) report();
+      } catch (error) {
+        own.thrown = { error };
+        own.end();
+      }
+    })();
+    return own;
   }
 
   /**
@@ -398,6 +428,7 @@ export class ModelStore extends EventTarget {
    * @returns {Promise<ModelEntry>}
    */
   async import(file, options = {}) {
+    checkImportOptions(options);
     throwIfAborted(options.signal);
     const from = file instanceof Blob ? file : pathOf(file);
     await this.#removeBroken();

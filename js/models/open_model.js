@@ -13,6 +13,13 @@ import { CHUNK_BYTES, chunkCount, chunkSize, newRecord } from './records.js';
 const LOOK_MS = 200;
 const PIECE_BYTES = 1 << 20;
 
+/** Of a file of which nothing was known but its size. @param {ModelRecord} record */
+const otherSize = ({ urls, size }) =>
+  new WickError(
+    'CORRUPT',
+    `${urls[0]} is another file than was asked for: it has not ${size} bytes`,
+  );
+
 /**
  * @typedef {object} OpenOptions
  * @property {import('./records.js').Known} known
@@ -187,6 +194,7 @@ export class OpenModel {
 
   /** @param {ModelRecord} record @param {() => Promise<void>} unlock */
   async #start(record, unlock) {
+    const isNew = record.sums.length === 0;
     try {
       await this.#run(record);
       this.#options.onWhole(record);
@@ -195,6 +203,7 @@ export class OpenModel {
       const wasRead = this.#download?.isConfirmed;
       if (isChanged) await this.#backend.remove(this.#id);
       if (!isChanged || wasRead) this.#failure = error;
+      else if (isNew) this.#failure = otherSize(record);
       this.record = undefined;
     } finally {
       this.#download = undefined;

@@ -1,16 +1,14 @@
 // js/models/open_models.js — opens the store of this origin, or of a folder.
 
-import { argumentError } from '../base/errors.js';
 import { chooseBackend } from './backends.js';
 import { ModelStore } from './model_store.js';
+import { storeOptionsOf } from './store_options.js';
 
 /**
  * @param {import('../models.js').StoreOptions} [options]
  * @returns {Promise<ModelStore>}
  */
 export async function openModels(options = {}) {
-  const { folder, evict } = options;
-  if (folder !== undefined && typeof folder !== 'string')
-    throw argumentError('folder must be a path');
-  return new ModelStore(chooseBackend(folder), { evict: evict === true });
+  const { folder, evict } = storeOptionsOf(options);
+  return new ModelStore(chooseBackend(folder), { evict });
 }

@@ -2,7 +2,7 @@
 // each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
 
 import { storageError } from '../storage/browser_files.js';
-import { estimateBrowser, persistBrowser, tryWebLock } from './browser_locks.js';
+import { estimateBrowser, noStorage, persistBrowser, tryWebLock } from './browser_locks.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -29,7 +29,9 @@ export class OpfsBackend {
 
   /** @returns {Promise<any>} */
   async #root() {
-    const root = await navigator.storage.getDirectory();
+    const root = await navigator.storage.getDirectory().catch((cause) => {
+      throw noStorage(cause);
+    });
     return root.getDirectoryHandle(ROOT, { create: true });
   }
 

@@ -1,6 +1,7 @@
 // js/models/records.js — what the store writes down of a model: the journal of its chunks while it is being kept, and
 // what it is when it is whole. A record is JSON, and is replaced as a whole.
 
+import { randomName } from '../base/random.js';
 import { hashText } from './sha256.js';
 
 /** Of the format of records and chunks. A record of another version counts as none. */
@@ -41,7 +42,7 @@ export function newRecord(id, { name, urls = [], size, sha256 }) {
   return {
     version: VERSION,
     id,
-    stamp: crypto.randomUUID(),
+    stamp: randomName(),
     name,
     urls: [...urls],
     size: size ?? null,

@@ -1,10 +1,10 @@
 // js/page/adapters.js — engine.adapters: files of adapters (LoRA) are read here and passed on to the engine.
 
 import { argumentError, throwIfAborted } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { loadSources } from './later.js';
 import { sourceOf } from './model_options.js';
 import { shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../wasm/adapter_table.js').AdapterUse} AdapterUse */

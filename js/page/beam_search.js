@@ -2,8 +2,8 @@
 // once. The beams of a step run as one batch.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { checkCount, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./session.js').Session} Session */

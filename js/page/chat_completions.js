@@ -1,14 +1,14 @@
 // js/page/chat_completions.js — OpenAI's chat completions, with the interface of openai-node.
 
 import { abortError, argumentError, WickError, wordsOf } from '../base/errors.js';
-import { randomWord } from '../base/random.js';
+import { checkNames } from '../base/option_names.js';
+import { randomName } from '../base/random.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
 import { loadChats } from './later.js';
 import { checkCompletions, checkFlag, checkNumber, checkObject, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
 import { Session } from './session.js';
@@ -76,7 +76,7 @@ export function messagesOf(messages) {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw argumentError('messages must be an array of at least one message');
   }
-  return messages.map((message, index) => {
+  return Array.from(messages, (message, index) => {
     if (typeof message?.role !== 'string') throw argumentError(`messages[${index}] has no role`);
     return { ...message, content: contentOf(message.content, index) };
   });
@@ -296,9 +296,6 @@ export class ChatCompletions {
     return this.#connection.call('countChat', [input], signal);
   }
 }
-
-/** @returns {string} crypto.randomUUID is for pages served over HTTPS or from localhost alone */
-const randomName = () => Array.from({ length: 4 }, () => randomWord().toString(36)).join('');
 
 /** @typedef {{id: string, created: number, model: string}} Head */
 

@@ -1,9 +1,9 @@
 // js/page/classify.js — engine.classify: which of some labels a text has, with their probabilities.
 
 import { argumentError, WickError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { askModel } from './ask_model.js';
 import { checkText, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
 /** So many labels are tried at a time: their requests share what the first of them has read. */

@@ -1,12 +1,13 @@
-// js/page/create_engine.js — createEngine: chooses the module and the number of threads, starts the worker and
+// js/page/create_engine.js — createEngine: chooses the modules and the number of threads, starts the worker and
 // waits for the model. The thread that calls never computes.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, throwIfAborted, WickError } from '../base/errors.js';
-import { defaultThreads, detectSimd, hasSharedMemory, mostThreads } from '../base/host_features.js';
+import { defaultThreads, hasSharedMemory, mostThreads } from '../base/host_features.js';
 import { EngineConnection } from '../connection/engine_connection.js';
-import { compileModule, isThreaded } from '../wasm/wasm_module.js';
+import { isThreaded } from '../wasm/wasm_module.js';
 import { Engine } from './engine.js';
+import { findModules } from './engine_modules.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
 import { keptSource, namedSource } from './kept_source.js';
@@ -16,44 +17,8 @@ import { checkCallback } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 
-/** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
-const moduleUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
-};
-
 /** @type {{total: undefined, bytesPerSecond: undefined, secondsLeft: undefined}} */
 const unknownProgress = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
-
-/** Compiled modules of the package, which further engines use again. */
-const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
-
-/** @param {string} build */
-function ownModule(build) {
-  const found = compiled.get(build);
-  if (found) return found;
-  const module = compileModule(moduleUrls[build]());
-  compiled.set(build, module);
-  module.catch(() => compiled.delete(build));
-  return module;
-}
-
-/**
- * @param {EngineOptions['wasm']} option
- * @param {number} threads
- * @returns {Promise<WebAssembly.Module>}
- */
-async function findModule(option, threads) {
-  const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
-  if (option === undefined || option === null) return ownModule(build);
-  if (typeof option === 'string' || option instanceof URL) {
-    const folder = String(option);
-    return compileModule(folder.endsWith('/') ? `${folder}wick-${build}.wasm` : folder);
-  }
-  return compileModule(option);
-}
 
 /** @param {EngineOptions} options @returns {number} */
 function chooseThreads({ threads, worker, wasm }) {
@@ -160,13 +125,14 @@ async function startEngine(connection, options, config, locate) {
  * @returns {Promise<object>}
  */
 async function loadEngine(connection, options, config, found) {
-  const module = await findModule(options.wasm, config.threads);
+  const { module, grammar } = await findModules(options, config.threads);
   const { description, source } = await found;
   connection.check();
   const threads = isThreaded(module) ? config.threads : 1;
   const message = {
     type: /** @type {const} */ ('init'),
     module,
+    grammar,
     config: { ...config, threads },
     source: description,
     draft: options.draft && draftOf(options.draft),

@@ -1,9 +1,9 @@
 // js/page/embeddings.js — texts to vectors, documents to scores, and OpenAI's embeddings.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { adaptersOf } from './adapters.js';
 import { checkCount, checkNumber, checkText, shown, U32_MAX } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */

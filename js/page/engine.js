@@ -1,6 +1,7 @@
 // js/page/engine.js — the Engine of the public interface. It checks arguments and sends calls to the worker.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 import { Adapters } from './adapters.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
@@ -8,7 +9,6 @@ import { infoOf, kvStatsOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
 import { loadChats, loadTasks } from './later.js';
 import { checkCompletions, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
 import { loadState, Session, saveState } from './session.js';

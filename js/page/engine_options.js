@@ -1,11 +1,11 @@
 // js/page/engine_options.js — the options of createEngine, checked and completed.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { VERSION } from '../connection/messages.js';
 import { cacheOf } from './kept_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
@@ -44,6 +44,7 @@ const engineNames = {
   chatTemplate: null,
   worker: null,
   wasm: null,
+  grammarWasm: null,
 };
 
 /** @param {EngineOptions} options */

@@ -1,9 +1,9 @@
 // js/page/extract.js — engine.extract: what a text says, as a record of a JSON schema.
 
 import { argumentError, WickError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { askModel } from './ask_model.js';
 import { checkText } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 const INSTRUCTIONS = 'Read the text and write down what it says, as JSON of this schema:';
 const MAX_TOKENS = 1024;

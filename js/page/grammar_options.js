@@ -11,13 +11,27 @@ import {
 import { checkObject, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
-/** @typedef {{kind: number, text: string, isWhole?: boolean}} Grammar wick_grammar */
+/** @typedef {{kind: number, text: string, begun?: string, isWhole?: boolean}} Grammar wick_grammar */
 
 /** The options. The type makes sure that none is missing. @type {Record<keyof GrammarOptions, null>} */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
 
-/** @param {GrammarOptions} options @returns {Grammar | undefined} */
+/**
+ * @param {GrammarOptions & {begun?: string | null | undefined}} options
+ * @returns {Grammar | undefined}
+ */
 export function grammarOf(options) {
+  const found = wantedOf(options);
+  const { begun } = options;
+  if ((begun ?? undefined) === undefined) return found;
+  if (typeof begun !== 'string') throw argumentError(`begun must be a text, not ${shown(begun)}`);
+  if (found) found.begun = begun;
+  else throw argumentError(`begun belongs to ${Object.keys(grammarNames).join(', ')}`);
+  return found;
+}
+
+/** @param {GrammarOptions} options @returns {Grammar | undefined} */
+function wantedOf(options) {
   const names = /** @type {(keyof GrammarOptions)[]} */ (Object.keys(grammarNames));
   const [name, other] = names.filter((one) => (options[one] ?? undefined) !== undefined);
   if (other) throw argumentError(`${name} and ${other} do not go together`);

@@ -2,9 +2,9 @@
 // server, whose bytes are kept as they come.
 
 import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { downloadOf } from './model_options.js';
 import { checkText, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('./model_options.js').ModelLocation} ModelLocation */

@@ -2,10 +2,10 @@
 // disk, blobs or a stream.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { splitNames } from '../bytes/split_files.js';
 import { loadSources } from './later.js';
 import { checkCallback, checkNumber, shown } from './option_checks.js';
-import { checkNames } from './option_names.js';
 
 /** @typedef {import('../index.js').EngineSettings & import('../index.js').ModelSource} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */

@@ -2,12 +2,12 @@
 // here, and what depends on the model is refused by the engine.
 
 import { argumentError, wordsOf } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
-import { checkNames } from './option_names.js';
 import { samplerNames, samplersOf } from './sampler_options.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
@@ -43,6 +43,7 @@ const generateNames = {
   adapters: null,
   forced: null,
   ...grammarNames,
+  begun: null,
   ...samplerNames,
   signal: null,
   timeout: null,

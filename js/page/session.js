@@ -3,10 +3,10 @@
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
 import { keepBytes, readBytes } from '../storage/saved_states.js';
 import { Generation } from './generation.js';
 import { checkCount } from './option_checks.js';
-import { checkNames } from './option_names.js';
 import { readerOf } from './piece_reader.js';
 import { promptOf, saltOf, settingsOf } from './request_options.js';
 

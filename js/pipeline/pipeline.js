@@ -36,7 +36,9 @@ function sourceOf(model) {
 
 /** @param {unknown} model @param {PipelineOptions['progress_callback']} tell @returns {EngineOptions['onProgress']} */
 function progressOf(model, tell) {
-  if (!tell) return undefined;
+  if ((tell ?? undefined) === undefined) return undefined;
+  if (typeof tell !== 'function')
+    throw new WickError('ARG', 'progress_callback must be a function');
   const name = typeof model === 'string' || model instanceof URL ? String(model) : 'model';
   const file = name.split('/').at(-1) ?? name;
   let last = 0;

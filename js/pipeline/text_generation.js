@@ -17,6 +17,13 @@ const isChat = (input) =>
 /** @param {Options} options @returns {Take} */
 function takerOf({ streamer, stopping_criteria: criteria }) {
   const all = [criteria ?? []].flat();
+  if ((streamer ?? undefined) !== undefined && typeof streamer?.on_text !== 'function') {
+    throw new WickError('ARG', 'streamer must be a TextStreamer of wick-llm/pipeline');
+  }
+  if (!all.every((one) => typeof (/** @type {any} */ (one)?.interrupted) === 'boolean')) {
+    const message = 'stopping_criteria must be InterruptableStoppingCriteria of wick-llm/pipeline';
+    throw new WickError('ARG', message);
+  }
   return (piece) => {
     if (piece !== '') streamer?.on_text(piece);
     return !all.some(({ interrupted }) => interrupted);

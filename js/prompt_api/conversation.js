@@ -197,8 +197,10 @@ export class Conversation {
       );
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
-      if (isLimited && code === 'ARG') throw domError('NotSupportedError', message, error);
-      throw error;
+      if (!isLimited || code !== 'ARG') throw error;
+      // no answer that begins with the prefix is of the responseConstraint
+      const isBegun = /\bbegins so\b/.test(message);
+      throw domError(isBegun ? 'SyntaxError' : 'NotSupportedError', message, error);
     }
   }
 

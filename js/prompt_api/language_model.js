@@ -120,7 +120,9 @@ class Session extends EventTarget {
       if (typeof piece === 'string') text += piece;
       else calls.push({ type: 'tool-call', value: piece });
     });
-    if (calls.length === 0) return text;
+    // parts wherever calls may come, so that a page need not ask which it is
+    const { hasParts } = this.#conversation.options;
+    if (calls.length === 0) return hasParts ? [{ type: 'text', value: text }] : text;
     return text === '' ? calls : [{ type: 'text', value: text }, ...calls];
   }
 
@@ -136,7 +138,7 @@ class Session extends EventTarget {
       try {
         await this.#ask(input, { ...options, signal }, async (piece, own) => {
           out.enqueue(typeof piece === 'string' ? piece : { type: 'tool-call', value: piece });
-          own.addEventListener('abort', () => wake(), { once: true });
+          own.addEventListener('abort', () => wake());
           while ((out.desiredSize ?? 1) <= 0 && !own.aborted) {
             await new Promise((settle) => {
               wake = settle;
@@ -252,7 +254,7 @@ function unlessAborted(value, signal) {
   return new Promise((settle, fail) => {
     value.then(settle, fail);
     if (signal.aborted) fail(signal.reason);
-    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+    signal.addEventListener('abort', () => fail(signal.reason));
   });
 }
 
@@ -272,7 +274,7 @@ export function defineLanguageModel(source, { extensions = false } = {}) {
     /** @param {any} [options] */
     static async create(options = {}) {
       const made = new LanguageModel(key, await open(loading, options, extensions));
-      options.signal?.addEventListener('abort', () => made.destroy(), { once: true });
+      options.signal?.addEventListener('abort', () => made.destroy());
       return made;
     }
   }

@@ -52,5 +52,5 @@ export class Operations {
 const aborted = (signal) =>
   new Promise((_, fail) => {
     if (signal.aborted) fail(signal.reason);
-    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+    signal.addEventListener('abort', () => fail(signal.reason));
   });

@@ -99,7 +99,7 @@ function toolsOf(tools, isOpen) {
  * @param {any} options
  * @param {boolean} isExtension
  * @returns {{isSupported: boolean, sampling: ReturnType<typeof samplingOf>, tools: ReturnType<typeof toolOf>[],
- *   effort: string, inputs: string[]}}
+ *   effort: string, inputs: string[], hasParts: boolean}} `hasParts`: an answer is an array of its parts
  */
 export function readOptions(options = {}, isExtension = false) {
   const { expectedInputs, expectedOutputs, tools = [], thinking = {} } = options;
@@ -113,5 +113,6 @@ export function readOptions(options = {}, isExtension = false) {
     tools: toolsOf(tools, output.types.includes('tool-call')),
     effort,
     inputs: input.types,
+    hasParts: output.types.includes('tool-call'),
   };
 }

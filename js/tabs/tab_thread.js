@@ -48,7 +48,7 @@ function hold(name, signal) {
     const held = () =>
       new Promise((release) => {
         if (signal.aborted) return release(undefined);
-        signal.addEventListener('abort', release, { once: true });
+        signal.addEventListener('abort', release);
         settle();
       });
     navigator.locks.request(name, { signal }, held).catch(fail);

@@ -79,8 +79,8 @@ const kvTypes = {
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens come out in place of sampled ones
- * @property {{kind: number, text: string, isOptional?: boolean, isWhole?: boolean} | undefined} [grammar] wick_grammar;
- *   `isWhole`: of the whole reply to a conversation, with its reasoning and calls
+ * @property {{kind: number, text: string, begun?: string, isOptional?: boolean, isWhole?: boolean} | undefined} [grammar]
+ *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
@@ -158,6 +158,9 @@ export function requestWords(request, passed, adapters) {
     words[layout.REQUEST_GRAMMAR_KIND] = grammar.kind;
     words[layout.REQUEST_GRAMMAR] = address;
     words[layout.REQUEST_GRAMMAR_BYTES] = sizeBytes;
+    const begun = passed.text(grammar.begun ?? '');
+    words[layout.REQUEST_GRAMMAR_BEGUN] = begun.address;
+    words[layout.REQUEST_GRAMMAR_BEGUN_BYTES] = begun.sizeBytes;
   }
   return words;
 }

@@ -6,6 +6,7 @@ import { codeOfStatus, WickError } from '../base/errors.js';
 import { AdapterTable } from './adapter_table.js';
 import { configWords, embedWords, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
+import { GrammarPart } from './grammar_part.js';
 import { Heap, Passed } from './heap.js';
 import {
   ARRAY_ADDRESS,
@@ -69,6 +70,7 @@ export class NativeEngine {
   #exports;
   #engine;
   #state;
+  #grammarPart;
   /** @type {NativeEngine | undefined} */
   #draft;
   /** @type {{address: number, sizeBytes: number} | undefined} */
@@ -79,9 +81,11 @@ export class NativeEngine {
    * @param {import('./wasm_module.js').Exports} exports
    * @param {number} engine
    * @param {StateBytes} state
+   * @param {GrammarPart} [grammarPart]
    */
-  constructor(heap, exports, engine, state) {
+  constructor(heap, exports, engine, state, grammarPart = new GrammarPart(exports, undefined)) {
     this.#state = state;
+    this.#grammarPart = grammarPart;
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
@@ -97,12 +101,15 @@ export class NativeEngine {
    * @param {WebAssembly.Module} module
    * @param {NativeConfig} config
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
-   *   wasteBytes?: number, swap?: import('../storage/swap_file.js').SwapFile}} [options]
+   *   wasteBytes?: number, swap?: import('../storage/swap_file.js').SwapFile,
+   *   grammar?: WebAssembly.Module | (() => Promise<WebAssembly.Module>)}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
-   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it.
+   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `grammar` is the second module of the
+   *   build, or what loads it (grammar_part.js).
    * @returns {Promise<NativeEngine>}
    */
-  static async create(module, config, { onMemory, onLog, wasteBytes = 0, swap } = {}) {
+  static async create(module, config, options = {}) {
+    const { onMemory, onLog, wasteBytes = 0, swap, grammar } = options;
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const created = createMemory({ shared: isThreaded(module), helpers });
     if (!created) {
@@ -124,7 +131,8 @@ export class NativeEngine {
     exports.start(helpers, maximum);
     heap = new Heap(memory, exports);
     if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
-    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state);
+    const part = new GrammarPart(exports, grammar);
+    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state, part);
   }
 
   /**
@@ -134,7 +142,7 @@ export class NativeEngine {
    */
   createSibling(config) {
     const engine = createEngine(this.#heap, this.#exports, config);
-    return new NativeEngine(this.#heap, this.#exports, engine, this.#state);
+    return new NativeEngine(this.#heap, this.#exports, engine, this.#state, this.#grammarPart);
   }
 
   /** From now on this loaded sibling proposes tokens. @param {NativeEngine} draft */
@@ -425,8 +433,19 @@ export class NativeEngine {
 
   // ---- requests ----
 
+  /** @param {NativeRequest} request @returns {boolean} whether the second module must be loaded before it is submitted */
+  lacks({ grammar, healing }) {
+    return (grammar !== undefined || healing === true) && this.#grammarPart.isLacking();
+  }
+
+  /** @returns {Promise<void>} settles when no request lacks anything */
+  loadGrammarPart() {
+    return this.#grammarPart.load();
+  }
+
   /** @param {NativeRequest} request @returns {number} the number of its first completion */
   submit(request) {
+    if (this.lacks(request)) throw new WickError('WASM', 'The module of grammars is not loaded');
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
         this.#engine,

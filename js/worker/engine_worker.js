@@ -7,6 +7,7 @@ import { ProgressMeter } from '../bytes/download_progress.js';
 import { openSwap } from '../storage/swap_file.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
+import { compileModule } from '../wasm/wasm_module.js';
 import { loadModel } from './load_model.js';
 import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
@@ -125,12 +126,13 @@ export class EngineWorker {
   // ---- start ----
 
   /** @param {import('../connection/messages.js').InitMessage} message */
-  async #start({ module, helpers, config, source, draft, chatTemplate, isEager, sent }) {
+  async #start({ module, grammar, helpers, config, source, draft, chatTemplate, isEager, sent }) {
     this.#sent = sent;
     if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
     const swap = this.#swap;
     const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
       swap,
+      grammar: typeof grammar === 'string' ? () => compileModule(grammar) : grammar,
       onLog: this.#log,
       onMemory: (memory) => {
         for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
@@ -140,6 +142,7 @@ export class EngineWorker {
     this.#served = new ServedEngine(native, {
       queueLimit: config.queueLimit,
       chatTemplate,
+      wake: () => this.#guard(() => this.#wake()),
       step: () => this.#stepOnce(),
       embedding: {
         step: () => native.embedStep(EMBED_STEP_BUDGET_US),

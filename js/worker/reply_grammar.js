@@ -26,7 +26,16 @@ export function replyWish(input, ending, content) {
   if (content?.isWhole || (!content && !toolChoice)) return { reply, grammar: content };
   const text = JSON.stringify({ ...told, ...toolChoice, ending });
   const isFree = toolChoice?.tool_choice === 'auto' && toolChoice.parallel_tool_calls;
-  return { reply, grammar: { kind: GRAMMAR_TOOLS, text, isOptional: isFree && !content } };
+  // calls that must come do so behind the prefix
+  const begun = content && (!toolChoice || toolChoice.tool_choice === 'auto') ? prefix : '';
+  return { reply, grammar: { kind: GRAMMAR_TOOLS, text, begun, isOptional: isFree && !content } };
+}
+
+/** @param {Grammar} content @param {string | undefined} prefix @returns {Grammar} of a reply that is content alone */
+export function behindPrefix(content, prefix) {
+  if (!content || content.isWhole || !prefix) return content;
+  const { kind, text } = content;
+  return { kind, text, begun: prefix };
 }
 
 /**

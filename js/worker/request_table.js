@@ -58,11 +58,19 @@ export class RequestTable {
   #limit;
   /** How many were refused because the queue was full. */
   #refusals = 0;
+  /** Those that wait for the module of grammars, before they wait for a place. @type {Set<Entry[]>} */
+  #held = new Set();
+  #onChange;
   #waitingMax = 0;
 
-  /** @param {NativeEngine} native @param {number} [limit] the most that may run and wait */
-  constructor(native, limit = Number.POSITIVE_INFINITY) {
+  /**
+   * @param {NativeEngine} native
+   * @param {number} [limit] the most that may run and wait
+   * @param {() => void} [onChange] something can be done that could not without a step or a message
+   */
+  constructor(native, limit = Number.POSITIVE_INFINITY, onChange = () => {}) {
     this.#native = native;
+    this.#onChange = onChange;
     this.#limit = limit;
   }
 
@@ -71,7 +79,7 @@ export class RequestTable {
    * @param {any} stats wick_stats_json
    */
   addTo({ requests, ...stats }) {
-    const waiting = requests.waiting + this.#waiting.count;
+    const waiting = requests.waiting + this.#waiting.count + this.#heldCount;
     this.#waitingMax = Math.max(this.#waitingMax, requests.waiting_max, waiting);
     const refused = requests.refused + this.#refusals;
     return { ...stats, requests: { ...requests, waiting, waiting_max: this.#waitingMax, refused } };
@@ -84,7 +92,7 @@ export class RequestTable {
    */
   add(id, request, wantsTokens) {
     const { completions = 1 } = request;
-    const count = this.#submitted.size + this.#waiting.count;
+    const count = this.#submitted.size + this.#waiting.count + this.#heldCount;
     if (count + completions > this.#limit) {
       this.#refusals += completions;
       const words = `${count} requests run or wait, the most there may be is ${this.#limit}`;
@@ -107,10 +115,56 @@ export class RequestTable {
       hasSpoken: false,
       reply: undefined,
     }));
+    if (this.#mustHold(request)) return this.#hold(entries);
     this.#waiting.add(entries);
     this.#submitWaiting();
     this.#waitingMax = Math.max(this.#waitingMax, this.#waiting.count);
   }
+
+  // ---- waiting for the module of grammars ----
+
+  get #heldCount() {
+    let count = 0;
+    for (const entries of this.#held) count += entries.length;
+    return count;
+  }
+
+  /** Nobody overtakes another on a session. @param {NativeRequest} request */
+  #mustHold(request) {
+    if (this.#native.lacks(request)) return true;
+    const { session } = request;
+    for (const [entry] of this.#held) if (session && entry.request.session === session) return true;
+    return false;
+  }
+
+  /** @param {Entry[]} entries */
+  #hold(entries) {
+    this.#held.add(entries);
+    const release = (/** @type {unknown} */ error) => {
+      if (!this.#held.delete(entries)) return;
+      if (error) this.#refuse(entries, refusalOf(error));
+      else this.#waiting.add(entries);
+      this.#submitWaiting();
+      this.#onChange();
+    };
+    this.#native.loadGrammarPart().then(() => release(undefined), release);
+  }
+
+  /** @param {number} id */
+  #leaveHeld(id) {
+    for (const entries of this.#held) {
+      const isOf = entries.some((entry) => entry.id === id);
+      if (isOf && entries.every(({ isCancelled }) => isCancelled)) this.#held.delete(entries);
+    }
+  }
+
+  /** @param {Entry[]} entries @param {WickError} refusal */
+  #refuse(entries, refusal) {
+    const plain = toPlainError(inWords(refusal));
+    for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
+  }
+
+  // ---- submitting ----
 
   #submitWaiting() {
     while (this.#waiting.count > 0) {
@@ -125,8 +179,7 @@ export class RequestTable {
         const isMore = this.#awake + entries.length > AWAKE_MAX;
         this.#isTight = isMore && refusal.code === 'NOMEM';
         if (this.#isTight) return;
-        const plain = toPlainError(inWords(refusal));
-        for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
+        this.#refuse(entries, refusal);
       }
       this.#waiting.take(entries);
     }
@@ -171,8 +224,9 @@ export class RequestTable {
     const entry = this.#find(id);
     if (!entry || entry.isCancelled) return;
     entry.isCancelled = true;
-    if (entry.number !== 0) this.#native.cancel(entry.number);
-    else this.#waiting.leave(id);
+    if (entry.number !== 0) return this.#native.cancel(entry.number);
+    this.#waiting.leave(id);
+    this.#leaveHeld(id);
   }
 
   /** @param {number} session @returns {boolean} whether a cancelled request still uses it */
@@ -215,6 +269,10 @@ export class RequestTable {
   /** @param {number} id */
   #find(id) {
     for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
+    for (const entries of this.#held) {
+      const entry = entries.find((one) => one.id === id);
+      if (entry) return entry;
+    }
     return this.#waiting.find(id);
   }
 
@@ -295,8 +353,9 @@ export class RequestTable {
     return true;
   }
 
-  /** Gives back what replies hold. */
+  /** Gives back what replies hold, as the engine ends. */
   closeReplies() {
+    this.#held.clear();
     for (const { reply } of this.#submitted.values()) reply?.close();
   }
 

@@ -6,7 +6,7 @@ import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '.
 import { answerCall } from './answers.js';
 import { ChatTemplate, prefixOf } from './chat_template.js';
 import { Embedder } from './embedder.js';
-import { replyWish } from './reply_grammar.js';
+import { behindPrefix, replyWish } from './reply_grammar.js';
 import { RequestTable } from './request_table.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
@@ -16,6 +16,7 @@ import { RequestTable } from './request_table.js';
  * @typedef {object} Serving
  * @property {number | undefined} queueLimit the most requests that may run and wait
  * @property {string | undefined} chatTemplate in place of the model's
+ * @property {() => void} [wake] there is something to do without a message
  * @property {() => number} step one step of the engine, whose results are heard; STEP_*
  * @property {import('./embedder.js').Host} embedding
  */
@@ -32,7 +33,7 @@ export class ServedEngine {
     this.#native = native;
     this.#serving = serving;
     this.#embedder = new Embedder(native, serving.embedding);
-    this.requests = new RequestTable(native, serving.queueLimit);
+    this.requests = new RequestTable(native, serving.queueLimit, serving.wake);
   }
 
   /** @param {Omit<GenerateMessage, 'type'>} message whose settings become the request */
@@ -79,7 +80,8 @@ export class ServedEngine {
     const ending = this.#native.chatEnding();
     const prompt = session ? this.#newOf(whole, session) : whole;
     if (!tools && !ending.hasReasoning) {
-      return { prompt, tokenizeFlags: all, thinkingBudgetTokens: -1 };
+      const held = behindPrefix(grammar, input.prefix);
+      return { prompt, tokenizeFlags: all, thinkingBudgetTokens: -1, grammar: held };
     }
     const text = ending.text + prefixOf(input, ending.text);
     const wish = replyWish(input, text, grammar);

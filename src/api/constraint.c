@@ -13,7 +13,8 @@ struct wick_constraint {
   memory_gate *memory;  // the engine's, or its own
   wick_engine *engine;  // NULL: none
   grammar *grammar;
-  uint8_t *piece;  // a token's bytes; NULL without an engine
+  grammar_matcher start;  // behind what is begun
+  uint8_t *piece;         // a token's bytes; NULL without an engine
 };
 
 wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *wanted,
@@ -35,6 +36,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   if (status == WICK_OK) {
     status = grammar_create(made->memory, tokens, &completed, &made->grammar, error);
   }
+  if (status == WICK_OK) status = matcher_begin_behind(made->grammar, wanted, &made->start, error);
   memory_free(made->memory, owned);
   if (status == WICK_OK && tokens != NULL) {
     const size_t piece_bytes = tokenizer_piece_bytes_max(tokens);
@@ -51,6 +53,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
 
 void wick_constraint_destroy(wick_constraint *constraint) {
   if (constraint == NULL) return;
+  matcher_end(&constraint->start);
   grammar_destroy(constraint->grammar);
   memory_free(constraint->memory, constraint->piece);
   memory_gate own = constraint->own;
@@ -99,7 +102,7 @@ static void check_item(wick_constraint *constraint, grammar_work *work,
                        const json_document *document, const json_node *item, json_writer *json) {
   grammar_matcher matcher;
   bool fits = false;
-  matcher_begin(constraint->grammar, &matcher);
+  matcher_copy(&constraint->start, &matcher);
   if (item->kind == JSON_STRING) {
     fits = take_text(constraint, &matcher, work, item->text);
   } else if (item->kind == JSON_ARRAY && constraint->engine != NULL) {

@@ -3,6 +3,7 @@
 
 #include "api/insides.h"
 #include "base/json.h"
+#include "reply/forms.h"
 
 struct wick_reply {
   memory_gate *memory;
@@ -106,6 +107,21 @@ wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_byt
 
 // ---- grammars ----
 
+static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// What the prompt has of the content: a beginning may close the reasoning first.
+static wick_text begun_content(const reply_format *format, const wick_grammar *wanted) {
+  const char *close = REPLY_THOUGHTS[format->thought].close;
+  const size_t close_bytes = strlen(close);
+  wick_text begun = {wanted->begun, wanted->begun_bytes};
+  for (size_t end = begun.size_bytes; close_bytes != 0 && end >= close_bytes; end--) {
+    if (memcmp(begun.bytes + end - close_bytes, close, close_bytes) != 0) continue;
+    while (end < begun.size_bytes && is_space(begun.bytes[end])) end++;
+    return (wick_text){begun.bytes + end, begun.size_bytes - end};
+  }
+  return begun;
+}
+
 wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wanted,
                                     wick_grammar *out, char **owned, wick_error *error) {
   *owned = NULL;
@@ -119,7 +135,10 @@ wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wan
   if (*owned == NULL) return memory_fail(&engine->memory, error, "a grammar's text", size_bytes);
   text = (json_room){.bytes = *owned};
   reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
+  const wick_text begun = begun_content(&format, wanted);
   out->text = *owned;
   out->text_bytes = size_bytes;
+  out->begun = begun.bytes;
+  out->begun_bytes = begun.size_bytes;
   return WICK_OK;
 }

@@ -47,7 +47,7 @@ static exit_code read_descriptor(int fd, const char *name, input_text *out) {
     }
     room_bytes *= 2;
     char *more = realloc(out->bytes, room_bytes);
-    if (more == NULL) input_free(out);
+    if (more == NULL) break;
     out->bytes = more;
   }
   report("out of memory for the text of %s", name);

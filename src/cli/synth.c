@@ -58,10 +58,15 @@ static void add_metadata(synth_job *job) {
   add_shape_u32(job, "feed_forward_length", s->ffn);
   add_shape_u32(job, "attention.head_count", s->heads);
   add_shape_u32(job, "attention.head_count_kv", s->kv_heads);
-  add_shape_u32(job, "rope.dimension_count", s->hidden / s->heads);
+  add_shape_u32(job, "rope.dimension_count", synth_head_dim(s));
   add_shape_u32(job, "vocab_size", s->vocab);
   add_shape_f32(job, "rope.freq_base", s->rope_theta);
   add_shape_f32(job, "attention.layer_norm_rms_epsilon", s->norm_epsilon);
+  if (s->head_dim != 0) {
+    add_shape_u32(job, "attention.key_length", s->head_dim);
+    add_shape_u32(job, "attention.value_length", s->head_dim);
+  }
+  if (s->window != 0) add_shape_u32(job, "attention.sliding_window", s->window);
   synth_add_vocab(job->writer, s, &job->memory);
 }
 
@@ -71,7 +76,7 @@ static void add_metadata(synth_job *job) {
 // convert_hf_to_gguf.py of llama.cpp writes it.
 static float rope_factor(const synth_shape *shape, uint64_t index) {
   const double factor = 32, low = 1, high = 4, context = 8192, pi = 3.141592653589793;
-  const double head_dim = (double)shape->hidden / shape->heads;
+  const double head_dim = (double)synth_head_dim(shape);
   const double wavelength =
       2 * pi * math_pow((double)shape->rope_theta, 2 * (double)index / head_dim);
   if (wavelength < context / high) return 1.0f;

@@ -134,6 +134,7 @@ void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks) {
       case GGML_TYPE_Q8_0:
         finish_q8_0(filler, block);
         break;
+      case GGML_TYPE_Q1_0:
       case GGML_TYPE_Q4_0:
       case GGML_TYPE_Q5_0:
         put_scale(filler, block, block[0]);

@@ -86,7 +86,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
     case WICK_GRAMMAR_CHOICE:
       return build_choice(builder, wanted);
     case WICK_GRAMMAR_TOOLS:
-      return grammar_build_tools(builder, tokens, text, wanted->text_bytes, names);
+      return grammar_build_tools(builder, tokens, wanted, names);
     case WICK_GRAMMAR_NONE:
       break;
   }
@@ -138,6 +138,20 @@ void grammar_destroy(grammar *grammar) {
 void matcher_begin(grammar *grammar, grammar_matcher *matcher) {
   matcher->grammar = grammar;
   machine_mark_begin(grammar->machine, &matcher->mark);
+}
+
+wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
+                                 grammar_matcher *matcher, wick_error *error) {
+  const uint8_t *begun = (const uint8_t *)wanted->begun;
+  size_t fitting = 0;
+  matcher_begin(grammar, matcher);
+  while (fitting < wanted->begun_bytes && matcher_take_bytes(matcher, begun + fitting, 1)) {
+    fitting++;
+  }
+  if (fitting == wanted->begun_bytes) return WICK_OK;
+  matcher_end(matcher);
+  return fail_with(error, WICK_E_ARG, fitting,
+                   "the grammar allows no text that begins so: byte %zu of what is begun", fitting);
 }
 
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to) {

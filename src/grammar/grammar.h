@@ -29,8 +29,8 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
 // The same of WICK_GRAMMAR_TOOLS. Room reply has it (hold.c), which knows how models write calls.
-uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
-                             size_t size_bytes, gbnf_names **names);
+uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
+                             const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
 
 // A place in a text. Copies are independent.
@@ -40,6 +40,9 @@ typedef struct grammar_matcher {
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
+// Behind the text that has come already. WICK_E_ARG: no text begins so; there is no place then.
+wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
+                                 grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
 // False when the text cannot go on so; the place is as before then.

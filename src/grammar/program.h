@@ -62,6 +62,8 @@ typedef struct program_builder {
   uint32_t above_ascii_rule;          // any character beyond ASCII; 0: not made yet
   uint32_t escaped_above_ascii_rule;  // as it is or as JSON escapes it
   uint32_t json_char_rule[3];         // of a string, by spelling (spell.h)
+  work_sets classes;                  // of characters (spell.c)
+  work_u32_list class_rules;          // [classes] 0: not made yet
   bool has_tokens, has_controls;
 } program_builder;
 

@@ -113,14 +113,15 @@ static void build_number(schema_compiler *c, const schema_case *value, uint32_t 
   spell_set(&c->builder, set, SPELL_RAW, from, to);
 }
 
-// The rule of a set of texts; sets that are used again have theirs.
-static uint32_t set_rule(schema_compiler *c, const dfa *set) {
+// The rule of the texts of a set with so many characters; those that are used again have theirs.
+static uint32_t set_rule(schema_compiler *c, const dfa *set, uint32_t least, uint32_t most) {
   for (uint32_t i = 0; i < c->set_rules.count; i++) {
-    if (c->set_rules.items[i].set == set) return c->set_rules.items[i].rule;
+    const set_rule_entry *known = &c->set_rules.items[i];
+    if (known->set == set && known->least == least && known->most == most) return known->rule;
   }
-  const set_rule_entry made = {set, program_rule(&c->builder)};
-  const uint32_t behind = program_place(&c->builder);
-  spell_set(&c->builder, set, c->spelling, program_start(&c->builder, made.rule), behind);
+  const set_rule_entry made = {set, least, most, program_rule(&c->builder)};
+  const uint32_t behind = program_place(&c->builder), start = program_start(&c->builder, made.rule);
+  spell_lengths(&c->builder, set, c->spelling, least, most, start, behind);
   program_end(&c->builder, behind);
   (void)WORK_PUSH(c->work, &c->set_rules, made);
   return made.rule;
@@ -128,7 +129,7 @@ static uint32_t set_rule(schema_compiler *c, const dfa *set) {
 
 static void build_text(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
   program_builder *builder = &c->builder;
-  const uint32_t least = value->length_least, most = value->length_most;
+  uint32_t least = value->length_least, most = value->length_most;
   const bool has_lengths = least != 0 || most != UINT32_MAX;
   if (value->texts == NULL && !has_lengths) {
     program_call(builder, from, text_rule(c), to);
@@ -140,12 +141,15 @@ static void build_text(schema_compiler *c, const schema_case *value, uint32_t fr
     repeat_char(c, from, least, most, behind);
   } else {
     const dfa *set = value->texts;
-    if (has_lengths) {
-      const dfa *lengths = dfa_of_lengths(c->work, least, most);
-      set = set == NULL ? lengths : dfa_combine(c->work, set, lengths, DFA_AND);
+    if (c->spelling == SPELL_RAW) {
+      const dfa *lengths = has_lengths ? dfa_of_lengths(c->work, least, most) : NULL;
+      const bool has_both = set != NULL && has_lengths;
+      if (has_both) set = dfa_combine(c->work, set, lengths, DFA_AND);
+      set = argument_texts(c, set == NULL ? lengths : set);
+      least = 0;
+      most = UINT32_MAX;
     }
-    if (c->spelling == SPELL_RAW) set = argument_texts(c, set);
-    program_call(builder, from, set_rule(c, set), behind);
+    program_call(builder, from, set_rule(c, set, least, most), behind);
   }
   program_skip(builder, schema_quote(c, behind), to);
 }
@@ -184,7 +188,8 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   c->nothing = c->document.nodes.count;
   if (!WORK_PUSH(c->work, &c->document.nodes, nothing)) return false;
   c->names = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->names);
-  if (c->names == NULL) return false;
+  c->targets = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->targets);
+  if (c->names == NULL || c->targets == NULL) return false;
   schema_find_dialect(c);
   c->all_numbers = numbers_all(c->work);
   c->short_numbers = numbers_short(c->work);

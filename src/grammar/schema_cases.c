@@ -4,14 +4,20 @@
 
 #include "grammar/schema_expansion.h"
 
-enum { EMPTY_DEPTH_MAX = 4 };
+enum { EMPTY_DEPTH_MAX = 4, MEMBER_TERMS_MAX = 16 };
 
 // ---- expansion ----
 
+static bool has_seen(const schema_case *value, schema_term term) {
+  const seen_term *seen = value->seen;
+  while (seen != NULL && seen->term != term) seen = seen->previous;
+  return seen != NULL;
+}
+
+// Also true where the opposite was seen: then nothing is left.
 static bool was_seen(schema_compiler *c, expansion *x, schema_term term) {
-  for (const seen_term *seen = x->value.seen; seen != NULL; seen = seen->previous) {
-    if (seen->term == term) return true;
-  }
+  if (has_seen(&x->value, term_opposite(term))) x->value.types = 0;
+  if (x->value.types == 0 || has_seen(&x->value, term)) return true;
   seen_term *made = work_alloc(c->work, 1, sizeof *made);
   if (made == NULL) return true;
   *made = (seen_term){term, x->value.seen};
@@ -48,6 +54,64 @@ static void add_part(schema_compiler *c, schema_case *value, const task *task) {
   value->parts = part;
 }
 
+// ---- what is left of a choice ----
+
+static bool says_of_member(const case_member *member, const task *task) {
+  if (member->is_item || !text_is_same(member->name, task->name)) return false;
+  if (task->kind == TASK_FORBID) return member->is_forbidden;
+  return task->kind == TASK_REQUIRE ? member->is_required : member->term == task->term;
+}
+
+static bool task_holds(const schema_case *value, const task *task) {
+  if (task->kind == TASK_TYPES) return (value->types & ~task->a) == 0;
+  if (task->kind == TASK_TERM) return has_seen(value, task->term);
+  const case_member *member = NULL;
+  if (task->kind == TASK_FORBID || task->kind == TASK_REQUIRE || task->kind == TASK_MEMBER) {
+    for (member = value->members; member != NULL; member = member->previous) {
+      if (says_of_member(member, task)) break;
+    }
+  }
+  return member != NULL;
+}
+
+// Whether some option of a choice holds already, so that there is nothing to choose. Below a scope
+// it matters which ones hold.
+static bool choice_holds(schema_compiler *c, const schema_case *value, const task *choice) {
+  const option *option = choice->scope != NULL ? NULL : choice->options;
+  for (; option != NULL && work_step(c->work, 1); option = option->next) {
+    const task *task = option->tasks;
+    while (task != NULL && task_holds(value, task)) task = task->next;
+    if (task == NULL) return true;
+  }
+  return false;
+}
+
+// A member that is required and may be nothing leaves no object. What cannot be expanded here is
+// refused elsewhere, if it stays.
+static void check_member(schema_compiler *c, schema_case *value, const case_member *made) {
+  schema_term terms[MEMBER_TERMS_MAX];
+  uint32_t count = 0;
+  bool is_required = false, is_forbidden = false;
+  for (const case_member *at = value->members; at != NULL; at = at->previous) {
+    if (at->is_item || !text_is_same(at->name, made->name)) continue;
+    is_required = is_required || at->is_required;
+    is_forbidden = is_forbidden || at->is_forbidden;
+    if (at->term != 0 && count < MEMBER_TERMS_MAX) terms[count++] = at->term;
+  }
+  if (is_required && is_forbidden) value->types &= ~(uint32_t)TYPE_OBJECT;
+  if (made->term == 0 || is_forbidden || c->check_depth == EMPTY_DEPTH_MAX) return;
+  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
+    if (term_kind_of(part->term) != TERM_SCHEMA || count == MEMBER_TERMS_MAX) continue;
+    const uint32_t list = schema_keyword(c, term_node(part->term), "properties");
+    const uint32_t child = list == 0 ? 0 : document_member(&c->document, list, made->name);
+    if (child != 0) terms[count++] = term_of(TERM_SCHEMA, child);
+  }
+  if (count < 2) return;
+  c->check_depth++;
+  if (schema_types_of_terms(c, terms, count) == 0) value->types &= ~(uint32_t)TYPE_OBJECT;
+  c->check_depth--;
+}
+
 static void apply_task(schema_compiler *c, expansion *x, const task *task) {
   schema_case *v = &x->value;
   case_member member = {.name = task->name, .term = task->term};
@@ -82,6 +146,7 @@ static void apply_task(schema_compiler *c, expansion *x, const task *task) {
       member.is_forbidden = task->kind == TASK_FORBID;
       member.is_required = task->kind == TASK_REQUIRE;
       schema_add_member(c, v, member);
+      check_member(c, v, &member);
       break;
     case TASK_CONTAINS:
     case TASK_ITEM:
@@ -128,6 +193,7 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
     schema_push(c, &x.todo, *choice);
     return expand(c, x, depth + 1, out);
   }
+  if (choice_holds(c, &x.value, choice)) return expand(c, x, depth + 1, out);
   for (const option *option = choice->options; option != NULL; option = option->next) {
     expansion with = x;
     for (const task *at = turn_tasks(c, option->tasks, NULL, NULL); at != NULL; at = at->next) {
@@ -143,8 +209,9 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
 uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; i++) {
-    const schema_term term = terms[i];
-    if (term_kind_of(term) == TERM_SCHEMA && schema_is_true(c, term_node(term))) continue;
+    const term_kind kind = term_kind_of(terms[i]);
+    const schema_term term = term_of(kind, schema_target(c, kind, term_node(terms[i])));
+    if (kind == TERM_SCHEMA && schema_is_true(c, term_node(term))) continue;
     uint32_t at = kept;
     while (at > 0 && terms[at - 1] > term) at--;
     if (at > 0 && terms[at - 1] == term) continue;
@@ -220,6 +287,15 @@ uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
   }
   if (!work_is_ok(c->work)) types = TYPE_ANY;
   c->emptiness.items[set] = work_is_ok(c->work) ? is_known | types : 0;
+  return types;
+}
+
+uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count) {
+  const wick_status before = c->work->status;
+  const uint32_t set = schema_set(c, terms, count);
+  const uint32_t types = set == UINT32_MAX ? TYPE_ANY : schema_types(c, set, 0);
+  // what cannot be expanded may be anything; what is broken is found again elsewhere
+  if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;
   return types;
 }
 

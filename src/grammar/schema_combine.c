@@ -78,12 +78,7 @@ void schema_no_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_
 // The types of values that both schemas may allow.
 static uint32_t overlap_of(schema_compiler *c, uint32_t a, uint32_t b) {
   schema_term terms[2] = {term_of(TERM_SCHEMA, a), term_of(TERM_SCHEMA, b)};
-  const wick_status before = c->work->status;
-  const uint32_t set = schema_set(c, terms, 2);
-  const uint32_t types = set == UINT32_MAX ? TYPE_ANY : schema_types(c, set, 0);
-  // what cannot be expanded may overlap; what is broken is found again elsewhere
-  if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;
-  return types;
+  return schema_types_of_terms(c, terms, 2);
 }
 
 // A value of the types where they overlap does not satisfy the other one.

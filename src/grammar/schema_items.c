@@ -1,7 +1,8 @@
-// grammar/schema_items.c — arrays: items by their place, then all others; contains.
+// grammar/schema_items.c — arrays: items by their place, then all others;
+// contains.
 #include "grammar/schema_parts.h"
 
-enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000 };
+enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000, WANTED_MAX = 4 };
 
 static const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
@@ -81,18 +82,18 @@ static uint32_t item_terms(schema_compiler *c, const schema_case *value, uint32_
   return count;
 }
 
-// The set of item `index`, with one more term (0: none).
+// The set of item `index`, with at most WANTED_MAX + 1 more terms.
 static uint32_t item_set(schema_compiler *c, const schema_case *value, uint32_t index,
-                         schema_term more) {
-  schema_term *terms = work_alloc(c->work, TERMS_MAX + 1, sizeof *terms);
+                         const schema_term *more, uint32_t more_count) {
+  schema_term *terms = work_alloc(c->work, TERMS_MAX + WANTED_MAX + 1, sizeof *terms);
   if (terms == NULL) return UINT32_MAX;
   uint32_t count = item_terms(c, value, index, terms);
-  if (more != 0) terms[count++] = more;
+  for (uint32_t i = 0; i < more_count; i++) terms[count++] = more[i];
   return work_is_ok(c->work) ? schema_set(c, terms, count) : UINT32_MAX;
 }
 
 uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index) {
-  return item_set(c, value, index, 0);
+  return item_set(c, value, index, NULL, 0);
 }
 
 // ---- plans ----
@@ -101,8 +102,11 @@ typedef struct array_plan {
   const schema_case *value;
   uint32_t prefix;  // items with a schema by their place
   uint32_t least, most;
-  schema_term contains;  // 0: none
+  schema_term contains;  // what items are counted that are it; 0: none
   uint32_t contains_least, contains_most;
+  schema_term wanted[WANTED_MAX];  // some item is the first of these, some item
+                                   // the second, ...
+  uint32_t wanted_count;
 } array_plan;
 
 static uint32_t count_beside(schema_compiler *c, const case_part *part, const char *name,
@@ -117,6 +121,14 @@ static uint32_t count_beside(schema_compiler *c, const case_part *part, const ch
     count = count * 10 + (digit - '0');
   }
   return count;
+}
+
+static bool want_item(schema_compiler *c, array_plan *plan, schema_term term) {
+  if (plan->wanted_count == WANTED_MAX) {
+    return schema_refuse(c, term_node(term), "a fifth thing that an item must be");
+  }
+  plan->wanted[plan->wanted_count++] = term;
+  return true;
 }
 
 static bool plan_part(schema_compiler *c, array_plan *plan, const case_part *part) {
@@ -135,6 +147,9 @@ static bool plan_part(schema_compiler *c, array_plan *plan, const case_part *par
   const uint32_t least = count_beside(c, part, "minContains", 1);
   const uint32_t most = count_beside(c, part, "maxContains", UINT32_MAX);
   if (least == 0 && most == UINT32_MAX) return true;
+  if (least == 1 && most == UINT32_MAX) {
+    return want_item(c, plan, term_of(TERM_SCHEMA, contains));
+  }
   if (plan->contains != 0) return schema_refuse(c, contains, "a second contains");
   plan->contains = term_of(TERM_SCHEMA, contains);
   plan->contains_least = least;
@@ -150,13 +165,7 @@ static bool make_plan(schema_compiler *c, const schema_case *value, array_plan *
   for (const case_member *at = value->members; at != NULL; at = at->previous) {
     if (!at->is_item) continue;
     if (!at->is_any_item && at->index >= plan->prefix) plan->prefix = at->index + 1;
-    if (!at->is_any_item) continue;
-    if (plan->contains != 0) {
-      return schema_refuse(c, term_node(at->term), "a second thing that an item must be");
-    }
-    plan->contains = at->term;
-    plan->contains_least = 1;
-    plan->contains_most = UINT32_MAX;
+    if (at->is_any_item && !want_item(c, plan, at->term)) return false;
   }
   if (plan->prefix <= PREFIX_MAX) return true;
   return schema_refuse(c, 1, "more than 10000 items with a schema of their own");
@@ -186,43 +195,83 @@ static void build_items(schema_compiler *c, const array_plan *plan, uint32_t fro
   program_repeat(builder, from, unit, 0, least, most, false, to);
 }
 
-// ---- with contains: places by the number of items and of those that count ----
+// ---- with contains: places by the number of items, of those that count, and
+// by what was wanted and came ----
 
-static void add_item(schema_compiler *c, uint32_t from, uint32_t index, uint32_t set, uint32_t to) {
-  const uint32_t at = index == 0 ? from : schema_call(c, from, c->comma);
-  program_call(&c->builder, at, schema_rule(c, set), to);
+typedef struct item_grid {
+  const array_plan *plan;
+  uint32_t rows, columns, all;  // the last of each
+  bool is_limited;
+  uint32_t *places;
+} item_grid;
+
+static uint32_t place_at(const item_grid *grid, uint32_t row, uint32_t column, uint32_t came) {
+  return grid->places[(row * (grid->columns + 1) + column) * (grid->all + 1) + came];
+}
+
+// Item `row` is what the bits of `now` say, and counts or may not.
+static void add_item(schema_compiler *c, const item_grid *grid, uint32_t row, uint32_t now,
+                     bool counts) {
+  const array_plan *plan = grid->plan;
+  schema_term more[WANTED_MAX + 1];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < plan->wanted_count; i++) {
+    if ((now >> i & 1) != 0) more[count++] = plan->wanted[i];
+  }
+  if (counts) more[count++] = plan->contains;
+  if (!counts && grid->is_limited) more[count++] = term_of(TERM_NOT, term_node(plan->contains));
+  const uint32_t rule = schema_rule(c, item_set(c, plan->value, row, more, count));
+  const uint32_t next = row == grid->rows ? row : row + 1;
+  for (uint32_t column = 0; column <= grid->columns && work_is_ok(c->work); column++) {
+    if (counts && column == grid->columns && grid->is_limited) continue;
+    const uint32_t then = counts && column < grid->columns ? column + 1 : column;
+    for (uint32_t came = 0; came <= grid->all; came++) {
+      if ((came & now) != 0) continue;
+      const uint32_t from = place_at(grid, row, column, came);
+      const uint32_t at = row == 0 ? from : schema_call(c, from, c->comma);
+      program_call(&c->builder, at, rule, place_at(grid, next, then, came | now));
+    }
+  }
+}
+
+static void add_row(schema_compiler *c, const item_grid *grid, uint32_t row, uint32_t to) {
+  const array_plan *plan = grid->plan;
+  for (uint32_t column = plan->contains_least; column <= grid->columns; column++) {
+    if (row < plan->least) break;
+    program_skip(&c->builder, place_at(grid, row, column, grid->all), to);
+  }
+  if (row == grid->rows && plan->most != UINT32_MAX) return;
+  for (uint32_t now = 0; now <= grid->all && work_is_ok(c->work); now++) {
+    add_item(c, grid, row, now, false);
+    if (plan->contains != 0) add_item(c, grid, row, now, true);
+  }
 }
 
 static void build_containing(schema_compiler *c, const array_plan *plan, uint32_t from,
                              uint32_t to) {
   const uint32_t beyond = plan->prefix > plan->least ? plan->prefix : plan->least;
-  const uint32_t rows = plan->most != UINT32_MAX ? plan->most : beyond == 0 ? 1 : beyond;
-  const bool is_limited = plan->contains_most != UINT32_MAX;
-  const uint32_t columns = is_limited ? plan->contains_most : plan->contains_least;
-  if ((uint64_t)(rows + 1) * (columns + 1) > GRID_MAX) {
-    schema_refuse(c, term_node(plan->contains), "contains with counts this large");
+  const bool is_limited = plan->contains != 0 && plan->contains_most != UINT32_MAX;
+  item_grid grid = {.plan = plan,
+                    .rows = plan->most != UINT32_MAX ? plan->most
+                            : beyond == 0            ? 1
+                                                     : beyond,
+                    .columns = is_limited ? plan->contains_most : plan->contains_least,
+                    .all = (1u << plan->wanted_count) - 1,
+                    .is_limited = is_limited};
+  const uint64_t places = ((uint64_t)grid.rows + 1) * ((uint64_t)grid.columns + 1);
+  // an item goes from each of them in as many ways
+  if (places > GRID_MAX || places * (grid.all + 1) * (grid.all + 1) > GRID_MAX) {
+    const schema_term term = plan->contains != 0 ? plan->contains : plan->wanted[0];
+    schema_refuse(c, term_node(term), "contains with counts this large");
     return;
   }
-  uint32_t *places = work_alloc(c->work, (size_t)(rows + 1) * (columns + 1), sizeof *places);
-  if (places == NULL) return;
-  for (uint32_t i = 0; i < (rows + 1) * (columns + 1); i++) places[i] = program_place(&c->builder);
-  program_skip(&c->builder, from, places[0]);
-  for (uint32_t row = 0; row <= rows && work_is_ok(c->work); row++) {
-    const bool is_last = row == rows;
-    const schema_term without = is_limited ? term_of(TERM_NOT, term_node(plan->contains)) : 0;
-    const bool ends = is_last && plan->most != UINT32_MAX;
-    const uint32_t one = ends ? 0 : item_set(c, plan->value, row, plan->contains);
-    const uint32_t other = ends ? 0 : item_set(c, plan->value, row, without);
-    const uint32_t next = is_last ? row : row + 1;
-    for (uint32_t column = 0; column <= columns && work_is_ok(c->work); column++) {
-      const uint32_t at = places[row * (columns + 1) + column];
-      if (row >= plan->least && column >= plan->contains_least) program_skip(&c->builder, at, to);
-      if (ends) continue;
-      add_item(c, at, row, other, places[next * (columns + 1) + column]);
-      if (column == columns && is_limited) continue;
-      const uint32_t counted = column < columns ? column + 1 : column;
-      add_item(c, at, row, one, places[next * (columns + 1) + counted]);
-    }
+  const uint32_t count = (uint32_t)places * (grid.all + 1);
+  grid.places = work_alloc(c->work, count, sizeof *grid.places);
+  if (grid.places == NULL) return;
+  for (uint32_t i = 0; i < count; i++) grid.places[i] = program_place(&c->builder);
+  program_skip(&c->builder, from, grid.places[0]);
+  for (uint32_t row = 0; row <= grid.rows && work_is_ok(c->work); row++) {
+    add_row(c, &grid, row, to);
   }
 }
 
@@ -232,7 +281,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
   if (plan.least > plan.most) return true;
   from = schema_open(c, from, "[");
   const uint32_t behind = program_place(&c->builder);
-  if (plan.contains != 0) {
+  if (plan.contains != 0 || plan.wanted_count > 0) {
     build_containing(c, &plan, from, behind);
   } else {
     build_items(c, &plan, from, behind);

@@ -50,7 +50,7 @@ static const keyword KEYWORDS[] = {
     {"$dynamicRef", schema_refuse_keyword, schema_no_keyword, 2019, 0},
     {"$recursiveRef", schema_refuse_keyword, schema_no_keyword, 2019, 0},
 };
-enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0] };
+enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 64 };
 
 static const keyword *find_keyword(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
@@ -80,6 +80,28 @@ bool schema_is_true(const schema_compiler *c, uint32_t node) {
 static bool is_overridden(const schema_compiler *c, uint32_t schema, const keyword *keyword) {
   return c->any && c->dialect <= 7 && keyword != KEYWORDS &&
          document_find(&c->document, schema, "$ref") != 0;
+}
+
+static uint32_t find_target(schema_compiler *c, uint32_t node) {
+  const uint32_t reference = document_find(&c->document, node, "$ref");
+  if (reference == 0) return node;
+  for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
+    const keyword *keyword = find_keyword(c, node_of(c, child)->key);
+    if (keyword != NULL && keyword != KEYWORDS && !is_overridden(c, node, keyword)) return node;
+  }
+  const uint32_t found = schema_resolve(c, reference);
+  return found == 0 ? node : found;
+}
+
+uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node) {
+  if (kind == TERM_CONST || kind == TERM_NOT_CONST) return node;
+  // references in a circle say nothing: any of them will do
+  for (uint32_t i = 0; i < TARGET_STEPS_MAX && work_is_ok(c->work); i++) {
+    if (c->targets[node] == 0) c->targets[node] = find_target(c, node);
+    if (c->targets[node] == node) break;
+    node = c->targets[node];
+  }
+  return node;
 }
 
 static const term_scope *scope_of(schema_compiler *c, expansion *x, uint32_t node) {

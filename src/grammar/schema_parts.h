@@ -34,6 +34,7 @@ static inline schema_term term_of(term_kind kind, uint32_t node) {
   return node << 2 | (uint32_t)kind;
 }
 static inline term_kind term_kind_of(schema_term term) { return (term_kind)(term & 3); }
+static inline schema_term term_opposite(schema_term term) { return term ^ 1; }
 static inline uint32_t term_node(schema_term term) { return term >> 2; }
 
 // A schema with unevaluatedProperties or unevaluatedItems, around what speaks about the same value.
@@ -87,6 +88,7 @@ typedef struct known_set {
 
 typedef struct set_rule_entry {
   const dfa *set;
+  uint32_t least, most;  // characters
   uint32_t rule;
 } set_rule_entry;
 
@@ -103,6 +105,8 @@ typedef struct schema_compiler {
   const dfa *all_numbers, *short_numbers;
   uint32_t nothing;                 // a node that says false
   uint32_t number_rule, text_rule;  // of all numbers and texts; 0: not made yet
+  uint32_t check_depth;             // of members whose emptiness is being found
+  uint32_t *targets;                // [nodes] schema_target; 0: not known yet
   const dfa **names;                // [nodes] of a schema for names; NULL: not made yet
   struct {
     known_set *items;
@@ -138,6 +142,8 @@ void schema_find_dialect(schema_compiler *c);
 uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 // All cases of a set that are not obviously empty.
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
+// Of terms; all types where they cannot be expanded.
+uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
 // True only when nothing can satisfy the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
 // The types of values that may satisfy the set.
@@ -149,6 +155,9 @@ const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 // ---- schema_keywords.c ----
 // A keyword's node in a schema; 0: none, or the dialect does not know it.
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
+// The schema that one of nothing but "$ref" stands for, or the same: so that all places that refer
+// to a schema share its rule.
+uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node);
 // A schema that says nothing: true, or an object of annotations alone.
 bool schema_is_true(const schema_compiler *c, uint32_t node);
 

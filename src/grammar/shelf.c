@@ -26,6 +26,8 @@ static void copy_text(char **to, const char **text, size_t size_bytes) {
 static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constraint *made) {
   size_t size_bytes;
   made->wanted = *wanted;
+  made->wanted.begun = NULL;  // it is each request's own
+  made->wanted.begun_bytes = 0;
   if (!checked_add_size(wanted->text_bytes, wanted->trigger_bytes, &size_bytes) ||
       !checked_add_size(size_bytes, wanted->marker_bytes, &size_bytes)) {
     return false;
@@ -122,7 +124,8 @@ void shelf_clear(grammar_shelf *shelf, memory_gate *memory) {
     destroy(memory, shelf->constraints);
     shelf->constraints = next;
   }
-  trie_destroy(shelf->trie);
+  // Where there was no grammar, the module of grammars may not be there (tools/build/split.mjs).
+  if (shelf->trie != NULL) trie_destroy(shelf->trie);
   memory_free(memory, shelf->reserve);
   shelf->reserve = NULL;
   shelf->trie = NULL;

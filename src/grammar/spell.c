@@ -4,7 +4,8 @@
 #include "base/text.h"
 
 static const char ESCAPED[] = "\"\\/\b\f\n\r\t", ESCAPES[] = "\"\\/bfnrt";
-enum { ESCAPE_COUNT = 8, ASCII_LAST = 0x7f, CONTROL_LAST = 0x1f };
+enum { ESCAPE_COUNT = 8, ASCII_LAST = 0x7f, CONTROL_LAST = 0x1f, ASCII_RANGES_MAX = 4 };
+enum { SPELL_CELLS_MAX = 1 << 21 };
 
 // ---- \uXXXX ----
 
@@ -191,7 +192,7 @@ uint32_t spell_json_char(program_builder *builder, spelling spelling) {
   return *rule;
 }
 
-// ---- sets ----
+// ---- what any characters never leave ----
 
 static bool is_plain_range(uint32_t *next, const dfa_edge *edge) {
   if (edge->low > *next) return false;
@@ -230,38 +231,135 @@ static bool *find_endless(grammar_work *work, const dfa *set) {
   return endless;
 }
 
-static void spell_state(program_builder *builder, const dfa *set, spelling spelling, uint32_t state,
-                        const uint32_t *places) {
-  state_speller s = {.builder = builder, .spelling = spelling, .from = places[state]};
-  const uint32_t first = set->first[state], last = set->first[state + 1];
-  if (spelling != SPELL_RAW && last == first + 1 && set->edges[first].low == 0 &&
-      set->edges[first].high == CODE_POINT_MAX) {
-    const uint32_t rule = spell_json_char(builder, spelling);
-    program_call(builder, s.from, rule, places[set->edges[first].to]);
+// ---- classes of characters ----
+
+// The rule of one character of ranges: values are the spelling, then the first and the last of each
+// range. Equal classes share it, so that a state that reads them takes no place for their bytes.
+static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
+  const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
+  while (work_is_ok(builder->work) && builder->class_rules.count <= found) {
+    if (!WORK_PUSH(builder->work, &builder->class_rules, 0)) break;
+  }
+  if (!work_is_ok(builder->work)) return 0;
+  if (builder->class_rules.items[found] != 0) return builder->class_rules.items[found];
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  builder->class_rules.items[found] = rule;
+  state_speller s = {.builder = builder, .spelling = (spelling)values[0]};
+  s.from = program_start(builder, rule);
+  for (uint32_t i = 1; i + 1 < count && work_is_ok(builder->work); i += 2) {
+    spell_range(&s, values[i], values[i + 1], end);
+  }
+  program_end(builder, end);
+  return rule;
+}
+
+// Whether a class takes enough places to have a rule.
+static bool is_shared(spelling spelling, const work_u32_list *values) {
+  const uint32_t low = values->items[1], high = values->items[values->count - 1];
+  if (spelling == SPELL_JSON_ANY) return true;
+  if (high <= ASCII_LAST || spelling == SPELL_RAW) return values->count > 2 + 2 * ASCII_RANGES_MAX;
+  return values->count > 3 || (low != high && !is_above_ascii(low, high));
+}
+
+// All edges of a state that lead where edge `first` does.
+static void spell_class(state_speller *s, const dfa *set, uint32_t first, uint32_t last,
+                        work_u32_list *values, uint32_t to) {
+  grammar_work *work = s->builder->work;
+  values->count = 0;
+  if (!WORK_PUSH(work, values, (uint32_t)s->spelling)) return;
+  for (uint32_t i = first; i < last && work_step(work, 1); i++) {
+    if (set->edges[i].to != set->edges[first].to) continue;
+    (void)WORK_PUSH(work, values, set->edges[i].low);
+    (void)WORK_PUSH(work, values, set->edges[i].high);
+  }
+  if (!work_is_ok(work)) return;
+  if (is_shared(s->spelling, values)) {
+    program_call(s->builder, s->from, class_rule(s->builder, values->items, values->count), to);
     return;
   }
-  for (uint32_t i = first; i < last && work_is_ok(builder->work); i++) {
-    spell_range(&s, set->edges[i].low, set->edges[i].high, places[set->edges[i].to]);
+  for (uint32_t i = 1; i + 1 < values->count; i += 2) {
+    spell_range(s, values->items[i], values->items[i + 1], to);
+  }
+}
+
+// ---- sets ----
+
+// A place for each state and each number of characters so far, up to `last`.
+typedef struct set_speller {
+  program_builder *builder;
+  const dfa *set;
+  spelling spelling;
+  const bool *endless;         // [states]; NULL: none is marked
+  uint32_t *places, *spelled;  // [last + 1][states]; [states] the walk that led there last
+  uint32_t last, walk;
+  work_u32_list values;
+} set_speller;
+
+static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
+  uint32_t *place = &s->places[(size_t)count * s->set->count + state];
+  if (*place != 0) return *place;
+  *place = program_place(s->builder);
+  const bool is_plain = s->endless != NULL && s->endless[state] && work_is_ok(s->builder->work);
+  if (is_plain) s->builder->places.items[*place].plain = GRAMMAR_PLAIN_ENDLESS;
+  return *place;
+}
+
+// From a state behind `count` characters to those behind `next`.
+static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t next) {
+  const dfa *set = s->set;
+  state_speller of = {.builder = s->builder, .spelling = s->spelling};
+  const uint32_t first = set->first[state], last = set->first[state + 1];
+  of.from = place_of(s, count, state);
+  if (s->spelling != SPELL_RAW && last == first + 1 && set->edges[first].low == 0 &&
+      set->edges[first].high == CODE_POINT_MAX) {
+    const uint32_t rule = spell_json_char(s->builder, s->spelling);
+    program_call(s->builder, of.from, rule, place_of(s, next, set->edges[first].to));
+    return;
+  }
+  s->walk++;
+  for (uint32_t i = first; i < last && work_is_ok(s->builder->work); i++) {
+    const uint32_t to = set->edges[i].to;
+    if (s->spelled[to] == s->walk) continue;
+    s->spelled[to] = s->walk;
+    spell_class(&of, set, i, last, &s->values, place_of(s, next, to));
+  }
+}
+
+void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, uint32_t least,
+                   uint32_t most, uint32_t from, uint32_t to) {
+  grammar_work *work = builder->work;
+  if (set == NULL || set->count == 0 || least > most) return;
+  const bool is_limited = most != UINT32_MAX;
+  set_speller s = {.builder = builder, .set = set, .spelling = spelling};
+  s.last = is_limited ? most : least;
+  if (((uint64_t)s.last + 1) * set->count > SPELL_CELLS_MAX) {
+    work_fail(work, WICK_E_FULL, WICK_NO_OFFSET,
+              "a pattern of %u states and texts of up to %u characters take more than %d places",
+              set->count, s.last, SPELL_CELLS_MAX);
+    return;
+  }
+  s.places = work_alloc(work, ((size_t)s.last + 1) * set->count, sizeof *s.places);
+  s.spelled = work_alloc(work, set->count, sizeof *s.spelled);
+  if (!work_is_ok(work)) return;
+  if (!is_limited && spelling != SPELL_JSON_SAFE) s.endless = find_endless(work, set);
+  program_skip(builder, from, place_of(&s, 0, 0));
+  for (uint32_t state = 0; state < set->count && !is_limited && work_is_ok(work); state++) {
+    place_of(&s, s.last, state);  // these lead to each other
+  }
+  for (uint32_t count = 0; count <= s.last && work_is_ok(work); count++) {
+    const uint32_t *row = s.places + (size_t)count * set->count;
+    const uint32_t next = count < s.last ? count + 1 : count;
+    for (uint32_t state = 0; state < set->count && work_step(work, 1); state++) {
+      if (row[state] == 0) continue;
+      if (count >= least && set->accepts[state]) program_skip(builder, row[state], to);
+      if (count < s.last || !is_limited) spell_state(&s, state, count, next);
+    }
   }
 }
 
 void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint32_t from,
                uint32_t to) {
-  if (set == NULL || set->count == 0) return;
-  uint32_t *places = work_alloc(builder->work, set->count, sizeof *places);
-  const bool *endless = places == NULL ? NULL : find_endless(builder->work, set);
-  if (endless == NULL) return;
-  for (uint32_t i = 0; i < set->count; i++) {
-    places[i] = program_place(builder);
-    if (endless[i] && spelling != SPELL_JSON_SAFE && work_is_ok(builder->work)) {
-      builder->places.items[places[i]].plain = GRAMMAR_PLAIN_ENDLESS;
-    }
-  }
-  program_skip(builder, from, places[0]);
-  for (uint32_t i = 0; i < set->count && work_is_ok(builder->work); i++) {
-    spell_state(builder, set, spelling, i, places);
-    if (set->accepts[i]) program_skip(builder, places[i], to);
-  }
+  spell_lengths(builder, set, spelling, 0, UINT32_MAX, from, to);
 }
 
 uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,
@@ -273,8 +371,13 @@ uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, 
     const int count = utf8_decode(text + at, size_bytes - at, &code);
     if (count <= 0) return from;
     const uint32_t next = program_place(builder);
-    state_speller s = {.builder = builder, .spelling = spelling, .from = from};
-    spell_range(&s, code, code, next);
+    if (spelling == SPELL_JSON_ANY) {
+      const uint32_t values[] = {(uint32_t)spelling, code, code};
+      program_call(builder, from, class_rule(builder, values, 3), next);
+    } else {
+      state_speller s = {.builder = builder, .spelling = spelling, .from = from};
+      spell_range(&s, code, code, next);
+    }
     from = next;
     at += (size_t)count;
   }

@@ -18,6 +18,9 @@ enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 // Keys of codes meet queries of 16 bits, probabilities are so many, too.
 #define TOLERANCE_CODES 1e-3f
 
+// Every case begins here: made-up numbers.
+enum { STATE_FIRST = 1 };
+
 static uint32_t draw(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;
   return *state >> 8;
@@ -112,7 +115,7 @@ static bool product_make(product_case *p, uint32_t type, const kernel_table *ker
   const kernel_type_ops *ops = &kernels->types[type];
   const ggml_type_facts *facts = type_facts(type);
   const uint32_t cols = facts->block_values > 32 ? COLS_MAX : COLS_FEW;
-  uint32_t state = type + 1;
+  uint32_t state = STATE_FIRST;
   uint64_t bytes;
   if (kernels->act_bytes(ops->act_form, cols) > ACT_BYTES_MAX) return false;
   if (!ops->matrix_bytes(ROWS, cols, &bytes) || bytes > sizeof p->weights) return false;
@@ -203,7 +206,7 @@ typedef struct attention_case {
 
 static void attention_make(attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values) {
-  uint32_t state = 1;
+  uint32_t state = STATE_FIRST;
   float row[HEAD_DIM];
   for (uint32_t i = 0; i < PAGES * KERNEL_PAGE_TOKENS; i++) {
     const uint32_t page = i / KERNEL_PAGE_TOKENS, slot = i % KERNEL_PAGE_TOKENS;
@@ -285,7 +288,7 @@ static const kernel_table rows_reference = {.rms_norm = rms_norm_scalar,
                                             .softplus = softplus_scalar};
 
 static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
-  uint32_t state = 3;
+  uint32_t state = STATE_FIRST;
   float other[VALUES], angles[ROPE_DIM];
   for (uint32_t i = 0; i < ROW_OPS; i++) draw_floats(&state, VALUES, out[i]);
   draw_floats(&state, VALUES, other);
@@ -320,7 +323,7 @@ enum { STEPS = 5, TAPS = 4, CHANNELS = 2 * KERNEL_CONV_CHANNELS + 1, KEY_DIM = 6
 
 // out: y, then the state.
 static void conv_run(const kernel_table *kernels, float *out) {
-  uint32_t state = 5;
+  uint32_t state = STATE_FIRST;
   float weight[TAPS * CHANNELS], before[(TAPS - 1) * CHANNELS], x[STEPS * CHANNELS];
   draw_floats(&state, TAPS * CHANNELS, weight);
   draw_floats(&state, (TAPS - 1) * CHANNELS, before);
@@ -340,7 +343,7 @@ static void conv_run(const kernel_table *kernels, float *out) {
 }
 
 static void delta_run(const kernel_table *kernels, float *out) {
-  uint32_t state = 7;
+  uint32_t state = STATE_FIRST;
   float q[STEPS * KEY_DIM], k[STEPS * KEY_DIM], v[STEPS * VALUE_DIM], gates[2 * STEPS];
   float before[KEY_DIM * VALUE_DIM];
   draw_floats(&state, STEPS * KEY_DIM, q);
@@ -367,10 +370,12 @@ static void delta_run(const kernel_table *kernels, float *out) {
   kernels->delta(&delta);
 }
 
+// Of the channels, the first is left out.
+enum { STATES = 8, FIRST = 1 };
+
 // A channel of Mamba's, and a head of Mamba 2's, are columns.
 static void scan_run(const kernel_table *kernels, float *out) {
-  enum { STATES = 8, FIRST = 1 };  // of the channels, the first is left out
-  uint32_t state = 9;
+  uint32_t state = STATE_FIRST;
   float x[STEPS * VALUE_DIM], dt[STEPS * VALUE_DIM], bc[STEPS * STATES], a[VALUE_DIM * STATES];
   float before[VALUE_DIM * STATES];
   draw_floats(&state, STEPS * VALUE_DIM, x);
@@ -398,7 +403,7 @@ static void scan_run(const kernel_table *kernels, float *out) {
 }
 
 static void ssd_run(const kernel_table *kernels, float *out) {
-  uint32_t state = 11;
+  uint32_t state = STATE_FIRST;
   float x[STEPS * VALUE_DIM], bc[(STEPS + 1) * KEY_DIM], gates[STEPS + 1];
   float before[KEY_DIM * VALUE_DIM];
   draw_floats(&state, STEPS * VALUE_DIM, x);
@@ -424,9 +429,10 @@ static void ssd_run(const kernel_table *kernels, float *out) {
   kernels->ssd(&ssd);
 }
 
+enum { DIM = 18, ROWS_OF = 6 };  // r, w, k, v, a, b
+
 static void wkv_run(const kernel_table *kernels, float *out) {
-  enum { DIM = 18, ROWS_OF = 6 };  // r, w, k, v, a, b
-  uint32_t state = 13;
+  uint32_t state = STATE_FIRST;
   float rows[(STEPS + ROWS_OF) * DIM], before[DIM * DIM];
   draw_floats(&state, (STEPS + ROWS_OF) * DIM, rows);
   draw_floats(&state, DIM * DIM, before);
@@ -462,9 +468,10 @@ static const kernel_table recurrent_reference = {.conv = conv_scalar,
                                                  .ssd = ssd_scalar,
                                                  .wkv = wkv_scalar};
 
+enum { OUT = (STEPS + 8) * VALUE_DIM };
+
 static __attribute__((noinline)) wick_status check_recurrent(const kernel_table *kernels,
                                                              wick_error *error) {
-  enum { OUT = (STEPS + 8) * VALUE_DIM };
   float wanted[OUT] = {0}, found[OUT] = {0};
   _Static_assert((STEPS + TAPS - 1) * CHANNELS <= (int)OUT, "one place for all");
   for (size_t i = 0; i < sizeof recurrent_ops / sizeof *recurrent_ops; i++) {

@@ -84,16 +84,13 @@ static reading_ahead ahead_begin(const kernel_ahead *places) {
 
 __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
   const kernel_ahead *places = ahead->places;
-  const uint8_t *a = places->from[0], *b = places->from[1];
-  const uint8_t *c = places->from[2], *d = places->from[3];
   const uint32_t rest = places->bytes - ahead->done_bytes;
   const uint32_t end = ahead->done_bytes + (rest < ahead->step_bytes ? rest : ahead->step_bytes);
 #pragma nounroll
   for (uint32_t i = ahead->done_bytes; i < end; i += CACHE_LINE_BYTES) {
-    (void)*(const volatile uint8_t *)(a + i);
-    (void)*(const volatile uint8_t *)(b + i);
-    (void)*(const volatile uint8_t *)(c + i);
-    (void)*(const volatile uint8_t *)(d + i);
+    for (uint32_t page = 0; page < KERNEL_STEP_PAGES; page++) {
+      (void)*(const volatile uint8_t *)(places->from[page] + i);
+    }
   }
   ahead->done_bytes = end;
 }

@@ -35,48 +35,89 @@ SIMD_INLINE v128_t float_splat(const float *x, bool is_tiny) {
   return is_tiny ? wasm_f32x4_mul(value, wasm_f32x4_splat(F16_CODE_SCALE)) : value;
 }
 
-// 8 rows times 1 or 2 tokens, or 4 rows times 4: 4 or 8 sums in registers.
+// 8 rows times 1 or 2 tokens: 4 or 8 sums in registers.
 // sums: [token][8 rows]. x: rows `x_stride` floats apart.
-SIMD_INLINE void float_strip(const uint8_t *group, uint32_t cols, const float *x, size_t x_stride,
+SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *x, size_t x_stride,
                              float *sums, uint32_t tokens, uint32_t record_bytes,
                              simd_flavor flavor, column_load *load, bool is_tiny) {
-  const uint32_t halves = tokens == 4 ? 1 : 2, count = halves * tokens;
-  for (uint32_t half = 0; half < 2; half += halves) {
-    v128_t even[4], odd[4];
-    for (uint32_t i = 0; i < count; i++) even[i] = odd[i] = wasm_f32x4_splat(0);
-    const uint8_t *record = group;
-    uint32_t c = 0;
+  const uint32_t count = 2 * tokens;
+  v128_t even[4], odd[4];
+  for (uint32_t i = 0; i < count; i++) even[i] = odd[i] = wasm_f32x4_splat(0);
+  uint32_t c = 0;
 #pragma nounroll
-    for (; c + 2 <= cols; c += 2, record += 2 * record_bytes) {
-      for (uint32_t h = 0; h < halves; h++) {
-        const v128_t w0 = load(record, half + h), w1 = load(record + record_bytes, half + h);
-        for (uint32_t t = 0; t < tokens; t++) {
-          const uint32_t i = h * tokens + t;
-          const float *at = x + x_stride * t + c;
-          even[i] = simd_multiply_add(w0, float_splat(at, is_tiny), even[i], flavor);
-          odd[i] = simd_multiply_add(w1, float_splat(at + 1, is_tiny), odd[i], flavor);
-        }
+  for (; c + 2 <= cols; c += 2, record += 2 * record_bytes) {
+    for (uint32_t h = 0; h < 2; h++) {
+      const v128_t w0 = load(record, h), w1 = load(record + record_bytes, h);
+      for (uint32_t t = 0; t < tokens; t++) {
+        const uint32_t i = h * tokens + t;
+        const float *at = x + x_stride * t + c;
+        even[i] = simd_multiply_add(w0, float_splat(at, is_tiny), even[i], flavor);
+        odd[i] = simd_multiply_add(w1, float_splat(at + 1, is_tiny), odd[i], flavor);
       }
     }
-    for (uint32_t i = 0; c < cols && i < count; i++) {
-      const v128_t last = float_splat(x + x_stride * (i % tokens) + c, is_tiny);
-      even[i] = simd_multiply_add(load(record, half + i / tokens), last, even[i], flavor);
+  }
+  for (uint32_t i = 0; c < cols && i < count; i++) {
+    const v128_t last = float_splat(x + x_stride * (i % tokens) + c, is_tiny);
+    even[i] = simd_multiply_add(load(record, i / tokens), last, even[i], flavor);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    wasm_v128_store(sums + i % tokens * 8 + i / tokens * 4, wasm_f32x4_add(even[i], odd[i]));
+  }
+}
+
+// A tile is 8 rows times some tokens along every second column of a chunk. 6 tokens leave registers
+// for two vectors of weights and one of activations, but none for products that are not fused or
+// for the masks of 16-bit types: these take 4.
+enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4, TILE_GROUPS = 32, TILE_COLS = 512 };
+
+// Adds `count` columns, the first of `record` and every second behind it. x: [column][token].
+// sums: [token][8 rows].
+SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *x, float *sums,
+                            uint32_t tokens, uint32_t record_bytes, simd_flavor flavor,
+                            column_load *load) {
+  v128_t low[TILE_TOKENS_MAX], high[TILE_TOKENS_MAX];
+  for (uint32_t t = 0; t < tokens; t++) {
+    low[t] = wasm_v128_load(sums + 8 * t);
+    high[t] = wasm_v128_load(sums + 8 * t + 4);
+  }
+#pragma nounroll
+  for (; count > 0; count--, record += 2 * record_bytes, x += tokens) {
+    const v128_t w0 = load(record, 0), w1 = load(record, 1);
+    for (uint32_t t = 0; t < tokens; t++) {
+      const v128_t value = wasm_v128_load32_splat(x + t);
+      low[t] = simd_multiply_add(w0, value, low[t], flavor);
+      high[t] = simd_multiply_add(w1, value, high[t], flavor);
+      SIMD_FORGET();  // or all loads come first, and spill
     }
-    for (uint32_t i = 0; i < count; i++) {
-      wasm_v128_store(sums + i % tokens * 8 + (half + i / tokens) * 4,
-                      wasm_f32x4_add(even[i], odd[i]));
-    }
+  }
+  for (uint32_t t = 0; t < tokens; t++) {
+    wasm_v128_store(sums + 8 * t, low[t]);
+    wasm_v128_store(sums + 8 * t + 4, high[t]);
   }
 }
 
 typedef void float_strip_function(const uint8_t *group, uint32_t cols, const float *x,
                                   size_t x_stride, float *sums);
+typedef void float_tile_function(const uint8_t *record, uint32_t count, const float *x,
+                                 float *sums);
 
 typedef struct float_type {
-  uint32_t record_bytes;
-  float_strip_function *strips[3];  // for 1, 2, 4 tokens
-  matmul_function *matmul_scalar;   // where a sum is not finite: x may have been too great
+  uint32_t record_bytes, tile_tokens;
+  float x_scale;
+  float_strip_function *strips[2];  // for 1 and 2 tokens
+  float_tile_function *tile;
+  matmul_function *matmul_scalar;  // where a sum is not finite: x may have been too great
 } float_type;
+
+typedef struct float_job {
+  const kernel_matrix *matrix;
+  const float_type *type;
+  uint32_t row_last;
+  const float *x;
+  size_t x_stride;
+  float *y;
+  size_t y_stride;
+} float_job;
 
 static bool are_finite(const float *sums, uint32_t rows) {
   uint32_t bad = 0;
@@ -84,26 +125,97 @@ static bool are_finite(const float *sums, uint32_t rows) {
   return bad == 0;
 }
 
+static void sums_store(const float_job *job, uint32_t row, uint32_t token, const float *sums) {
+  const uint32_t left = job->row_last - row,
+                 rows = left < KERNEL_ROW_GROUP ? left : KERNEL_ROW_GROUP;
+  memcpy(job->y + job->y_stride * token + row, sums, rows * sizeof(float));
+  if (job->type->matmul_scalar == NULL || are_finite(sums, rows)) return;
+  job->type->matmul_scalar(job->matrix, row, row + rows, job->x + job->x_stride * token,
+                           job->x_stride * sizeof(float), 1, job->y + job->y_stride * token,
+                           job->y_stride);
+}
+
+static const uint8_t *job_record(const float_job *job, uint32_t row, uint32_t col) {
+  const uint32_t bytes = job->type->record_bytes;
+  return job->matrix->data + layout_record_offset(job->matrix->cols, row, 0, 1, bytes) +
+         (size_t)col * bytes;
+}
+
+static void run_strips(const float_job *job, uint32_t row_first, uint32_t token, uint32_t tokens) {
+  for (uint32_t r = row_first; r < job->row_last; r += KERNEL_ROW_GROUP) {
+    float sums[2 * KERNEL_ROW_GROUP];
+    job->type->strips[tokens - 1](job_record(job, r, 0), job->matrix->cols,
+                                  job->x + job->x_stride * token, job->x_stride, sums);
+    for (uint32_t t = 0; t < tokens; t++) {
+      sums_store(job, r, token + t, sums + (size_t)t * KERNEL_ROW_GROUP);
+    }
+  }
+}
+
+// x of every second column from `col` on for the tokens of a tile, side by side. The last token is
+// repeated to fill the tile.
+static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t col,
+                 uint32_t count, float *out) {
+  const uint32_t all = job->type->tile_tokens;
+  for (uint32_t t = 0; t < all; t++) {
+    const float *x = job->x + job->x_stride * (token + (t < tokens ? t : tokens - 1)) + col;
+    float *to = out + t;
+#pragma nounroll
+    for (uint32_t c = 0; c < count; c++, x += 2, to += all) *to = *x * job->type->x_scale;
+  }
+}
+
+// `tokens` tokens, at most a tile's, with at most TILE_GROUPS groups from `row` on. Groups share
+// the packed activations of a chunk; chunks are short, so these stay in the first cache.
+static void run_tile(const float_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
+  const float_type *type = job->type;
+  const uint32_t cols = job->matrix->cols, size = type->tile_tokens * KERNEL_ROW_GROUP;
+  const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
+  const uint32_t groups = left < TILE_GROUPS ? left : TILE_GROUPS;
+  float sums[2][TILE_GROUPS][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
+  float x[TILE_COLS / 2 * TILE_TOKENS_MAX];
+  for (uint32_t odd = 0; odd < 2; odd++) {
+    for (uint32_t g = 0; g < groups; g++) memset(sums[odd][g], 0, size * sizeof(float));
+#pragma nounroll
+    for (uint32_t c = odd; c < cols; c += TILE_COLS) {
+      const uint32_t count = ((cols - c < TILE_COLS ? cols - c : TILE_COLS) + 1) / 2;
+      pack(job, token, tokens, c, count, x);
+#pragma nounroll
+      for (uint32_t g = 0; g < groups; g++) {
+        type->tile(job_record(job, row + g * KERNEL_ROW_GROUP, c), count, x, sums[odd][g]);
+      }
+    }
+  }
+  for (uint32_t g = 0; g < groups; g++) {
+    float *even = sums[0][g];
+    for (uint32_t i = 0; i < size; i += 4) {
+      wasm_v128_store(even + i,
+                      wasm_f32x4_add(wasm_v128_load(even + i), wasm_v128_load(sums[1][g] + i)));
+    }
+    for (uint32_t t = 0; t < tokens; t++) {
+      sums_store(job, row + g * KERNEL_ROW_GROUP, token + t, even + (size_t)t * KERNEL_ROW_GROUP);
+    }
+  }
+}
+
+// Some hundred rows with all tokens before the next ones, so that their weights stay in a cache.
 static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                          const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                          size_t y_stride, const float_type *type) {
-  const size_t x_stride = act_stride_bytes / sizeof(float);
-  for (uint32_t t = 0; t < tokens;) {
-    const uint32_t log2_taken = tokens - t >= 4 ? 2 : tokens - t >= 2 ? 1 : 0;
-    const float *x = (const float *)act + x_stride * t;
-    for (uint32_t r = row_first; r < row_last; r += KERNEL_ROW_GROUP) {
-      float sums[4][KERNEL_ROW_GROUP];
-      const size_t offset = layout_record_offset(matrix->cols, r, 0, 1, type->record_bytes);
-      type->strips[log2_taken](matrix->data + offset, matrix->cols, x, x_stride, sums[0]);
-      const uint32_t rows = row_last - r < KERNEL_ROW_GROUP ? row_last - r : KERNEL_ROW_GROUP;
-      for (uint32_t i = 0; i < 1u << log2_taken; i++) {
-        memcpy(y + y_stride * (t + i) + r, sums[i], rows * sizeof(float));
-        if (type->matmul_scalar == NULL || are_finite(sums[i], rows)) continue;
-        type->matmul_scalar(matrix, r, r + rows, x + x_stride * i, act_stride_bytes, 1,
-                            y + y_stride * (t + i), y_stride);
-      }
+  const float_job job = {matrix, type,    row_last, act, act_stride_bytes / sizeof(float),
+                         y,      y_stride};
+  // a tile costs the same when half of it is empty
+  const uint32_t last = tokens % type->tile_tokens;
+  const uint32_t in_strips = 2 * last <= type->tile_tokens ? last : 0,
+                 in_tiles = tokens - in_strips;
+  for (uint32_t r = row_first; in_tiles > 0 && r < row_last; r += TILE_GROUPS * KERNEL_ROW_GROUP) {
+    for (uint32_t t = 0; t < in_tiles; t += type->tile_tokens) {
+      const uint32_t left = in_tiles - t;
+      run_tile(&job, r, t, left < type->tile_tokens ? left : type->tile_tokens);
     }
-    t += 1u << log2_taken;
+  }
+  for (uint32_t t = in_tiles; t < tokens; t += 2) {
+    run_strips(&job, row_first, t, tokens - t < 2 ? 1 : 2);
   }
 }
 
@@ -113,35 +225,42 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
     float_strip(group, cols, x, x_stride, sums, tokens, record_bytes, flavor, load, is_tiny); \
   }
 
-// The product of a type in a flavor. Where elements are wild the scalar reference computes it.
-#define FLOAT_MATMUL(type, variant, record_bytes, flavor, is_tiny)                          \
-  FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column, is_tiny)    \
-  FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column, is_tiny)    \
-  FLOAT_STRIP(type##_strip_4_##variant, 4, record_bytes, flavor, type##_column, is_tiny)    \
-  void SIMD_NAME(type##_matmul_##variant)(                                                  \
-      const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,  \
-      size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                \
-    static const float_type strips = {                                                      \
-        record_bytes,                                                                       \
-        {type##_strip_1_##variant, type##_strip_2_##variant, type##_strip_4_##variant},     \
-        (is_tiny) ? type##_matmul_scalar : NULL};                                           \
-    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                       \
-      type##_matmul_scalar(matrix, row_first, row_last, act, act_stride_bytes, tokens, y,   \
-                           y_stride);                                                       \
-    } else {                                                                                \
-      float_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, \
-                   &strips);                                                                \
-    }                                                                                       \
+#define FLOAT_TILE(name, tokens, record_bytes, flavor, load)                             \
+  static void name(const uint8_t *record, uint32_t count, const float *x, float *sums) { \
+    float_tile(record, count, x, sums, tokens, record_bytes, flavor, load);              \
   }
 
-FLOAT_MATMUL(f32, simd128, F32_RECORD_BYTES, SIMD_PLAIN, false)
-FLOAT_MATMUL(f16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, true)
-FLOAT_MATMUL(bf16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, false)
+// The product of a type in a flavor. Where elements are wild the scalar reference computes it.
+#define FLOAT_MATMUL(type, variant, record_bytes, flavor, tokens, is_tiny)                   \
+  FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column, is_tiny)     \
+  FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column, is_tiny)     \
+  FLOAT_TILE(type##_tile_##variant, tokens, record_bytes, flavor, type##_column)             \
+  void SIMD_NAME(type##_matmul_##variant)(                                                   \
+      const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,   \
+      size_t act_stride_bytes, uint32_t tokens_, float *y, size_t y_stride) {                \
+    static const float_type strips = {record_bytes,                                          \
+                                      tokens,                                                \
+                                      (is_tiny) ? F16_CODE_SCALE : 1,                        \
+                                      {type##_strip_1_##variant, type##_strip_2_##variant},  \
+                                      type##_tile_##variant,                                 \
+                                      (is_tiny) ? type##_matmul_scalar : NULL};              \
+    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                        \
+      type##_matmul_scalar(matrix, row_first, row_last, act, act_stride_bytes, tokens_, y,   \
+                           y_stride);                                                        \
+    } else {                                                                                 \
+      float_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens_, y, y_stride, \
+                   &strips);                                                                 \
+    }                                                                                        \
+  }
+
+FLOAT_MATMUL(f32, simd128, F32_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, false)
+FLOAT_MATMUL(f16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, true)
+FLOAT_MATMUL(bf16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, false)
 
 #ifdef WICK_FUSED
-FLOAT_MATMUL(f32, relaxed, F32_RECORD_BYTES, SIMD_QUADS, false)
-FLOAT_MATMUL(f16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, true)
-FLOAT_MATMUL(bf16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, false)
+FLOAT_MATMUL(f32, relaxed, F32_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS_MAX, false)
+FLOAT_MATMUL(f16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS, true)
+FLOAT_MATMUL(bf16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS, false)
 #endif
 
 #endif

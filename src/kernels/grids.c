@@ -2,7 +2,7 @@
 // and grids are those of ggml-common.h, arithmetic as in ggml-quants.c (both of ggml). All scales
 // are exact products, so that their order does not matter.
 #include "kernels/file_blocks.h"
-#include "kernels/grids_tables.h"
+#include "kernels/grid_points.h"
 
 #define EACH_BYTE 0x0101010101010101u
 
@@ -72,7 +72,7 @@ static void iq1_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   const uint32_t high = load_u16(block + 34 + 2 * part);
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t point = block[2 + 4 * part + i] | (high >> (3 * i) & 7) << 8;
-    iq1_store(grid_iq1[point], high >> 15 != 0, out->codes + 8 * i);
+    iq1_store(kernel_grids.iq1[point], high >> 15 != 0, out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (0.125f * (float)(2 * (high >> 12 & 7) + 1));
 }
@@ -86,7 +86,7 @@ static void iq1_m_load(const uint8_t *record, uint32_t row, uint32_t part, block
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t high = block[32 + 2 * part + i / 2] >> (i % 2 * 4);
     const uint32_t point = block[4 * part + i] | (high & 7) << 8;
-    iq1_store(grid_iq1[point], (high & 8) != 0, out->codes + 8 * i);
+    iq1_store(kernel_grids.iq1[point], (high & 8) != 0, out->codes + 8 * i);
   }
   out->scale = f32_of_f16((uint16_t)half) * 0.125f;
   for (uint32_t s = 0; s < 2; s++) {
@@ -103,7 +103,7 @@ static void iq2_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, blo
   const uint32_t word = load_u32(points + 4);
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t signs = even_signs(word >> (7 * i) & 127);
-    signed_store(iq2_codes(grid_iq2_xxs[points[i]]), signs, out->codes + 8 * i);
+    signed_store(iq2_codes(kernel_grids.iq2_xxs[points[i]]), signs, out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (0.125f * (float)(2 * (word >> 28) + 1));
 }
@@ -119,7 +119,8 @@ static void iq2_xs_load(const uint8_t *record, uint32_t row, uint32_t part, bloc
   const uint8_t *block = file_block(record, row, IQ2_XS_BYTES);
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t word = load_u16(block + 2 + 8 * part + 2 * i);
-    signed_store(iq2_codes(grid_iq2_xs[word & 511]), even_signs(word >> 9), out->codes + 8 * i);
+    signed_store(iq2_codes(kernel_grids.iq2_xs[word & 511]), even_signs(word >> 9),
+                 out->codes + 8 * i);
   }
   iq2_scales(block, block[66 + part], out);
 }
@@ -130,7 +131,8 @@ static void iq2_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t high = block[66 + part] >> (2 * i) & 3u;
     const uint32_t point = block[2 + 4 * part + i] | high << 8;
-    signed_store(iq2_codes(grid_iq2_s[point]), block[34 + 4 * part + i], out->codes + 8 * i);
+    signed_store(iq2_codes(kernel_grids.iq2_s[point]), block[34 + 4 * part + i],
+                 out->codes + 8 * i);
   }
   iq2_scales(block, block[74 + part], out);
 }
@@ -142,7 +144,8 @@ static void iq3_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, blo
   const uint8_t *block = file_block(record, row, IQ3_XXS_BYTES), *points = block + 2 + 8 * part;
   const uint32_t word = load_u32(block + 66 + 4 * part);
   for (uint32_t i = 0; i < 4; i++, points += 2) {
-    const uint64_t codes = iq3_xxs_codes(grid_iq3_xxs[points[0]], grid_iq3_xxs[points[1]]);
+    const uint64_t codes =
+        iq3_xxs_codes(kernel_grids.iq3_xxs[points[0]], kernel_grids.iq3_xxs[points[1]]);
     signed_store(codes, even_signs(word >> (7 * i) & 127), out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (0.25f * (float)(2 * (word >> 28) + 1));
@@ -156,7 +159,8 @@ static void iq3_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   for (uint32_t i = 0; i < 4; i++, points += 2) {
     const uint32_t low = points[0] | (high >> (2 * i) & 1) << 8;
     const uint32_t next = points[1] | (high >> (2 * i + 1) & 1) << 8;
-    const uint64_t codes = EACH_BYTE + 2 * spread_4(grid_iq3_s[low], grid_iq3_s[next]);
+    const uint64_t codes =
+        EACH_BYTE + 2 * spread_4(kernel_grids.iq3_s[low], kernel_grids.iq3_s[next]);
     signed_store(codes, block[74 + 4 * part + i], out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (float)(2 * sub + 1);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernels/grid_points.h"
 #include "kernels/simd.h"
 #include "kernels/tables.h"
 
@@ -130,6 +131,7 @@ static bool cpu_runs(const kernel_table *kernels) {
 }
 
 const kernel_table *kernels_bind(void) {
+  grids_unpack();
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
   return dot_is_made_of_pairs() ? &table_pairs : &table_quads;
 #elif defined(WICK_SIMD128)
@@ -145,6 +147,7 @@ const kernel_table *kernels_bind(void) {
 }
 
 const kernel_table *kernels_by_name(const char *name) {
+  grids_unpack();
   for (size_t i = 0; i < TABLES; i++) {
     const size_t bytes = strlen(tables[i]->name) + 1;
     if (strlen(name) + 1 == bytes && memcmp(name, tables[i]->name, bytes) == 0) {

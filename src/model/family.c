@@ -49,8 +49,8 @@ static bool is_text(gguf_string text, const char *wanted) {
 }
 
 static void read_yarn(model_keys *keys, model_rope *rope) {
-  rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 0, 32),
-                            keys_number(keys, "rope.scaling.yarn_beta_slow", 0, 1)};
+  rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 32),
+                            keys_number(keys, "rope.scaling.yarn_beta_slow", 1)};
   if (keys->status == WICK_OK && rope->original_context == 0) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.scaling.type"),
                              "the key '%s.rope.scaling.original_context_length' is missing",
@@ -68,16 +68,16 @@ static void read_rope_scale(model_keys *keys, model_rope *rope) {
       keys_count_or_none(keys, "rope.scaling.original_context_length", UINT32_MAX);
   if (keys->status != WICK_OK) return;
   if (!has_type) {  // older files
-    rope->scale = keys_number(keys, "rope.scale_linear", 0, 1);
+    rope->scale = keys_number(keys, "rope.scale_linear", 1);
   } else if (is_text(type, "linear") || is_text(type, "yarn")) {
-    rope->scale = keys_number(keys, "rope.scaling.factor", 0, 1);
+    rope->scale = keys_number(keys, "rope.scaling.factor", 1);
   } else if (!is_text(type, "none") && !is_text(type, "longrope")) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
                   "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
                   type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
   }
-  rope->magnitude = keys_number(keys, "rope.scaling.attn_factor", 0, 1);
+  rope->magnitude = keys_number(keys, "rope.scaling.attn_factor", 1);
   if (keys->status == WICK_OK && is_text(type, "yarn")) read_yarn(keys, rope);
 }
 
@@ -100,7 +100,7 @@ static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   model_keys *keys = plan->keys;
   model_rope rope = {.is_interleaved = is_interleaved};
-  rope.theta = keys_number(keys, "rope.freq_base", 0, 10000.0);
+  rope.theta = keys_number(keys, "rope.freq_base", 10000.0);
   rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
   read_rope_scale(keys, &rope);
   return add_rope(plan, rope, head_dim);
@@ -109,7 +109,7 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   model_keys *keys = plan->keys;
   model_rope rope = {.is_interleaved = is_interleaved, .scale = 1, .magnitude = 1};
-  rope.theta = keys_number(keys, "rope.freq_base_swa", 0, 10000.0);
+  rope.theta = keys_number(keys, "rope.freq_base_swa", 10000.0);
   const bool is_own = keys_offset(keys, "rope.dimension_count_swa") != WICK_NO_OFFSET;
   rope.dims = keys_count(keys, is_own ? "rope.dimension_count_swa" : "rope.dimension_count", 2,
                          MODEL_HEAD_DIM_MAX, head_dim);
@@ -144,7 +144,7 @@ uint32_t plan_kv_heads(model_plan *plan, uint32_t layer) {
 }
 
 uint32_t plan_ffn(model_plan *plan) {
-  return keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  return keys_size(plan->keys, "feed_forward_length", MODEL_FFN_MAX);
 }
 
 uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer) {

@@ -56,6 +56,10 @@ uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t
   return value;
 }
 
+uint32_t keys_size(model_keys *keys, const char *name, uint32_t most) {
+  return keys_count(keys, name, 1, most, 0);
+}
+
 uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most) {
   if (keys->status != WICK_OK || keys_offset(keys, name) == WICK_NO_OFFSET) return 0;
   return keys_count(keys, name, 0, most, 1);
@@ -88,7 +92,7 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
   return fallback;
 }
 
-double keys_number(model_keys *keys, const char *name, double least, double fallback) {
+static double number_above(model_keys *keys, const char *name, double least, double fallback) {
   char key[KEY_BYTES];
   make_key(keys, name, key);
   double value = fallback;
@@ -106,10 +110,13 @@ double keys_number(model_keys *keys, const char *name, double least, double fall
   return value;
 }
 
+double keys_number(model_keys *keys, const char *name, double fallback) {
+  return number_above(keys, name, 0, fallback);
+}
+
 double keys_number_or_none(model_keys *keys, const char *name) {
   if (keys->status != WICK_OK || keys_offset(keys, name) == WICK_NO_OFFSET) return 0;
-  const double value = keys_number(keys, name, -1e-300, 0);
-  return value > 0 ? value : 0;
+  return number_above(keys, name, -1e-300, 0);
 }
 
 bool keys_flag(model_keys *keys, const char *name, bool fallback) {

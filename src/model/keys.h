@@ -16,6 +16,8 @@ typedef struct model_keys {
   wick_status status;  // of the first failure
 } model_keys;
 
+// A whole number within [1, most], which is there.
+uint32_t keys_size(model_keys *keys, const char *name, uint32_t most);
 // A whole number within [least, most]. Absent: `fallback`, or an error when that is 0.
 uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
                     uint32_t fallback);
@@ -25,9 +27,9 @@ uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
 // serves all. Absent: `fallback`.
 uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
                              uint32_t most, uint32_t fallback);
-// A number above `least` and below 1e30. Absent: `fallback`, or an error when that is 0.
-double keys_number(model_keys *keys, const char *name, double least, double fallback);
-// The same above 0, or 0 when it is absent.
+// A number above 0 and below 1e30. Absent: `fallback`, or an error when that is 0.
+double keys_number(model_keys *keys, const char *name, double fallback);
+// The same, or 0 when it is absent or 0.
 double keys_number_or_none(model_keys *keys, const char *name);
 // True or false. Absent: `fallback`.
 bool keys_flag(model_keys *keys, const char *name, bool fallback);

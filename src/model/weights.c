@@ -51,16 +51,16 @@ static void read_config(loaded_model *model, model_keys *keys, const model_tenso
   model_config *config = &model->config;
   const int32_t at = tensors->find(tensors->context, "token_embd.weight");
   const gguf_tensor *embedding = at < 0 ? NULL : tensors->at(tensors->context, (uint32_t)at);
-  config->hidden = keys_count(keys, "embedding_length", 1, MODEL_HIDDEN_MAX, 0);
-  config->layers = keys_count(keys, "block_count", 1, MODEL_LAYERS_MAX, 0);
-  config->context_trained = keys_count(keys, "context_length", 1, UINT32_MAX, 0);
+  config->hidden = keys_size(keys, "embedding_length", MODEL_HIDDEN_MAX);
+  config->layers = keys_size(keys, "block_count", MODEL_LAYERS_MAX);
+  config->context_trained = keys_size(keys, "context_length", UINT32_MAX);
   config->has_layer_norms =
       keys_offset(keys, "attention.layer_norm_rms_epsilon") == WICK_NO_OFFSET &&
       keys_offset(keys, "attention.layer_norm_epsilon") != WICK_NO_OFFSET;
   config->norm_epsilon = (float)keys_number(
       keys,
       config->has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
-      0, 0);
+      0);
   config->embedding_scale = config->logit_scale = 1;
   read_vocab(keys, embedding, config);
   check_layers(keys, config->layers, tensors->count);

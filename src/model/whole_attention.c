@@ -126,14 +126,13 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
     if (position > from + side) from = position - side;
     if (end > position + side + 1) end = position + side + 1;
   }
-  if (from >= end) return;
-  if (tile->before == NULL) {
-    add_positions(tile, token, 1, from, end, NULL);
-    return;
+  uint32_t middle = end;  // keys from there on are behind the token and have biases of their own
+  if (tile->before != NULL && position + 1 < end) middle = position + 1;
+  if (middle > from) {
+    add_positions(tile, token, 1, from, middle, tile->before);
+    from = middle;
   }
-  const uint32_t middle = position < from ? from : position + 1 < end ? position + 1 : end;
-  if (middle > from) add_positions(tile, token, 1, from, middle, tile->before);
-  if (end > middle) add_positions(tile, token, 1, middle, end, tile->behind);
+  if (end > from) add_positions(tile, token, 1, from, end, tile->behind);
 }
 
 // The step [from, end): at once where all tokens see it alike.

@@ -84,6 +84,11 @@ static bool read_tools(hold *h, uint32_t wanted) {
                      "tools: %u, calls are held to at most %d", node_of(h, tools)->count,
                      (int)HOLD_TOOLS_MAX);
   }
+  const uint32_t twin = tools_find_twin(&h->document, tools);
+  if (twin != 0) {
+    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET, "tool %u: another has its name",
+                     node_of(h, twin)->index);
+  }
   h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
   if (h->tools == NULL) return false;
   for (uint32_t at = node_of(h, tools)->first; at != 0; at = node_of(h, at)->next) {
@@ -412,10 +417,11 @@ static bool has_controls(const hold *h) {
   return hold_has_channels(h) || h->wrappers != 0 || !forms_are_same(h->thought->open, "<think>");
 }
 
-uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
-                             size_t size_bytes, gbnf_names **names) {
-  hold h = {.builder = builder, .document_source = text};
-  if (!document_read(builder->work, text, size_bytes, &h.document)) return 0;
+uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
+                             const wick_grammar *grammar, gbnf_names **names) {
+  const uint8_t *text = (const uint8_t *)grammar->text;
+  hold h = {.builder = builder, .document_source = text, .any_spelling = grammar->any_spelling};
+  if (!document_read(builder->work, text, grammar->text_bytes, &h.document)) return 0;
   const uint32_t wanted = read_format(&h);
   if (wanted == 0 || !hold_read_content(&h, wanted, tokens, names) || !read_tools(&h, wanted)) {
     return 0;

@@ -31,6 +31,7 @@ typedef struct hold {
   document_text ending;  // what the template wrote behind the last message
   bool is_required, is_parallel;
   bool has_begun;        // the prompt has a beginning of the content
+  bool any_spelling;     // of JSON that is content
   reply_content wanted;  // of the content
   uint32_t content;      // its rule; 0: it is free
   hold_tool *tools;      // that may be called

@@ -4,10 +4,12 @@
 #include "grammar/numbers.h"
 #include "reply/hold.h"
 
-static wick_grammar grammar_of(const reply_content *wanted) {
-  return (wick_grammar){.kind = (wick_grammar_kind)wanted->kind,
-                        .text = (const char *)wanted->text.bytes,
-                        .text_bytes = wanted->text.size_bytes};
+static wick_grammar grammar_of(const hold *h) {
+  const wick_grammar_kind kind = (wick_grammar_kind)h->wanted.kind;
+  return (wick_grammar){.kind = kind,
+                        .text = (const char *)h->wanted.text.bytes,
+                        .text_bytes = h->wanted.text.size_bytes,
+                        .any_spelling = h->any_spelling && kind == WICK_GRAMMAR_JSON_SCHEMA};
 }
 
 reply_content reply_content_find(const json_document *document, uint32_t wanted) {
@@ -22,7 +24,7 @@ reply_content reply_content_find(const json_document *document, uint32_t wanted)
 bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names) {
   h->wanted = reply_content_find(&h->document, wanted);
   if (h->wanted.kind == WICK_GRAMMAR_NONE) return true;
-  const wick_grammar how = grammar_of(&h->wanted);
+  const wick_grammar how = grammar_of(h);
   h->content = grammar_build(h->builder, tokens, &how, names);
   return work_is_ok(h->builder->work);
 }
@@ -54,7 +56,7 @@ static void check_form(hold *h, grammar *content, const reply_form *form) {
 }
 
 bool hold_check_content(hold *h, const tokenizer *tokens) {
-  const wick_grammar how = grammar_of(&h->wanted);
+  const wick_grammar how = grammar_of(h);
   const bool is_free = h->content == 0 || h->is_required;
   uint64_t forms = h->tools != NULL || hold_has_channels(h) ? h->own : 0;
   bool has_bare = false;

@@ -236,9 +236,7 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
 wick_status reply_parser_end(reply_parser *p, reply_sink sink, void *context, wick_error *error) {
   p->sink = sink;
   p->sink_context = context;
-  if (p->status == WICK_OK && p->place == PLACE_CALL && p->begun) {
-    parser_fail(p, WICK_E_TRUNCATED, "the text ends within the arguments");
-  }
+  if (p->begun) parser_fail(p, WICK_E_TRUNCATED, "the text ends within the arguments");
   if (p->status == WICK_OK) {
     if (p->place != PLACE_TEXT) p->is_reasoning = false;
     give(p, p->count);

@@ -23,6 +23,24 @@ static uint32_t function_of(const json_document *document, uint32_t tool) {
   return function == 0 ? tool : function;
 }
 
+static document_text name_of(const json_document *document, uint32_t tool) {
+  const uint32_t name = document_find(document, function_of(document, tool), "name");
+  return document_node(document, name)->text;
+}
+
+uint32_t tools_find_twin(const json_document *document, uint32_t list) {
+  uint32_t compared = 0;
+  for (uint32_t at = first_of(document, list); at != 0 && compared < TOOLS_COMPARED_MAX;
+       at = document_node(document, at)->next, compared++) {
+    const document_text name = name_of(document, at);
+    for (uint32_t before = first_of(document, list); before != at;
+         before = document_node(document, before)->next) {
+      if (name.size_bytes > 0 && text_is_same(name_of(document, before), name)) return at;
+    }
+  }
+  return 0;
+}
+
 static wick_status check_tools(const json_document *document, uint32_t list, wick_error *error) {
   if (list != 0 && document_node(document, list)->kind != JSON_ARRAY) {
     return fail_with(error, WICK_E_ARG, 0, "tools are an array");
@@ -37,7 +55,10 @@ static wick_status check_tools(const json_document *document, uint32_t list, wic
                        document_node(document, at)->index, REPLY_NAME_BYTES_MAX);
     }
   }
-  return WICK_OK;
+  const uint32_t twin = tools_find_twin(document, list);
+  if (twin == 0) return WICK_OK;
+  return fail_with(error, WICK_E_ARG, document_node(document, twin)->at,
+                   "tool %u: another has its name", document_node(document, twin)->index);
 }
 
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,

@@ -340,10 +340,7 @@ static void end_layers(scheduler *scheduler) {
 // continues by itself.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
-  bool is_shared = false;
-  for (uint32_t i = 1; i < scheduler->batch_count; i++) {
-    is_shared = is_shared || scheduler->owners[i] != only;
-  }
+  const bool is_shared = only->pass_tokens != scheduler->batch_count;
   // The cause may be a proposal that would not be accepted: the next pass has none.
   const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {

@@ -225,17 +225,39 @@ static void mask_tokens(void *context, uint32_t *bits, uint32_t vocab) {
   if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 
+// Takes a grammar, and what is begun of its text.
+static wick_status take_spelling(memory_gate *memory, const tokenizer *tokenizer,
+                                 grammar_shelf *shelf, const wick_grammar *wanted, request *request,
+                                 wick_error *error) {
+  constraint *taken;
+  wick_status status = shelf_take(shelf, memory, tokenizer, wanted, &taken, error);
+  if (status != WICK_OK) return status;
+  status = matcher_begin_behind(taken->grammar, wanted, &request->matcher, error);
+  if (status == WICK_OK) {
+    request->constraint = taken;
+  } else {
+    shelf_give_back(shelf, memory, taken);
+  }
+  return status;
+}
+
 static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
                                 grammar_shelf *shelf, const wick_grammar *wanted, request *request,
                                 wick_error *error) {
   if (wanted == NULL || wanted->kind == WICK_GRAMMAR_NONE) return WICK_OK;
-  const wick_status status =
-      shelf_take(shelf, memory, tokenizer, wanted, &request->constraint, error);
+  wick_status status = take_spelling(memory, tokenizer, shelf, wanted, request, error);
+  const bool is_json =
+      wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == WICK_GRAMMAR_TOOLS;
+  if (status == WICK_E_ARG && wanted->begun_bytes != 0 && is_json && !wanted->any_spelling) {
+    // people write white space where the shortest spelling has none
+    wick_grammar any = *wanted;
+    any.any_spelling = true;
+    status = take_spelling(memory, tokenizer, shelf, &any, request, error);
+  }
   if (status != WICK_OK) {
     if (error != NULL && status != WICK_E_NOMEM) error->subject = WICK_SUBJECT_GRAMMAR;
     return status;
   }
-  matcher_begin(request->constraint->grammar, &request->matcher);
   sampler_set_mask(request->sampler, mask_tokens, request);
   return WICK_OK;
 }

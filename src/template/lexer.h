@@ -34,9 +34,8 @@ typedef struct jinja_lexer {
   uint32_t at, line;
   char closer;        // '}' or '%' in a tag, 0 in a text
   uint32_t brackets;  // open ones in a tag
-  uint32_t text_begin;
-  bool starts_line;  // the last token ended with a line's end
-  uint32_t pending;  // behind a text: what comes next, 0: nothing known
+  bool starts_line;   // the last token ended with a line's end
+  uint32_t pending;   // behind a text: what comes next, 0: nothing known
 } jinja_lexer;
 
 // `source` has only \n at the ends of lines and no such end as its last byte.

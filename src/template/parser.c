@@ -40,7 +40,7 @@ static uint32_t parse_if(jinja_parser *parser) {
     want_tag_end(parser);
     jinja_links_add(parser, &branches, parse_body(parser, ends + 2));
   }
-  if (!jinja_take_name(parser, "endif")) jinja_parse_fail(parser, "an if has two else");
+  jinja_next_token(parser);  // endif
   return jinja_add_node(parser,
                         (jinja_node){.kind = NODE_IF, .a = jinja_links_end(parser, &branches)});
 }
@@ -63,7 +63,7 @@ static uint32_t parse_for(jinja_parser *parser) {
     want_tag_end(parser);
     other = parse_body(parser, ends + 1);
   }
-  if (!jinja_take_name(parser, "endfor")) jinja_parse_fail(parser, "a for has two else");
+  jinja_next_token(parser);  // endfor
   jinja_links_add(parser, &parts, body);
   jinja_links_add(parser, &parts, other);
   jinja_links_add(parser, &parts, condition);

@@ -237,6 +237,87 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
   }
 }
 
+// ---- inputs of recurrent kernels ----
+
+// Kernels that take an input for another one of its size; what they are given is looked at.
+static uint32_t swapped[2];
+
+static void swap_inputs(const float **const inputs[]) {
+  const float *one = *inputs[swapped[0]];
+  *inputs[swapped[0]] = *inputs[swapped[1]];
+  *inputs[swapped[1]] = one;
+}
+
+static void conv_watched(const kernel_conv *conv, uint32_t first, uint32_t last) {
+  CHECK_EQ_UINT(conv->tokens, 5);
+  CHECK(first == 0 && last == conv->channels);
+  kernels_bind()->conv(conv, first, last);
+}
+
+static void delta_swapped(const kernel_delta *delta) {
+  kernel_delta other = *delta;
+  CHECK_EQ_UINT(delta->tokens, 5);
+  for (size_t t = 0; t < 5; t++) {
+    CHECK(delta->decay[t * delta->gate_stride] >= 0 && delta->decay[t * delta->gate_stride] <= 1);
+    CHECK(delta->beta[t * delta->gate_stride] >= 0 && delta->beta[t * delta->gate_stride] <= 1);
+  }
+  swap_inputs((const float **const[]){&other.q, &other.k, &other.decay, &other.beta});
+  kernels_bind()->delta(&other);
+}
+
+static void scan_swapped(const kernel_scan *scan, uint32_t first, uint32_t last) {
+  kernel_scan other = *scan;
+  CHECK_EQ_UINT(scan->tokens, 4);
+  CHECK(first == 1 && last == scan->channels);
+  swap_inputs((const float **const[]){&other.x, &other.dt, &other.b, &other.c});
+  kernels_bind()->scan(&other, first, last);
+}
+
+static void ssd_swapped(const kernel_ssd *ssd) {
+  kernel_ssd other = *ssd;
+  CHECK_EQ_UINT(ssd->tokens, 5);
+  swap_inputs((const float **const[]){&other.b, &other.c, &other.decay, &other.dt});
+  kernels_bind()->ssd(&other);
+}
+
+static void wkv_swapped(const kernel_wkv *wkv) {
+  kernel_wkv other = *wkv;
+  CHECK_EQ_UINT(wkv->tokens, 5);
+  for (size_t i = 0; i < wkv->dim; i++) CHECK(fabsf(wkv->r[i]) <= 0.25f);
+  swap_inputs((const float **const[]){&other.r, &other.w, &other.k, &other.v, &other.a, &other.b});
+  kernels_bind()->wkv(&other);
+}
+
+TEST(kernels_that_take_an_input_for_another_are_found) {
+  static const struct {
+    const char *name;
+    uint32_t first, last;  // of the inputs, which have one size
+  } GROUPS[] = {{"delta", 0, 1},
+                {"delta", 2, 3},
+                {"answers for scan", 0, 1},
+                {"answers for scan", 2, 3},
+                {"ssd", 0, 1},
+                {"ssd", 2, 3},
+                {"wkv", 0, 5}};
+  wrong = *kernels_bind();
+  wrong.conv = conv_watched;
+  CHECK_EQ_INT(kernels_check(&wrong, &NEEDS, NULL), WICK_OK);
+  for (size_t i = 0; i < sizeof GROUPS / sizeof *GROUPS; i++) {
+    wrong = *kernels_bind();
+    if (i < 2) wrong.delta = delta_swapped;
+    if (i / 2 == 1) wrong.scan = scan_swapped;
+    if (i / 2 == 2) wrong.ssd = ssd_swapped;
+    if (i / 2 == 3) wrong.wkv = wkv_swapped;
+    for (uint32_t a = GROUPS[i].first; a <= GROUPS[i].last; a++) {
+      for (uint32_t b = a + 1; b <= GROUPS[i].last; b++) {
+        swapped[0] = a;
+        swapped[1] = b;
+        check_found(GROUPS[i].name);
+      }
+    }
+  }
+}
+
 TEST(what_a_model_does_not_take_is_not_asked) {
   wick_error error = {0};
   wrong = *kernels_bind();

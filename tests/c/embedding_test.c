@@ -238,6 +238,114 @@ TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
   free(file.bytes);
 }
 
+// ---- Pairs ----
+
+// An encoder whose file says how a query and a document are written together; NULL: it does not.
+static wick_engine *open_reranker(const char *template_text) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const setup how = {16, 1, NULL, 0};
+  const uint8_t no = 0;
+  static model_builder model;
+  wick_error error = {0};
+  wick_status status;
+  builder_init(&model, &choice);
+  value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  if (template_text != NULL) {
+    builder_put_text(&model, "tokenizer.chat_template.rerank", template_text);
+  }
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  free(file.bytes);
+  return engine;
+}
+
+// The mean vector [HIDDEN] of one text; returns how many tokens it has.
+static uint32_t mean_of(wick_engine *engine, const wick_embed_text *text, float *mean) {
+  const wick_embed_request request = {.texts = text, .text_count = 1, .pooling = WICK_POOLING_MEAN};
+  wick_error error = {0};
+  wick_vectors vectors = {0};
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  if (!CHECK(wick_embed_get(engine, 0, &vectors))) return 0;
+  memcpy(mean, vectors.values, HIDDEN * sizeof *mean);
+  wick_embed_end(engine);
+  return vectors.tokens;
+}
+
+static wick_embed_text pair_of(const char *query, const char *document) {
+  return (wick_embed_text){.text = query,
+                           .text_bytes = strlen(query),
+                           .document = document,
+                           .document_bytes = strlen(document)};
+}
+
+TEST(a_pair_is_written_as_the_file_says) {
+  static const struct {
+    const char *template_text, *query, *document, *whole;
+    uint32_t flags;  // with which the whole has the same tokens
+  } CASES[] = {
+      {"the {query} he {document} lo", "lo", "the he", "the lo he the he lo", 0},
+      {"{query}{document}", "the ", "lo", "the lo", 0},
+      {"{query} {document}{query}{document}", "he", "lo", "he lo{query}{document}", 0},
+      {"{query} {document}", "{document}", "{query}", "{document} {query}", 0},
+      {"{{query}{document}}", "", "he", "{he}", 0},
+      // control tokens are the template's alone
+      {"</s>{query}</s>{document}</s>", "the", "lo", "</s>the</s>lo</s>",
+       WICK_TOKENIZE_PARSE_SPECIAL},
+      {"he {query} lo {document}", "</s>", "<s>", "he </s> lo <s>", 0},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    wick_engine *engine = open_reranker(CASES[i].template_text);
+    REQUIRE(engine != NULL);
+    const char *text = CASES[i].whole;
+    const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL | CASES[i].flags;
+    int32_t ids[CONTEXT];
+    size_t count = 0;
+    wick_error error = {0};
+    float pair[HIDDEN], whole_text[HIDDEN];
+    CHECK_EQ_INT(wick_tokenize(engine, text, strlen(text), flags, ids, CONTEXT, &count, &error),
+                 WICK_OK);
+    const wick_embed_text both = pair_of(CASES[i].query, CASES[i].document);
+    CHECK_EQ_UINT(mean_of(engine, &both, pair), count);
+    mean_of(engine, &(wick_embed_text){.tokens = ids, .token_count = count}, whole_text);
+    CHECK_EQ_MEM(pair, whole_text, sizeof pair);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_template_without_places_for_a_pair_is_none) {
+  static const char *const NONE[] = {"", "{query}", "{document}", "{document} {query}",
+                                     "{query} {documen"};
+  const wick_embed_text both = pair_of("the lo", "he");
+  float plain[HIDDEN], found[HIDDEN];
+  wick_engine *engine = open_reranker(NULL);
+  REQUIRE(engine != NULL);
+  const uint32_t count = mean_of(engine, &both, plain);
+  wick_engine_destroy(engine);
+  for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
+    engine = open_reranker(NONE[i]);
+    REQUIRE(engine != NULL);
+    CHECK_EQ_UINT(mean_of(engine, &both, found), count);
+    CHECK_EQ_MEM(found, plain, sizeof found);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_pair_that_no_text_can_hold_is_refused) {
+  wick_engine *engine = open_reranker("{query} {document}");
+  REQUIRE(engine != NULL);
+  wick_embed_text both = pair_of("the", "lo");
+  const wick_embed_request request = {.texts = &both, .text_count = 1};
+  const size_t sizes[] = {UINT32_MAX, SIZE_MAX};
+  for (size_t i = 0; i < 2; i++) {  // no byte of them is read
+    both.text_bytes = sizes[i];
+    check_refused(engine, &request, WICK_E_OVERFLOW, "a pair of texts is too long");
+  }
+  wick_engine_destroy(engine);
+}
+
 TEST(weights_that_are_not_finite_end_in_a_typed_error) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, __builtin_nanf(""));

@@ -158,12 +158,14 @@ TEST(broken_schemas_are_told_by_their_place) {
        "#/not/patternProperties/a: this keyword below"},
       {"{\"not\":{\"items\":{\"type\":\"null\"},\"prefixItems\":[true]}}", WICK_E_UNSUPPORTED,
        "#/not/items: this keyword below"},
-      {"{\"contains\":{\"const\":1},\"allOf\":[{\"contains\":{\"const\":2}}]}", WICK_E_UNSUPPORTED,
-       "contains: a second contains"},
+      {"{\"contains\":{\"const\":1},\"minContains\":2,\"allOf\":[{\"contains\":{\"const\":2},"
+       "\"maxContains\":3}]}",
+       WICK_E_UNSUPPORTED, "contains: a second contains"},
       {"{\"contains\":{\"const\":1},\"unevaluatedItems\":false}", WICK_E_UNSUPPORTED,
        "#/contains: contains together with unevaluatedItems"},
-      {"{\"contains\":{\"const\":1},\"not\":{\"items\":{\"const\":2}}}", WICK_E_UNSUPPORTED,
-       "a second thing that an item must be"},
+      {"{\"contains\":{\"const\":1},\"not\":{\"items\":{\"const\":2}},\"allOf\":[{\"contains\":"
+       "{\"const\":3}},{\"contains\":{\"const\":4}},{\"contains\":{\"const\":5}}]}",
+       WICK_E_UNSUPPORTED, "a fifth thing that an item must be"},
       {"{\"contains\":true,\"minContains\":\"x\"}", WICK_E_ARG, "#/minContains: a count"},
       {"{\"contains\":true,\"minContains\":1000,\"minItems\":1000}", WICK_E_UNSUPPORTED,
        "contains with counts this large"},
@@ -202,6 +204,42 @@ TEST(schemas_may_lead_to_themselves) {
     }
     rig_close(&rig);
   }
+}
+
+// Some item is this, some item is that: one may be both, and none need be more.
+TEST(several_things_may_be_wanted_of_items) {
+#define TWO "{\"contains\":{\"minimum\":5},\"allOf\":[{\"contains\":{\"maximum\":5}}]}"
+#define COUNTED                                                                     \
+  "{\"contains\":{\"const\":1},\"maxContains\":2,\"minItems\":1,\"maxItems\":4,"    \
+  "\"not\":{\"items\":{\"type\":\"integer\"}},\"allOf\":[{\"contains\":{\"const\":" \
+  "\"a\"}},{\"contains\":{\"const\":null}}]}"
+  static const struct {
+    const char *schema, *text;
+    bool fits;
+  } ITEMS[] = {
+      {TWO, "[5]", true},
+      {TWO, "[4,6]", true},
+      {TWO, "[6,0,4,0]", true},
+      {TWO, "[4]", false},
+      {TWO, "[6,7]", false},
+      {TWO, "[]", false},
+      {COUNTED, "[1,\"a\",null]", true},
+      {COUNTED, "[1,null,\"a\",1]", true},
+      {COUNTED, "[\"a\",null]", false},
+      {COUNTED, "[1,1,\"a\"]", false},
+      {COUNTED, "[1,1,1,\"a\"]", false},
+      {COUNTED, "[1,null,2,3]", false},
+      {COUNTED, "[1,null,2,3,\"a\"]", false},
+  };
+  for (size_t i = 0; i < sizeof ITEMS / sizeof *ITEMS; i++) {
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, ITEMS[i].schema, true);
+    CHECK_EQ_INT(rig.status, WICK_OK);
+    if (!CHECK(rig_holds(&rig, ITEMS[i].text) == ITEMS[i].fits)) printf("# %s\n", ITEMS[i].text);
+    rig_close(&rig);
+  }
+#undef TWO
+#undef COUNTED
 }
 
 TEST(hostile_grammars_end_in_a_status) {

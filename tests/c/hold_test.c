@@ -400,19 +400,40 @@ TEST(what_is_wrong_is_refused) {
   static const struct {
     const char *tools, *choice;
     wick_status status;
+    const char *message;
   } CASES[] = {
-      {"{}", "\"auto\"", WICK_E_ARG},
-      {"[{\"function\":{}}]", "\"auto\"", WICK_E_ARG},
-      {"[{\"function\":{\"name\":\"a b\"}}]", "\"auto\"", WICK_E_UNSUPPORTED},
-      {"[{\"function\":{\"name\":\"a\"}}]", "{\"function\":{\"name\":\"b\"}}", WICK_E_ARG},
-      {"[{\"function\":{\"name\":\"a\"}}]", "{}", WICK_E_ARG},
+      {"{}", "\"auto\"", WICK_E_ARG, "tools are an array"},
+      {"[{\"function\":{}}]", "\"auto\"", WICK_E_ARG, "tools: one has no name"},
+      {"[{\"function\":{\"name\":\"a b\"}}]", "\"auto\"", WICK_E_UNSUPPORTED,
+       "tools: a name has other letters than a call can have"},
+      {"[{\"function\":{\"name\":\"a\"}}]", "{\"function\":{\"name\":\"b\"}}", WICK_E_ARG,
+       "tool_choice: there is no tool of this name"},
+      {"[{\"function\":{\"name\":\"a\"}}]", "{}", WICK_E_ARG,
+       "tool_choice is auto, required, or names a function"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"thing\"}}}]", "\"required\"",
-       WICK_E_ARG},
+       WICK_E_ARG, "the tool a: schema, #/type: this is no type"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"string\"}}}]", "\"required\"",
-       WICK_E_ARG},
+       WICK_E_ARG, "no text satisfies the grammar"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"$ref\":\"x\"}}}]", "\"required\"",
-       WICK_E_UNSUPPORTED},
-      {"[", "\"auto\"", WICK_E_ARG},
+       WICK_E_UNSUPPORTED, "the tool a: schema, #/$ref: $ref to what is not in the document"},
+      {"[", "\"auto\"", WICK_E_ARG, "JSON, byte 33: a bad number"},
+      {"[5]", "\"auto\"", WICK_E_ARG, "tools: one has no name"},
+      {"[{\"name\":5}]", "\"auto\"", WICK_E_ARG, "tools: one has no name"},
+      {"5", "\"auto\"", WICK_E_ARG, "tools are an array"},
+      {"[{\"function\":{\"name\":\"\"}}]", "\"auto\"", WICK_E_UNSUPPORTED,
+       "tools: a name has other letters than a call can have"},
+      {"[{\"function\":{\"name\":\"a\"}}]", "{\"function\":{\"name\":5}}", WICK_E_ARG,
+       "tool_choice is auto, required, or names a function"},
+      {"[{\"function\":{\"name\":\"a\"}}]", "5", WICK_E_ARG,
+       "tool_choice is auto, required, or names a function"},
+      {"[{\"function\":{\"name\":\"a\"}}]", "\"some\"", WICK_E_ARG,
+       "tool_choice is auto, required, or names a function"},
+      {"[{\"function\":{\"name\":\"a\",\"parameters\":5}}]", "\"required\"", WICK_E_ARG,
+       "the tool a: schema, #: a schema is an object, true or false"},
+      {"[{\"function\":{\"name\":\"a\"}},{\"name\":\"b\"},{\"name\":\"a\"}]", "\"auto\"",
+       WICK_E_ARG, "tool 2: another has its name"},
+      {"[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"b\"}]", "{\"function\":{\"name\":\"b\"}}",
+       WICK_E_ARG, "tool 1: another has its name"},
   };
   static reply_rig rig;
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -422,6 +443,7 @@ TEST(what_is_wrong_is_refused) {
     if (!CHECK(made == NULL) || !CHECK_EQ_INT(rig.status, CASES[i].status)) {
       printf("# %s\n", CASES[i].tools);
     }
+    CHECK_EQ_STR(rig.error.message, CASES[i].message);
     grammar_destroy(made);
     rig_close(&rig);
   }

@@ -353,6 +353,43 @@ TEST(finds_a_call_behind_what_was_none) {
               (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
 }
 
+// A reply may end behind any byte: what is no call yet is content, what is one already is cut.
+TEST(a_reply_that_is_cut_anywhere_loses_nothing) {
+  static const struct {
+    const char *mark, *before, *arguments;
+    size_t content_bytes;  // before the call and the white space that belongs to its mark
+  } cases[] = {
+      {"<tool_call>",
+       "Well <tool_call>\n{\"name\": \"get\", \"arguments\": ", "{\"a\": [\"}\", {}]}", 4},
+      {"<function=", "<function=get>", "{\"city\": \"Oslo\"}", 0},
+      {"[TOOL_CALLS]", "[TOOL_CALLS]get[ARGS]", "{\"a\": {\"b\": null}}", 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    const size_t open = strlen(cases[i].before), all = open + strlen(cases[i].arguments);
+    snprintf(text, sizeof text, "%s%s", cases[i].before, cases[i].arguments);
+    for (size_t cut = 0; cut < all; cut++) {
+      static reply_rig rig;
+      begin(&rig, cases[i].mark, "");
+      rig_parse(&rig, text, cut, cut, 0);
+      const bool has_begun = cut > open;
+      CHECK_EQ_INT(rig.status, has_begun ? WICK_E_TRUNCATED : WICK_OK);
+      CHECK_EQ_UINT(rig.call_count, has_begun);
+      CHECK_EQ_UINT(rig.content.size_bytes, has_begun ? cases[i].content_bytes : cut);
+      CHECK_EQ_MEM(rig.content.bytes, text, rig.content.size_bytes);
+      if (has_begun) {
+        CHECK_EQ_UINT(rig.calls[0].arguments.size_bytes, cut - open);
+        CHECK_EQ_MEM(rig.calls[0].arguments.bytes, text + open, cut - open);
+        CHECK_EQ_UINT(rig.error.offset_bytes, cut);
+        CHECK_EQ_UINT(rig.error.numbers[0], cases[i].content_bytes);
+        CHECK_EQ_UINT(rig.error.numbers[1], 0);
+        CHECK(!rig.calls[0].has_ended);
+      }
+      rig_close(&rig);
+    }
+  }
+}
+
 TEST(gives_broken_arguments_as_far_as_they_went) {
   check_reply("<tool_call>", "", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1, b}}",
               (expected){"", NULL, "get", "{\"a\": 1, ", WICK_E_FORMAT});
@@ -417,8 +454,14 @@ TEST(knows_no_calls_without_tools) {
 }
 
 TEST(refuses_tools_that_are_none) {
-  static const char *const BAD[] = {"",   "{}", "[{}]", "[{\"name\": \"\"}]", "[{\"name\": 1}]",
-                                    "[1]"};
+  static const char *const BAD[] = {"",
+                                    "{}",
+                                    "[{}]",
+                                    "[{\"name\": \"\"}]",
+                                    "[{\"name\": 1}]",
+                                    "[1]",
+                                    "[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"a\"}]",
+                                    "[{\"name\":\"a\"},{\"function\":{\"name\":\"a\"}}]"};
   for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
     static reply_rig rig;
     rig_open(&rig, "", 0, BAD[i], strlen(BAD[i]), "");

@@ -397,3 +397,86 @@ TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
   CHECK(simulation_run(&sim, 100));
   simulation_close(&sim);
 }
+
+// A host that stops a running request makes room for one that was found to have none.
+TEST(a_request_that_found_no_pages_takes_those_of_one_that_is_paused) {
+  simulation_setup setup = ROOMY;
+  setup.pages = 8;
+  REQUIRE(simulation_open(&sim, &setup));
+  int32_t prompt[40];
+  uint32_t first, second;
+  fill_prompt(prompt, 40, CHAIN_NEW, 1);
+  const wick_request wanted = make_request(prompt, 40, 80);
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &first), WICK_OK);
+  CHECK_EQ_UINT(first, 1);
+  CHECK_EQ_INT(scheduler_pause(sim.scheduler, first, true), WICK_OK);
+  fill_prompt(prompt, 40, CHAIN_NEW, 2);
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &second), WICK_OK);
+  while (sim.forward.passes < 2) simulation_step(&sim);
+  CHECK_EQ_INT(scheduler_pause(sim.scheduler, first, false), WICK_OK);
+  while (sim.forward.passes < 6) simulation_step(&sim);
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).waiting, 1);
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).preempted, 0);
+  CHECK_EQ_INT(scheduler_pause(sim.scheduler, second, true), WICK_OK);
+  for (int i = 0; i < 100; i++) simulation_step(&sim);
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).preempted, 1);
+  CHECK(sim.last.id == first || scheduler_get_stats(sim.scheduler).running == 1);
+  CHECK_EQ_INT(scheduler_pause(sim.scheduler, second, false), WICK_OK);
+  CHECK(simulation_run(&sim, 10000));
+  CHECK_EQ_UINT(sim.ended, 2);
+  simulation_close(&sim);
+}
+
+// ---- A prompt that another one reads ----
+
+typedef enum follower {
+  FOLLOWS,
+  HAS_LOGITS,
+  HAS_A_SALT,
+  IS_SHORT,      // the other one reads behind its end
+  READS_ANOTHER  // text, from the first token on
+} follower;
+
+static void take_no_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  (void)context;
+  (void)position;
+  (void)logits;
+  (void)vocab;
+}
+
+static uint32_t running_beside(follower kind, bool is_paused, uint32_t prefix_entries) {
+  simulation_setup setup = ROOMY;
+  setup.prefix_entries = prefix_entries;
+  if (!CHECK(simulation_open(&sim, &setup))) return 0;
+  int32_t prompt[300];
+  uint32_t first, second;
+  fill_prompt(prompt, 300, CHAIN_NEW, 1);
+  const wick_request reading = make_request(prompt, 300, 4);
+  CHECK_EQ_INT(simulation_submit(&sim, &reading, &first), WICK_OK);
+  while (sim.forward.passes < 2) simulation_step(&sim);
+  if (is_paused) CHECK_EQ_INT(scheduler_pause(sim.scheduler, first, true), WICK_OK);
+  if (kind == READS_ANOTHER) prompt[0] ^= 1;
+  wick_request wanted = make_request(prompt, kind == IS_SHORT ? 40 : 300, 4);
+  if (kind == HAS_LOGITS) wanted.on_logits = take_no_logits;
+  if (kind == HAS_A_SALT) wanted.salt = "another tenant";
+  if (kind == HAS_A_SALT) wanted.salt_bytes = 14;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &second), WICK_OK);
+  const uint64_t passes = sim.forward.passes;
+  while (sim.forward.passes < passes + 2) simulation_step(&sim);
+  const uint32_t running = scheduler_get_stats(sim.scheduler).running;
+  if (is_paused) CHECK_EQ_INT(scheduler_pause(sim.scheduler, first, false), WICK_OK);
+  CHECK(simulation_run(&sim, 10000));
+  CHECK_EQ_UINT(sim.ended, 2);
+  simulation_close(&sim);
+  return running;
+}
+
+TEST(only_who_can_take_a_prompt_from_the_cache_waits_for_it_to_be_read) {
+  CHECK_EQ_UINT(running_beside(FOLLOWS, false, 64), 1);
+  CHECK_EQ_UINT(running_beside(FOLLOWS, false, 0), 2);
+  CHECK_EQ_UINT(running_beside(FOLLOWS, true, 64), 2);
+  CHECK_EQ_UINT(running_beside(HAS_LOGITS, false, 64), 2);
+  CHECK_EQ_UINT(running_beside(HAS_A_SALT, false, 64), 2);
+  CHECK_EQ_UINT(running_beside(IS_SHORT, false, 64), 2);
+  CHECK_EQ_UINT(running_beside(READS_ANOTHER, false, 64), 2);
+}

@@ -29,18 +29,18 @@ static template_input input_of(const char *variables) {
                           .has_now = true};
 }
 
-// Renders again with an allocation that fails, of those that it takes. (The sanitizer builds take
-// one for every piece: template/arena.c.)
+// Renders again with an allocation that fails, of those that it takes: each of them in turn, or
+// `tries` of more. (The sanitizer builds take one for every piece: template/arena.c.)
 static void try_without_memory(const char *source, size_t source_bytes, const template_input *input,
                                uint64_t calls, uint32_t tries) {
   static uint64_t state = 3;
-  for (uint32_t i = 0; i < tries && calls > 0; i++) {
+  for (uint32_t i = 0; i < tries && i < calls; i++) {
     memory_gate scarce;
     chat_template *made = NULL;
     template_text text;
     wick_error error = {0};
     memory_init(&scarce, 0, platform_alloc, platform_free);
-    scarce.fail_at_call = 1 + random_below(&state, calls);
+    scarce.fail_at_call = calls <= tries ? i + 1 : 1 + random_below(&state, calls);
     wick_status status = template_create(&scarce, source, source_bytes, &made, &error);
     CHECK((made != NULL) == (status == WICK_OK));
     if (status == WICK_OK) status = template_render(made, input, &text, &error);
@@ -77,7 +77,7 @@ static wick_status render(const char *source, const char *variables, char *out, 
   template_destroy(made);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   if (status == WICK_OK)
-    try_without_memory(source, strlen(source), &input, memory.calls - calls, 3);
+    try_without_memory(source, strlen(source), &input, memory.calls - calls, 300);
   return status;
 }
 
@@ -428,6 +428,20 @@ static void check_deep(const char *begins, const char *repeated, const char *end
   CHECK(status == WICK_E_FORMAT || status == WICK_E_FULL);
   template_text_free(&memory, &text);
   template_destroy(made);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(sources_that_are_too_long_are_refused) {
+  static char source[TEMPLATE_SOURCE_BYTES_MAX + 1];
+  chat_template *made = NULL;
+  wick_error error = {0};
+  memset(source, 'a', sizeof source);
+  begin();
+  CHECK_EQ_INT(template_create(&memory, source, sizeof source - 1, &made, &error), WICK_OK);
+  template_destroy(made);
+  CHECK_EQ_INT(template_create(&memory, source, sizeof source, &made, &error), WICK_E_FULL);
+  CHECK(made == NULL);
+  CHECK_EQ_STR(error.message, "a chat template of 524289 bytes, at most 524288 are read");
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 

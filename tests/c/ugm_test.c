@@ -177,22 +177,34 @@ TEST(the_longest_sequence_of_the_map_is_replaced) {
   fixture_close(&fixture);
 }
 
-static void check_map_refused(const uint8_t *map, size_t size_bytes) {
+static void check_map_refused(const uint8_t *map, size_t size_bytes, const char *reason) {
   vocabulary_fixture fixture;
+  char message[128];
+  snprintf(message, sizeof message, "tokenizer.ggml.precompiled_charsmap has %s", reason);
   open_unigram(&fixture, SMALL, SMALL_COUNT, map, size_bytes);
   CHECK_EQ_INT(fixture.status, WICK_E_FORMAT);
-  CHECK(strstr(fixture.error.message, "precompiled_charsmap") != NULL);
+  CHECK_EQ_STR(fixture.error.message, message);
+  CHECK(fixture.error.offset_bytes != WICK_NO_OFFSET);
   fixture_close(&fixture);
+}
+
+// A trie of so many bytes in an array of so many.
+static void check_sizes_refused(const uint8_t *map, size_t size_bytes, unsigned trie_bytes) {
+  char reason[64];
+  snprintf(reason, sizeof reason, "%zu bytes, its trie %u", size_bytes, trie_bytes);
+  check_map_refused(map, size_bytes, reason);
 }
 
 TEST(maps_that_do_not_fit_are_refused) {
   static uint8_t map[MAP_BYTES + 300];
+  static const char NO_END[] = "a replacement without an end or of more than 255 bytes";
   build_map(map);
-  check_map_refused(map, 3);
-  check_map_refused(map, MAP_BYTES - 5);  // the trie ends behind the array
-  check_map_refused(map, MAP_BYTES - 2);  // "ab" has no end
+  for (size_t few = 1; few < 4; few++) check_sizes_refused(map, few, 0);
+  check_sizes_refused(map, 4, 4 * MAP_UNITS);
+  check_sizes_refused(map, MAP_BYTES - 5, 4 * MAP_UNITS);  // the trie ends behind the array
+  check_map_refused(map, MAP_BYTES - 2, NO_END);           // "ab" has no end
   memset(map + MAP_BYTES - 4, 'a', 256);
-  check_map_refused(map, MAP_BYTES + 300);  // a replacement of 256 bytes
+  check_map_refused(map, MAP_BYTES + 300, NO_END);  // a replacement of 256 bytes
   vocabulary_fixture fixture;
   map[MAP_BYTES - 4 + 255] = 0;  // of 255 bytes, as long as one may be
   open_unigram(&fixture, SMALL, SMALL_COUNT, map, MAP_BYTES - 4 + 256);
@@ -200,7 +212,12 @@ TEST(maps_that_do_not_fit_are_refused) {
   fixture_close(&fixture);
   build_map(map);
   map[0]++;
-  check_map_refused(map, MAP_BYTES);  // no whole units
+  check_sizes_refused(map, MAP_BYTES, 4 * MAP_UNITS + 1);  // no whole units
+  static const uint8_t NOTHING[4] = {0};                   // no units and no texts
+  open_unigram(&fixture, SMALL, SMALL_COUNT, NOTHING, sizeof NOTHING);
+  CHECK_EQ_INT(fixture.status, WICK_OK);
+  CHECK_EQ_STR(ids_of(&fixture, "a"), "3 4");
+  fixture_close(&fixture);
 }
 
 // Units that lead anywhere: nothing is read beyond the map, and every text ends.

@@ -25,11 +25,11 @@ const quiet = [
   '--disable-sync',
 ];
 
-/** @returns {Promise<import('playwright-core').Browser>} */
-export function launchChromium() {
+/** @param {string[]} more arguments @returns {Promise<import('playwright-core').Browser>} */
+export function launchChromium(more = []) {
   return chromium.launch({
     executablePath: locate('chromium').path,
-    args: quiet,
+    args: [...quiet, ...more],
     timeout: PATIENCE_MS,
   });
 }

@@ -5,14 +5,18 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { locate, root } from './locate.mjs';
-import { modelPath } from './package.mjs';
+import { modelFolder, modelPath } from './package.mjs';
 import { run } from './process.mjs';
 
-/** A page that prints what it finds as JSON. */
-const plain = `
+/**
+ * A page that prints what it finds as JSON.
+ * @param {string} url code
+ * @param {string} [more] code before
+ */
+const plainOf = (url, more = '') => `
 import { createEngine } from 'wick-llm';
-
-const engine = await createEngine({ url: '/model.gguf' });
+${more}
+const engine = await createEngine({ url: ${url} });
 const chat = await engine.createChat({ temperature: 0 });
 const text = await chat.send('What is Wick?').text();
 const ids = await engine.bestOf('Once', { n: 2, temperature: 0, maxTokens: 4 });
@@ -20,6 +24,9 @@ const output = document.createElement('output');
 output.textContent = JSON.stringify({ text, best: ids.length });
 document.body.append(output);
 `;
+const plain = plainOf("'/model.gguf'");
+/** The demo model comes from its package: the bundler finds its files. */
+const demo = plainOf('modelUrl', "import { modelUrl } from 'wick-llm-demo-model';");
 const html = (/** @type {string} */ script) =>
   `<!doctype html><meta charset="utf-8"><title>Wick</title><div id="root"></div>` +
   `<script type="module" src="./${script}"></script>\n`;
@@ -63,9 +70,10 @@ export function openWorkshop() {
     for (const part of ['package.json', 'dist']) {
       cpSync(join(root, part), join(installed, part), { recursive: true });
     }
+    cpSync(modelFolder, join(made, 'node_modules/wick-llm-demo-model'), { recursive: true });
     return made;
   };
-  const page = { 'app.js': plain, 'index.html': html('app.js') };
+  const page = { 'app.js': demo, 'index.html': html('app.js') };
 
   /** @param {string} cwd @param {string} program below node_modules @param {string[]} args */
   const start = async (cwd, program, args) => {
@@ -143,7 +151,7 @@ export function openWorkshop() {
       return finish(join(cwd, 'out'));
     },
     esbuild: async () => {
-      const cwd = project('esbuild', page);
+      const cwd = project('esbuild', { ...page, 'app.js': plain });
       const commands = /^npx esbuild (.*)\ncp -r (.*) dist\/$/m.exec(
         readFileSync(join(root, 'docs/bundlers.md'), 'utf8'),
       );

@@ -17,6 +17,7 @@ export const stubEngine = `
   Object.assign(globalThis, { asked: [], bodies: [], loaded: [], closedEngines: [], dropped: [] });
   globalThis.contextSize ??= 4096;
   globalThis.say = (content) => happen({ content });
+  globalThis.think = (reasoning) => happen({ reasoning });
   globalThis.end = (reason = 'stop') => happen({ reason });
   globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
@@ -31,9 +32,9 @@ export const stubEngine = `
     for (let rest = Infinity; ; rest--) {
       while (own.length === 0) await Promise.race([aborted, new Promise((settle) => { wake = settle; })]);
       if (own !== events) await Promise.race([aborted, new Promise((settle) => setTimeout(settle, 15))]);
-      const { content, reason, error } = own.shift();
+      const { content, reasoning, reason, error } = own.shift();
       if (error) throw error;
-      yield { choices: [{ index: 0, delta: { content }, finish_reason: reason ?? null }] };
+      yield { choices: [{ index: 0, delta: { content, reasoning_content: reasoning }, finish_reason: reason ?? null }] };
       if (reason) return;
     }
   }
@@ -48,20 +49,22 @@ export const stubEngine = `
     };
   };
   export const createEngine = async (options) => {
-    loaded.push(options.url ?? options.file?.[0]?.name);
+    if (options.directoryOnly) return { info: async () => ({}), inspect: none, close: async () => {} };
+    loaded.push(options.url ?? options.model ?? options.file?.[0]?.name);
     await globalThis.holdLoading?.(options);
     return {
       info: async () => ({ shape: null, contextSize: globalThis.contextSize, threads: 1, kernels: '', sharing: 'none' }),
-      kvStats: none, loadState: none, saveState: none,
+      kvStats: none, loadState: none, inspect: none, saveState: none,
       countTokens: async (input) => count(input),
       tokenize: async (text) => Array.from({ length: countWords(text) }, (_, index) => index),
       applyTemplate: async (messages) => messages.map(({ content }) => content).join(' '),
       createSession: async () => makeSession(),
       generate: () => ({ text: async () => 'Hello' }),
-      close: async () => { closedEngines.push(options.url ?? options.file?.[0]?.name); },
+      close: async () => { closedEngines.push(options.url ?? options.model ?? options.file?.[0]?.name); },
       chat: { completions: { create: async (body) => {
+        globalThis.prefill = body.onPrefill;
         asked.push(body.messages.at(-1).content);
-        bodies.push({ ...body, signal: undefined, session: body.session?.id });
+        bodies.push({ ...body, signal: undefined, onPrefill: undefined, session: body.session?.id });
         const tokens = count(body.messages);
         if (tokens >= globalThis.contextSize) {
           throw new WickError('PROMPT_TOO_LONG', 'The prompt has ' + tokens + ' tokens, the context ' + globalThis.contextSize + ' (option contextSize)');
@@ -70,6 +73,37 @@ export const stubEngine = `
       } } },
     };
   };`;
+
+/**
+ * Instead of the store of models: all is here at once, unless \`holdDownload\` waits. \`fetched\` tells what was downloaded.
+ */
+export const stubModels = `
+  globalThis.fetched = [];
+  const kept = () => JSON.parse(localStorage.getItem('stub-kept') ?? '[]');
+  const nameOf = (url) => url.split('/').at(-1);
+  const entryOf = (url) => ({ id: url, name: nameOf(url), urls: [url], size: 1000, storedBytes: 1000, isWhole: true, fingerprint: url });
+  class Store extends EventTarget {
+    kind = 'memory';
+    has = async (name) => kept().includes(new URL(name, document.baseURI).href);
+    list = async () => kept().map(entryOf);
+    get = async (url, options) => {
+      fetched.push(url);
+      await globalThis.holdDownload?.(url, options);
+      localStorage.setItem('stub-kept', JSON.stringify([...kept(), url]));
+      return entryOf(url);
+    };
+    import = async (file) => entryOf(file.name);
+    delete = async (url) => {
+      localStorage.setItem('stub-kept', JSON.stringify(kept().filter((one) => one !== url)));
+      return true;
+    };
+    estimate = async () => ({ usedBytes: 0, freeBytes: 1e9, isPersisted: false });
+  }
+  export const openModels = async () => new Store();`;
+
+/** Runs in the page. */
+export const onBattery = `Navigator.prototype.getBattery = async () =>
+  Object.assign(new EventTarget(), { charging: false });`;
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').BrowserContext} BrowserContext */
@@ -83,9 +117,13 @@ export async function openStub(context, url, { script = '', isReady = true, prob
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.on('pageerror', (error) => problems.push(error.message));
+  await page.addInitScript(onBattery); // no answer begins before Enter
   await page.addInitScript(script);
   await page.route('**/wick-llm/index.js', (route) =>
     route.fulfill({ contentType: 'text/javascript', body: stubEngine }),
+  );
+  await page.route('**/wick-llm/models.js', (route) =>
+    route.fulfill({ contentType: 'text/javascript', body: stubModels }),
   );
   await page.goto(url);
   if (isReady) await page.waitForSelector('#send:not([disabled])');

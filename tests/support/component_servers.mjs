@@ -2,10 +2,11 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { startServer } from './example_servers.mjs';
 import { built, locate } from './locate.mjs';
 import { modelPath } from './package.mjs';
+import { run } from './process.mjs';
 
 /** @typedef {import('./example_servers.mjs').Started} Started */
 
@@ -15,10 +16,19 @@ const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 /** @type {Record<string, string[]>} what `wasmtime serve` has to be told for each */
 const flags = {
   p2: ['-Scli'],
-  p3: [
-    ...['-Scli', '-Sp3', '-Wcomponent-model-async', '--idle-instance-timeout', '600s'],
-    ...['--max-instance-reuse-count', '100000', '--max-instance-concurrent-reuse-count', '256'],
-  ],
+  p3: ['-Scli', '-Sp3', '-Wcomponent-model-async', '--idle-instance-timeout', '600s'],
+};
+/** All requests in one instance, where it takes them. */
+const reuse = [
+  '--max-instance-reuse-count',
+  '100000',
+  '--max-instance-concurrent-reuse-count',
+  '256',
+];
+/** @param {string} name @param {boolean} isReused @returns {string[]} */
+const instancesOf = (name, isReused) => {
+  if (!isReused) return ['--max-instance-reuse-count', '1'];
+  return name === 'p3' ? reuse : [];
 };
 
 /** @param {string} model */
@@ -30,17 +40,68 @@ const folderOf = (model) => [
 /**
  * `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
- * @param {{args?: string[], model?: string, component?: string}} [options] arguments of the command; a component with
- *   its model, in place of the built one
+ * @param {{args?: string[], model?: string, component?: string, isReused?: boolean}} [options] arguments of the
+ *   command; a component with its model, in place of the built one; false: an instance each
  * @returns {Promise<Started>}
  */
-export function startWasmtime(name, { args = [], model = modelPath, component } = {}) {
+export function startWasmtime(name, options = {}) {
+  const { args = [], model = modelPath, component, isReused = true } = options;
   const program = component ? [component] : [...folderOf(model), built(`edge/wick-${name}.wasm`)];
   return startServer(
     locate('wasmtimeCommand').path,
-    ['serve', ...flags[name], '--addr', '127.0.0.1:0', ...args, ...program],
+    [
+      ...['serve', ...flags[name], ...instancesOf(name, isReused)],
+      ...['--addr', '127.0.0.1:0', ...args, ...program],
+    ],
     printedOrigin,
   );
+}
+
+/**
+ * @param {string} name p2 or p3
+ * @param {string} folder for it
+ * @param {string} [model]
+ * @returns {Promise<string>} the component with a model in it
+ */
+export async function embedModel(name, folder, model = modelPath) {
+  const out = join(folder, `${name}.wasm`);
+  const args = [
+    'embed-component',
+    model,
+    '--component',
+    built(`edge/wick-${name}.wasm`),
+    '-o',
+    out,
+  ];
+  await runWell(built('native/wick'), args);
+  return out;
+}
+
+/**
+ * @param {string} name p2 or p3
+ * @param {string} folder for it
+ * @param {string} [model]
+ * @returns {Promise<string>} a component whose instances begin with the model loaded
+ */
+export async function snapshotOf(name, folder, model = modelPath) {
+  const out = join(folder, `${name}-snapshot.wasm`);
+  const wizer = ['wizer', ...flags[name].filter((flag) => /^-[SW]/.test(flag)), '-Shttp'];
+  const component = await embedModel(name, folder, model);
+  await runWell(locate('wasmtimeCommand').path, [
+    ...wizer,
+    '-f',
+    'preload()',
+    component,
+    '-o',
+    out,
+  ]);
+  return out;
+}
+
+/** @param {string} program @param {string[]} args */
+async function runWell(program, args) {
+  const { code, stderr } = await run(program, args);
+  if (code !== 0) throw new Error(`${program} ${args[0]}: ${stderr}`);
 }
 
 /** @returns {Promise<number>} a port that nobody listens on now */

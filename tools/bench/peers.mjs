@@ -2,6 +2,7 @@
 // llama.cpp in a process of its own.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
+// --models people: the shapes that people run (models.mjs).
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
 // each comparison for --minutes at most, but at least 3 times. After each comparison it writes
 // build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
@@ -17,7 +18,7 @@ import { serve } from '../serve.mjs';
 import { measureCold, openPage } from './browser_peer.mjs';
 import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { makeModel, modelFolder } from './models.mjs';
+import { makeModel, modelFolder, peopleModels } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { writePeersPicture } from './peers_picture.mjs';
 import { phaseTables, ratioLines } from './peers_tables.mjs';
@@ -45,6 +46,7 @@ const { values: options } = parseArgs({
   },
   allowNegative: true,
 });
+if (options.models === 'people') options.models = peopleModels;
 const promptTokens = Number(options.prompt);
 const newTokens = Number(options.tokens);
 const repetitions = Number(options.repetitions);

@@ -1,5 +1,5 @@
-// Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), types, the
-// engine's WebAssembly, the command line. Prints the JavaScript's sizes.
+// Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), their source maps,
+// types, the engine's WebAssembly, the command line. Prints the JavaScript's sizes.
 
 import { createHash } from 'node:crypto';
 import {
@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -29,7 +29,7 @@ const common = {
   lineLimit: 1000, // Node prints the whole line of an error that nobody catches
   target: ['es2022', 'chrome111', 'firefox111', 'safari16.4', 'node20'],
   legalComments: 'none',
-  sourcemap: process.env.WICK_SOURCE_MAPS === '1' && 'linked', // tools/coverage
+  sourcemap: 'linked', // with the sources in them
   logLevel: 'warning',
 };
 
@@ -125,8 +125,20 @@ function copyAll(from, to, names) {
   }
 }
 
+/** The maps name their sources from where the package is moved to. */
+function moveSources() {
+  for (const name of readdirSync(dist).filter((file) => file.endsWith('.js.map'))) {
+    const map = JSON.parse(readFileSync(join(dist, name), 'utf8'));
+    map.sources = map.sources.map((/** @type {string} */ source) =>
+      relative(final, resolve(dist, source)),
+    );
+    writeFileSync(join(dist, name), JSON.stringify(map));
+  }
+}
+
 rmSync(dist, { recursive: true, force: true });
 await bundle();
+moveSources();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);

@@ -138,4 +138,18 @@ for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'u
     }
   }
 }
+// A clean clone is checked before dist/ is there: types are js/'s, and tests import by address what was built.
+for (const folder of ['tests', 'tools']) {
+  for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.m?js$/.test(name) || /node_modules/.test(name)) continue;
+    const text = readFileSync(join(root, folder, name), 'utf8');
+    const found = /^(?:import|export)\b[^;]*?from '(?:\.\.\/)+dist\//m.exec(text);
+    if (!found) continue;
+    const line = text.slice(0, found.index).split('\n').length;
+    console.error(
+      `${folder}/${name}:${line}: a check of a clean clone has no dist/ to import from`,
+    );
+    faults++;
+  }
+}
 if (faults > 0) process.exit(1);

@@ -24,9 +24,7 @@ function gather(tree, folder) {
       if (path.startsWith(join(tree, 'js/'))) alone.push([path, functions]);
       if (!path.startsWith(dist) || !existsSync(`${path}.map`)) continue;
       const map = JSON.parse(readFileSync(`${path}.map`, 'utf8'));
-      // it was made there, and moved
-      const from = join(tree, 'build', relative(tree, dirname(path)));
-      map.sources = map.sources.map((/** @type {string} */ each) => resolve(from, each));
+      map.sources = map.sources.map((/** @type {string} */ each) => resolve(dirname(path), each));
       coverage.add({ code: readFileSync(path, 'utf8'), map, functions });
     }
   }
@@ -47,7 +45,7 @@ export function coverJs() {
     ...process.env,
     WICK_SHARED: process.env.WICK_SHARED ?? resolve(root, '../shared'),
   };
-  const made = spawnSync(process.execPath, [bundle], { env: { ...env, WICK_SOURCE_MAPS: '1' } });
+  const made = spawnSync(process.execPath, [bundle], { env });
   if (made.status !== 0) throw new Error(`no bundle: ${made.stderr}`);
   const tests = readdirSync(join(place.tree, 'tests')).filter((name) => name.startsWith('js_'));
   for (const test of tests) {

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { describeMutation, mutate, mutationsOf } from './operators.mjs';
 import { printReport } from './report.mjs';
-import { BUDGET_MS, isOfNode, Place, root, tryTests } from './trial.mjs';
+import { BUDGET_MS, Place, root, tryTests } from './trial.mjs';
 
 /** A source is in the first room that names its beginning. @typedef {{sources: string[], tests: string[]}} Room */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
@@ -113,13 +113,13 @@ function drawn(language) {
   return Array.from({ length: longest }, (_, i) => order.flatMap((m) => m.slice(i, i + 1))).flat();
 }
 
-/** How long each test takes, in ms of processor time: kept for the next run with the same programs. */
+/** What each test takes without a mutant: kept for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
   #stamp = ['build/test/native-asan/libwick.a', 'dist/index.js', 'build/native/wick']
     .map((file) => statSync(join(root, file)).mtimeMs)
     .join(' ');
-  /** @type {Map<string, number>} */
+  /** @type {Map<string, import('./trial.mjs').Times>} */
   #times = new Map();
 
   constructor() {
@@ -133,9 +133,11 @@ class Baseline {
     const left = [...new Set(tests)].filter((test) => !this.#times.has(test));
     const take = async (/** @type {Place} */ place) => {
       for (let test = left.shift(); test; test = left.shift()) {
-        let ended = await place.runTest(test, 120_000);
-        if (ended.status !== 'passed') ended = await place.runTest(test, 120_000);
-        if (ended.status === 'passed') this.#times.set(test, ended.cpuMs);
+        const limits = { cpuMs: 120_000, idleMs: 60_000 };
+        let ended = await place.runTest(test, limits);
+        if (ended.status !== 'passed') ended = await place.runTest(test, limits);
+        const { cpuMs, idleMs } = ended;
+        if (ended.status === 'passed') this.#times.set(test, { cpuMs, idleMs });
         else console.log(`${test} fails without a mutant: it is left out`);
       }
     };
@@ -146,21 +148,49 @@ class Baseline {
 
   /** @param {string} test */
   of(test) {
-    return this.#times.get(test) ?? 0;
+    return this.#times.get(test) ?? { cpuMs: 0, idleMs: 0 };
   }
 
-  /** @param {string[]} tests @returns {string[]} the fastest first, as many as a mutant has time for */
-  ordered(tests) {
+  /**
+   * As many as a mutant has time for, the fastest being taken first.
+   * @param {string[]} tests
+   * @param {(test: string) => number} chance that a test sees a mutant
+   * @returns {string[]} first those that see the most in their time
+   */
+  ordered(tests, chance) {
+    const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
     let sum = 0;
     return tests
       .filter((test) => this.#times.has(test))
-      .toSorted((a, b) => this.of(a) - this.of(b))
+      .toSorted((a, b) => this.of(a).cpuMs - this.of(b).cpuMs)
       .filter((test) => {
-        sum += this.of(test);
+        sum += this.of(test).cpuMs;
         return sum < BUDGET_MS;
-      });
+      })
+      .toSorted((a, b) => chance(b) / cost(b) - chance(a) / cost(a));
   }
 }
+
+/** How often each test has seen mutants of a source and of its room: the order of the next ones' tests. */
+class Chances {
+  /** @type {Map<string, number>} */
+  #kills = new Map();
+
+  /** @param {Result} result */
+  take({ language, room, file, outcome, by }) {
+    if (outcome !== 'killed' && outcome !== 'timeout') return;
+    for (const key of [`${language}/${room} ${by}`, `${file} ${by}`]) {
+      this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1);
+    }
+  }
+
+  /** @param {Mutant} mutant @returns {(test: string) => number} */
+  of({ language, room, file }) {
+    const kills = (/** @type {string} */ key) => this.#kills.get(key) ?? 0;
+    return (test) => 1 + kills(`${language}/${room} ${test}`) + 4 * kills(`${file} ${test}`);
+  }
+}
+const chances = new Chances();
 
 /**
  * @param {Place} place
@@ -184,14 +214,12 @@ async function tryMutant(place, mutant, baseline) {
       each.file === file && each.before === described.before && each.after === described.after,
   );
   if (known) return told({ outcome: 'listed', by: known.reason });
-  const isProgram = tests.some(isOfNode);
-  const made =
-    language === 'c' ? place.buildC(file, source, isProgram) : place.buildJs(file, source);
+  const made = language === 'c' ? place.buildC(file, source) : place.buildJs(file, source);
   try {
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
-    const usualMs = (/** @type {string} */ test) => baseline.of(test);
-    return told(await tryTests(place, baseline.ordered(tests), usualMs, made.object));
+    const ordered = baseline.ordered(tests, chances.of(mutant));
+    return told(await tryTests(place, ordered, (test) => baseline.of(test), made.object));
   } finally {
     place.restore(file);
   }
@@ -248,6 +276,7 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;
       results.push(result);
+      chances.take(result);
       if (counts(result)) counted++;
       if (isOld) continue;
       appendFileSync(resultsPath, `${JSON.stringify(result)}\n`);

@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -26,51 +26,94 @@ const sanitizers = {
 };
 
 /**
- * `cpuMs` is the processor time of the test and of what it waited for: other work of the machine makes it no longer.
- * @typedef {{status: 'passed' | 'failed' | 'overdue', cpuMs: number}} Ended
+ * What a test took, with all that it started: `cpuMs` of processor time, and `idleMs` in which nothing of it had work to
+ * do. Other work of the machine makes neither longer.
+ * @typedef {{cpuMs: number, idleMs: number}} Times
  */
+/** @typedef {Times & {status: 'passed' | 'failed' | 'overdue'}} Ended */
 /** No test of CPU seconds waits so much longer for others, on a machine with much other work. */
-const WAIT_TIMES = 12;
-const WAIT_MS = 10_000;
+const WAIT_TIMES = 30;
+const LOOK_MS = 500;
+/** Less than this share of the time on a processor is a timer that looks whether something has come. */
+const IDLE_SHARE = 0.1;
 /** Runs "$@" for $0 seconds of processor time and prints how many it took. */
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
-/** @returns {Map<number, number[]>} the children of every process */
-function childrenOfAll() {
+/** @param {string} path @returns {string[]} from the state on: what may stand in the name before it is left out */
+function statOf(path) {
+  const stat = readFileSync(`${path}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** @param {number} pid @returns {number[]} a process and all that it has started, and they */
+function treeOf(pid) {
   /** @type {Map<number, number[]>} */
   const children = new Map();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
     try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+      const parent = Number(statOf(`/proc/${name}`)[1]);
       children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
     } catch {} // it has ended
   }
-  return children;
+  const all = [pid];
+  for (let i = 0; i < all.length; i++) all.push(...(children.get(all[i]) ?? []));
+  return all;
 }
 
 /** Ends a process and all that it has started, browsers in groups of their own, too. @param {number} pid */
 function endTree(pid) {
-  const children = childrenOfAll();
-  const all = [pid];
-  for (let i = 0; i < all.length; i++) all.push(...(children.get(all[i]) ?? []));
-  for (const each of all) {
+  for (const each of treeOf(pid)) {
     try {
       process.kill(each, 'SIGKILL');
     } catch {} // it has ended
   }
 }
 
+/** @param {number} pid @returns {{cpuMs: number, isReady: boolean}} of a tree: whether a thread has work to do */
+function workOf(pid) {
+  let ticks = 0;
+  let isReady = false;
+  for (const each of treeOf(pid)) {
+    try {
+      const times = statOf(`/proc/${each}`).slice(11, 15); // its own and its ended children's
+      ticks += times.reduce((sum, time) => sum + Number(time), 0);
+      const threads = readdirSync(`/proc/${each}/task`);
+      isReady ||= threads.some((id) => /[RD]/.test(statOf(`/proc/${each}/task/${id}`)[0]));
+    } catch {} // it has ended
+  }
+  return { cpuMs: 10 * ticks, isReady };
+}
+
+/**
+ * Looks again and again whether a tree has had work to do.
+ * @param {number} pid
+ * @param {(idleMs: number) => void} take the time without work until now
+ * @returns {() => void} ends it
+ */
+function watchIdle(pid, take) {
+  let last = { cpuMs: 0, atMs: performance.now() };
+  let idleMs = 0;
+  const timer = setInterval(() => {
+    const { cpuMs, isReady } = workOf(pid);
+    const atMs = performance.now();
+    const passedMs = atMs - last.atMs;
+    if (!isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
+    last = { cpuMs, atMs };
+    take(idleMs);
+  }, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
 /**
  * Runs a test until it ends, a test of it fails, or it is overdue.
  * @param {string} program
  * @param {string[]} args
- * @param {{cwd: string, env: Record<string, string>, limitMs: number}} options of processor time
+ * @param {{cwd: string, env: Record<string, string>, limits: Times}} options
  * @returns {Promise<Ended>}
  */
-export function runUntilFailure(program, args, { cwd, env, limitMs }) {
+export function runUntilFailure(program, args, { cwd, env, limits }) {
   return new Promise((settle) => {
-    const cpuSeconds = String(Math.ceil(limitMs / 1000));
+    const cpuSeconds = String(Math.ceil(limits.cpuMs / 1000));
     const child = spawn('bash', ['-c', LIMITED, cpuSeconds, program, ...args], {
       cwd,
       env: { ...process.env, ...env },
@@ -82,7 +125,13 @@ export function runUntilFailure(program, args, { cwd, env, limitMs }) {
       status ??= why;
       if (child.pid) endTree(child.pid);
     };
-    const timer = setTimeout(() => end('overdue'), limitMs * WAIT_TIMES + WAIT_MS);
+    const longestMs = WAIT_TIMES * limits.cpuMs + limits.idleMs;
+    const timer = setTimeout(() => end('overdue'), longestMs);
+    let idleMs = 0;
+    const unwatch = watchIdle(child.pid ?? 0, (passedMs) => {
+      idleMs = passedMs;
+      if (idleMs > limits.idleMs) end('overdue');
+    });
     let line = '';
     child.stdout.on('data', (bytes) => {
       const lines = `${line}${bytes}`.split('\n');
@@ -96,6 +145,7 @@ export function runUntilFailure(program, args, { cwd, env, limitMs }) {
     child.on('error', () => end('failed'));
     child.on('exit', async (code) => {
       clearTimeout(timer);
+      unwatch();
       child.stdout.destroy();
       await new Promise((done) => setTimeout(done, 1)); // what it printed last
       child.stderr.destroy();
@@ -104,7 +154,7 @@ export function runUntilFailure(program, args, { cwd, env, limitMs }) {
       // SIGKILL or SIGXCPU: bash tells of signals as 128 and more
       const isOverdue = code === 128 + 9 || code === 128 + 24;
       status ??= code === 0 ? 'passed' : isOverdue ? 'overdue' : 'failed';
-      settle({ status, cpuMs });
+      settle({ status, cpuMs, idleMs });
     });
   });
 }
@@ -114,7 +164,7 @@ function runTool(program, args, input) {
   return spawnSync(program, args, { cwd: root, input, maxBuffer: 1 << 28 });
 }
 
-/** @param {string} file @param {string} source @param {string[]} flags @param {string} out */
+/** @param {string} file @param {string} source where it is @param {string[]} flags @param {string} out */
 function compile(file, source, flags, out) {
   const [compiler] = given('MUTANTS_CC');
   const args = [
@@ -123,7 +173,7 @@ function compile(file, source, flags, out) {
     '-Werror=incompatible-pointer-types',
     `-I${dirname(file)}`,
   ];
-  return runTool(compiler, [...args, '-x', 'c', '-c', '-', '-o', out], source).status === 0;
+  return runTool(compiler, [...args, '-c', source, '-o', out]).status === 0;
 }
 
 /** @param {string} test */
@@ -132,25 +182,28 @@ export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 /** A mutant's tests together, in processor time. */
 export const BUDGET_MS = 20_000;
 
+/** What a test may take with a mutant. @param {Times} usual without one @returns {Times} */
+export const limitsOf = ({ cpuMs, idleMs }) => ({
+  cpuMs: 3 * cpuMs + 2000,
+  idleMs: 2 * idleMs + 6000,
+});
+
 /**
- * Runs tests until one does not pass. What is only slow, beside other work of the machine, ends within twice the time:
- * a test that is overdue counts when it is overdue again.
+ * Runs tests until one does not pass, or their processor time is used up.
  * @param {Pick<Place, 'runTest'>} place
  * @param {string[]} tests in their order
- * @param {(test: string) => number} usualMs how long a test takes without a mutant, in processor time
+ * @param {(test: string) => Times} usual what a test takes without a mutant
  * @param {string} object
  * @returns {Promise<{outcome: 'killed' | 'timeout' | 'survived', by: string}>}
  */
-export async function tryTests(place, tests, usualMs, object) {
+export async function tryTests(place, tests, usual, object) {
   let leftMs = BUDGET_MS;
   for (const test of tests) {
     if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
-    const limitMs = 3 * usualMs(test) + 2000;
-    let ended = await place.runTest(test, limitMs, object);
-    if (ended.status === 'overdue') ended = await place.runTest(test, 2 * limitMs, object);
-    if (ended.status === 'failed') return { outcome: 'killed', by: test };
-    if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
-    leftMs -= ended.cpuMs;
+    const { status, cpuMs } = await place.runTest(test, limitsOf(usual(test)), object);
+    if (status === 'failed') return { outcome: 'killed', by: test };
+    if (status === 'overdue') return { outcome: 'timeout', by: test };
+    leftMs -= cpuMs;
   }
   return { outcome: 'survived', by: '' };
 }
@@ -161,6 +214,8 @@ export class Place {
     this.folder = folder;
     this.tree = join(folder, 'tree');
     this.out = join(folder, 'out');
+    /** The source whose mutant the command has not been linked with. */
+    this.mutantOf = '';
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, 'temporary'), { recursive: true });
     mkdirSync(this.out);
@@ -193,14 +248,15 @@ export class Place {
 
   /**
    * @param {string} test the name of a C test and which parts of it, or a file below tests/ and which of its suites
-   * @param {number} limitMs of processor time
+   * @param {Times} limits
    * @param {string} [object] the mutant's archive: C tests are linked with it before the engine's
    * @returns {Promise<Ended>}
    */
-  async runTest(test, limitMs, object) {
-    const options = { env: this.#env, limitMs };
+  async runTest(test, limits, object) {
+    const options = { env: this.#env, limits };
     const [file, ...words] = test.split(' ');
     if (isOfNode(test)) {
+      this.#linkProgram();
       const only = words.length === 0 ? [] : [`--test-name-pattern=${words.join(' ')}`];
       const args = ['--test-reporter=tap', ...only, join(this.tree, file)];
       return runUntilFailure(process.execPath, args, { ...options, cwd: this.tree });
@@ -215,30 +271,41 @@ export class Place {
     return runUntilFailure(program, words, { ...options, cwd: root });
   }
 
+  /** The command with the mutant in place of the source's object, for the first test that runs it. */
+  #linkProgram() {
+    if (!this.mutantOf) return;
+    const own = `build/obj/native/${this.mutantOf.replace(/\.c$/, '.o')}`;
+    const objects = given('MUTANTS_NATIVE_OBJECTS').map((name) =>
+      name === own ? join(this.out, 'changed.o') : name,
+    );
+    const wick = join(this.tree, 'build/native/wick');
+    const [compiler] = given('MUTANTS_CC');
+    const linked = runTool(compiler, [...objects, ...given('MUTANTS_NATIVE_LINK'), '-o', wick]);
+    if (linked.status !== 0) throw new Error(`wick does not link: ${linked.stderr}`);
+    this.mutantOf = '';
+  }
+
+  /** What the compiler makes of a source without a mutant. @param {string} file @returns {Buffer} */
+  #unchanged(file) {
+    const built = join(root, `build/obj/native/${file.replace(/\.c$/, '.o')}`);
+    if (existsSync(built)) return readFileSync(built);
+    const own = join(this.out, 'unchanged.o');
+    compile(file, join(root, file), given('MUTANTS_PLAIN_FLAGS'), own);
+    return readFileSync(own);
+  }
+
   /**
    * @param {string} file
-   * @param {string} source
-   * @param {boolean} isProgram the command line's tests are among the room's
+   * @param {string} text
    * @returns {'uncompilable' | 'equivalent' | {object: string}}
    */
-  buildC(file, source, isProgram) {
-    const original = readFileSync(join(root, file), 'utf8');
-    const plain = given('MUTANTS_PLAIN_FLAGS');
-    const unchanged = join(this.out, 'unchanged.o');
+  buildC(file, text) {
+    const source = join(this.out, basename(file)); // objects name it
+    writeFileSync(source, text);
     const changed = join(this.out, 'changed.o');
-    if (!compile(file, source, plain, changed)) return 'uncompilable';
-    compile(file, original, plain, unchanged);
-    if (readFileSync(unchanged).equals(readFileSync(changed))) return 'equivalent';
-    if (isProgram) {
-      const own = `build/obj/native/${file.replace(/\.c$/, '.o')}`;
-      const objects = given('MUTANTS_NATIVE_OBJECTS').map((name) =>
-        name === own ? changed : name,
-      );
-      const wick = join(this.tree, 'build/native/wick');
-      const [compiler] = given('MUTANTS_CC');
-      const linked = runTool(compiler, [...objects, ...given('MUTANTS_NATIVE_LINK'), '-o', wick]);
-      if (linked.status !== 0) return 'uncompilable';
-    }
+    if (!compile(file, source, given('MUTANTS_PLAIN_FLAGS'), changed)) return 'uncompilable';
+    if (this.#unchanged(file).equals(readFileSync(changed))) return 'equivalent';
+    this.mutantOf = file;
     if (file.startsWith('src/cli/')) return { object: '' };
     const object = join(this.out, 'mutant.o');
     if (!compile(file, source, given('MUTANTS_TEST_FLAGS'), object)) return 'uncompilable';
@@ -272,5 +339,6 @@ export class Place {
   restore(file) {
     if (file.endsWith('.js')) cpSync(join(root, file), join(this.tree, file));
     else cpSync(join(root, 'build/native/wick'), join(this.tree, 'build/native/wick'));
+    this.mutantOf = '';
   }
 }

@@ -7,13 +7,20 @@ import random
 
 import numpy as np
 
+import followups
+import haste
 import memory
 import phrases
 import records
+import roles
 import stories
 import sums
+import tales
 import turns
+import visit_records
+import visits
 import words
+import wordsums
 from turns import Turn
 
 DEFAULT_SYSTEM = "You are Wick, a small and friendly assistant."
@@ -30,6 +37,8 @@ PERSONA = ["You are {x}.", "You are {x}, a friendly assistant.", "Your name is {
            "You are {x}, a small helper."]
 TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are talking to {x}.", "You help {x}.",
                   "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
+DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence holds what was asked for
+VISITED_SHARE = 0.8  # of the episodes of the last stage
 IM_START, IM_END, END_OF_TEXT = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
 
@@ -92,15 +101,42 @@ _EPISODES = [  # (weight in each stage, function that makes the turns of one epi
 ]
 
 
+_NOT_TALES = _EPISODES[:11] + _EPISODES[13:]  # visitors' stories and poems are those of tales.py
+_VISITS = [  # (weight, function that makes the turns of one episode): the last stage
+    (24, lambda s: [visits.refused(s)]),
+    (30, lambda s: [visits.talked(s)]),
+    (13, lambda s: [visits.fact(s)]),
+    (4, lambda s: [visits.topic(s)]),
+    (8, lambda s: [visits.in_haste(s)]),
+    (2, visits.capitals),
+    (4, visits.jokes),
+    (8, lambda s: [visits.two(s)]),
+    (20, lambda s: [wordsums.wish(s)]),
+    (2, wordsums.follow_up),
+    (11, lambda s: [visit_records.wish(s)]),
+    (6, followups.story),
+    (2, lambda s: [tales.poem(s)]),
+    (7, followups.episode),
+]
+
+
+def _visit(source):
+    return source.rng.choices([maker for _, maker in _VISITS], [weight for weight, _ in _VISITS])[0](source)
+
+
 def _plain(source, mind, enough, practice):
     """Episodes until `enough(turns)`; sometimes a later turn asks for what the user has told."""
     told = []
-    weights = [stages[source.stage] * (practice if maker is _arithmetic_episode else 1)
-               for stages, maker in _EPISODES]
+    visited = source.stage >= phrases.VISIT_STAGE
+    weights = [stages[min(source.stage, len(stages) - 1)] * (practice if maker is _arithmetic_episode else 1)
+               for stages, maker in (_NOT_TALES if visited else _EPISODES)]
     while not enough(told):
+        if visited and source.rng.random() < VISITED_SHARE:
+            told += _visit(source)
+            continue
         if mind.told and source.rng.random() < 0.12:
             told.append(mind.ask(source.rng.choice(list(mind.told))))
-        maker = source.rng.choices(_EPISODES, weights)[0][1]
+        maker = source.rng.choices(_NOT_TALES if visited else _EPISODES, weights)[0][1]
         told += maker(source, mind)
     return told
 
@@ -123,12 +159,25 @@ def _persona(source):
 
 
 def conversation(source, enough, practice=1.0):
-    """(system prompt or None, turns) with turns added until `enough(turns)`.
+    """(system prompt or None, turns) with turns added until `enough(turns)`; none asks what text/kept_out.txt names.
 
     `practice` multiplies the share of arithmetic, which needs the most repetition.
     """
+    while True:
+        system, told = _conversation(source, enough, practice)
+        if not any(haste.kept_out(turn.user) for turn in told):
+            return system, told
+
+
+def _conversation(source, enough, practice):
     rng = source.rng
     mind = memory.Memory(source)
+    if source.stage >= phrases.VISIT_STAGE:
+        draw = rng.random()
+        if draw < 0.11:
+            return roles.dressed(source, visits.canned) if rng.random() < 0.86 else roles.mood(source)
+        if draw < 0.80:
+            return DEFAULT_SYSTEM if draw < 0.66 else source.say(SYSTEMS) if draw < 0.72 else None, _plain(source, mind, enough, practice)
     draw = rng.random() - (0.05 if source.stage >= 2 else 0.0)
     if draw < 0.07:
         return _json_mode(source)
@@ -165,6 +214,8 @@ class Rows:
     def _document(self, room):
         """(ids, weights) of one conversation of at most `room` tokens: whole turns, then an end mark."""
         wanted = self.source.rng.randint(30, max(31, room))
+        if self.source.stage >= phrases.VISIT_STAGE and room < 1024 and self.source.rng.random() < 0.6:
+            wanted = 1  # most visitors' questions are the first of their conversation
         count = [0, 0]  # turns seen, characters: about three characters make a token
 
         def enough(told):
@@ -179,6 +230,10 @@ class Rows:
             head, head_weights = self._part(f"{IM_START}assistant\n", 0.0)
             reply, reply_weights = self._part(f"{turn.answer}{IM_END}\n", 1.0)
             reply_weights[-1] = 0.0  # the engine stops at <|im_end|>
+            if self.source.stage >= phrases.VISIT_STAGE:  # the first words decide which answer it is
+                deciding = DECIDING_TOKENS_STORY if turn.kind == "visit/story" else DECIDING_TOKENS
+                deciding = min(deciding, len(reply_weights) - 1)
+                reply_weights[:deciding] = [DECIDING_WEIGHT] * deciding
             if len(ids) + len(asked) + len(head) + len(reply) + 1 > room:
                 break
             ids += asked + head + reply

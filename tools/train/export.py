@@ -1,7 +1,7 @@
-"""Writes a trained checkpoint as GGUF: python export.py --run DIR --to FOLDER [--types q8_0,q4_0,f32].
+"""Writes a trained checkpoint as GGUF: python export.py --run DIR --to FOLDER [--types q8_0,q4_0,f16,f32].
 
-Makes wick-2.6m-q8_0.gguf (all matrices Q8_0) and wick-2.6m-q4_0.gguf (layer matrices Q4_0, embedding Q8_0);
-norms are F32 in both. The embedding is also the output matrix, so there is no output.weight. wick-2.6m-f32.gguf
+Makes wick-4.2m-q8_0.gguf (all matrices Q8_0) and wick-4.2m-q4_0.gguf (layer matrices Q4_0, embedding Q8_0);
+norms are F32 in both. The embedding is also the output matrix, so there is no output.weight. wick-4.2m-f32.gguf
 (everything F32, not part of the package) is what the others' divergence is measured from.
 """
 
@@ -25,21 +25,23 @@ CHAT_TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"
 )
+SIZE = "4.2M"
 DESCRIPTION = ("A small chat model that comes with Wick: short conversations, questions about Wick, little stories, "
                "small sums, JSON. Trained on text from the project's own templates.")
-Q8_0, Q4_0, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "Q4_0", "F32"))
+Q8_0, Q4_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "Q4_0", "F16", "F32"))
 TYPES = {  # name -> (file type, type of layer matrices, type of the embedding)
     "q8_0": (gguf.LlamaFileType.MOSTLY_Q8_0, Q8_0, Q8_0),
     "q4_0": (gguf.LlamaFileType.MOSTLY_Q4_0, Q4_0, Q8_0),
+    "f16": (gguf.LlamaFileType.MOSTLY_F16, F16, F16),
     "f32": (gguf.LlamaFileType.ALL_F32, F32, F32),
 }
 
 
 def write_metadata(writer, file_type):
     writer.add_type(gguf.GGUFType.MODEL)
-    writer.add_name("Wick 2.6M")
+    writer.add_name(f"Wick {SIZE}")
     writer.add_basename("wick")
-    writer.add_size_label("2.6M")
+    writer.add_size_label(SIZE)
     writer.add_license("mit")
     writer.add_description(DESCRIPTION)
     writer.add_author("the Wick project")
@@ -101,13 +103,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", required=True, help="folder that train.py filled")
     parser.add_argument("--to", required=True, help="folder for the GGUF files")
-    parser.add_argument("--types", default="q8_0,q4_0", help="which files, of q8_0, q4_0, f32")
+    parser.add_argument("--types", default="q8_0,q4_0", help="which files, of q8_0, q4_0, f16, f32")
     args = parser.parse_args()
     params = train.load_params(os.path.join(args.run, "checkpoint.npz"))
     with open(os.path.join(args.run, "tokenizer.json"), encoding="utf-8") as file:
         tokenizer_json = json.load(file)
     for kind in args.types.split(","):
-        path = os.path.join(args.to, f"wick-2.6m-{kind}.gguf")
+        path = os.path.join(args.to, f"wick-{SIZE.lower()}-{kind}.gguf")
         write(path, params, tokenizer_json, kind)
         print(f"{path}: {os.path.getsize(path)} bytes")
 

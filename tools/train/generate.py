@@ -1,4 +1,4 @@
-"""Greedy answers to many prompts at once, with a KV cache, in JAX.
+"""Answers to many prompts at once, with a KV cache, in JAX: greedy ones, or drawn at a temperature from a seed.
 
 `answers` takes prompts of any length; rows are padded on the right and each goes on from its own end.
 """
@@ -32,18 +32,18 @@ def _prefill(params, ids, lengths, room):
     return caches, _logits(params, last)[:, 0]
 
 
-@jax.jit
+@functools.partial(jax.jit, donate_argnames="caches")
 def _step(params, caches, ids, positions):
     """One more token a row: ids and positions [B] -> caches, logits [B, VOCAB]."""
     room = caches[0][0].shape[1]
     cos, sin = model.rope_tables(positions[:, None])
-    here = (jnp.arange(room)[None] == positions[:, None])[..., None, None]
+    rows = jnp.arange(len(ids))
     allowed = (jnp.arange(room)[None] <= positions[:, None])[:, None]
     x, new_caches = params["token_embd"][ids][:, None], []
     for index in range(model.LAYERS):
         def attention(q, k, v):
             keys, values = caches[index]
-            keys, values = jnp.where(here, k, keys), jnp.where(here, v, values)
+            keys, values = keys.at[rows, positions].set(k[:, 0]), values.at[rows, positions].set(v[:, 0])
             new_caches.append((keys, values))
             return model.attend(q, keys, values, allowed)
         x = model.layer(params, index, x, cos, sin, attention)
@@ -61,7 +61,14 @@ def _bucket(length):
     return size
 
 
-def _batch_answers(params, prompts, stops, tokens_max):
+def _choose(logits, temperature, rng):
+    if not temperature:
+        return np.asarray(jnp.argmax(logits, axis=-1))
+    noise = rng.gumbel(size=logits.shape)
+    return np.argmax(np.asarray(logits) / temperature + noise, axis=-1)
+
+
+def _batch_answers(params, prompts, stops, tokens_max, temperature, rng):
     lengths = np.array([len(p) for p in prompts])
     tokens = _bucket(int(lengths.max()))
     ids = np.zeros((BATCH if len(prompts) > 4 else len(prompts), tokens), np.int32)
@@ -71,7 +78,7 @@ def _batch_answers(params, prompts, stops, tokens_max):
     caches, logits = _prefill(params, jnp.asarray(ids), jnp.asarray(lengths), room=tokens + tokens_max)
     out, done = [[] for _ in ids], np.arange(len(ids)) >= len(prompts)
     for offset in range(tokens_max):
-        chosen = np.asarray(jnp.argmax(logits, axis=-1))
+        chosen = _choose(logits, temperature, rng)
         done |= np.isin(chosen, stops)
         for row in np.flatnonzero(~done):
             out[row].append(int(chosen[row]))
@@ -81,18 +88,21 @@ def _batch_answers(params, prompts, stops, tokens_max):
     return list(zip(out[:len(prompts)], done[:len(prompts)]))
 
 
-def answers(params, tokenizer, prompts, tokens_max=160):
+def answers(params, tokenizer, prompts, tokens_max=160, temperature=0.0, seed=0, expected=None):
     """[(text, ended)] for each prompt text; `ended` is whether the model itself stopped.
 
-    Prompts that expect answers of like length should be neighbours: a batch ends with its longest.
+    With a temperature above 0 the tokens are drawn, from all of the vocabulary.
+    A batch ends with its longest answer, so answers of like length should be neighbours: in the order of `prompts`, or by
+    `expected`, a length for each prompt in any unit.
     """
     stops = [tokenizer.token_to_id(t) for t in (corpus.IM_END, corpus.END_OF_TEXT)]
     encoded = [tokenizer.encode(p, add_special_tokens=False).ids for p in prompts]
-    order = sorted(range(len(prompts)), key=lambda i: _bucket(len(encoded[i])))
+    order = sorted(range(len(prompts)), key=lambda i: expected[i] if expected else _bucket(len(encoded[i])))
     out = [None] * len(prompts)
+    rng = np.random.default_rng(seed)
     for start in range(0, len(order), BATCH):
         rows = order[start:start + BATCH]
-        found = _batch_answers(params, [encoded[i] for i in rows], stops, tokens_max)
+        found = _batch_answers(params, [encoded[i] for i in rows], stops, tokens_max, temperature, rng)
         for i, (ids, ended) in zip(rows, found):
             out[i] = (tokenizer.decode(ids, skip_special_tokens=False), bool(ended))
     return out

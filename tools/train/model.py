@@ -16,7 +16,7 @@ LAYERS = 4
 HEADS = 4
 KV_HEADS = 2
 HEAD_DIM = 64
-FFN = 512
+FFN = 1024
 VOCAB = 1024
 CONTEXT = 4096
 NORM_EPS = 1e-5
@@ -132,25 +132,41 @@ def attend_causal(q, k, v, segments, block):
     return jnp.concatenate(parts, axis=1)
 
 
-def linear(x, weight):
+def product(a, b):
+    """a [n, m] times b [m, k]: the factors rounded to bfloat16, the sum in float32; twice as fast on a CPU that has it."""
+    return jnp.matmul(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
+
+
+@jax.custom_vjp
+def rounded_linear(flat, weight):
+    """flat [n, columns] times weight [rows, columns], and both of its gradients, by `product`."""
+    return product(flat, weight.T)
+
+
+rounded_linear.defvjp(lambda flat, weight: (product(flat, weight.T), (flat, weight)),
+                      lambda kept, grad: (product(grad, kept[1]), product(grad.T, kept[0])))
+
+
+def linear(x, weight, rounded=False):
     """x [..., columns] times weight [rows, columns]; one flat product, far faster backwards on a CPU."""
-    flat = x.reshape(-1, x.shape[-1]) @ weight.T
+    flat = x.reshape(-1, x.shape[-1])
+    flat = rounded_linear(flat, weight) if rounded else flat @ weight.T
     return flat.reshape(*x.shape[:-1], weight.shape[0])
 
 
-def layer(params, index, x, cos, sin, attention):
-    """One block on x [B, T, HIDDEN]; `attention(q, k, v)` gets q and k with their positions in."""
+def layer(params, index, x, cos, sin, attention, rounded=False):
+    """One block on x [B, T, HIDDEN]; `attention(q, k, v)` gets q and k with their positions in. `rounded` as in `linear`."""
     batch, tokens = x.shape[:2]
     w = {name: params[f"blk.{index}.{name}"] for name in (*MATRICES, "attn_norm", "ffn_norm")}
     normed = rms_norm(x, w["attn_norm"])
-    q = linear(normed, halves(w["attn_q"])).reshape(batch, tokens, HEADS, HEAD_DIM)
-    k = linear(normed, halves(w["attn_k"])).reshape(batch, tokens, KV_HEADS, HEAD_DIM)
-    v = linear(normed, w["attn_v"]).reshape(batch, tokens, KV_HEADS, HEAD_DIM)
+    q = linear(normed, halves(w["attn_q"]), rounded).reshape(batch, tokens, HEADS, HEAD_DIM)
+    k = linear(normed, halves(w["attn_k"]), rounded).reshape(batch, tokens, KV_HEADS, HEAD_DIM)
+    v = linear(normed, w["attn_v"], rounded).reshape(batch, tokens, KV_HEADS, HEAD_DIM)
     mixed = attention(rope(q, cos, sin), rope(k, cos, sin), v)
-    x = x + linear(mixed, w["attn_output"])
+    x = x + linear(mixed, w["attn_output"], rounded)
     normed = rms_norm(x, w["ffn_norm"])
-    gated = jax.nn.silu(linear(normed, w["ffn_gate"])) * linear(normed, w["ffn_up"])
-    return x + linear(gated, w["ffn_down"])
+    gated = jax.nn.silu(linear(normed, w["ffn_gate"], rounded)) * linear(normed, w["ffn_up"], rounded)
+    return x + linear(gated, w["ffn_down"], rounded)
 
 
 def forward(params, ids, segments, block=128):
@@ -161,8 +177,8 @@ def forward(params, ids, segments, block=128):
     x = x.reshape(*ids.shape, HIDDEN)
     for index in range(LAYERS):
         x = layer(params, index, x, cos, sin,
-                  lambda q, k, v: attend_causal(q, k, v, segments, block))
-    return linear(rms_norm(x, params["output_norm"]), params["token_embd"])
+                  lambda q, k, v: attend_causal(q, k, v, segments, block), rounded=True)
+    return linear(rms_norm(x, params["output_norm"]), params["token_embd"], rounded=True)
 
 
 def loss(params, ids, segments, weights):

@@ -13,6 +13,7 @@ import words
 
 HELD_OUT_EVERY = 6
 LAST_STAGE = 3  # 0: narrow, 1: wide, 2: wide, with much to copy, 3: still more ways to ask, and odd words
+VISIT_STAGE = 4  # mostly what first-time visitors type (visits.py and its neighbours)
 _TEXT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")

@@ -1,7 +1,8 @@
-"""Trains the built-in model: python train.py --out DIR. See README.md for how long it takes.
+"""Trains the built-in model: python train.py --out DIR [--from MODEL.gguf]. See README.md for how long it takes.
 
-Steps, lengths and seeds are constants, so a run can be repeated; a run that was stopped goes on from
-its last checkpoint. Matrices of the layers are trained by Muon (momentum, made orthogonal by a
+Steps, lengths and seeds are constants, so a run can be repeated; a run that was stopped goes on from its last
+checkpoint. `--from` begins with the weights and the vocabulary of a file, grown to the size of model.py, and trains the
+stage of what visitors type alone. Matrices of the layers are trained by Muon (momentum, made orthogonal by a
 Newton-Schulz iteration: https://kellerjordan.github.io/posts/muon/), the embedding and the norms by AdamW.
 """
 
@@ -15,7 +16,9 @@ import numpy as np
 from tokenizers import Tokenizer
 
 import corpus
+import ggufmodel
 import model
+import phrases
 import tokenizer as vocabulary
 
 SEED = 20
@@ -27,7 +30,12 @@ STEP_QUANTISED = 3480  # from here every second step computes with weights round
 LONG_EVERY = 8
 RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2000, 0.35), (3200, 0.35), (3250, 0.45),
          (3300, 0.45), (3400, 0.352), (3620, 0.01))  # step, share of the full rate
-CHECKPOINT_EVERY = 50
+CHECKPOINT_EVERY = 25
+GROWN_STEPS, GROWN_DECAY, GROWN_WARM = 2400, 600, 25  # with --from: the rate rises, stays, and falls to nearly 0 in the last GROWN_DECAY steps
+GROWN_RATE, GROWN_RATE_END = 0.6, 0.01  # shares of the full rate
+AVERAGE_DECAY = 0.99  # of the running average of the weights, which is what export.py writes
+KEEP_EVERY = 200  # with --from: a checkpoint before the fall of the rate is kept, so that a longer plan can go on from it
+GROWN_LONG_EVERY = 24
 RATE_MUON, RATE_ADAM = 0.02, 0.003
 MOMENTUM, DECAY = 0.95, 0.02
 
@@ -42,8 +50,34 @@ def shape_of_step(step):
     return 8, 512, (1.0, 1.2, 0.6, 0.35)[stage], by_parts, stage
 
 
-def rate_factor(step):
-    return float(np.interp(step, *zip(*RATES)))
+def shape_of_grown_step(step):
+    rows, length = (1, model.CONTEXT) if step % GROWN_LONG_EVERY == GROWN_LONG_EVERY - 1 else (8, 512)
+    return rows, length, 0.35, True, phrases.VISIT_STAGE
+
+
+class Plan:
+    """What a step does: its batch, its share of the full rate, whether it rounds the weights."""
+
+    def __init__(self, grown, steps=None, decay=None):
+        self.grown = grown
+        self.steps = steps or (GROWN_STEPS if grown else STEPS_TOTAL)
+        self.decay = decay or min(GROWN_DECAY, self.steps // 2)
+
+    def shape(self, step):
+        return shape_of_grown_step(step) if self.grown else shape_of_step(step)
+
+    def rate(self, step):
+        if not self.grown:
+            return float(np.interp(step, *zip(*RATES)))
+        fall = np.interp(step, (self.steps - self.decay, self.steps), (GROWN_RATE, GROWN_RATE_END))
+        return float(fall * min(1.0, (step + 1) / GROWN_WARM))
+
+    def keeps(self, step):
+        """Whether the checkpoint after `step` steps stays beside the later ones."""
+        return self.grown and step % KEEP_EVERY == 0 and step <= self.steps - self.decay
+
+    def rounds(self, step):
+        return step % 2 == 1 and step >= (self.steps - 100 if self.grown else STEP_QUANTISED)
 
 
 def orthogonal(matrix):
@@ -52,8 +86,8 @@ def orthogonal(matrix):
     x = matrix.T if tall else matrix
     x = x / (jnp.linalg.norm(x) + 1e-7)
     for _ in range(5):
-        gram = x @ x.T
-        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+        gram = model.product(x, x.T)
+        x = 3.4445 * x + model.product(-4.7750 * gram + 2.0315 * model.product(gram, gram), x)
     return x.T if tall else x
 
 
@@ -82,71 +116,93 @@ def make_step(quantised):
         return model.loss(used, ids, segments, weights)
 
     @jax.jit
-    def step(params, state, ids, segments, weights, factor, count):
+    def step(params, state, averages, ids, segments, weights, factor, count):
         value, grads = jax.value_and_grad(objective)(params, ids, segments, weights)
         norm = jnp.sqrt(sum(jnp.sum(g * g) for g in grads.values()))
         grads = {k: g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)) for k, g in grads.items()}
         params, state = update(params, state, grads, factor, count)
-        return params, state, value
+        averages = {k: AVERAGE_DECAY * a + (1.0 - AVERAGE_DECAY) * params[k] for k, a in averages.items()}
+        return params, state, averages, value
 
     return step
 
 
-def save(path, params, state, step):
+def save(path, params, state, averages, step):
     arrays = {f"p:{k}": np.asarray(v) for k, v in params.items()}
+    arrays.update({f"a:{k}": np.asarray(v) for k, v in averages.items()})
     for name, (first, second) in state.items():
         arrays[f"m:{name}"], arrays[f"v:{name}"] = np.asarray(first), np.asarray(second)
     np.savez(path + ".tmp.npz", step=step, **arrays)
     os.replace(path + ".tmp.npz", path)
 
 
-def load_params(path):
+def load_params(path, averaged=True):
+    """The weights of a checkpoint: their running average where the file has one."""
     with np.load(path) as arrays:
-        return {k[2:]: jnp.asarray(arrays[k]) for k in arrays.files if k.startswith("p:")}
+        mark = "a:" if averaged and any(k.startswith("a:") for k in arrays.files) else "p:"
+        return {k[2:]: jnp.asarray(arrays[k]) for k in arrays.files if k.startswith(mark)}
 
 
-def start_or_resume(path):
+def grown(loaded):
+    """The weights of a file in the shapes of model.py: new rows of ffn_gate and ffn_up are drawn, new columns of ffn_down are
+    zero, so that the first step computes what the file does."""
+    params = dict(model.init_params(SEED))
+    for name, value in loaded.params().items():
+        full = np.array(params[name]) if name.split(".")[-1] in ("ffn_gate", "ffn_up") else np.zeros(params[name].shape, np.float32)
+        full[tuple(slice(0, n) for n in value.shape)] = value
+        params[name] = jnp.asarray(full)
+    return params
+
+
+def start_or_resume(path, loaded=None):
     if not os.path.exists(path):
-        params = model.init_params(SEED)
+        params = grown(loaded) if loaded else model.init_params(SEED)
         empty = jnp.zeros(())
         state = {k: (jnp.zeros_like(v), empty if model.is_layer_matrix(k) else jnp.zeros_like(v))
                  for k, v in params.items()}
-        return params, state, 0
+        return params, state, params, 0
     with np.load(path) as arrays:
-        params = load_params(path)
+        params = load_params(path, averaged=False)
         state = {k: (jnp.asarray(arrays[f"m:{k}"]), jnp.asarray(arrays[f"v:{k}"])) for k in params}
-        return params, state, int(arrays["step"])
+        return params, state, load_params(path), int(arrays["step"])
 
 
-def get_tokenizer(folder):
+def get_tokenizer(folder, loaded=None):
     path = os.path.join(folder, "tokenizer.json")
     if not os.path.exists(path):
-        vocabulary.train().save(path)
+        (loaded.tokenizer() if loaded else vocabulary.train()).save(path)
     return Tokenizer.from_file(path)
 
 
-def run(folder):
+def run(folder, source=None, steps_total=None, decay=None):
     os.makedirs(folder, exist_ok=True)
-    tokenizer = get_tokenizer(folder)
+    loaded = ggufmodel.GgufModel(source) if source else None
+    tokenizer = get_tokenizer(folder, loaded)
     checkpoint = os.path.join(folder, "checkpoint.npz")
-    params, state, first = start_or_resume(checkpoint)
+    params, state, averages, first = start_or_resume(checkpoint, loaded)
+    plan = Plan(bool(source), steps_total, decay)
     steps = {False: make_step(False), True: make_step(True)}
     recent, started = [], time.time()
-    for step in range(first, STEPS_TOTAL):
-        rows, *manner = shape_of_step(step)
+    for step in range(first, plan.steps):
+        rows, *manner = plan.shape(step)
         batch = corpus.Rows(tokenizer, f"{SEED}/{step}", *manner).batch(rows)
-        quantised = step >= STEP_QUANTISED and step % 2 == 1
-        params, state, value = steps[quantised](
-            params, state, *map(jnp.asarray, batch), rate_factor(step), step + 1.0)
+        params, state, averages, value = steps[plan.rounds(step)](
+            params, state, averages, *map(jnp.asarray, batch), plan.rate(step), step + 1.0)
         recent.append(float(value))
         if step % 20 == 19:
             print(f"step {step + 1}  loss {np.mean(recent):.4f}  {time.time() - started:.0f} s", flush=True)
             recent = []
-        if (step + 1) % CHECKPOINT_EVERY == 0 or step + 1 == STEPS_TOTAL:
-            save(checkpoint, params, state, step + 1)
+        if (step + 1) % CHECKPOINT_EVERY == 0 or step + 1 == plan.steps:
+            save(checkpoint, params, state, averages, step + 1)
+        if plan.keeps(step + 1):
+            save(os.path.join(folder, f"kept-{step + 1}.npz"), params, state, averages, step + 1)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, help="folder for tokenizer.json and checkpoint.npz")
-    run(parser.parse_args().out)
+    parser.add_argument("--from", dest="source", help="begin with the weights of this GGUF file")
+    parser.add_argument("--steps", type=int, help="how many steps in all, in place of the usual number")
+    parser.add_argument("--decay", type=int, help="with --from: in how many steps at the end the rate falls to nearly 0")
+    args = parser.parse_args()
+    run(args.out, args.source, args.steps, args.decay)

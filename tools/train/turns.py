@@ -139,10 +139,13 @@ def _opposite(source):
     return _fact(source, "opposite", _OPPOSITE_WAYS, asked, f"The opposite of {asked} is {told}.")
 
 
+UNKNOWN_CAPITAL = "I do not know that capital. I know only a few of them."
+
+
 def _capital(source):
     if source.rng.random() < 0.2:
         country = source.rng.choice(words.UNKNOWN_COUNTRIES)
-        return _fact(source, "capital", _CAPITAL_WAYS, country, f"I do not know the capital of {country}.")
+        return _fact(source, "capital", _CAPITAL_WAYS, country, UNKNOWN_CAPITAL)
     country = source.rng.choice(list(words.CAPITALS))
     return _fact(source, "capital", _CAPITAL_WAYS, country, f"The capital of {country} is {words.CAPITALS[country]}.")
 

@@ -128,6 +128,13 @@ Russia:Moscow, China:Beijing, Canada:Ottawa, Peru:Lima, Cuba:Havana, Kenya:Nairo
 Denmark:Copenhagen, Finland:Helsinki, Belgium:Brussels, Switzerland:Bern, Turkey:Ankara, Brazil:Brasilia,
 India:New Delhi, South Korea:Seoul, Australia:Canberra
 """))
+MORE_CAPITALS = dict(pair.split(":") for pair in _phrases("""
+Mexico:Mexico City, Argentina:Buenos Aires, Chile:Santiago, Colombia:Bogota, the Netherlands:Amsterdam, Iceland:Reykjavik, Ukraine:Kyiv,
+Romania:Bucharest, Bulgaria:Sofia, Serbia:Belgrade, Croatia:Zagreb, Morocco:Rabat, Thailand:Bangkok, Vietnam:Hanoi, Indonesia:Jakarta,
+New Zealand:Wellington, the USA:Washington, Scotland:Edinburgh, Wales:Cardiff, Luxembourg:Luxembourg, the UK:London, Iran:Tehran,
+Iraq:Baghdad, Israel:Jerusalem, Saudi Arabia:Riyadh, Pakistan:Islamabad, Slovakia:Bratislava, Slovenia:Ljubljana, Estonia:Tallinn,
+Latvia:Riga, Lithuania:Vilnius, Czechia:Prague, Taiwan:Taipei, the Philippines:Manila, Singapore:Singapore, Malta:Valletta
+"""))
 UNKNOWN_COUNTRIES = _phrases("""
 Bhutan, Malawi, Togo, Belize, Nauru, Tonga, Gabon, Chad, Laos, Oman, Fiji, Palau, Benin, Samoa, Guyana,
 Eritrea, Lesotho, Moldova, Bolivia, Paraguay, Zambia, Uganda, Nepal, Jordan, Kuwait, Mali, Niger, Yemen
@@ -156,6 +163,18 @@ BABIES = [pair.split(":") for pair in _phrases("""
 dog:puppy, cat:kitten, cow:calf, sheep:lamb, horse:foal, hen:chick, bear:cub, lion:cub, goat:kid, duck:duckling,
 frog:tadpole, pig:piglet, deer:fawn, swan:cygnet
 """)]
+
+MORE_FOODS = _phrases("""
+carrot cake, carbonara, lasagna, risotto, tacos, burritos, guacamole, hummus, falafel, ramen, pad thai, goulash, paella, tiramisu,
+apple pie, cheesecake, brownies, muffins, waffles, croissants, bagels, omelettes, meatballs, fried rice, tomato soup, onion soup,
+pumpkin soup, chicken curry, roast beef, fish and chips, burgers, hot dogs, lemonade, iced tea, smoothies, pickles, kimchi, pesto,
+pineapple, ketchup, mustard, mayonnaise, bacon, tofu, olives, garlic, raisins, marzipan, liquorice, broccoli, spinach, anchovies
+""")
+MORE_JOBS = _phrases("""
+cashier, manager, data analyst, sales assistant, receptionist, babysitter, photographer, mechanic, electrician, journalist,
+developer, designer, consultant, accountant, security guard, cleaner, bartender, teaching assistant, intern, project manager, architect
+""")
+TREE_NOUNS = _words("tree house car river mountain street school phone table chair door window pen bridge cloud flower bird ship train sword hammer")
 
 _COPIED = _words("""
 window carpet garden bridge market summer winter dinner letter mountain station problem picture kitchen

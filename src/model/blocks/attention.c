@@ -486,13 +486,13 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
   }
 }
 
-attention_settings attention_read(model_plan *plan, uint32_t layer) {
+attention_settings attention_read_layer(model_plan *plan, uint32_t layer) {
   model_keys *keys = plan->keys;
   const model_config *config = &plan->model->config;
   attention_settings is = {
       .norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE, .residual_scale = 1};
   is.is_whole = !keys_flag(keys, "attention.causal", true);
-  is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
+  is.heads = keys_size(keys, "attention.head_count", MODEL_HEADS_MAX);
   is.kv_heads = keys_count_of_layer(keys, "attention.head_count_kv", layer, config->layers,
                                     MODEL_HEADS_MAX, is.heads);
   if (keys->status != WICK_OK) return is;
@@ -511,11 +511,12 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   return is;
 }
 
+attention_settings attention_read(model_plan *plan) { return attention_read_layer(plan, 0); }
+
 void attention_read_window_heads(model_plan *plan, attention_settings *settings) {
   model_keys *keys = plan->keys;
-  settings->head_dim = keys_count(keys, "attention.key_length_swa", 1, MODEL_HEAD_DIM_MAX, 0);
-  check_heads(keys, settings,
-              keys_count(keys, "attention.value_length_swa", 1, MODEL_HEAD_DIM_MAX, 0));
+  settings->head_dim = keys_size(keys, "attention.key_length_swa", MODEL_HEAD_DIM_MAX);
+  check_heads(keys, settings, keys_size(keys, "attention.value_length_swa", MODEL_HEAD_DIM_MAX));
 }
 
 // What causal attention alone has.

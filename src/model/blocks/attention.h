@@ -59,7 +59,9 @@ typedef struct attention_settings {
 // Reads "attention.head_count", "attention.head_count_kv" (of `layer`), "attention.key_length" and
 // "attention.value_length", and checks that they go together; is_whole from "attention.causal".
 // rope: ATTENTION_ROPE_NONE. Everything else is off.
-attention_settings attention_read(model_plan *plan, uint32_t layer);
+attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
+// The same of layer 0, where all layers are alike.
+attention_settings attention_read(model_plan *plan);
 // The heads of layers with a window where these have a size of their own:
 // "attention.key_length_swa" and "attention.value_length_swa".
 void attention_read_window_heads(model_plan *plan, attention_settings *settings);

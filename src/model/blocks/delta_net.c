@@ -306,9 +306,9 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 delta_net_settings delta_net_read(model_plan *plan) {
   model_keys *keys = plan->keys;
   delta_net_settings is = {0};
-  is.head_dim = keys_count(keys, "ssm.state_size", 1, MODEL_HEAD_DIM_MAX, 0);
-  is.key_heads = keys_count(keys, "ssm.group_count", 1, MODEL_HEADS_MAX, 0);
-  is.value_heads = keys_count(keys, "ssm.time_step_rank", 1, MODEL_HEADS_MAX, 0);
+  is.head_dim = keys_size(keys, "ssm.state_size", MODEL_HEAD_DIM_MAX);
+  is.key_heads = keys_size(keys, "ssm.group_count", MODEL_HEADS_MAX);
+  is.value_heads = keys_size(keys, "ssm.time_step_rank", MODEL_HEADS_MAX);
   is.taps = keys_count(keys, "ssm.conv_kernel", 2, KERNEL_CONV_WIDTH_MAX, 0);
   if (keys->status == WICK_OK && is.value_heads % is.key_heads != 0) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "ssm.time_step_rank"),

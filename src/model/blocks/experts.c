@@ -567,7 +567,7 @@ static void read_groups(model_keys *keys, experts_settings *is) {
   const uint32_t groups = keys_count_or_none(keys, "expert_group_count", is->experts);
   if (groups <= 1) return;
   is->groups = groups;
-  is->groups_used = keys_count(keys, "expert_group_used_count", 1, groups, 0);
+  is->groups_used = keys_size(keys, "expert_group_used_count", groups);
   if (keys->status != WICK_OK) return;
   if (is->experts % groups != 0 || is->used > is->experts / groups * is->groups_used) {
     keys->status = fail_with(
@@ -581,13 +581,13 @@ experts_settings experts_read(model_plan *plan, bool is_required) {
   model_keys *keys = plan->keys;
   experts_settings is = {
       .norm = "ffn_norm.weight", .gating = EXPERTS_SOFTMAX, .scale = 1, .residual_scale = 1};
-  is.experts = is_required ? keys_count(keys, "expert_count", 1, MODEL_EXPERTS_MAX, 0)
+  is.experts = is_required ? keys_size(keys, "expert_count", MODEL_EXPERTS_MAX)
                            : keys_count_or_none(keys, "expert_count", MODEL_EXPERTS_MAX);
   if (keys->status != WICK_OK || is.experts == 0) return is;
-  is.used = keys_count(keys, "expert_used_count", 1, is.experts, 0);
+  is.used = keys_size(keys, "expert_used_count", is.experts);
   is.gating = (experts_gating)keys_count(keys, "expert_gating_func", EXPERTS_SOFTMAX,
                                          EXPERTS_SOFTMAX_OF_CHOSEN, EXPERTS_SOFTMAX);
-  is.scale = (float)keys_number(keys, "expert_weights_scale", -1, 1);
+  is.scale = (float)keys_number_or_none(keys, "expert_weights_scale");
   if (is.scale == 0) is.scale = 1;  // what older files say for none
   read_groups(keys, &is);
   return is;

@@ -390,11 +390,11 @@ latent_settings latent_read(model_plan *plan, bool is_interleaved) {
     key = "attention.key_length";
     value = "attention.value_length";
   }
-  is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
+  is.heads = keys_size(keys, "attention.head_count", MODEL_HEADS_MAX);
   is.q_rank = keys_count_or_none(keys, "attention.q_lora_rank", MODEL_HIDDEN_MAX);
-  is.kv_rank = keys_count(keys, "attention.kv_lora_rank", 1, MODEL_HIDDEN_MAX, 0);
-  is.key_dim = keys_count(keys, key, 1, MODEL_HEAD_DIM_MAX, 0);
-  is.value_dim = keys_count(keys, value, 1, MODEL_HEAD_DIM_MAX, 0);
+  is.kv_rank = keys_size(keys, "attention.kv_lora_rank", MODEL_HIDDEN_MAX);
+  is.key_dim = keys_size(keys, key, MODEL_HEAD_DIM_MAX);
+  is.value_dim = keys_size(keys, value, MODEL_HEAD_DIM_MAX);
   is.rotated_dim = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, 0);
   check_sizes(keys, &is);
   is.rope = plan_rope(plan, is.key_dim, is_interleaved);

@@ -408,11 +408,11 @@ rwkv_settings rwkv_read(model_plan *plan) {
   model_keys *keys = plan->keys;
   const uint32_t hidden = plan->model->config.hidden, most = MODEL_HIDDEN_MAX;
   rwkv_settings is = {.ffn = plan_ffn(plan)};
-  is.head_dim = keys_count(keys, "wkv.head_size", 1, MODEL_HEAD_DIM_MAX, 0);
-  is.decay_rank = keys_count(keys, "attention.decay_lora_rank", 1, most, 0);
-  is.rate_rank = keys_count(keys, "attention.iclr_lora_rank", 1, most, 0);
-  is.value_rank = keys_count(keys, "attention.value_residual_mix_lora_rank", 1, most, 0);
-  is.gate_rank = keys_count(keys, "attention.gate_lora_rank", 1, most, 0);
+  is.head_dim = keys_size(keys, "wkv.head_size", MODEL_HEAD_DIM_MAX);
+  is.decay_rank = keys_size(keys, "attention.decay_lora_rank", most);
+  is.rate_rank = keys_size(keys, "attention.iclr_lora_rank", most);
+  is.value_rank = keys_size(keys, "attention.value_residual_mix_lora_rank", most);
+  is.gate_rank = keys_size(keys, "attention.gate_lora_rank", most);
   keys_count(keys, "token_shift_count", 2, 2, 2);
   if (keys->status == WICK_OK && hidden % is.head_dim != 0) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "wkv.head_size"),

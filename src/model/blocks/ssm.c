@@ -378,8 +378,8 @@ ssm_settings ssm_read(model_plan *plan, ssm_form form) {
   const uint32_t hidden = plan->model->config.hidden;
   ssm_settings is = {.form = form, .groups = 1, .residual_scale = 1};
   is.taps = keys_count(keys, "ssm.conv_kernel", 2, KERNEL_CONV_WIDTH_MAX, 0);
-  is.inner = keys_count(keys, "ssm.inner_size", 1, MODEL_FFN_MAX, 0);
-  is.states = keys_count(keys, "ssm.state_size", 1, MODEL_HEAD_DIM_MAX, 0);
+  is.inner = keys_size(keys, "ssm.inner_size", MODEL_FFN_MAX);
+  is.states = keys_size(keys, "ssm.state_size", MODEL_HEAD_DIM_MAX);
   is.heads = keys_count(keys, "ssm.time_step_rank", 1,
                         form == SSM_MAMBA ? MODEL_HIDDEN_MAX : MODEL_HEADS_MAX, 0);
   if (form == SSM_MAMBA) {
@@ -390,7 +390,7 @@ ssm_settings ssm_read(model_plan *plan, ssm_form form) {
   if (form == SSM_PLAMO2) {
     is.rank = hidden / RANK_PART > RANK_LEAST ? hidden / RANK_PART : RANK_LEAST;
   } else {
-    is.groups = keys_count(keys, "ssm.group_count", 1, MODEL_HEADS_MAX, 0);
+    is.groups = keys_size(keys, "ssm.group_count", MODEL_HEADS_MAX);
   }
   check_multiple(keys, "ssm.inner_size", is.inner, "ssm.time_step_rank", is.heads);
   check_multiple(keys, "ssm.time_step_rank", is.heads, "ssm.group_count", is.groups);

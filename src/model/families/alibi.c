@@ -7,14 +7,14 @@
 enum { BAICHUAN_13B_LAYERS = 40 };
 
 static void plan_refact(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   attention.alibi = ATTENTION_ALIBI_DEFAULT;
   plan_dense_decoder(plan, &attention, &dense);
 }
 
 static void plan_baichuan(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   if (plan->model->config.layers == BAICHUAN_13B_LAYERS) {
     attention.alibi = ATTENTION_ALIBI_DEFAULT;

@@ -43,7 +43,7 @@ static kernel_xielu read_curve(model_plan *plan, uint32_t layer) {
 
 static void plan_apertus(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);

@@ -6,7 +6,7 @@
 #include "model/families/families.h"
 
 static attention_settings read_attention(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   attention.is_whole = true;
   attention.norm = NULL;
   attention.sum_norm = "attn_output_norm.weight";
@@ -46,7 +46,7 @@ static void plan_nomic_bert_moe(model_plan *plan) {
   const dense_settings dense = read_dense(plan, DENSE_GELU, true);
   experts_settings experts = experts_read(plan, true);
   const uint32_t layers = plan->model->config.layers;
-  const uint32_t every = keys_count(plan->keys, "moe_every_n_layers", 1, MODEL_LAYERS_MAX, 0);
+  const uint32_t every = keys_size(plan->keys, "moe_every_n_layers", MODEL_LAYERS_MAX);
   attention.rope = plan_rope(plan, attention.head_dim, false);
   experts.norm = NULL;
   experts.sum_norm = dense.sum_norm;

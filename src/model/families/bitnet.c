@@ -4,7 +4,7 @@
 #include "model/families/families.h"
 
 static void plan_bitnet(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.sub_norm = "attn_sub_norm.weight";
   dense.sub_norm = "ffn_sub_norm.weight";

@@ -39,7 +39,7 @@ static void plan_deepseek2(model_plan *plan) {
   refuse_temperature(keys);
   if (experts.experts != 0) {
     leading = keys_count_or_none(keys, "leading_dense_block_count", layers);
-    experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+    experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
     experts.shared_ffn =
         experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
     experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);

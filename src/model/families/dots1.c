@@ -5,10 +5,10 @@
 
 static void plan_dots1(model_plan *plan) {
   model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn =
       experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
   experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);
@@ -20,10 +20,10 @@ static void plan_dots1(model_plan *plan) {
 static void plan_ernie(model_plan *plan) {
   model_keys *keys = plan->keys;
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn = keys_count_or_none(keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;
   attention.rope = plan_rope(plan, attention.head_dim, true);

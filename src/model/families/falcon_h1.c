@@ -7,7 +7,7 @@
 
 static void plan_falcon_h1(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   ssm_settings ssm = ssm_read(plan, SSM_MAMBA2);
   attention.rope = plan_rope(plan, attention.head_dim, false);

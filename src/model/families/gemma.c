@@ -8,7 +8,7 @@
 
 static void plan_gemma(model_plan *plan) {
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.activation = DENSE_GELU;
   attention.rope = plan_rope(plan, attention.head_dim, false);
@@ -20,7 +20,7 @@ static void plan_gemma(model_plan *plan) {
 static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
                                         uint32_t layers_largest) {
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   *dense = dense_read(plan);
   dense->activation = DENSE_GELU;
   dense->post_norm = "post_ffw_norm.weight";
@@ -49,8 +49,8 @@ static void plan_gemma2(model_plan *plan) {
   enum { PATTERN = 2, LAYERS_27B = 46, WINDOW = 4096 };
   dense_settings dense;
   attention_settings whole = read_sandwich(plan, &dense, LAYERS_27B);
-  plan->model->config.logit_cap = (float)keys_number(plan->keys, "final_logit_softcapping", 0, 30);
-  whole.score_cap = (float)keys_number(plan->keys, "attn_logit_softcapping", 0, 50);
+  plan->model->config.logit_cap = (float)keys_number(plan->keys, "final_logit_softcapping", 30);
+  whole.score_cap = (float)keys_number(plan->keys, "attn_logit_softcapping", 50);
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, WINDOW);
@@ -66,7 +66,7 @@ static void plan_gemma3_layers(model_plan *plan, bool is_encoder) {
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope(plan, whole.head_dim, false);
-  windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, 0);
+  windowed.window = keys_size(plan->keys, "attention.sliding_window", MODEL_WINDOW_MAX);
   const uint32_t pattern =
       keys_count(plan->keys, "attention.sliding_window_pattern", 1, MODEL_LAYERS_MAX, PATTERN);
   plan_alternating(plan, &whole, &windowed, &dense, pattern);

@@ -35,7 +35,7 @@ static void plan_gemma4_layer(gemma_layers *gemma, uint32_t layer, model_block *
 static experts_settings read_gemma4_experts(model_plan *plan) {
   experts_settings is = experts_read(plan, false);
   if (is.experts == 0) return is;
-  is.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  is.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   is.norm = "pre_ffw_norm_2.weight";
   is.post_norm = "post_ffw_norm_2.weight";
   is.activation = EXPERTS_GELU;

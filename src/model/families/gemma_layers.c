@@ -8,7 +8,7 @@ static bool has_window(const gemma_layers *gemma, uint32_t layer) {
 }
 
 attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer) {
-  attention_settings is = attention_read(gemma->plan, layer);
+  attention_settings is = attention_read_layer(gemma->plan, layer);
   is.post_norm = "post_attention_norm.weight";
   is.qk_norms = ATTENTION_HEAD_NORMS;
   is.norms_values = true;
@@ -46,9 +46,9 @@ const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer
 gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads) {
   model_config *config = &plan->model->config;
   gemma_layers gemma = {.plan = plan};
-  *heads = attention_read(plan, 0);
+  *heads = attention_read(plan);
   gemma.rope = plan_rope(plan, heads->head_dim, false);
-  gemma.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, 0);
+  gemma.window = keys_size(plan->keys, "attention.sliding_window", MODEL_WINDOW_MAX);
   config->embedding_scale = __builtin_sqrtf((float)config->hidden);
   return gemma;
 }

@@ -5,7 +5,7 @@
 #include "model/families/families.h"
 
 static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
   attention.post_norm = attention_norm;
@@ -22,12 +22,12 @@ static void plan_glm4(model_plan *plan) {
 
 static void plan_glm4moe(model_plan *plan) {
   model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
   if (keys_offset(keys, "expert_gating_func") == WICK_NO_OFFSET) experts.gating = EXPERTS_SIGMOID;
   experts.norm = dense.norm = "post_attention_norm.weight";
-  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn =
       experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
   experts.is_normalised = keys_flag(keys, "expert_weights_norm", true);

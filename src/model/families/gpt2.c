@@ -13,14 +13,14 @@ static dense_settings read_plain(model_plan *plan) {
 }
 
 static void plan_gpt2(model_plan *plan) {
-  const attention_settings attention = attention_read(plan, 0);
+  const attention_settings attention = attention_read(plan);
   const dense_settings dense = read_plain(plan);
   plan->model->has_positions = true;
   plan_dense_decoder(plan, &attention, &dense);
 }
 
 static void plan_rotated(model_plan *plan, dense_activation activation) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = read_plain(plan);
   dense.activation = activation;
   attention.rope = plan_rope(plan, attention.head_dim, false);
@@ -32,7 +32,7 @@ static void plan_starcoder2(model_plan *plan) { plan_rotated(plan, DENSE_GELU); 
 static void plan_nemotron(model_plan *plan) { plan_rotated(plan, DENSE_RELU_SQUARE); }
 
 static void plan_bloom(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = read_plain(plan);
   attention.alibi = ATTENTION_ALIBI_DEFAULT;
   plan->model->embedding_norm_name = "token_embd_norm.weight";
@@ -41,7 +41,7 @@ static void plan_bloom(model_plan *plan) {
 
 static void plan_mpt(model_plan *plan) {
   model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = read_plain(plan);
   attention.alibi = (float)keys_number_or_none(keys, "attention.max_alibi_bias");
   attention.clamp = (float)keys_number_or_none(keys, "attention.clamp_kqv");

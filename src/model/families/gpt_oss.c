@@ -23,27 +23,27 @@ static void plan_layers(model_plan *plan, const layer_kinds *kinds,
 
 static experts_settings read_experts(model_plan *plan) {
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   return experts;
 }
 
 static void plan_gpt_oss(model_plan *plan) {
   experts_settings experts = read_experts(plan);
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   experts.norm = "post_attention_norm.weight";
   experts.gating = EXPERTS_SOFTMAX_OF_CHOSEN;
   experts.activation = EXPERTS_SWIGLU_CLAMPED;
   attention.has_sinks = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
   layer_kinds kinds = {2, attention, attention};
-  kinds.multiple.window = keys_count(plan->keys, "attention.sliding_window", 1, UINT32_MAX, 0);
+  kinds.multiple.window = keys_size(plan->keys, "attention.sliding_window", UINT32_MAX);
   plan_layers(plan, &kinds, &experts);
 }
 
 static void plan_smallthinker(model_plan *plan) {
   enum { WINDOW = 4096 };  // llama.cpp takes no other
   experts_settings experts = read_experts(plan);
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   experts.activation = EXPERTS_RELU;
   experts.is_normalised = experts.routes_aside = true;
   attention.aside = ATTENTION_ASIDE_INPUT;

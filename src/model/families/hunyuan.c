@@ -4,7 +4,7 @@
 #include "model/families/families.h"
 
 static attention_settings read_attention(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   attention.qk_norms = ATTENTION_NORMS_BEHIND;
   attention.rope = plan_rope(plan, attention.head_dim, false);
   return attention;

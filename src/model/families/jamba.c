@@ -21,7 +21,7 @@ static void plan_jamba(model_plan *plan) {
     if (plan_kv_heads(plan, layer) == 0) {
       mixer = ssm_make(plan, &ssm);
     } else {
-      const attention_settings attention = attention_read(plan, layer);
+      const attention_settings attention = attention_read_layer(plan, layer);
       mixer = attention_make(plan, &attention);
     }
     text_format(router, sizeof router, "blk.%u.ffn_gate_inp.weight", layer);

@@ -19,7 +19,7 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, uint3
     if (plan_kv_heads(plan, layer) == 0) {
       mixer = short_conv_make(plan, taps);
     } else {
-      attention_settings attention = attention_read(plan, layer);
+      attention_settings attention = attention_read_layer(plan, layer);
       attention.qk_norms = ATTENTION_HEAD_NORMS;
       if (rope == ATTENTION_ROPE_NONE) rope = plan_rope(plan, attention.head_dim, false);
       attention.rope = rope;
@@ -35,7 +35,7 @@ static void plan_lfm2(model_plan *plan) { plan_layers(plan, NULL, 0); }
 
 static void plan_lfm2moe(model_plan *plan) {
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;
   plan_layers(plan, &experts,
               keys_count_or_none(plan->keys, "leading_dense_block_count", MODEL_LAYERS_MAX));

@@ -5,7 +5,7 @@
 #include "model/families/families.h"
 
 static void plan_llama(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, false);
   experts.is_normalised = true;

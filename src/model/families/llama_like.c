@@ -6,7 +6,7 @@
 #include "model/families/families.h"
 
 static void plan_shape(model_plan *plan, bool is_interleaved, const dense_settings *dense) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   plan_refuse_experts(plan);
   attention.rope = plan_rope(plan, attention.head_dim, is_interleaved);
   plan_dense_decoder(plan, &attention, dense);

@@ -5,7 +5,7 @@
 
 static void plan_mistral3(model_plan *plan) {
   model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
   attention.rope = plan_rope(plan, attention.head_dim, true);
@@ -16,7 +16,7 @@ static void plan_mistral3(model_plan *plan) {
   attention.temperature = (float)keys_number_or_none(keys, "attention.temperature_scale");
   if (attention.temperature != 0) {
     attention.temperature_tokens =
-        keys_count(keys, "rope.scaling.original_context_length", 1, UINT32_MAX, 0);
+        keys_size(keys, "rope.scaling.original_context_length", UINT32_MAX);
   }
   plan_dense_decoder(plan, &attention, &dense);
 }

@@ -8,7 +8,7 @@ static void plan_modern_bert(model_plan *plan) {
   enum { PATTERN = 3 };
   model_keys *keys = plan->keys;
   loaded_model *model = plan->model;
-  attention_settings whole = attention_read(plan, 0);
+  attention_settings whole = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.activation = DENSE_GELU_ERF;
   dense.may_fuse_gate = true;
@@ -19,7 +19,7 @@ static void plan_modern_bert(model_plan *plan) {
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope(plan, whole.head_dim, false);
-  windowed.window = keys_count(keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, 0);
+  windowed.window = keys_size(keys, "attention.sliding_window", MODEL_WINDOW_MAX);
   const uint32_t pattern =
       keys_count(keys, "attention.sliding_window_pattern", 1, MODEL_LAYERS_MAX, PATTERN);
   for (uint32_t layer = 0; layer < model->config.layers && keys->status == WICK_OK; layer++) {

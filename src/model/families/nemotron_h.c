@@ -12,7 +12,7 @@ static void plan_layers(model_plan *plan, const experts_settings *experts) {
   const uint32_t layers = plan->model->config.layers;
   const ssm_settings ssm = ssm_read(plan, SSM_MAMBA2);
   // files have both epsilons
-  keys_number(plan->keys, "attention.layer_norm_rms_epsilon", 0, 0);
+  keys_number(plan->keys, "attention.layer_norm_rms_epsilon", 0);
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
     const dense_settings dense = {.norm = "attn_norm.weight",
                                   .ffn = keys_count_of_layer(plan->keys, "feed_forward_length",
@@ -30,7 +30,7 @@ static void plan_layers(model_plan *plan, const experts_settings *experts) {
     if (plan_kv_heads(plan, layer) == 0) {
       mixer = ssm_make(plan, &ssm);
     } else {
-      const attention_settings attention = attention_read(plan, layer);
+      const attention_settings attention = attention_read_layer(plan, layer);
       mixer = attention_make(plan, &attention);
     }
     plan_layer(plan, layer, mixer, none_make(plan));
@@ -43,7 +43,7 @@ static void plan_nemotron_h_moe(model_plan *plan) {
   model_keys *keys = plan->keys;
   experts_settings experts = experts_read(plan, true);
   experts.norm = "attn_norm.weight";
-  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn = keys_count_or_none(keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.activation = EXPERTS_RELU_SQUARE;
   experts.gating = EXPERTS_SIGMOID;

@@ -5,7 +5,7 @@
 #include "model/families/families.h"
 
 static void plan_behind(model_plan *plan, attention_qk_norms qk_norms) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.norm = dense.norm = NULL;
   attention.post_norm = "post_attention_norm.weight";
@@ -26,7 +26,7 @@ static void plan_exaone4(model_plan *plan) {
 }
 
 static void plan_olmoe(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = plan_ffn(plan);
   attention.qk_norms = ATTENTION_ROW_NORMS;

@@ -6,7 +6,7 @@
 #include "model/families/families.h"
 
 static void plan_falcon(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.rope = plan_rope(plan, attention.head_dim, false);
   dense.is_aside = dense.is_plain = true;
@@ -23,7 +23,7 @@ static void plan_falcon(model_plan *plan) {
 }
 
 static void plan_gptneox(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.is_plain = true;
   dense.activation = DENSE_GELU;
@@ -34,14 +34,14 @@ static void plan_gptneox(model_plan *plan) {
 }
 
 static void plan_command_r(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.qk_norms = ATTENTION_NORMS_OF_HEADS;
   attention.aside = ATTENTION_ASIDE_NORMED;
   attention.rope = plan_rope(plan, attention.head_dim, true);
   dense.is_aside = true;
   dense.norm = NULL;
-  plan->model->config.logit_scale = (float)keys_number(plan->keys, "logit_scale", 0, 1);
+  plan->model->config.logit_scale = (float)keys_number(plan->keys, "logit_scale", 1);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
@@ -50,14 +50,14 @@ static void plan_command_r(model_plan *plan) {
 static void plan_cohere2(model_plan *plan) {
   enum { WHOLE_EVERY = 4 };
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   const uint32_t rope = plan_rope(plan, attention.head_dim, true);
-  const uint32_t window = keys_count(plan->keys, "attention.sliding_window", 1, UINT32_MAX, 0);
+  const uint32_t window = keys_size(plan->keys, "attention.sliding_window", UINT32_MAX);
   attention.aside = ATTENTION_ASIDE_NORMED;
   dense.is_aside = true;
   dense.norm = NULL;
-  config->logit_scale = (float)keys_number(plan->keys, "logit_scale", 0, 1);
+  config->logit_scale = (float)keys_number(plan->keys, "logit_scale", 1);
   for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
     const bool is_whole = (layer + 1) % WHOLE_EVERY == 0;
     attention.rope = is_whole ? ATTENTION_ROPE_NONE : rope;
@@ -68,7 +68,7 @@ static void plan_cohere2(model_plan *plan) {
 }
 
 static void plan_stablelm(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.qk_norms = ATTENTION_NORMS_OF_HEADS;
   attention.rope = plan_rope(plan, attention.head_dim, false);

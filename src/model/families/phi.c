@@ -5,7 +5,7 @@
 #include "model/families/families.h"
 
 static void plan_phi2(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.aside = ATTENTION_ASIDE_NORMED;
   attention.rope = plan_rope(plan, attention.head_dim, false);
@@ -16,7 +16,7 @@ static void plan_phi2(model_plan *plan) {
 }
 
 static void plan_phi3(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
@@ -24,7 +24,7 @@ static void plan_phi3(model_plan *plan) {
 }
 
 static void plan_phimoe(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = plan_ffn(plan);
   experts.is_normalised = true;

@@ -19,7 +19,7 @@ static void plan_plamo2(model_plan *plan) {
     if (plan_kv_heads(plan, layer) == 0) {
       mixer = ssm_make(plan, &ssm);
     } else {
-      attention_settings attention = attention_read(plan, layer);
+      attention_settings attention = attention_read_layer(plan, layer);
       attention.qk_norms = ATTENTION_NORMS_OF_HEADS;
       attention.post_norm = ssm.post_norm;
       if (rope == ATTENTION_ROPE_NONE) rope = plan_rope(plan, attention.head_dim, false);

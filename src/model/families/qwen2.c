@@ -4,7 +4,7 @@
 #include "model/families/families.h"
 
 static void plan_qwen2(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
   attention.rope = plan_rope(plan, attention.head_dim, false);

@@ -15,7 +15,7 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, bool 
       keys_count(plan->keys, "full_attention_interval", 1, MODEL_LAYERS_MAX, 4);
   delta_net_settings net = delta_net_read(plan);
   net.is_grouped = is_grouped;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.is_gated = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
@@ -36,8 +36,8 @@ static void plan_experts(model_plan *plan, bool is_grouped) {
   model_keys *keys = plan->keys;
   experts_settings experts = experts_read(plan, true);
   experts.norm = "post_attention_norm.weight";
-  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
-  experts.shared_ffn = keys_count(keys, "expert_shared_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
+  experts.shared_ffn = keys_size(keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.has_shared_gate = experts.is_normalised = true;
   plan_layers(plan, &experts, is_grouped);
 }

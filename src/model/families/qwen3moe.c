@@ -4,9 +4,9 @@
 #include "model/families/families.h"
 
 static void plan_qwen3moe(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);

@@ -9,14 +9,14 @@
 static float read_scales(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
-  config->embedding_scale = (float)keys_number(keys, "embedding_scale", 0, 1);
-  config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 0, 1));
-  return (float)keys_number(keys, "residual_scale", 0, 1);
+  config->embedding_scale = (float)keys_number(keys, "embedding_scale", 1);
+  config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 1));
+  return (float)keys_number(keys, "residual_scale", 1);
 }
 
 // `rope`: a number of plan_rope that the layers share, or ATTENTION_ROPE_NONE before the first.
 static attention_settings read_attention(model_plan *plan, uint32_t layer, uint32_t *rope) {
-  attention_settings attention = attention_read(plan, layer);
+  attention_settings attention = attention_read_layer(plan, layer);
   attention.scale = (float)keys_number_or_none(plan->keys, "attention.scale");
   attention.residual_scale = read_scales(plan);
   if (*rope == ATTENTION_ROPE_NONE && keys_flag(plan->keys, "rope.scaling.finetuned", true)) {
@@ -76,15 +76,15 @@ static void plan_granitehybrid(model_plan *plan) {
 static void plan_minicpm(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
   if (keys->status != WICK_OK) return;
   const double residual = 1.4 / __builtin_sqrt((double)config->layers);
-  attention.residual_scale = (float)keys_number(keys, "residual_scale", 0, residual);
+  attention.residual_scale = (float)keys_number(keys, "residual_scale", residual);
   dense.residual_scale = attention.residual_scale;
-  config->embedding_scale = (float)keys_number(keys, "embedding_scale", 0, 12);
-  config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 0, 256.0 / config->hidden));
+  config->embedding_scale = (float)keys_number(keys, "embedding_scale", 12);
+  config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 256.0 / config->hidden));
   attention.rope = plan_rope(plan, attention.head_dim, true);
   plan_dense_decoder(plan, &attention, &dense);
 }

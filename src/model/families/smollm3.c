@@ -6,7 +6,7 @@
 enum { WITHOUT_POSITIONS_EVERY = 4 };
 
 static void plan_smollm3(model_plan *plan) {
-  attention_settings attention = attention_read(plan, 0);
+  attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   const uint32_t rope = plan_rope(plan, attention.head_dim, true);
   const uint32_t layers = plan->model->config.layers;

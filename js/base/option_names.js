@@ -1,7 +1,7 @@
-// js/page/option_names.js — checks the names of options. An unknown name is an error that proposes the nearest known one:
+// js/base/option_names.js — checks the names of options. An unknown name is an error that proposes the nearest known one:
 // a misspelt option that was ignored would be noticed late.
 
-import { WickError } from '../base/errors.js';
+import { WickError } from './errors.js';
 
 /**
  * The number of letters to insert, remove or replace to turn one word into the other (Levenshtein).

@@ -1,0 +1,71 @@
+// component/embedding_jobs.c — answers that wait for vectors. The engine embeds the texts of one
+// request at a time, so the others wait in a line, with their bodies.
+#include "embedding_jobs.h"
+
+#include <stdlib.h>
+
+void embedding_wait(server *of, answer *to, embedding *job) {
+  answer **link = &of->embeddings;
+  while (*link != NULL) link = &(*link)->embedding->next;
+  *link = to;
+  to->embedding = job;
+  if (of->embeddings == to) embeddings_step(of);
+}
+
+static void leave_line(server *of, answer *to) {
+  answer **link = &of->embeddings;
+  while (*link != NULL && *link != to) link = &(*link)->embedding->next;
+  if (*link == NULL) return;
+  if (to->embedding->is_begun) wick_embed_end(of->engine);
+  *link = to->embedding->next;
+  to->embedding->next = NULL;
+}
+
+static void fail(server *of, answer *to, const wick_error *error) {
+  refusal refused = {0};
+  refuse_error(&refused, error, to->embedding->param, NULL);
+  leave_line(of, to);
+  answer_refuse(to, &refused);
+}
+
+static void give(server *of, answer *to) {
+  to->embedding->put(of, to);
+  leave_line(of, to);
+  if (to->out.has_failed) {
+    refusal refused = {0};
+    refuse(&refused, 503, "nomem", NULL, "There is no memory for the answer");
+    answer_refuse(to, &refused);
+    return;
+  }
+  answer_give(to, "application/json");
+  to->is_done = true;
+}
+
+bool embeddings_step(server *of) {
+  answer *first = of->embeddings;
+  if (first == NULL) return false;
+  embedding *job = first->embedding;
+  wick_error error;
+  wick_step_result result = WICK_STEP_PROGRESS;
+  if (!job->is_begun) {
+    if (wick_embed(of->engine, &job->request, &error) != WICK_OK) {
+      fail(of, first, &error);
+      return true;
+    }
+    job->is_begun = true;
+    first->status = 200;  // so the head is sent, and a client that leaves is noticed
+    first->content_type = "application/json";
+  } else if (wick_embed_step(of->engine, 0, &result, &error) != WICK_OK) {
+    fail(of, first, &error);
+    return true;
+  }
+  if (result == WICK_STEP_IDLE) give(of, first);
+  return true;
+}
+
+void embeddings_leave(server *of, answer *to) {
+  if (to->embedding == NULL) return;
+  leave_line(of, to);
+  free(to->embedding);
+  to->embedding = NULL;
+}

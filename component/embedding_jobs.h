@@ -1,0 +1,24 @@
+// component/embedding_jobs.h — what an answer that waits for vectors asks the engine, and how it
+// tells them.
+#ifndef WICK_COMPONENT_EMBEDDING_JOBS_H
+#define WICK_COMPONENT_EMBEDDING_JOBS_H
+
+#include "server.h"
+
+struct embedding {
+  answer *next;                // in the line
+  wick_embed_request request;  // its memory is the body's
+  bool is_begun;
+  const char *param;  // the field of the body that holds the texts
+  // Writes the body of the answer when all vectors are there.
+  void (*put)(const server *of, answer *to);
+  bool is_base64;  // of embeddings
+  uint32_t top_n;  // of a ranking
+  bool gives_documents;
+};
+
+// Puts an answer into the line; the job, of malloc, is its own from then on. What the engine
+// refuses at once is refused before the call returns, where nobody else waits.
+void embedding_wait(server *of, answer *to, embedding *job);
+
+#endif

@@ -1,0 +1,39 @@
+// component/fetch.h — a part of what lies at a URL, by outgoing HTTP: of wasi:http 0.2 (fetch_p2.c)
+// or 0.3 (fetch_p3.c).
+#ifndef WICK_COMPONENT_FETCH_H
+#define WICK_COMPONENT_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "platform/platform.h"
+
+enum { FETCH_AUTHORITY_BYTES = 256, FETCH_PATH_BYTES = 4096, FETCH_VALUE_BYTES = 128 };
+enum { FETCH_BODY_TIMEOUTS = 12 };  // that a body may take, however slowly its bytes come
+
+typedef struct fetch_url {
+  bool is_https;
+  char authority[FETCH_AUTHORITY_BYTES], path[FETCH_PATH_BYTES];  // the path with its query
+  uint32_t timeout_ms;  // of connecting, until the first byte, and between bytes
+} fetch_url;
+
+// Headers are "" where there are none, and cut where they are longer.
+typedef struct fetch_answer {
+  uint16_t status;
+  char content_range[FETCH_VALUE_BYTES], etag[FETCH_VALUE_BYTES];
+  char location[FETCH_PATH_BYTES];
+} fetch_answer;
+
+// When a body that begins now is given up, by platform_now_us.
+static inline uint64_t fetch_end_us(const fetch_url *url) {
+  return platform_now_us() + (uint64_t)url->timeout_ms * 1000 * FETCH_BODY_TIMEOUTS;
+}
+
+// GET with this Range header, "bytes=0-99". Reads the body's first bytes, at most `size_bytes`, and
+// sets *count. Waits for them, which no other request does meanwhile. False: there was no answer,
+// its body broke off, or they took too long.
+bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
+               size_t *count, fetch_answer *out);
+
+#endif

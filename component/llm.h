@@ -1,0 +1,97 @@
+// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that works
+// for long is a task. Each turn of a task answers what to wait for, as in http_p3.c; one that has
+// nothing to send lets its model work for all of them and yields. Nothing of the host is imported:
+// llm_wasi.c stands in for WASI.
+#ifndef WICK_COMPONENT_LLM_H
+#define WICK_COMPONENT_LLM_H
+
+#include "abi.h"
+#include "wick.h"
+
+#define LLM_ENGINE "wick:llm/engine@0.1.0"
+#define LLM_EXPORT(name) ABI_EXPORT(LLM_ENGINE "#" name)
+#define LLM_IMPORT(name) ABI_IMPORT("[export]" LLM_ENGINE, name)
+
+typedef struct llm_task llm_task;
+
+// It lives as long as its handle, its sessions and the tasks that use it.
+typedef struct llm_model {
+  wick_engine *engine;
+  uint32_t users;
+  llm_task *generations;  // on their way
+  bool is_embedding;      // one task at a time
+} llm_model;
+
+typedef struct llm_session {
+  llm_model *model;
+  uint32_t id;
+} llm_session;
+
+void llm_model_leave(llm_model *model);
+
+// ---- values as they lie in memory ----
+
+typedef struct llm_error {  // the variant `error`
+  uint8_t code;             // wick_status, less 1
+  _Alignas(8) abi_list message;
+  abi_list setting;
+  uint8_t has_offset;
+  uint64_t offset_bytes;
+} llm_error;
+
+typedef struct llm_ending {  // the record `ending`
+  uint8_t finish;
+  uint32_t tokens_prompt, tokens_cached, tokens_out;
+} llm_ending;
+
+typedef struct llm_result {
+  uint8_t is_error;
+  union {
+    _Alignas(8) llm_error error;
+    abi_handle handle;
+    uint32_t number;
+    abi_list list;
+    llm_ending ending;
+  };
+} llm_result;
+
+_Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as the canonical ABI has it");
+
+// It points into `from`.
+void llm_put_error(llm_error *out, const wick_error *from);
+// Of the calls that answer at once: valid until the next one.
+llm_result *llm_give_error(const wick_error *from);
+llm_result *llm_give_result(void);
+void llm_free(abi_list list);
+
+// ---- tasks ----
+
+enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
+enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
+enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
+enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
+
+ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
+ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
+ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
+ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
+ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
+
+// A new stream or future: the end to read from in the low half, the end to write to in the high.
+typedef int64_t abi_ends;
+
+static inline abi_handle llm_readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
+static inline abi_handle llm_writable_of(abi_ends ends) {
+  return (abi_handle)(uint32_t)((uint64_t)ends >> 32);
+}
+
+static inline int32_t llm_wait(abi_handle set) {
+  return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
+}
+
+// Works a little for all generations of the model and gives each what came of it.
+void llm_model_work(llm_model *model);
+// The request on a session ends; the session is closed with it. False: there is none.
+bool llm_close_after_request(const llm_session *session);
+
+#endif

@@ -1,0 +1,39 @@
+// component/llm_values.c — results and errors of wick:llm.
+#include <stdlib.h>
+#include <string.h>
+
+#include "llm.h"
+
+static abi_list text_of(const char *text) {
+  // who reads a list does not write to it
+  return (abi_list){.items = (void *)(uintptr_t)text, .count = (uint32_t)strlen(text)};
+}
+
+void llm_put_error(llm_error *out, const wick_error *from) {
+  *out = (llm_error){
+      .code = (uint8_t)(from->status - 1),
+      .message = text_of(from->message),
+      .setting = text_of(wick_subject_name(from->subject)),
+      .has_offset = from->offset_bytes != WICK_NO_OFFSET,
+      .offset_bytes = from->offset_bytes != WICK_NO_OFFSET ? from->offset_bytes : 0,
+  };
+}
+
+llm_result *llm_give_result(void) {
+  static llm_result result;
+  result = (llm_result){0};
+  return &result;
+}
+
+llm_result *llm_give_error(const wick_error *from) {
+  static wick_error told;
+  told = *from;
+  llm_result *result = llm_give_result();
+  result->is_error = 1;
+  llm_put_error(&result->error, &told);
+  return result;
+}
+
+void llm_free(abi_list list) {
+  if (list.count > 0) free(list.items);
+}

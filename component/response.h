@@ -1,0 +1,63 @@
+// component/response.h — an answer of /v1/responses: a chat completion, told as items of an output.
+// Each item is opened, written and closed before the next one.
+#ifndef WICK_COMPONENT_RESPONSE_H
+#define WICK_COMPONENT_RESPONSE_H
+
+#include "base/json.h"
+#include "server.h"
+
+typedef enum item_kind { ITEM_MESSAGE, ITEM_REASONING, ITEM_CALL } item_kind;
+
+typedef struct response_item {
+  item_kind kind;
+  char id[RANDOM_NAME_BYTES + 4];
+  const char *status;     // "in_progress", "completed", "incomplete"
+  bool is_open;           // its text is not told whole yet
+  buffer text, logprobs;  // of a call its arguments; items of a JSON array
+  buffer name;            // of a call
+  char call[CALL_ID_BYTES];
+} response_item;
+
+struct response {
+  buffer head;           // members of the object that stay the same, without brackets
+  response_item *items;  // [count]; the last one may be open
+  uint32_t count, capacity;
+  uint32_t call_index;  // of the open call
+  uint32_t sequence;    // of the next event
+};
+
+// ---- the object (response_shape.c) ----
+
+// Begins an answer with what a checked body says of itself. False: no memory.
+bool response_make(const server *of, answer *to, const body *read, refusal *refused);
+void response_free(answer *to);
+// NULL: no memory, which the answer's body remembers.
+response_item *response_add_item(answer *to, item_kind kind, const char *status);
+void response_put_item(json_writer *json, buffer *out, const response_item *item);
+// A part of an item's content, with all of its text or with none.
+void response_put_part(json_writer *json, buffer *out, const char *key, const response_item *item,
+                       bool has_text);
+// `key` NULL: the outermost object. `status` "in_progress", "failed", or how it ended; `problem` of
+// "failed".
+void response_put(json_writer *json, const answer *of, buffer *out, const char *key,
+                  const char *status, const char *problem);
+// How the completion that was read ended: "completed", "incomplete".
+const char *response_status(const answer *of);
+// The body of an answer whose text was not taken by pieces.
+void response_put_whole(answer *to);
+
+// ---- events (response_events.c): with `stream`, else the items alone ----
+
+void response_begin_stream(answer *to);
+void response_take_delta(answer *to, choice *from, const delta *piece);
+// A token that gave no text.
+void response_take_silence(answer *to, choice *from);
+void response_end_stream(answer *to);
+void response_fail_stream(answer *to, const char *problem);
+
+// ---- the input (response_input.c) ----
+
+// The messages of a checked body, as items of a JSON array.
+bool response_put_messages(buffer *out, const body *read, refusal *refused);
+
+#endif

@@ -1,0 +1,262 @@
+// component/response_input.c — the input of /v1/responses, a text or items, as messages of a
+// conversation. Several items may make one message.
+#include <stdio.h>
+#include <string.h>
+
+#include "response.h"
+
+static const field fields_item_message[] = {
+    {"type", FIELD_IGNORED, 0, 0, NULL},    {"id", FIELD_IGNORED, 0, 0, NULL},
+    {"status", FIELD_IGNORED, 0, 0, NULL},  {"role", FIELD_TEXT, 0, 0, NULL},
+    {"content", FIELD_IGNORED, 0, 0, NULL}, {"phase", FIELD_IGNORED, 0, 0, NULL},
+    {"name", FIELD_IGNORED, 0, 0, NULL},    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_item_call[] = {
+    {"type", FIELD_IGNORED, 0, 0, NULL},      {"id", FIELD_IGNORED, 0, 0, NULL},
+    {"status", FIELD_IGNORED, 0, 0, NULL},    {"call_id", FIELD_TEXT, 0, 0, NULL},
+    {"name", FIELD_TEXT, 0, 0, NULL},         {"arguments", FIELD_TEXT, 0, 0, NULL},
+    {"namespace", FIELD_IGNORED, 0, 0, NULL}, {"caller", FIELD_IGNORED, 0, 0, NULL},
+    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_item_output[] = {
+    {"type", FIELD_IGNORED, 0, 0, NULL},   {"id", FIELD_IGNORED, 0, 0, NULL},
+    {"status", FIELD_IGNORED, 0, 0, NULL}, {"call_id", FIELD_TEXT, 0, 0, NULL},
+    {"output", FIELD_IGNORED, 0, 0, NULL}, {"caller", FIELD_IGNORED, 0, 0, NULL},
+    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+// The messages as they are written. The last one is held back, as calls may still join it.
+typedef struct conversation {
+  json_writer json;
+  buffer *out;
+  const char *role;  // of the message that is held; NULL: none
+  wick_text id;      // the call that it answers; bytes NULL: none
+  buffer content, calls, thoughts;
+  buffer reasoning;  // that the next message of the assistant began with
+} conversation;
+
+static void flush(conversation *to) {
+  if (to->role == NULL) return;
+  json_open(&to->json, NULL, '{');
+  json_text(&to->json, "role", to->role);
+  json_string(&to->json, "content", to->content.bytes, to->content.size_bytes);
+  if (to->id.bytes != NULL) {
+    json_string(&to->json, "tool_call_id", to->id.bytes, to->id.size_bytes);
+  }
+  if (to->thoughts.size_bytes > 0) {
+    json_string(&to->json, "reasoning_content", to->thoughts.bytes, to->thoughts.size_bytes);
+  }
+  if (to->calls.size_bytes > 0) {
+    json_member(&to->json, "tool_calls");
+    buffer_put_text(to->out, "[");
+    buffer_put(to->out, to->calls.bytes, to->calls.size_bytes);
+    buffer_put_text(to->out, "]");
+  }
+  json_close(&to->json, '{');
+  to->role = NULL;
+  to->id.bytes = NULL;
+  buffer_clear(&to->content);
+  buffer_clear(&to->calls);
+  buffer_clear(&to->thoughts);
+}
+
+static void begin_message(conversation *to, const char *role) {
+  flush(to);
+  to->role = role;
+  if (strcmp(role, "assistant") != 0) return;
+  const buffer empty = to->thoughts;
+  to->thoughts = to->reasoning;
+  to->reasoning = empty;
+}
+
+// ---- texts: a string, or parts ----
+
+static bool is_text_part(const body *read, uint32_t type) {
+  static const char *const TYPES[] = {"input_text", "output_text", "text", "summary_text",
+                                      "reasoning_text"};
+  for (uint32_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
+    if (body_is(read, type, TYPES[i])) return true;
+  }
+  return false;
+}
+
+static bool put_part(buffer *out, const body *read, uint32_t part, const char *at,
+                     refusal *refused) {
+  const uint32_t type = body_find(read, part, "type");
+  const bool is_text = is_text_part(read, type);
+  const bool is_refusal = body_is(read, type, "refusal");
+  const uint32_t text = body_find(read, part, is_refusal ? "refusal" : "text");
+  if ((is_text || is_refusal) && body_node(read, text)->kind == JSON_STRING) {
+    buffer_put(out, body_text(read, text).bytes, body_text(read, text).size_bytes);
+    return true;
+  }
+  if (body_node(read, type)->kind != JSON_STRING || is_text) {
+    return refuse(refused, 400, "invalid_value", at, "%s is no part with a type and a text", at);
+  }
+  const wick_text kind = body_text(read, type);
+  return refuse(refused, 400, "unsupported_value", at,
+                "%s is of type %.*s: only text is understood", at,
+                (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+}
+
+static bool put_text(buffer *out, const body *read, uint32_t node, const char *at,
+                     refusal *refused) {
+  const json_node *found = body_node(read, node);
+  if (found->kind == JSON_STRING) {
+    buffer_put(out, body_text(read, node).bytes, body_text(read, node).size_bytes);
+    return true;
+  }
+  if (found->kind != JSON_ARRAY) {
+    return refuse_value(refused, at, "a string or an array of parts");
+  }
+  for (uint32_t part = found->first; part != 0; part = body_node(read, part)->next) {
+    char here[REFUSAL_PARAM_BYTES];
+    snprintf(here, sizeof here, "%s[%u]", at, (unsigned)body_node(read, part)->index);
+    if (!put_part(out, read, part, here, refused)) return false;
+  }
+  return true;
+}
+
+// ---- items ----
+
+static bool check_item(const body *read, uint32_t item, const field *fields, const char *at,
+                       refusal *refused) {
+  char prefix[REFUSAL_PARAM_BYTES];
+  snprintf(prefix, sizeof prefix, "%s.", at);
+  const field_tables tables = {fields, NULL, prefix};
+  return fields_check(read, item, &tables, refused);
+}
+
+static bool has_member(const body *read, uint32_t item, const char *name, const char *at,
+                       refusal *refused) {
+  if (body_find(read, item, name) != 0) return true;
+  char param[REFUSAL_PARAM_BYTES];
+  snprintf(param, sizeof param, "%s.%s", at, name);
+  return refuse(refused, 400, "invalid_value", param, "%s has no %s", at, name);
+}
+
+static bool take_message(conversation *to, const body *read, uint32_t item, const char *at,
+                         refusal *refused) {
+  static const char *const ROLES[] = {"system", "developer", "user", "assistant"};
+  const char *role = NULL;
+  char param[REFUSAL_PARAM_BYTES];
+  if (!check_item(read, item, fields_item_message, at, refused)) return false;
+  for (uint32_t i = 0; i < 4; i++) {
+    if (body_is(read, body_find(read, item, "role"), ROLES[i])) role = ROLES[i == 1 ? 0 : i];
+  }
+  snprintf(param, sizeof param, "%s.role", at);
+  if (role == NULL) {
+    return refuse_value(refused, param, "one of system, developer, user, assistant");
+  }
+  begin_message(to, role);
+  snprintf(param, sizeof param, "%s.content", at);
+  return put_text(&to->content, read, body_find(read, item, "content"), param, refused);
+}
+
+static bool take_reasoning(conversation *to, const body *read, uint32_t item, const char *at,
+                           refusal *refused) {
+  const uint32_t content = body_find(read, item, "content");
+  const uint32_t summary = body_find(read, item, "summary");
+  const json_node *found = body_node(read, content);
+  const bool has_content = found->kind == JSON_ARRAY && found->count > 0;
+  if (!has_content && summary == 0) return true;
+  char param[REFUSAL_PARAM_BYTES];
+  snprintf(param, sizeof param, "%s.%s", at, has_content ? "content" : "summary");
+  return put_text(&to->reasoning, read, has_content ? content : summary, param, refused);
+}
+
+static void put_member(json_writer *json, const char *name, wick_text text) {
+  json_string(json, name, text.bytes, text.size_bytes);
+}
+
+static bool take_call(conversation *to, const body *read, uint32_t item, const char *at,
+                      refusal *refused) {
+  if (!check_item(read, item, fields_item_call, at, refused) ||
+      !has_member(read, item, "call_id", at, refused) ||
+      !has_member(read, item, "name", at, refused) ||
+      !has_member(read, item, "arguments", at, refused)) {
+    return false;
+  }
+  if (to->role == NULL || strcmp(to->role, "assistant") != 0) begin_message(to, "assistant");
+  if (to->calls.size_bytes > 0) buffer_put_text(&to->calls, ",");
+  json_writer json;
+  json_begin(&json, buffer_put, &to->calls);
+  json_open(&json, NULL, '{');
+  put_member(&json, "id", body_text(read, body_find(read, item, "call_id")));
+  json_text(&json, "type", "function");
+  json_open(&json, "function", '{');
+  put_member(&json, "name", body_text(read, body_find(read, item, "name")));
+  put_member(&json, "arguments", body_text(read, body_find(read, item, "arguments")));
+  json_close(&json, '{');
+  json_close(&json, '{');
+  return true;
+}
+
+static bool take_output(conversation *to, const body *read, uint32_t item, const char *at,
+                        refusal *refused) {
+  if (!check_item(read, item, fields_item_output, at, refused) ||
+      !has_member(read, item, "call_id", at, refused) ||
+      !has_member(read, item, "output", at, refused)) {
+    return false;
+  }
+  begin_message(to, "tool");
+  to->id = body_text(read, body_find(read, item, "call_id"));
+  char param[REFUSAL_PARAM_BYTES];
+  snprintf(param, sizeof param, "%s.output", at);
+  return put_text(&to->content, read, body_find(read, item, "output"), param, refused);
+}
+
+static bool take_item(conversation *to, const body *read, uint32_t item, refusal *refused) {
+  static const struct {
+    const char *type;
+    bool (*take)(conversation *, const body *, uint32_t, const char *, refusal *);
+  } TAKERS[] = {{"message", take_message},
+                {"reasoning", take_reasoning},
+                {"function_call", take_call},
+                {"function_call_output", take_output}};
+  char at[REFUSAL_PARAM_BYTES];
+  snprintf(at, sizeof at, "input[%u]", (unsigned)body_node(read, item)->index);
+  if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
+  const uint32_t type = body_find(read, item, "type");
+  if (type == 0) return take_message(to, read, item, at, refused);
+  for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {
+    if (body_is(read, type, TAKERS[i].type)) return TAKERS[i].take(to, read, item, at, refused);
+  }
+  const wick_text kind = body_source(read, type);
+  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s, which is not supported",
+                at, (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+}
+
+// ---- the conversation ----
+
+static bool take_input(conversation *to, const body *read, refusal *refused) {
+  const uint32_t instructions = body_find(read, BODY_ROOT, "instructions");
+  const uint32_t input = body_find(read, BODY_ROOT, "input");
+  const json_node *found = body_node(read, input);
+  if (instructions != 0) {
+    begin_message(to, "system");
+    if (!put_text(&to->content, read, instructions, "instructions", refused)) return false;
+  }
+  if (found->kind == JSON_STRING) {
+    begin_message(to, "user");
+    return put_text(&to->content, read, input, "input", refused);
+  }
+  if (found->kind != JSON_ARRAY || found->count == 0) {
+    return refuse_value(refused, "input", "a string or an array of at least one item");
+  }
+  for (uint32_t item = found->first; item != 0; item = body_node(read, item)->next) {
+    if (!take_item(to, read, item, refused)) return false;
+  }
+  return true;
+}
+
+bool response_put_messages(buffer *out, const body *read, refusal *refused) {
+  conversation made = {.out = out};
+  json_begin(&made.json, buffer_put, out);
+  const bool is_taken = take_input(&made, read, refused);
+  flush(&made);
+  out->has_failed = out->has_failed || made.content.has_failed || made.calls.has_failed ||
+                    made.thoughts.has_failed || made.reasoning.has_failed;
+  buffer_free(&made.content);
+  buffer_free(&made.calls);
+  buffer_free(&made.thoughts);
+  buffer_free(&made.reasoning);
+  return is_taken;
+}

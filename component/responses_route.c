@@ -1,0 +1,260 @@
+// component/responses_route.c — POST /v1/responses: text and tools, by a chat completion whose body
+// is made here. Nothing is stored, so each request brings its whole conversation.
+#include <stdio.h>
+#include <string.h>
+
+#include "response.h"
+
+static const field fields_response[] = {{"input", FIELD_IGNORED, 0, 0, NULL},
+                                        {"instructions", FIELD_TEXT, 0, 0, NULL},
+                                        {"max_output_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+                                        {"text", FIELD_OBJECT, 0, 0, NULL},
+                                        {"tools", FIELD_IGNORED, 0, 0, NULL},
+                                        {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
+                                        {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
+                                        {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
+                                        {"stream_options", FIELD_OBJECT, 0, 0, NULL},
+                                        {"metadata", FIELD_OBJECT, 0, 0, NULL},
+                                        {"reasoning", FIELD_OBJECT, 0, 0, NULL},
+                                        {"store", FIELD_IGNORED, 0, 0, NULL},
+                                        {"service_tier", FIELD_IGNORED, 0, 0, NULL},
+                                        {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
+                                        {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
+                                        {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
+                                        {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
+                                        {"include", FIELD_IGNORED, 0, 0, NULL},
+                                        {"truncation", FIELD_MISSING, 0, 0, "\"disabled\""},
+                                        {"background", FIELD_MISSING, 0, 0, "false"},
+                                        {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                        {"previous_response_id", FIELD_MISSING, 0, 0, NULL},
+                                        {"conversation", FIELD_MISSING, 0, 0, NULL},
+                                        {"prompt", FIELD_MISSING, 0, 0, NULL},
+                                        {"max_tool_calls", FIELD_MISSING, 0, 0, NULL},
+                                        {"moderation", FIELD_MISSING, 0, 0, NULL},
+                                        {"context_management", FIELD_MISSING, 0, 0, NULL},
+                                        {"n", FIELD_UNKNOWN, 0, 0, NULL},
+                                        {"max_tokens", FIELD_UNKNOWN, 0, 0, NULL},
+                                        {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
+                                      {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_reasoning[] = {{"effort", FIELD_MISSING, 0, 0, "\"none\""},
+                                         {"summary", FIELD_MISSING, 0, 0, "\"auto\""},
+                                         {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_text[] = {{"format", FIELD_IGNORED, 0, 0, NULL},
+                                    {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
+                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_plain_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
+                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_schema_format[] = {
+    {"type", FIELD_IGNORED, 0, 0, NULL},     {"name", FIELD_TEXT, 0, 0, NULL},
+    {"schema", FIELD_OBJECT, 0, 0, NULL},    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
+    {"description", FIELD_TEXT, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_tool[] = {
+    {"type", FIELD_TEXT, 0, 0, NULL},        {"name", FIELD_TEXT, 0, 0, NULL},
+    {"description", FIELD_TEXT, 0, 0, NULL}, {"parameters", FIELD_OBJECT, 0, 0, NULL},
+    {"strict", FIELD_BOOLEAN, 0, 0, NULL},   {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+static const char LOGPROBS[] = "message.output_text.logprobs";
+
+// ---- checks ----
+
+static bool check_members(const body *read, uint32_t node, const field *fields, const char *prefix,
+                          refusal *refused) {
+  const field_tables tables = {fields, NULL, prefix};
+  return node == 0 || fields_check(read, node, &tables, refused);
+}
+
+static uint32_t format_of(const body *read) {
+  return body_find(read, body_find(read, BODY_ROOT, "text"), "format");
+}
+
+static bool check_format(const body *read, refusal *refused) {
+  const uint32_t format = format_of(read), type = body_find(read, format, "type");
+  if (format == 0) return true;
+  const bool is_schema = body_is(read, type, "json_schema");
+  if (!is_schema && !body_is(read, type, "text") && !body_is(read, type, "json_object")) {
+    return refuse(refused, 400, "invalid_value", "text.format",
+                  "text.format.type must be one of text, json_object, json_schema");
+  }
+  return check_members(read, format, is_schema ? fields_schema_format : fields_plain_format,
+                       "text.format.", refused);
+}
+
+static bool check_tools(const body *read, refusal *refused) {
+  const uint32_t list = body_find(read, BODY_ROOT, "tools");
+  if (list == 0) return true;
+  if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "tools", "an array");
+  for (uint32_t tool = body_node(read, list)->first; tool != 0;
+       tool = body_node(read, tool)->next) {
+    char at[40], prefix[48];
+    const uint32_t name = body_find(read, tool, "name");
+    snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
+    snprintf(prefix, sizeof prefix, "%s.", at);
+    if (!body_is(read, body_find(read, tool, "type"), "function") ||
+        body_node(read, name)->kind != JSON_STRING || body_text(read, name).size_bytes == 0) {
+      return refuse_value(refused, at, "{\"type\": \"function\", \"name\", ...}");
+    }
+    if (!check_members(read, tool, fields_tool, prefix, refused)) return false;
+  }
+  return true;
+}
+
+// Reasoning is given as it is, so nobody needs it encrypted.
+static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
+  const uint32_t list = body_find(read, BODY_ROOT, "include");
+  bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
+  for (uint32_t one = is_known ? body_node(read, list)->first : 0; one != 0;
+       one = body_node(read, one)->next) {
+    const bool is_logprobs = body_is(read, one, LOGPROBS);
+    *has_logprobs = *has_logprobs || is_logprobs;
+    is_known = is_known && (is_logprobs || body_is(read, one, "reasoning.encrypted_content"));
+  }
+  return is_known ||
+         refuse(refused, 400, "unsupported_parameter", "include",
+                "include: only %s and reasoning.encrypted_content are supported", LOGPROBS);
+}
+
+static bool check_body(const body *read, bool *has_logprobs, refusal *refused) {
+  const field_tables tables = {fields_response, fields_common, ""};
+  const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
+  if (!fields_check(read, BODY_ROOT, &tables, refused) ||
+      !check_members(read, body_find(read, BODY_ROOT, "stream_options"), fields_stream,
+                     "stream_options.", refused) ||
+      !check_members(read, body_find(read, BODY_ROOT, "reasoning"), fields_reasoning, "reasoning.",
+                     refused) ||
+      !check_members(read, body_find(read, BODY_ROOT, "text"), fields_text, "text.", refused) ||
+      !check_format(read, refused) || !check_tools(read, refused) ||
+      !check_include(read, has_logprobs, refused)) {
+    return false;
+  }
+  *has_logprobs = *has_logprobs || (top != 0 && body_number(read, top) > 0);
+  return body_find(read, BODY_ROOT, "input") != 0 ||
+         refuse(refused, 400, "missing_required_parameter", "input", "input is missing");
+}
+
+// ---- the body of the chat completion ----
+
+typedef struct chat_body {
+  const body *read;
+  buffer out;
+  json_writer json;
+} chat_body;
+
+static void put_source(chat_body *to, const char *name, uint32_t node) {
+  const wick_text source = body_source(to->read, node);
+  json_member(&to->json, name);
+  buffer_put(&to->out, source.bytes, source.size_bytes);
+}
+
+// The members of an object but for its type.
+static void put_members(chat_body *to, const char *name, uint32_t object) {
+  json_open(&to->json, name, '{');
+  for (uint32_t node = body_node(to->read, object)->first; node != 0;
+       node = body_node(to->read, node)->next) {
+    const json_node *member = body_node(to->read, node);
+    if (text_is(member->key, "type") || member->kind == JSON_NULL) continue;
+    put_source(to, (const char *)member->key.bytes, node);
+  }
+  json_close(&to->json, '{');
+}
+
+static bool is_passed(const field *table, document_text name) {
+  for (; table->name != NULL; table++) {
+    if (text_is(name, table->name)) return false;
+  }
+  return true;
+}
+
+// The fields that chat completions have by the same name.
+static void put_same(chat_body *to) {
+  for (uint32_t node = body_node(to->read, BODY_ROOT)->first; node != 0;
+       node = body_node(to->read, node)->next) {
+    const document_text name = body_node(to->read, node)->key;
+    if (is_passed(fields_response, name) || text_is(name, "parallel_tool_calls") ||
+        text_is(name, "chat_template_kwargs")) {
+      put_source(to, (const char *)name.bytes, node);
+    }
+  }
+}
+
+static void put_renamed(chat_body *to, const char *name, const char *chat_name) {
+  const uint32_t node = body_find(to->read, BODY_ROOT, name);
+  if (node != 0) put_source(to, chat_name, node);
+}
+
+static void put_tools(chat_body *to) {
+  const uint32_t list = body_find(to->read, BODY_ROOT, "tools");
+  if (body_node(to->read, list)->count == 0) return;
+  json_open(&to->json, "tools", '[');
+  for (uint32_t tool = body_node(to->read, list)->first; tool != 0;
+       tool = body_node(to->read, tool)->next) {
+    json_open(&to->json, NULL, '{');
+    json_text(&to->json, "type", "function");
+    put_members(to, "function", tool);
+    json_close(&to->json, '{');
+  }
+  json_close(&to->json, '[');
+}
+
+static void put_tool_choice(chat_body *to) {
+  const uint32_t choice = body_find(to->read, BODY_ROOT, "tool_choice");
+  const uint32_t name = body_find(to->read, choice, "name");
+  if (choice == 0) return;
+  if (!body_is(to->read, body_find(to->read, choice, "type"), "function") ||
+      body_node(to->read, name)->kind != JSON_STRING) {
+    put_source(to, "tool_choice", choice);
+    return;
+  }
+  json_open(&to->json, "tool_choice", '{');
+  json_text(&to->json, "type", "function");
+  json_open(&to->json, "function", '{');
+  put_source(to, "name", name);
+  json_close(&to->json, '{');
+  json_close(&to->json, '{');
+}
+
+static void put_format(chat_body *to) {
+  const uint32_t format = format_of(to->read);
+  if (format == 0) return;
+  json_open(&to->json, "response_format", '{');
+  put_source(to, "type", body_find(to->read, format, "type"));
+  if (body_is(to->read, body_find(to->read, format, "type"), "json_schema")) {
+    put_members(to, "json_schema", format);
+  }
+  json_close(&to->json, '{');
+}
+
+static bool make_body(chat_body *to, bool has_logprobs, refusal *refused) {
+  json_begin(&to->json, buffer_put, &to->out);
+  json_open(&to->json, NULL, '{');
+  put_same(to);
+  json_open(&to->json, "messages", '[');
+  if (!response_put_messages(&to->out, to->read, refused)) return false;
+  json_close(&to->json, '[');
+  put_renamed(to, "max_output_tokens", "max_completion_tokens");
+  put_tools(to);
+  put_tool_choice(to);
+  put_format(to);
+  if (has_logprobs) {
+    json_bool(&to->json, "logprobs", true);
+    put_renamed(to, "top_logprobs", "top_logprobs");
+  }
+  json_close(&to->json, '{');
+  buffer_put(&to->out, "", 1);
+  return !to->out.has_failed || refuse(refused, 503, "nomem", NULL, "There is no memory");
+}
+
+bool responses_begin(server *of, body *read, answer *to, refusal *refused) {
+  chat_body made = {.read = read};
+  bool has_logprobs = false;
+  bool has_begun = check_body(read, &has_logprobs, refused) &&
+                   response_make(of, to, read, refused) && make_body(&made, has_logprobs, refused);
+  if (has_begun) {
+    body chat;
+    has_begun = body_read(&chat, made.out.bytes, made.out.size_bytes - 1, refused) &&
+                chat_begin_as(of, &chat, ANSWER_RESPONSE, to, refused);
+    body_end(&chat);
+  }
+  buffer_free(&made.out);
+  return has_begun;
+}

@@ -1,0 +1,133 @@
+// component/settings.c — settings of the environment.
+#include "settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUEUE_LIMIT = 256, BODY_BYTES = 1 << 20, ITEMS = 2048 };
+
+static bool is_wrong(const char *name, const char *wanted, refusal *refused) {
+  return refuse(refused, 500, "settings", NULL, "The server's variable %s must be %s", name,
+                wanted);
+}
+
+bool settings_number(const char *name, uint32_t *out, refusal *refused) {
+  const char *text = getenv(name);
+  if (text == NULL) return true;
+  char *end = NULL;
+  errno = 0;
+  const unsigned long long value = strtoull(text, &end, 10);
+  const bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+  if (!is_number || value < 1 || value > UINT32_MAX) {
+    return is_wrong(name, "a whole number of at least 1", refused);
+  }
+  *out = (uint32_t)value;
+  return true;
+}
+
+// ---- keys ----
+
+// The scratch has room for both and an end.
+static cache_salt hash_of(const char *prefix, const char *key, size_t size, char *scratch) {
+  const int written = sprintf(scratch, "%s%.*s", prefix, (int)size, key);
+  return salt_of(scratch, written < 0 ? 0 : (size_t)written);
+}
+
+static const char TENANT[] = "wick-llm/openai tenant\n";
+
+static void make_tenant(tenant *out, const char *key, size_t size, char *scratch) {
+  out->digest = hash_of("", key, size, scratch);
+  const cache_salt salt = hash_of(TENANT, key, size, scratch);
+  for (uint32_t i = 0; i < SALT_BYTES - 1; i++) {
+    const uint64_t half = i < 16 ? salt.low : salt.high;
+    out->salt[i] = "0123456789abcdef"[half >> (i % 16 * 4) & 15];
+  }
+  out->salt[SALT_BYTES - 1] = '\0';
+}
+
+static bool is_visible(const char *key, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    if (key[i] < 0x21 || key[i] > 0x7e) return false;
+  }
+  return size > 0;
+}
+
+// Keys with ',' between. A variable that is there but empty must not mean that no key is needed.
+static bool read_keys(const char *name, tenants *out, refusal *refused) {
+  const char *text = getenv(name);
+  if (text == NULL) return true;
+  uint32_t count = 1;
+  for (const char *at = text; *at != '\0'; at++) count += *at == ',';
+  out->list = calloc(count, sizeof *out->list);
+  char *scratch = malloc(sizeof TENANT + strlen(text));
+  bool is_right = out->list != NULL && scratch != NULL;
+  while (is_right && out->count < count) {
+    const size_t size = strcspn(text, ",");
+    is_right = is_visible(text, size);
+    if (is_right) make_tenant(&out->list[out->count++], text, size, scratch);
+    text += size + 1;
+  }
+  free(scratch);
+  return is_right || is_wrong(name, "keys of visible ASCII characters, with ',' between", refused);
+}
+
+// The key of `Bearer KEY`; its size, 0 for none.
+static size_t key_of(const char *authorization, const char **key) {
+  static const char BEARER[] = "bearer";
+  for (size_t i = 0; i < sizeof BEARER - 1; i++) {
+    if ((authorization[i] | 0x20) != BEARER[i]) return 0;
+  }
+  const char *text = authorization + sizeof BEARER - 1;
+  const size_t spaces = strspn(text, " ");
+  *key = text + spaces;
+  const size_t size = strcspn(*key, " ");
+  const bool ends = (*key)[size + strspn(*key + size, " ")] == '\0';
+  return spaces > 0 && ends ? size : 0;
+}
+
+bool keys_check(const tenants *keys, const char *authorization, const char **salt,
+                refusal *refused) {
+  const char *key = "";
+  *salt = NULL;
+  if (keys->count == 0) return true;
+  const size_t size = key_of(authorization, &key);
+  const cache_salt digest = salt_of(key, size);
+  for (uint32_t i = 0; i < keys->count; i++) {
+    const cache_salt one = keys->list[i].digest;
+    const uint64_t difference = (one.low ^ digest.low) | (one.high ^ digest.high);
+    if (difference == 0) *salt = keys->list[i].salt;
+  }
+  if (size > 0 && *salt != NULL) return true;
+  return refuse(refused, 401, "invalid_api_key", NULL,
+                size == 0 ? "A key is needed: Authorization: Bearer KEY" : "The key is wrong");
+}
+
+// ---- all ----
+
+bool settings_have_origin(const char *origins, const char *origin) {
+  const size_t size = strlen(origin);
+  for (const char *at = origins; size > 0 && at != NULL; at = strchr(at, ',')) {
+    at += *at == ',';
+    if (strcspn(at, ",") == size && memcmp(at, origin, size) == 0) return true;
+  }
+  return false;
+}
+
+static bool read_text(const char *name, const char **out, refusal *refused) {
+  *out = getenv(name);
+  return *out == NULL || **out != '\0' || is_wrong(name, "a text that is not empty", refused);
+}
+
+bool settings_read(settings *out, refusal *refused) {
+  *out = (settings){.queue_limit = QUEUE_LIMIT, .body_bytes_max = BODY_BYTES};
+  out->items_max = ITEMS;
+  return read_keys("WICK_KEYS", &out->keys, refused) &&
+         read_keys("WICK_METRICS_KEY", &out->metrics_keys, refused) &&
+         settings_number("WICK_QUEUE_LIMIT", &out->queue_limit, refused) &&
+         settings_number("WICK_BODY_BYTES_MAX", &out->body_bytes_max, refused) &&
+         settings_number("WICK_ITEMS_MAX", &out->items_max, refused) &&
+         read_text("WICK_CORS", &out->origins, refused) &&
+         read_text("WICK_MODEL_NAME", &out->model_name, refused);
+}

@@ -1,0 +1,14 @@
+// component/url_source.h — a model at a URL.
+#ifndef WICK_COMPONENT_URL_SOURCE_H
+#define WICK_COMPONENT_URL_SOURCE_H
+
+#include "refusal.h"
+
+// The code of a refusal that a later request may be spared.
+#define MODEL_SERVER "model_server"
+
+// Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. What
+// does not answer is asked three times. False: *refused says why.
+bool url_load(wick_engine *engine, const char *url, refusal *refused);
+
+#endif

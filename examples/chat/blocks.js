@@ -1,0 +1,22 @@
+// examples/chat/blocks.js — a file's text as a block of Markdown that says which file it is.
+
+const BYTES_MAX = 1e6;
+
+/** @param {Blob} file @returns {Promise<string | undefined>} nothing: it is no text, or too long for any model */
+export async function textOf(file) {
+  if (file.size > BYTES_MAX) return undefined;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes('\0') ? undefined : text;
+  } catch {
+    return undefined; // other bytes than UTF-8 has
+  }
+}
+
+/** @param {string} name @param {string} text @returns {string} whose fence the text cannot end */
+export function asBlock(name, text) {
+  const runs = text.match(/`{3,}/g) ?? [];
+  const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)));
+  const kind = /\.(\w{1,10})$/.exec(name)?.[1] ?? '';
+  return `${name.replaceAll(/[\r\n]/g, ' ')}:\n${fence}${kind}\n${text.replace(/\n?$/, '\n')}${fence}`;
+}

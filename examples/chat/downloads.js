@@ -1,0 +1,142 @@
+// examples/chat/downloads.js — downloads into the store of models. They go on while the page answers with another model,
+// and after a reload, unless the user has paused them.
+
+import { hubAddress } from './hub.js';
+import { keptModels, storeNameOf } from './kept.js';
+
+/** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
+/** `isWanted`: it answers as soon as it is here. @typedef {{url: string, name: string, isPaused: boolean, isWanted: boolean}} Listed */
+/** @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, error?: unknown, done?: Promise<void>,
+ *   control?: AbortController}} Download */
+
+const LIST = 'wick-chat-downloads';
+/** The speed is that of about so long. */
+const SPEED_MS = 3000;
+
+/** @type {Map<string, Download>} by their addresses */
+const downloads = new Map();
+const news = new EventTarget();
+
+/** @param {Listed} listed @returns {Download} */
+const newDownload = ({ url, name, isPaused, isWanted }) => ({
+  ...{ url, name, isPaused, isWanted },
+  ...{ progress: { loaded: 0, total: undefined }, bytesPerSecond: 0 },
+});
+
+/** @returns {Listed[]} */
+function readList() {
+  try {
+    const found = JSON.parse(localStorage.getItem(LIST) ?? '[]');
+    return Array.isArray(found) ? found.filter((one) => typeof one?.url === 'string') : [];
+  } catch {
+    return []; // no storage here, or unknown content
+  }
+}
+
+function writeList() {
+  try {
+    const list = [...downloads.values()].map(({ url, name, isPaused, isWanted }) => ({
+      ...{ url, name, isPaused, isWanted },
+    }));
+    localStorage.setItem(LIST, JSON.stringify(list));
+  } catch {
+    // no storage here: after a reload they do not go on by themselves
+  }
+}
+
+/** @param {Download} one */
+function tell(one) {
+  news.dispatchEvent(new CustomEvent('change', { detail: one }));
+}
+
+/** @param {(download: Download) => void} listener */
+export function onDownload(listener) {
+  news.addEventListener('change', (event) => listener(/** @type {CustomEvent} */ (event).detail));
+}
+
+/** @returns {Download[]} */
+export const listDownloads = () => [...downloads.values()];
+
+/** @param {string} url */
+export const findDownload = (url) => downloads.get(url);
+
+/** @param {Download} one @returns {(progress: KeepProgress) => void} */
+function makeMeter(one) {
+  /** @type {{at: number, loaded: number}[]} */
+  let marks = [];
+  return (progress) => {
+    one.progress = progress;
+    const at = performance.now();
+    marks = [...marks.filter((mark) => at - mark.at < SPEED_MS), { at, loaded: progress.loaded }];
+    const first = marks[0];
+    one.bytesPerSecond =
+      at > first.at ? ((progress.loaded - first.loaded) / (at - first.at)) * 1000 : 0;
+    tell(one);
+  };
+}
+
+/** @param {Download} one */
+async function run(one) {
+  const control = new AbortController();
+  Object.assign(one, { control, isPaused: false, error: undefined });
+  writeList();
+  tell(one);
+  try {
+    const store = await keptModels();
+    const { signal } = control;
+    const hub = { endpoint: hubAddress() };
+    await store?.get(await storeNameOf(one.url), { signal, hub, onProgress: makeMeter(one) });
+    downloads.delete(one.url);
+  } catch (error) {
+    one.isPaused = true;
+    if (!control.signal.aborted) one.error = error;
+    throw error;
+  } finally {
+    one.done = undefined;
+    one.bytesPerSecond = 0;
+    writeList();
+    tell(one);
+  }
+}
+
+/**
+ * @param {{url: string, name: string}} wanted
+ * @param {boolean} [isWanted] it answers as soon as it is here; no other one does then
+ * @returns {Promise<void>} that settles when it is here; it rejects with an AbortError when it is paused
+ */
+export function download({ url, name }, isWanted = false) {
+  const one = downloads.get(url) ?? newDownload({ url, name, isPaused: false, isWanted });
+  downloads.set(url, one);
+  if (isWanted) want(url);
+  one.done ??= run(one);
+  one.done.catch(() => {}); // whoever waits hears of it
+  return one.done;
+}
+
+/** @param {string} [url] of the one that is to answer when it is here; none without */
+export function want(url) {
+  for (const one of downloads.values()) one.isWanted = one.url === url;
+  writeList();
+}
+
+/** What is stored of it stays. @param {string} url */
+export function pause(url) {
+  downloads.get(url)?.control?.abort();
+}
+
+/** Nobody goes on with it; the store has what has come. @param {string} url */
+export async function giveUp(url) {
+  const one = downloads.get(url);
+  pause(url);
+  await one?.done?.catch(() => {});
+  downloads.delete(url);
+  writeList();
+  if (one) tell(one);
+}
+
+/** Those that an earlier page did not end, unless they were paused. @returns {Download | undefined} the one that is to answer */
+export function takeUpDownloads() {
+  for (const listed of readList()) downloads.set(listed.url, newDownload(listed));
+  for (const one of downloads.values()) if (!one.isPaused) download(one);
+  return listDownloads().find(({ isWanted, isPaused }) => isWanted && !isPaused);
+}

@@ -1,0 +1,33 @@
+// examples/chat/formulas.js — where the formulas of a Markdown text are: between $ and $, $$ and $$, \( and \), \[ and \].
+
+/** Of a formula on lines of its own. No formula is longer than 2,000 characters, so none is looked for further. */
+const BLOCK = /^ {0,3}(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\]) *(?:\n|$)/;
+const DISPLAYED = /^(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\])/;
+/** Between single dollars there is no space at the edges, and no digit follows: "$5 and $6" are two prices. */
+const INLINE =
+  /^(?:\$(?![\s$])((?:\\[^\n]|[^$\\\n]){1,2000}?)(?<!\s)\$(?![\w$])|\\\(([\s\S]{1,2000}?)\\\))/;
+
+/**
+ * @param {string} name
+ * @param {'block' | 'inline'} level
+ * @param {RegExp} start
+ * @param {RegExp} pattern with two ways of writing it
+ */
+const formula = (name, level, start, pattern) => ({
+  name,
+  level,
+  start: (/** @type {string} */ source) => start.exec(source)?.index,
+  tokenizer: (/** @type {string} */ source) => {
+    const found = pattern.exec(source);
+    const text = (found?.[1] ?? found?.[2] ?? '').trim();
+    if (!found || text === '') return undefined;
+    return { type: name, raw: found[0], text, isBlock: pattern !== INLINE };
+  },
+});
+
+/** Extensions of marked, without their renderer. */
+export const formulas = [
+  formula('formulaBlock', 'block', /^ {0,3}(?:\$\$|\\\[)/m, BLOCK),
+  formula('formulaDisplayed', 'inline', /\$\$|\\\[/, DISPLAYED),
+  formula('formula', 'inline', /\$|\\\(/, INLINE),
+];

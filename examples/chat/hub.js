@@ -1,0 +1,100 @@
+// examples/chat/hub.js — the hub's search, and the files of a repository. The package downloads (wick-llm/models); this
+// only finds.
+
+/** @typedef {{name: string, downloads: number, isGated: boolean}} Found */
+/** @typedef {{path: string, bytes: number, url: string}} HubFile */
+
+const DEFAULT = 'https://huggingface.co';
+/** In localStorage, for a mirror. */
+const ADDRESS = 'wick-chat-hub';
+const RESULTS_MAX = 12;
+const PAGES_MAX = 10;
+
+/** @returns {string} the hub's address, or that of a mirror */
+export function hubAddress() {
+  try {
+    const own = localStorage.getItem(ADDRESS) ?? '';
+    return URL.canParse(own) ? own.replace(/\/+$/, '') : DEFAULT;
+  } catch {
+    return DEFAULT; // no storage here
+  }
+}
+
+/**
+ * What the package calls a file of the hub: so it learns the file's size and hash from the listing before it downloads.
+ * @param {string} url
+ * @returns {string | undefined} nothing: it is no file of the hub
+ */
+export function hubNameOf(url) {
+  const hub = hubAddress();
+  if (!url.startsWith(`${hub}/`)) return undefined;
+  const found = /^\/([\w.-]+\/[\w.-]+)\/resolve\/([\w.-]+)\/(.+\.gguf)$/i.exec(
+    url.slice(hub.length),
+  );
+  if (!found) return undefined;
+  const [, name, revision, path] = found;
+  return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decodeURIComponent(path)}`;
+}
+
+/** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], next?: string}>} */
+async function ask(url, signal) {
+  const response = await fetch(url, { signal });
+  if (!response.ok) {
+    const why = response.headers.get('X-Error-Message') ?? `the hub answered ${response.status}`;
+    throw new Error(why);
+  }
+  const rows = await response.json();
+  const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
+  return { rows: Array.isArray(rows) ? rows : [], next };
+}
+
+/** @param {string} text @param {AbortSignal} [signal] @returns {Promise<Found[]>} repositories with GGUF files, the most loaded first */
+export async function searchHub(text, signal) {
+  const query = new URLSearchParams({
+    search: text,
+    filter: 'gguf',
+    sort: 'downloads',
+    limit: String(RESULTS_MAX),
+  });
+  const { rows } = await ask(`${hubAddress()}/api/models?${query}`, signal);
+  return rows
+    .filter(({ id }) => typeof id === 'string' && id.includes('/'))
+    .slice(0, RESULTS_MAX)
+    .map(({ id, downloads, gated }) => ({
+      name: id,
+      downloads: Number(downloads) || 0,
+      isGated: Boolean(gated),
+    }));
+}
+
+/**
+ * @param {string} name of a repository
+ * @param {string} revision
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<HubFile[]>} its models, the smallest first; of a split one the first file, with the bytes of all
+ */
+export async function listHubFiles(name, revision, signal) {
+  /** @type {Map<string, HubFile>} */
+  const files = new Map();
+  const hub = hubAddress();
+  /** @type {string | undefined} */
+  let url = `${hub}/api/models/${name}/tree/${encodeURIComponent(revision)}?recursive=true`;
+  for (let page = 0; url && page < PAGES_MAX; page++) {
+    const { rows, next } = await ask(url, signal);
+    for (const { type, path, size, lfs } of rows) {
+      const isModel = type === 'file' && /\.gguf$/i.test(path) && !/(^|[-_./])mmproj/i.test(path);
+      if (!isModel) continue;
+      const first = path.replace(/-\d{5}(-of-\d{5}\.gguf)$/i, '-00001$1');
+      const known = files.get(first);
+      const bytes = (known?.bytes ?? 0) + Number(lfs?.size ?? size ?? 0);
+      const address = first.split('/').map(encodeURIComponent).join('/');
+      files.set(first, {
+        path: first,
+        bytes,
+        url: `${hub}/${name}/resolve/${revision}/${address}`,
+      });
+    }
+    url = next && new URL(next, hub).origin === new URL(hub).origin ? next : undefined;
+  }
+  return [...files.values()].sort((a, b) => a.bytes - b.bytes);
+}

@@ -1,0 +1,307 @@
+// examples/chat/loader.js — brings the model that is wished for: from the store, into which it is downloaded first, from the
+// page's own files, or from a file of the user's. The engine before answers until the new one is ready.
+
+import { createEngine, WickError } from 'wick-llm';
+import * as conversation from './conversation.js';
+import { showEngine } from './developer.js';
+import { byId } from './dom.js';
+import { download, findDownload, onDownload, pause, want } from './downloads.js';
+import { learnBytes } from './examine.js';
+import { hubAddress } from './hub.js';
+import { isKept, keptModels, storeNameOf } from './kept.js';
+import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
+import { showNotice } from './notice.js';
+import { keepPage } from './offline.js';
+import { askToPersist, makeRoom, offerRoom } from './room.js';
+import { settings } from './settings.js';
+import { takeInLater } from './taking_in.js';
+import { useStates } from './visits.js';
+import { builtIn, isSame, modelOf, rememberModel } from './wishes.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./wishes.js').Wish} Wish */
+
+/** @type {Engine | undefined} */
+let engine;
+/** @type {AbortController | undefined} */
+let loading;
+/** What is loaded, or was last. @type {Wish | undefined} */
+let wished;
+/** What answered last. @type {Wish | undefined} */
+let loaded;
+
+export const current = () => ({ engine, loaded, wished, isLoading: loading !== undefined });
+
+/** @param {unknown} error @returns {string} */
+export function inWords(error) {
+  if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') {
+    const [sizes] = error.message.split(' (option');
+    return `This conversation is longer than the model can read: ${sizes}. Begin a new chat, or edit an earlier question.`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** @param {unknown} error */
+export const sentence = (error) => inWords(error).replace(/[^.!?]$/, '$&.');
+
+export async function showFacts() {
+  const info = await engine?.info();
+  if (!info) return;
+  const parameters = info.shape ? info.shape.parameters : 0;
+  const size =
+    parameters > 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`;
+  byId('facts').textContent = [
+    `${size} parameters`,
+    `context ${info.contextSize}`,
+    info.threads > 1 ? `${info.threads} threads` : 'one thread',
+    info.kernels,
+    info.sharing === 'follower' ? 'the engine is in another tab' : '',
+    crossOriginIsolated ? '' : 'not isolated: no threads',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** @param {boolean} isReady @param {boolean} [isBuiltIn] */
+function setReady(isReady, isBuiltIn = false) {
+  /** @type {HTMLButtonElement} */ (byId('send')).disabled = !isReady;
+  byId('suggestions').hidden = !(isReady && isBuiltIn);
+}
+
+/** @param {Engine | undefined} made @param {Wish} [wish] what it is */
+function setEngine(made, wish) {
+  engine = made;
+  // A very small model is best with its likeliest tokens.
+  conversation.setEngine(made, wish?.isBuiltIn ? 0 : 0.7, wish && modelOf(wish));
+}
+
+/**
+ * A chat needs a model: after a failure it continues with the previous one, else with the built-in one.
+ * @typedef {{reason: string, again: () => void}} Failure empty reason: the user did not want to wait
+ * @param {Wish} wish that could not be loaded
+ * @param {Failure} failure
+ * @param {boolean} wasBefore it was the one before
+ * @returns {Promise<void> | undefined}
+ */
+function goBack(wish, failure, wasBefore) {
+  if (engine && loaded) {
+    wished = loaded;
+    if (failure.reason) showProblem(`${failure.reason} ${loaded.name} goes on.`, failure.again);
+    return undefined;
+  }
+  byId('model-name').textContent = 'No model';
+  byId('facts').textContent = '';
+  const candidates = wasBefore ? [builtIn] : [loaded, builtIn];
+  const back = candidates.find((one) => one && !isSame(one, wish));
+  const { reason, again } = failure;
+  if (reason) showProblem(back ? `${reason} Going back to ${back.name}.` : reason, again);
+  return back && load(back, failure);
+}
+
+/** What answered before answers no longer. */
+export async function closeEngine() {
+  const before = engine;
+  if (!before) return;
+  conversation.stop();
+  setEngine(undefined);
+  showEngine(undefined);
+  setReady(false);
+  await before.close();
+}
+
+/**
+ * Generates a token: a model that cannot compute does not replace one that can.
+ * @param {Engine} made
+ * @param {AbortSignal} signal
+ */
+const sayWord = (made, signal) => made.generate('Hello', { maxTokens: 1, signal }).text();
+
+// ---- where its bytes come from ----
+
+/** @param {AbortSignal} signal @returns {Promise<never>} */
+const untilAborted = (signal) =>
+  new Promise((_, fail) => {
+    if (signal.aborted) fail(signal.reason);
+    signal.addEventListener('abort', () => fail(signal.reason));
+  });
+
+/**
+ * Downloads a model into the store. It goes on when nobody waits for it any more.
+ * @param {{url: string, name: string}} wanted
+ * @param {AbortSignal} signal
+ */
+async function fetchModel(wanted, signal) {
+  const aborted = untilAborted(signal);
+  aborted.catch(() => {});
+  try {
+    await Promise.race([download(wanted, true), aborted]);
+  } catch (error) {
+    const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
+    if (!isFull || signal.aborted || !(await makeRoom())) throw error;
+    await Promise.race([download(wanted, true), aborted]);
+  }
+}
+
+/**
+ * @param {Wish} wish
+ * @param {AbortSignal} signal
+ * @returns {Promise<{options: object, isNew?: boolean}>} `isNew`: it was not here before
+ */
+async function bringModel({ name, source, isBuiltIn }, signal) {
+  // tabs with the same model share one engine
+  const shared = 'wick-chat';
+  if ('file' in source) return { options: { ...source } };
+  if ('kept' in source) return { options: { model: source.kept, cache: 'only', shared } };
+  const { url } = source;
+  // the service worker keeps it with the page
+  if (isBuiltIn) return { options: { url, cache: false, shared } };
+  if (!(await keptModels())) return { options: { url, cache: false, shared } };
+  const kept = async () => {
+    const stored = await storeNameOf(url);
+    if (stored === url) return { url, cache: true, shared };
+    return { model: stored, hub: { endpoint: hubAddress() }, shared };
+  };
+  if (await isKept(url)) return { options: await kept() };
+  const address = new URL(url, document.baseURI).href;
+  try {
+    await fetchModel({ url: address, name }, signal);
+  } catch (error) {
+    const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
+    if (!isFull) throw error;
+    offerRoom(`There is no room to keep ${name}: it is loaded for now, and not kept.`);
+    return { options: { url, cache: false, shared } };
+  }
+  return { options: await kept(), isNew: true };
+}
+
+onDownload((one) => {
+  const isWaited = loading && wished && 'url' in wished.source && one.isWanted;
+  if (!isWaited || one.isPaused) return;
+  const { progress, bytesPerSecond } = one;
+  const { loaded: bytes, total } = progress;
+  const secondsLeft = total && bytesPerSecond > 0 ? (total - bytes) / bytesPerSecond : undefined;
+  showProgress({ loaded: bytes, total, bytesPerSecond, secondsLeft, phase: 'loading' });
+});
+
+/** A new one of which no word can be had is not kept. @param {Wish} wish @param {unknown} error */
+async function dropBad(wish, error) {
+  const code = error instanceof WickError ? error.code : '';
+  const isOurs = ['NOMEM', 'NO_SHARED_MEMORY', 'WORKER_CRASHED', 'CLOSED', 'WASM', 'CSP', ''];
+  if (isOurs.includes(code) || !('url' in wish.source)) return;
+  const { url } = wish.source;
+  await (await keptModels())?.delete(await storeNameOf(url)).catch(() => {});
+}
+
+// ---- loading ----
+
+/**
+ * @param {Wish} wish
+ * @param {Failure} [failed] of what was wished before this one
+ * @returns {Promise<void>}
+ */
+export async function load(wish, failed) {
+  wished = wish;
+  loading?.abort();
+  want(); // what is being downloaded goes on, but does not answer by itself
+  const own = new AbortController();
+  loading = own;
+  // the same model with other settings; any other one answers until the new one is ready
+  if (loaded && isSame(loaded, wish)) await closeEngine();
+  showLoading(wish.name);
+  /** @type {Engine | undefined} */
+  let made;
+  let isNew = false;
+  try {
+    const brought = await bringModel(wish, own.signal);
+    isNew = brought.isNew === true;
+    if (loading !== own) return;
+    made = await createEngine(
+      /** @type {import('wick-llm').EngineOptions} */ ({
+        ...brought.options,
+        signal: own.signal,
+        onProgress: showProgress,
+        ...(settings.threads && { threads: settings.threads }),
+      }),
+    );
+    if (loading !== own) return void made.close();
+    if (isNew || 'file' in wish.source) await sayWord(made, own.signal);
+    if (loading !== own) return void made.close();
+    await conversation.untilAnswered();
+    if (loading !== own) return void made.close();
+    await closeEngine();
+    await begin(made, wish);
+    if (isNew) askToPersist(true); // a download is worth keeping
+  } catch (error) {
+    await made?.close(); // it could not generate a token
+    if (isNew) await dropBad(wish, error);
+    if (loading !== own) return;
+    const isCancelled = /** @type {Error} */ (error).name === 'AbortError';
+    const reason = isCancelled ? '' : `${wish.name} could not be loaded: ${sentence(error)}`;
+    const failure = {
+      reason: [failed?.reason, reason].filter(Boolean).join(' '),
+      again: failed?.again ?? (() => load(wish)),
+    };
+    await goBack(wish, failure, failed !== undefined);
+  } finally {
+    if (loading === own) {
+      loading = undefined;
+      hideLoading();
+    }
+  }
+}
+
+/** @param {Engine} made @param {Wish} wish */
+async function begin(made, wish) {
+  showEngine(made);
+  setEngine(made, wish);
+  loaded = wish;
+  rememberModel(wish);
+  byId('model-name').textContent = wish.name;
+  setReady(true, wish.isBuiltIn);
+  useStates(made);
+  keepPage();
+  learnBytes(made).catch(() => {}); // its speed is not measured then
+  await showFacts();
+  if ('file' in wish.source) takeInLater(wish.source.file, keepName);
+}
+
+/** A file that answers is in the store now. @param {Wish} kept */
+function keepName(kept) {
+  if (!loaded || !('file' in loaded.source) || loaded.name !== kept.name) return;
+  if (wished === loaded) wished = kept;
+  loaded = kept;
+  rememberModel(kept);
+  const isOpen = conversation.current().model?.name === kept.name;
+  conversation.nameModel(modelOf(kept), isOpen);
+}
+
+/** What the user wishes now, for the conversation that is open, too; what went wrong before is settled. @param {Wish} wish */
+export async function choose(wish) {
+  hideProblem();
+  const { id } = conversation.current();
+  await load(wish);
+  if (loaded && wished === loaded && isSame(loaded, wish) && id === conversation.current().id)
+    conversation.nameModel(modelOf(loaded));
+}
+
+/** Nobody waits for it any more. What is stored of a download stays. */
+export function cancelLoading() {
+  const url =
+    wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';
+  if (findDownload(url)) pause(url);
+  loading?.abort(new DOMException('It was cancelled', 'AbortError'));
+}
+
+/** The download goes on; the model before stays. */
+export function leaveInBackground() {
+  if (!wished) return;
+  const { name } = wished;
+  const wasFetched = isFetched(wished);
+  want();
+  loading?.abort(new DOMException('It goes on in the background', 'AbortError'));
+  if (wasFetched) showNotice(`${name} is downloaded in the background.`);
+}
+
+/** @param {Wish} wish */
+const isFetched = ({ source }) =>
+  'url' in source && findDownload(new URL(source.url, document.baseURI).href) !== undefined;

@@ -1,0 +1,89 @@
+// examples/chat/making_room.js — what happens when a conversation outgrows the model's context: the user is asked, and the
+// oldest turns are left out.
+
+import {
+  forgetSession,
+  hideContextNote,
+  leaveOut,
+  measure,
+  showContextNote,
+  showGauge,
+  wordsFor,
+} from './context.js';
+import { byId } from './dom.js';
+import { keeper } from './keeper.js';
+import { refresh } from './shown.js';
+import { find, shownAfter } from './tree.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {{engine?: import('wick-llm').Engine, tree: import('./tree.js').Place, isRunning: boolean}} Now */
+
+const GAUGE_MS = 250;
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+
+/** @type {() => Now} */
+let now = () => {
+  throw new Error('no conversation yet');
+};
+
+/** @param {typeof now} conversation what is open, and who answers */
+export function watchRoom(conversation) {
+  now = conversation;
+}
+
+/** Marks what the model reads first from now on. @param {Message} start @param {Message[]} path */
+async function startAt(start, path) {
+  const { engine } = now();
+  if (engine) await leaveOut(engine, path, start);
+  keeper.add((store) => store.changeTurn(start.id, { isStart: true }));
+  refresh(start);
+  updateGauge();
+}
+
+/**
+ * Whether there is room for the answer. Where there is none, says so, and offers to make some.
+ * @param {Message[]} path its last message is what is asked, or continued
+ * @param {(isAlone: boolean) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
+ */
+export async function hasRoom(path, again) {
+  const { engine } = now();
+  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine tells why
+  hideContextNote();
+  if (!fit || fit.fits) return true;
+  const { offer } = fit;
+  showContextNote(wordsFor(fit), offer, async () => {
+    const isKnown = offer && find(now().tree, offer.start.id);
+    const read = path.filter((one) => find(now().tree, one.id) && one.content !== '');
+    if (isKnown)
+      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read);
+    await again(!isKnown);
+  });
+  return false;
+}
+
+/** The model reads the whole conversation again. @param {Message} start from which it reads now */
+export function readAll(start) {
+  start.isStart = false;
+  forgetSession();
+  keeper.add((store) => store.changeTurn(start.id, { isStart: false }));
+  refresh(start);
+  updateGauge();
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let gauging;
+
+/** Soon, and once for all letters that are typed at a stretch. */
+export function updateGauge() {
+  clearTimeout(gauging);
+  gauging = setTimeout(async () => {
+    const { engine, tree } = now();
+    const path = shownAfter(tree);
+    const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
+    const { isRunning, tree: shown } = now();
+    if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;
+    const words = 'The context is nearly full.';
+    showContextNote(words, offer, () => startAt(offer.start, path));
+  }, GAUGE_MS);
+}

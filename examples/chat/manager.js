@@ -1,0 +1,183 @@
+// examples/chat/manager.js — the models that this browser keeps, in the dialog of models: what there is, how large, whether
+// it is undamaged; downloads, which can be paused; and how much room all of it takes.
+
+import { byId, formatBytes, formatDuration, makeButton } from './dom.js';
+import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
+import { hubNameOf } from './hub.js';
+import { keptModels, listKept, storeNameOf } from './kept.js';
+
+/** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
+/** @typedef {import('./downloads.js').Download} Download */
+/** @typedef {import('./wishes.js').Wish} Wish */
+
+/** @type {(wish: Wish) => void} */
+let use = () => {};
+/** What was said of a model last, by its id. @type {Map<string, string>} */
+const said = new Map();
+
+/** @param {ModelEntry} entry @returns {Wish} */
+export function wishOfEntry({ name, urls, fingerprint }) {
+  const url = urls.find((one) => /^https?:/.test(one));
+  return { name, source: url ? { url } : { kept: fingerprint ?? '' } };
+}
+
+/** @param {Download} one */
+function wordsOf({ progress: { loaded, total }, bytesPerSecond, isPaused, error }) {
+  const share = total ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded);
+  if (error) return `${share} · it was broken off: ${/** @type {Error} */ (error).message}`;
+  if (isPaused) return `${share} · paused`;
+  const left = total && bytesPerSecond > 0 ? (total - loaded) / bytesPerSecond : undefined;
+  const speed = bytesPerSecond > 0 ? ` · ${formatBytes(bytesPerSecond)}/s` : '';
+  return `${share}${speed}${left === undefined ? '' : ` · ${formatDuration(left)} left`}`;
+}
+
+/** @param {string} name @param {string} facts @param {HTMLElement[]} controls */
+function makeItem(name, facts, controls) {
+  const item = document.createElement('li');
+  const [title, note] = [document.createElement('span'), document.createElement('small')];
+  title.className = 'name';
+  title.textContent = name;
+  note.textContent = facts;
+  for (const control of controls)
+    control.setAttribute('aria-label', `${control.textContent}: ${name}`);
+  item.append(title, note, ...controls);
+  return item;
+}
+
+/** @param {Download} one @param {ModelEntry | undefined} entry what is stored of it */
+function itemOfDownload(one, entry) {
+  if (entry && one.progress.loaded < entry.storedBytes) {
+    one.progress = { loaded: entry.storedBytes, total: entry.size };
+  }
+  const { url, name } = one;
+  const toggle = one.isPaused
+    ? makeButton('Resume', () => download({ url, name }).catch(() => {}))
+    : makeButton('Pause', () => pause(url));
+  const item = makeItem(name, wordsOf(one), [toggle, deleteButton(url)]);
+  const bar = document.createElement('progress');
+  bar.max = 1;
+  bar.setAttribute('aria-label', `How much of ${name} is here`);
+  if (one.progress.total) bar.value = one.progress.loaded / one.progress.total;
+  item.append(bar);
+  item.dataset.url = url;
+  return item;
+}
+
+/** @param {string} key */
+function deleteButton(key) {
+  const button = makeButton('Delete', async () => {
+    if (button.textContent === 'Delete') {
+      button.textContent = 'Really?';
+      return;
+    }
+    await giveUp(key);
+    await (await keptModels())?.delete(await storeNameOf(key)).catch(() => {});
+    refresh();
+  });
+  return button;
+}
+
+/** @param {ModelEntry} entry */
+function itemOf(entry) {
+  const { id, name, isWhole, size, storedBytes, urls } = entry;
+  const url = urls.find((one) => /^https?:/.test(one));
+  const facts = isWhole
+    ? formatBytes(storedBytes)
+    : `${formatBytes(storedBytes)} of ${size ? formatBytes(size) : 'an unknown size'}`;
+  const controls = [deleteButton(id)];
+  if (isWhole) {
+    controls.unshift(
+      makeButton('Use', () => use(wishOfEntry(entry))),
+      makeButton('Verify', () => verify(entry)),
+    );
+  } else if (url) {
+    controls.unshift(makeButton('Resume', () => download({ url, name }).catch(() => {})));
+  }
+  const words = said.get(id);
+  return makeItem(name, words ? `${facts} · ${words}` : facts, controls);
+}
+
+/** @param {ModelEntry} entry */
+async function verify({ id }) {
+  said.set(id, 'being read');
+  refresh();
+  try {
+    const found = await (await keptModels())?.verify(id);
+    const count = found?.damagedChunks.length ?? 0;
+    said.set(
+      id,
+      count === 0
+        ? 'undamaged'
+        : `${count} damaged ${count === 1 ? 'part' : 'parts'}: Resume fetches them again`,
+    );
+  } catch (error) {
+    said.set(id, `it could not be read: ${/** @type {Error} */ (error).message}`);
+  }
+  refresh();
+}
+
+async function roomInWords() {
+  const store = await keptModels();
+  if (!store) return 'This browser keeps no models: each visit loads them again.';
+  const { usedBytes, freeBytes, isPersisted } = await store.estimate();
+  const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} are free`;
+  const until = isPersisted
+    ? 'The browser keeps them until you delete them.'
+    : 'The browser may delete them when its disk is nearly full.';
+  return usedBytes === 0 ? `None yet${free}.` : `${formatBytes(usedBytes)} in all${free}. ${until}`;
+}
+
+let round = 0;
+
+export async function refresh() {
+  const own = ++round;
+  const [entries, room] = await Promise.all([listKept(), roomInWords().catch(() => '')]);
+  if (own !== round) return; // a newer drawing is on its way
+  const list = byId('kept-models');
+  const focused = list.contains(document.activeElement)
+    ? document.activeElement?.getAttribute('aria-label')
+    : undefined;
+  const underWay = listDownloads();
+  const isOf =
+    (/** @type {Download} */ { url }) =>
+    (/** @type {ModelEntry} */ { urls }) =>
+      urls.includes(url) || urls.includes(hubNameOf(url) ?? '');
+  const others = entries.filter((entry) => !underWay.some((one) => isOf(one)(entry)));
+  list.replaceChildren(
+    ...underWay.map((one) => itemOfDownload(one, entries.find(isOf(one)))),
+    ...others.map(itemOf),
+  );
+  byId('kept-room').textContent = room;
+  if (focused) {
+    const [, name] = focused.split(': ');
+    const again =
+      list.querySelector(`[aria-label="${CSS.escape(focused)}"]`) ??
+      list.querySelector(`[aria-label$="${CSS.escape(name)}"]`);
+    /** @type {HTMLElement | null} */ (again)?.focus();
+  }
+}
+
+const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
+/** A download tells of each chunk; its line alone is drawn. @param {Download} one */
+function redraw(one) {
+  if (!dialog.open) return;
+  const line = /** @type {HTMLElement | null} */ (
+    byId('kept-models').querySelector(`[data-url="${CSS.escape(one.url)}"]`)
+  );
+  const isUnderWay = listDownloads().includes(one) && !one.isPaused;
+  const note = line?.querySelector('small');
+  const bar = line?.querySelector('progress');
+  if (!isUnderWay || !note || !bar || line?.textContent?.includes('Resume')) return void refresh();
+  note.textContent = wordsOf(one);
+  if (one.progress.total) bar.value = one.progress.loaded / one.progress.total;
+}
+
+/** @param {(wish: Wish) => void} take one of them */
+export async function startManager(take) {
+  use = take;
+  onDownload(redraw);
+  const store = await keptModels();
+  for (const type of /** @type {const} */ (['kept', 'removed', 'damaged'])) {
+    store?.addEventListener(type, () => dialog.open && refresh());
+  }
+}

@@ -1,0 +1,62 @@
+// examples/chat/reasoning.js — what a model thinks before it answers: folded, with the time that it took.
+
+import { byId } from './dom.js';
+
+/** @param {number} ms */
+export function thoughtInWords(ms) {
+  const seconds = ms / 1000;
+  if (seconds < 60)
+    return `Thought for ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  return `Thought for ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+/**
+ * @param {HTMLElement} body of the answer, before which it stands
+ * @param {string} text
+ * @param {number} [ms] that it took; missing while it goes on
+ */
+export function showReasoning(body, text, ms) {
+  const holder = /** @type {HTMLElement} */ (body.parentElement);
+  let details = holder.querySelector(':scope > .reasoning');
+  if (text === '') return details?.remove();
+  if (!details) {
+    details = document.createElement('details');
+    details.className = 'reasoning';
+    const content = document.createElement('div');
+    content.dir = 'auto';
+    details.append(document.createElement('summary'), content);
+    body.before(details);
+  }
+  const [summary, content] = details.children;
+  summary.textContent = ms === undefined ? 'Thinking …' : thoughtInWords(ms);
+  content.textContent = text;
+  return undefined;
+}
+
+const log = byId('log');
+
+/** Measures how long a model thinks, while its thoughts come. @param {{reasoning?: string, reasoningMs?: number}} message @param {HTMLElement} body */
+export function makeThinker(message, body) {
+  let began = 0;
+  let frame = 0;
+  const draw = () => {
+    frame = 0;
+    showReasoning(body, message.reasoning ?? '', message.reasoningMs);
+    if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) log.scrollTop = log.scrollHeight;
+  };
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      began ||= performance.now();
+      message.reasoning = (message.reasoning ?? '') + piece;
+      frame ||= requestAnimationFrame(draw);
+    },
+    /** The answer itself begins, or all has ended. */
+    end() {
+      if (began === 0 || message.reasoningMs !== undefined) return;
+      message.reasoningMs = Math.round(performance.now() - began);
+      cancelAnimationFrame(frame);
+      draw();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+// examples/chat/shortcuts.js — the list of keys, which opens with one of them.
+
+import { byId } from './dom.js';
+
+/** @type {[keys: string, what: string][]} */
+const shortcuts = [
+  ['Enter', 'send the message'],
+  ['Shift+Enter', 'a new line'],
+  ['Escape', 'stop the answer; close what is open'],
+  ['Ctrl+K', 'search all conversations'],
+  ['Ctrl+Shift+O', 'a new chat'],
+  ['Up, Down', 'move in the list of conversations'],
+  ['?', 'this list, outside of text fields'],
+];
+
+const dialog = /** @type {HTMLDialogElement} */ (byId('shortcuts-dialog'));
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+export function startShortcuts() {
+  for (const [keys, what] of shortcuts) {
+    const [term, text] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+    const key = document.createElement('kbd');
+    key.textContent = isMac ? keys.replace('Ctrl', 'Cmd') : keys;
+    term.append(key);
+    text.textContent = what;
+    byId('shortcuts').append(term, text);
+  }
+
+  byId('open-shortcuts').addEventListener('click', () => dialog.showModal());
+  addEventListener('keydown', (event) => {
+    const isTyping =
+      event.target instanceof Element && event.target.closest('input, textarea, select');
+    if (event.key !== '?' || isTyping || document.querySelector('dialog:modal')) return;
+    event.preventDefault();
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,52 @@
+// examples/chat/specs.js — what somebody types or pastes to name a model: an address, a page of the hub, a repository, a
+// file of one, or words to search for.
+
+/**
+ * @typedef {{kind: 'search', text: string} | {kind: 'repository', name: string, revision: string, type?: string} |
+ *   {kind: 'file', url: string} | {kind: 'none'}} Spec
+ */
+
+const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?\/?$/i;
+/** Of a page of the hub: repository, what kind of page, revision, path. */
+const PAGE = /^\/([\w.-]+\/[\w.-]+)(?:\/(tree|blob|resolve|raw)\/([^/]+)(?:\/(.*))?)?\/?$/;
+
+/** @param {string} path */
+const encoded = (path) => path.split('/').map(encodeURIComponent).join('/');
+
+/** @param {URL} url of the hub @param {string} hub @returns {Spec} */
+function ofPage(url, hub) {
+  const found = PAGE.exec(decodeURIComponent(url.pathname));
+  if (!found) return { kind: 'file', url: url.href };
+  const [, name, , revision = 'main', path = ''] = found;
+  if (!/\.gguf$/i.test(path)) return { kind: 'repository', name, revision };
+  return { kind: 'file', url: `${hub}/${name}/resolve/${revision}/${encoded(path)}` };
+}
+
+/**
+ * @param {string} typed
+ * @param {string} hub its address, without a slash at the end
+ * @param {string} [base] of addresses such as `models/own.gguf`
+ * @returns {Spec}
+ */
+export function specOf(typed, hub, base) {
+  const text = typed.trim();
+  if (text === '') return { kind: 'none' };
+  if (/^https?:\/\//i.test(text)) {
+    if (!URL.canParse(text)) return { kind: 'none' };
+    const url = new URL(text);
+    return url.origin === new URL(hub).origin ? ofPage(url, hub) : { kind: 'file', url: url.href };
+  }
+  if (/^[\w-]+(\.[\w-]+)+\//.test(text) && URL.canParse(`https://${text}`)) {
+    const url = new URL(`https://${text}`);
+    if (url.host === new URL(hub).host) return ofPage(url, hub);
+  }
+  const found = REPOSITORY.exec(text);
+  if (found && !/\.gguf$/i.test(found[1])) {
+    const [, name, revision = 'main', path, type] = found;
+    if (path) return { kind: 'file', url: `${hub}/${name}/resolve/${revision}/${encoded(path)}` };
+    return { kind: 'repository', name, revision, ...(type && { type }) };
+  }
+  const isPath = /^(\.{0,2}\/|[^\s]*\.gguf$)/i.test(text) && base !== undefined;
+  if (isPath && URL.canParse(text, base)) return { kind: 'file', url: new URL(text, base).href };
+  return { kind: 'search', text };
+}

@@ -1,0 +1,31 @@
+// examples/chat/taking_in.js — takes a file that the user has chosen into the store, in the background, so that it is there
+// after a reload.
+
+import { formatBytes } from './dom.js';
+import { keptModels } from './kept.js';
+import { showNotice } from './notice.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('./wishes.js').Wish} Wish */
+
+/** @param {File[]} files of one model @param {(kept: Wish) => void} onKept */
+export async function takeInLater(files, onKept) {
+  if (!settings.remember) return;
+  const [file] = files;
+  const store = files.length === 1 ? await keptModels() : undefined;
+  if (!store) {
+    showNotice(`${file.name} is used for now: after a reload it is to be chosen again.`);
+    return;
+  }
+  try {
+    const { fingerprint } = await store.import(file, { name: file.name });
+    if (fingerprint) onKept({ name: file.name, source: { kept: fingerprint } });
+    showNotice(`${file.name} (${formatBytes(file.size)}) is kept in this browser.`);
+  } catch (error) {
+    const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
+    const why = isFull ? 'there is no room to keep it' : `it could not be kept (${error})`;
+    showNotice(
+      `${file.name} is used for now, but ${why}: after a reload it is to be chosen again.`,
+    );
+  }
+}

@@ -1,0 +1,62 @@
+// examples/chat/wishes.js — which model is wished for: one with an address, a file of the user's, or one of the store.
+// What answered last is remembered.
+
+import { models } from './models.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('./models.js').ModelChoice} ModelChoice */
+/** @typedef {import('./records.js').ModelName} ModelName */
+/**
+ * `kept` is the fingerprint of a model in the store: a file that was taken in.
+ * @typedef {{name: string, source: {url: string} | {file: File[]} | {kept: string}, isBuiltIn?: boolean}} Wish
+ */
+
+const LAST_MODEL = 'wick-chat-model';
+
+/** @param {ModelChoice} model @returns {Wish} */
+export const wishFor = ({ name, url, isBuiltIn }) => ({ name, source: { url }, isBuiltIn });
+
+export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
+
+/** @param {Wish} wish @returns {ModelName} to keep with a conversation */
+export const modelOf = ({ name, source }) => ({
+  name,
+  ...('url' in source && { url: source.url }),
+  ...('kept' in source && { kept: source.kept }),
+});
+
+/** @param {ModelName | undefined} model @returns {Wish | undefined} nothing: it was a file that is not here */
+export function wishOf({ name, url, kept } = { name: '' }) {
+  if (!name) return undefined;
+  if (kept) return { name, source: { kept } };
+  if (!url) return undefined;
+  const choice = models.find((one) => one.url === url);
+  return choice ? wishFor(choice) : { name, source: { url } };
+}
+
+/** @param {Wish} wish @returns {string} what the store knows it by; empty: a file that is not in the store */
+export function keyOf({ source }) {
+  if ('kept' in source) return source.kept;
+  return 'url' in source ? source.url : '';
+}
+
+/** @param {Wish} a @param {Wish} b */
+export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));
+
+/** @returns {ModelName | undefined} that answered last in this browser */
+export function lastModel() {
+  try {
+    return JSON.parse(localStorage.getItem(LAST_MODEL) ?? 'null') ?? undefined;
+  } catch {
+    return undefined; // no storage here, or unknown content
+  }
+}
+
+/** @param {Wish} wish */
+export function rememberModel(wish) {
+  try {
+    if (settings.remember) localStorage.setItem(LAST_MODEL, JSON.stringify(modelOf(wish)));
+  } catch {
+    // a page without storage begins with its own model
+  }
+}

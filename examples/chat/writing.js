@@ -1,0 +1,81 @@
+// examples/chat/writing.js — answers that are being written: they begin, are shown and stored while they come, and end.
+
+import { keeper } from './keeper.js';
+import { makeRenderer } from './message.js';
+import { makeThinker } from './reasoning.js';
+import { newId, RECORD_VERSION } from './records.js';
+import { tab } from './tabs.js';
+import { add, toTurn } from './tree.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./records.js').Turn} Turn */
+/** @typedef {import('./answering.js').Ending} Ending */
+/** @typedef {import('./tree.js').Message} Message */
+
+/** An answer under way is stored at most so often. */
+const KEEP_MS = 200;
+
+/** @param {Message} message @param {Conversation} about @returns {Turn} */
+export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
+
+/**
+ * Renders an answer and stores it, while it comes.
+ * @param {Message} message
+ * @param {HTMLElement} body
+ * @param {Conversation} about
+ */
+export function makeWriter(message, body, about) {
+  const renderer = makeRenderer(body, message.content);
+  const thinker = makeThinker(message, body);
+  let kept = Date.now();
+  const keepSometimes = () => {
+    if (Date.now() - kept < KEEP_MS) return;
+    kept = Date.now();
+    keepAnswer(message, about);
+  };
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      thinker.end();
+      message.content += piece;
+      renderer.add(piece);
+      keepSometimes();
+    },
+    /** @param {string} piece */
+    think(piece) {
+      thinker.add(piece);
+      keepSometimes();
+    },
+    finish() {
+      thinker.end();
+      return renderer.finish();
+    },
+  };
+}
+
+/** @param {Message} message @param {Conversation} about @param {boolean} [isEnd] */
+function keepAnswer(message, about, isEnd = false) {
+  const turn = turnOf(message, about);
+  keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
+}
+
+/** @param {Message} question @param {number} count @returns {Message[]} the first of them is shown */
+export function beginAnswers(question, count) {
+  const answers = Array.from({ length: count }, (_, index) =>
+    add(question, {
+      ...{ id: newId(), role: 'assistant', content: '', state: 'writing', writer: tab },
+      created: Date.now() + index,
+    }),
+  );
+  question.shown = answers[0].id;
+  return answers;
+}
+
+/** @param {Message[]} answers @param {(Ending | undefined)[]} endings @param {Conversation} about */
+export function endAnswers(answers, endings, about) {
+  for (const [index, one] of answers.entries()) {
+    Object.assign(one, endings[index] ?? { state: 'stopped', facts: 'stopped' });
+    delete one.writer;
+    keepAnswer(one, about, true);
+  }
+}

@@ -1,0 +1,63 @@
+// examples/site/build.mjs — all example pages as one folder of files, build/site, which any host of static files can serve, also
+// under a path: `make site`. Hosts that read a file of headers make the pages cross-origin isolated; elsewhere the chat's
+// service worker does so from the second visit on.
+
+import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { site as benchSite, buildBench } from '../bench/build.mjs';
+import { buildChat } from '../chat/build.mjs';
+import { buildFork, site as forkSite } from '../fork/build.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+const site = resolve(root, 'build/site');
+
+const headers = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
+
+/** Files in which hosts look for headers; others ignore them. @param {string} folder */
+function writeHeaders(folder) {
+  const all = Object.entries(headers);
+  const write = (/** @type {string} */ name, /** @type {string} */ text) =>
+    writeFileSync(resolve(folder, name), text);
+  // Netlify, Cloudflare Pages
+  write('_headers', `/*\n${all.map(([name, value]) => `  ${name}: ${value}\n`).join('')}`);
+  // Vercel
+  const rules = [{ source: '/(.*)', headers: all.map(([key, value]) => ({ key, value })) }];
+  write('vercel.json', `${JSON.stringify({ headers: rules }, null, 2)}\n`);
+  // Azure Static Web Apps
+  write('staticwebapp.config.json', `${JSON.stringify({ globalHeaders: headers }, null, 2)}\n`);
+  // Apache
+  const lines = all.map(([name, value]) => `  Header set ${name} "${value}"\n`).join('');
+  write(
+    '.htaccess',
+    `<IfModule mod_headers.c>\n${lines}</IfModule>\nAddType application/wasm .wasm\n`,
+  );
+  // GitHub Pages serves all files as they are
+  write('.nojekyll', '');
+}
+
+/** @param {string} [folder] */
+export async function buildSite(folder = site) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  await buildChat(resolve(folder, 'chat'));
+  await buildBench();
+  cpSync(benchSite, resolve(folder, 'bench'), { recursive: true });
+  buildFork();
+  cpSync(forkSite, resolve(folder, 'fork'), { recursive: true });
+  for (const name of ['index.html', 'site.css']) {
+    copyFileSync(resolve(here, name), resolve(folder, name));
+  }
+  copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
+  copyFileSync(resolve(here, '../chat/icon.svg'), resolve(folder, 'icon.svg'));
+  writeHeaders(folder);
+  return folder;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  console.log(`A folder for any host of static files: ${await buildSite()}`);
+}

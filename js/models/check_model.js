@@ -1,0 +1,81 @@
+// js/models/check_model.js — whether a model that is kept is still the one that its server has. Nothing of the store changes by it.
+
+import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { validatorOf } from '../bytes/http_source.js';
+import { parseHubName, resolveHubModel } from './hub.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('../models.js').CheckOptions} CheckOptions */
+/** @typedef {import('../models.js').ModelCheck['state']} State */
+
+/** @param {unknown} kept @param {unknown} found @returns {State} */
+const compared = (kept, found) => (kept === found ? 'same' : 'newer');
+
+/** @param {ModelRecord} record @param {string} name on the hub @param {CheckOptions} options @returns {Promise<State>} */
+async function askHub(record, name, { hub, fetch, signal }) {
+  const wanted = parseHubName(name);
+  if (!wanted) return 'unknown';
+  const [{ sha256, size }] = await resolveHubModel(wanted, { ...hub, fetch, signal });
+  return sha256 && record.sha256 ? compared(record.sha256, sha256) : sizesOf(record, size);
+}
+
+/** A file of the same size may be another one. @param {ModelRecord} record @param {number} size @returns {State} */
+const sizesOf = (record, size) =>
+  record.size !== null && Number.isSafeInteger(size) && size !== record.size ? 'newer' : 'unknown';
+
+/** @param {Response} response @returns {number} the size of the whole file, NaN if it is not told */
+function sizeTold({ status, headers }) {
+  if (headers.has('Content-Encoding')) return Number.NaN;
+  if (status !== 206) return Number(headers.get('Content-Length') ?? Number.NaN);
+  return Number(/\/(\d+)$/.exec(headers.get('Content-Range') ?? '')?.[1] ?? Number.NaN);
+}
+
+/** One byte is asked for: servers know HEAD less well. @param {ModelRecord} record @param {string} url @param {CheckOptions} options */
+async function askServer(record, url, { fetch = globalThis.fetch, headers, signal }) {
+  const sent = new Headers(headers);
+  sent.set('Range', 'bytes=0-0');
+  const response = await fetch(url, { headers: sent, cache: 'no-store', signal: signal ?? null });
+  response.body?.cancel().catch(() => {});
+  const { status } = response;
+  if (!response.ok) throw new WickError('HTTP', `${url} answered ${status}`, { status, url });
+  const linked = /^"([0-9a-f]{64})"$/.exec(response.headers.get('X-Linked-ETag') ?? '')?.[1];
+  if (linked && record.sha256) return compared(record.sha256, linked);
+  const validator = validatorOf(response);
+  const bySize = sizesOf(record, sizeTold(response));
+  if (bySize === 'newer' || !validator || !record.tag) return bySize;
+  return compared(record.tag, validator);
+}
+
+/** What a caller gives wrongly is no server's fault. @param {CheckOptions} options */
+function checkGiven({ fetch, headers }) {
+  if (fetch !== undefined && typeof fetch !== 'function') {
+    throw argumentError('fetch must be a function');
+  }
+  try {
+    new Headers(headers);
+  } catch (error) {
+    throw argumentError(`headers: ${wordsOf(error)}`);
+  }
+}
+
+/**
+ * @param {ModelRecord} record of a whole model
+ * @param {CheckOptions} options
+ * @returns {Promise<{state: State, reason?: string}>} a server that cannot be asked is no failure
+ */
+export async function compareWithServer(record, options) {
+  checkGiven(options);
+  const name = record.urls.find((one) => parseHubName(one));
+  const url = record.urls.find((one) => /^https?:/.test(one));
+  try {
+    const state = name
+      ? await askHub(record, name, options)
+      : url && (await askServer(record, url, options));
+    if (state && state !== 'unknown') return { state };
+    const reason = state ? 'the server does not tell its version' : 'no address of it is known';
+    return { state: 'unknown', reason };
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    return { state: 'unknown', reason: wordsOf(error) };
+  }
+}

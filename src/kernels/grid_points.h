@@ -1,0 +1,23 @@
+// kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3, which the program holds as
+// bits (grids_tables.h): in this form they are a third as long when gzipped.
+#ifndef WICK_KERNELS_GRID_POINTS_H
+#define WICK_KERNELS_GRID_POINTS_H
+
+#include <stdint.h>
+
+// A point's values are packed from its lowest bit.
+typedef struct grid_points {
+  uint16_t iq1[2048];  // 8 x 2 bits: value + 1
+  // 8 x 2 bits: 0, 1, 2 stand for 8, 25, 43
+  uint16_t iq2_xxs[256], iq2_xs[512], iq2_s[1024];
+  uint16_t iq3_xxs[256];  // 4 x 4 bits: 0 to 7 stand for 4, 12, 20, 28, 36, 44, 52, 62
+  uint16_t iq3_s[512];    // 4 x 4 bits: (value - 1) / 2
+} grid_points;
+
+extern grid_points kernel_grids;
+
+// Fills kernel_grids before a kernel reads them. Any thread may call it, any number of times; the
+// first call takes some 50 us.
+void grids_unpack(void);
+
+#endif

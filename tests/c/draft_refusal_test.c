@@ -1,0 +1,76 @@
+// Which engines are no drafts for which, and why: each reason word for word.
+#include "fixture_model.h"
+#include "model_builder.h"
+
+enum { CONTEXT = 64, CHANGED = 77 };
+
+typedef struct built_engine {
+  built_vocabulary vocabulary;
+  bool is_encoder, changes_token;
+} built_engine;
+
+static wick_engine *open_built(built_engine how) {
+  const built_choice choice = {how.vocabulary, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const uint8_t no = 0;
+  static model_builder model;
+  wick_error error = {0};
+  wick_engine *engine = NULL;
+  builder_init(&model, &choice);
+  if (how.is_encoder) {
+    value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  }
+  if (how.changes_token) {
+    value_set_item(builder_find(&model, "tokenizer.ggml.tokens"), CHANGED, "another", 7);
+  }
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  wick_config config;
+  wick_config_default(&config);
+  config.context_tokens = CONTEXT;
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return NULL;
+  CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), WICK_OK);
+  free(file.bytes);
+  return engine;
+}
+
+static void check_refused(wick_engine *engine, wick_engine *draft, wick_status wanted,
+                          const char *message) {
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_engine_set_draft(engine, draft, &error), wanted);
+  CHECK_EQ_INT(error.status, wanted);
+  CHECK_EQ_STR(error.message, message);
+}
+
+TEST(what_is_no_draft_is_refused_with_its_reason) {
+  static const char ENCODER[] = "an encoder has no draft and is none",
+                    BUSY[] = "the model has a draft already, or requests run on that";
+  wick_engine *model = open_built((built_engine){.vocabulary = BUILT_SPM});
+  wick_engine *draft = open_built((built_engine){.vocabulary = BUILT_SPM});
+  wick_engine *third = open_built((built_engine){.vocabulary = BUILT_SPM});
+  wick_engine *encoder = open_built((built_engine){BUILT_SPM, .is_encoder = true});
+  wick_engine *other = open_built((built_engine){BUILT_SPM, .changes_token = true});
+  wick_engine *larger = open_built((built_engine){.vocabulary = BUILT_BPE});
+  check_refused(model, encoder, WICK_E_UNSUPPORTED, ENCODER);
+  check_refused(encoder, draft, WICK_E_UNSUPPORTED, ENCODER);
+  check_refused(encoder, encoder, WICK_E_UNSUPPORTED, ENCODER);
+  check_refused(model, model, WICK_E_ARG, "a model cannot be its own draft");
+  check_refused(model, other, WICK_E_MISMATCH,
+                "token 77 of the draft model is another one than the model's");
+  check_refused(model, larger, WICK_E_MISMATCH, "the draft model has 267 tokens, the model 274");
+  check_refused(larger, model, WICK_E_MISMATCH, "the draft model has 274 tokens, the model 267");
+  const int32_t prompt[] = {1, 20, 30};
+  const wick_request request = fixture_request(prompt, 3, 3);
+  uint32_t id;
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_request_submit(third, &request, &id, &error), WICK_OK);
+  check_refused(model, third, WICK_E_BUSY, BUSY);
+  CHECK_EQ_INT(wick_request_cancel(third, id), WICK_OK);
+  // what was refused changed nothing: now it is taken, and only once
+  CHECK_EQ_INT(wick_engine_set_draft(model, draft, &error), WICK_OK);
+  check_refused(model, other, WICK_E_BUSY, BUSY);
+  check_refused(other, draft, WICK_E_BUSY, BUSY);
+  check_refused(other, model, WICK_E_BUSY, BUSY);
+  wick_engine *const all[] = {model, draft, third, encoder, other, larger};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) wick_engine_destroy(all[i]);
+}

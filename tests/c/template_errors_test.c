@@ -1,0 +1,431 @@
+// Each thing that is wrong with a chat template has its status, its line and its reason: exactly
+// these.
+#include "check.h"
+#include "platform/platform.h"
+#include "template/template.h"
+
+#include <string.h>
+
+typedef struct wrong_source {
+  const char *source, *message;
+} wrong_source;
+
+// Compiles and renders with the allocation failing of which it is the turn (0: none); every block
+// is given back.
+static wick_status try_source(const char *source, uint64_t fail_at_call, uint64_t *calls,
+                              wick_error *error) {
+  static const template_input INPUT = {.variables = "{}", .variables_bytes = 2};
+  memory_gate memory;
+  chat_template *made = NULL;
+  template_text text;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory.fail_at_call = fail_at_call;
+  wick_status status = template_create(&memory, source, strlen(source), &made, error);
+  CHECK((made != NULL) == (status == WICK_OK));
+  if (status == WICK_OK) status = template_render(made, &INPUT, &text, error);
+  template_destroy(made);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  *calls = memory.calls;
+  return status;
+}
+
+static void check_wrong(wick_status wanted, const wrong_source *cases, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    uint64_t calls, some;
+    wick_error error = {0};
+    CHECK_EQ_INT(try_source(cases[i].source, 0, &calls, &error), wanted);
+    CHECK_EQ_INT(error.status, wanted);
+    CHECK_EQ_UINT(error.offset_bytes, WICK_NO_OFFSET);
+    check_str(error.message, cases[i].message, cases[i].source, __FILE__, __LINE__);
+    for (uint64_t k = 1; k <= calls; k++) {
+      wick_error scarce = {0};
+      CHECK_EQ_INT(try_source(cases[i].source, k, &some, &scarce), WICK_E_NOMEM);
+      CHECK(strncmp(scarce.message, "out of memory", 13) == 0);
+    }
+  }
+}
+
+#define CHECK_WRONG(status, cases) check_wrong(status, cases, sizeof(cases) / sizeof *(cases))
+
+// An expression, or what stands around it.
+TEST(expressions_that_are_not_valid) {
+  static const wrong_source CASES[] = {
+      {"{{ 1 ; 2 }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 1 2 }}", "line 1: an expression has more than belongs to it"},
+      {"{{ a b }}", "line 1: an expression has more than belongs to it"},
+      {"{{ }}", "line 1: an expression is missing"},
+      {"{{ , }}", "line 1: an expression is missing"},
+      {"{{ 1, }", "line 1: a bracket closes that was not opened"},
+      {"{{ 'a", "line 1: a string does not end"},
+      {"{{ \"a\\\"", "line 1: a string does not end"},
+      {"{{ 1 ? 2 }}", "line 1: a character that no expression has"},
+      {"{{ 1 ! 2 }}", "line 1: a character that no expression has"},
+      {"{{ 1 & 2 }}", "line 1: a character that no expression has"},
+      {"{{ ] }}", "line 1: a bracket closes that was not opened"},
+      {"{{ (1] }}", "line 1: a bracket is not closed"},
+      {"{{ (1 }}", "line 1: a bracket is not closed"},
+      {"{{ [1 }}", "line 1: a list does not end"},
+      {"{{ [1 2] }}", "line 1: a list does not end"},
+      {"{{ {1: 2 }}", "line 1: a bracket closes that was not opened"},
+      {"{{ {1: 2 3: 4} }}", "line 1: a dict does not end"},
+      {"{{ {1} }}", "line 1: a dict's key has no value"},
+      {"{{ {1 2} }}", "line 1: a dict's key has no value"},
+      {"{{ x[1 }}", "line 1: an index is not closed"},
+      {"{{ x[] }}", "line 1: an index is missing"},
+      {"{{ x[1:2:3:4] }}", "line 1: an index is not closed"},
+      {"{{ x[ }}", "line 1: an expression is missing"},
+      {"{{ f(1 }}", "line 1: a call's bracket is not closed"},
+      {"{{ f(1 2) }}", "line 1: a call's bracket is not closed"},
+      {"{{ f(a=) }}", "line 1: an expression is missing"},
+      {"{{ f(*) }}", "line 1: an expression is missing"},
+      {"{{ f(**) }}", "line 1: an expression is missing"},
+      {"{{ x. }}", "line 1: a name is missing"},
+      {"{{ x.'a' }}", "line 1: a name is missing"},
+      {"{{ x| }}", "line 1: a name is missing"},
+      {"{{ x|1 }}", "line 1: a name is missing"},
+      {"{{ x|a. }}", "line 1: a name is missing"},
+      {"{{ x is }}", "line 1: a name is missing"},
+      {"{{ x is 1 }}", "line 1: a name is missing"},
+      {"{{ x is not }}", "line 1: a name is missing"},
+      {"{{ 1 + }}", "line 1: an expression is missing"},
+      {"{{ 1 if }}", "line 1: an expression is missing"},
+      {"{{ 1 if 0 else }}", "line 1: an expression is missing"},
+      {"{{ not }}", "line 1: an expression is missing"},
+      {"{{ - }}", "line 1: an expression is missing"},
+      {"{{ 1 < }}", "line 1: an expression is missing"},
+      {"{{ 1 ** }}", "line 1: an expression is missing"},
+      {"{{ 1 ~ }}", "line 1: an expression is missing"},
+      {"{{ 1 in }}", "line 1: an expression is missing"},
+      {"{{ 1 not }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 1 not 2 }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 0x }}{{ 0xg }}", "line 1: a number is too large"},
+      {"{{ 0b2 }}", "line 1: a number is too large"},
+      {"{{ 0o8 }}", "line 1: a number is too large"},
+      {"{{ 9223372036854775808 }}", "line 1: a number is too large"},
+      {"{{ 0x8000000000000000 }}", "line 1: a number is too large"},
+      {"{{ 1111111111111111111111111111111111111111111111111111111111111111.5 }}",
+       "line 1: a number has too many digits"},
+      {"{# a", "line 1: a comment does not end"},
+      {"{# a #", "line 1: a comment does not end"},
+      {"{#", "line 1: a comment does not end"},
+      {"{#}", "line 1: a comment does not end"},
+      {"{##", "line 1: a comment does not end"},
+      {"{{", "line 1: a tag does not end"},
+      {"{{ 1 -}", "line 1: a bracket closes that was not opened"},
+      {"{{ 1 %}", "line 1: a bracket closes that was not opened"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+// Tags.
+TEST(tags_that_are_not_valid) {
+  static const wrong_source CASES[] = {
+      {"{% raw %}a", "line 1: a raw block does not end"},
+      {"{% raw %}{% endraw", "line 1: a raw block does not end"},
+      {"{%", "line 1: a tag does not end"},
+      {"{% 1 %}", "line 1: a block of a kind that is not known"},
+      {"{% 'a' %}", "line 1: a block of a kind that is not known"},
+      {"{% nope %}", "line 1: a block of a kind that is not known"},
+      {"{% endif %}", "line 1: a block of a kind that is not known"},
+      {"{% endfor %}", "line 1: a block of a kind that is not known"},
+      {"{% else %}", "line 1: a block of a kind that is not known"},
+      {"{% elif 1 %}", "line 1: a block of a kind that is not known"},
+      {"{% if %}{% endif %}", "line 1: an expression is missing"},
+      {"{% if 1 2 %}{% endif %}", "line 1: a tag has more than belongs to it"},
+      {"{% if 1 %}", "line 1: a block does not end"},
+      {"{% if 1 %}a{% else %}", "line 1: a block does not end"},
+      {"{% if 1 %}a{% else %}b{% else %}c{% endif %}",
+       "line 1: a block of a kind that is not known"},
+      {"{% if 1 %}a{% else %}b{% elif 1 %}c{% endif %}",
+       "line 1: a block of a kind that is not known"},
+      {"{% if 1 %}a{% else 1 %}b{% endif %}", "line 1: a tag has more than belongs to it"},
+      {"{% if 1 %}a{% endfor %}", "line 1: a block of a kind that is not known"},
+      {"{% for %}{% endfor %}", "line 1: a name is missing"},
+      {"{% for x %}{% endfor %}", "line 1: a for has no in"},
+      {"{% for x in %}{% endfor %}", "line 1: an expression is missing"},
+      {"{% for 1 in [] %}{% endfor %}", "line 1: a name is missing"},
+      {"{% for x in [] if %}{% endfor %}", "line 1: an expression is missing"},
+      {"{% for x in [] recursive 1 %}{% endfor %}", "line 1: a tag has more than belongs to it"},
+      {"{% for x in [] %}", "line 1: a block does not end"},
+      {"{% for x in [] %}{% else %}", "line 1: a block does not end"},
+      {"{% for x in [] %}{% else %}{% else %}{% endfor %}",
+       "line 1: a block of a kind that is not known"},
+      {"{% for x in [] %}{% endif %}", "line 1: a block of a kind that is not known"},
+      {"{% for x.y in [] %}{% endfor %}", "line 1: a for has no in"},
+      {"{% for x in [] %}{% else %}{% break %}{% endfor %}",
+       "line 1: break or continue outside of a loop"},
+      {"{% continue %}", "line 1: break or continue outside of a loop"},
+      {"{% for x in [] %}{% macro f() %}{% break %}{% endmacro %}{% endfor %}",
+       "line 1: break or continue outside of a loop"},
+      {"{% for x in [] %}{% call f() %}{% continue %}{% endcall %}{% endfor %}",
+       "line 1: break or continue outside of a loop"},
+      {"{% for x in [] %}{% break 1 %}{% endfor %}", "line 1: a tag has more than belongs to it"},
+      {"{% set %}", "line 1: a name is missing"},
+      {"{% set x %}", "line 1: a block does not end"},
+      {"{% set x %}a", "line 1: a block does not end"},
+      {"{% set 1 = 2 %}", "line 1: a name is missing"},
+      {"{% set x = %}", "line 1: an expression is missing"},
+      {"{% set x = 1 2 %}", "line 1: a tag has more than belongs to it"},
+      {"{% set x.y.z = 1 %}", "line 1: a tag has more than belongs to it"},
+      {"{% set x[0] = 1 %}", "line 1: a tag has more than belongs to it"},
+      {"{% set x | %}a{% endset %}", "line 1: a name is missing"},
+      {"{% set x | upper %}a", "line 1: a block does not end"},
+      {"{% macro %}{% endmacro %}", "line 1: a name is missing"},
+      {"{% macro f %}{% endmacro %}", "line 1: a macro has no brackets"},
+      {"{% macro f( %}{% endmacro %}", "line 1: a name is missing"},
+      {"{% macro f(1) %}{% endmacro %}", "line 1: a name is missing"},
+      {"{% macro f(a b) %}{% endmacro %}", "line 1: a macro's bracket is not closed"},
+      {"{% macro f(a=) %}{% endmacro %}", "line 1: an expression is missing"},
+      {"{% macro f() 1 %}{% endmacro %}", "line 1: a tag has more than belongs to it"},
+      {"{% macro f() %}a", "line 1: a block does not end"},
+      {"{% call %}{% endcall %}", "line 1: an expression is missing"},
+      {"{% call x %}{% endcall %}", "line 1: a call block calls nothing"},
+      {"{% call 1 + f() %}{% endcall %}", "line 1: a call block calls nothing"},
+      {"{% call(1) f() %}{% endcall %}", "line 1: a name is missing"},
+      {"{% call(a f() %}{% endcall %}", "line 1: a macro's bracket is not closed"},
+      {"{% call f() %}a", "line 1: a block does not end"},
+      {"{% filter %}{% endfilter %}", "line 1: a name is missing"},
+      {"{% filter 1 %}{% endfilter %}", "line 1: a name is missing"},
+      {"{% filter upper %}a", "line 1: a block does not end"},
+      {"{% filter upper 1 %}a{% endfilter %}", "line 1: a tag has more than belongs to it"},
+      {"{% with 1 %}{% endwith %}", "line 1: a name is missing"},
+      {"{% with a %}{% endwith %}", "line 1: a with has a name without a value"},
+      {"{% with a = %}{% endwith %}", "line 1: an expression is missing"},
+      {"{% with a = 1 b = 2 %}{% endwith %}", "line 1: a tag has more than belongs to it"},
+      {"{% with a = 1 %}", "line 1: a block does not end"},
+      {"{% do %}", "line 1: an expression is missing"},
+      {"{% do 1 2 %}", "line 1: a tag has more than belongs to it"},
+      {"{% generation %}", "line 1: a block does not end"},
+      {"{% generation 1 %}{% endgeneration %}", "line 1: a tag has more than belongs to it"},
+      {"{% extends 'a' %}", "line 1: a block of a kind that is not known"},
+      {"{% block a %}{% endblock %}", "line 1: a block of a kind that is not known"},
+      {"{% import 'a' as b %}", "line 1: a block of a kind that is not known"},
+      {"{% if 1 -%} a {%- endif", "line 1: a tag does not end"},
+      {"{% if 1 }}", "line 1: a bracket closes that was not opened"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+// The line is where the part stands that fails, not where its tag begins.
+TEST(lines_are_those_of_the_part_that_fails) {
+  static const wrong_source CASES[] = {
+      {"a\n\n{{ x.y }}", "line 3: x is undefined"},
+      {"a\n{{\n\nx.y }}", "line 4: x is undefined"},
+      {"\n{{ [1,\n2,\nx.y] }}", "line 4: x is undefined"},
+      {"\n{{ f(1,\n x.y) }}", "line 3: x is undefined"},
+      {"\n{{ x\n.y }}", "line 3: x is undefined"},
+      {"\n{{ x\n[0] }}", "line 3: x is undefined"},
+      {"\n{{ 1\n + 'a' }}", "line 3: an int + a text"},
+      {"\n{{ (1 +\n 2) // 0 }}", "line 3: a division by zero"},
+      {"\n{{ 'a'\n.index('b') }}", "line 3: a text is not found in another"},
+      {"{% for i in\n [1]\n%}\n{{ i.x.y }}{% endfor %}", "line 4: x is undefined"},
+      {"{% set x =\n 1 // 0 %}", "line 2: a division by zero"},
+      {"{% if 1 %}\n\n{{ x.y }}{% endif %}", "line 3: x is undefined"},
+      {"{% macro f() %}\n{{ x.y }}{% endmacro %}\n\n{{ f() }}", "line 2: x is undefined"},
+      {"{% macro f(a) %}\n{{ a.b.c }}{% endmacro %}{{ 1 }}\n\n{{ f(1) }}",
+       "line 2: b is undefined"},
+      {"{% call\n x() %}\n{% endcall %}", "line 2: x is undefined"},
+      {"{# \n\n #}{{ x.y }}", "line 3: x is undefined"},
+      {"{% raw %}\n\n{% endraw %}{{ x.y }}", "line 3: x is undefined"},
+      {"{{ 'a\n\nb' }}{{ x.y }}", "line 3: x is undefined"},
+      {"a{%- if 1 -%}\n\n\n{{ x.y }}{% endif %}", "line 4: x is undefined"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+TEST(statements_that_fail) {
+  static const wrong_source CASES[] = {
+      {"{% set x, = 1, 2 %}", "line 1: 2 values for 1 names"},
+      {"{% set a, b = 1, 2, 3 %}", "line 1: 3 values for 2 names"},
+      {"{% set a, b = 1 %}", "line 1: a value that has no items is gone over"},
+      {"{% set x.a = 1 %}", "line 1: only namespaces have attributes that can be set"},
+      {"{% set x = 1 %}{% set x.a = 1 %}",
+       "line 1: only namespaces have attributes that can be set"},
+      {"{% set d = {} %}{% set d.a = 1 %}",
+       "line 1: only namespaces have attributes that can be set"},
+      {"{% for i in [1] %}{{ loop }}{% endfor %}",
+       "line 1: a loop, macro, namespace or function has no text"},
+      {"{% macro f() %}{% endmacro %}{{ f }}",
+       "line 1: a loop, macro, namespace or function has no text"},
+      {"{% for i in [1] %}{{ loop([1]) }}{% endfor %}",
+       "line 1: a loop that is not recursive is called"},
+      {"{% for i in [1] recursive %}{{ loop() }}{% endfor %}",
+       "line 1: a loop that is not recursive is called"},
+      {"{% for i in [1] recursive %}{{ loop(1, 2) }}{% endfor %}",
+       "line 1: a loop that is not recursive is called"},
+      {"{% for a, b in [[1]] %}{% endfor %}", "line 1: 1 values for 2 names"},
+      {"{% for a, b in [1] %}{% endfor %}", "line 1: a value that has no items is gone over"},
+      {"{% for a in 1 %}{% endfor %}", "line 1: a value that has no items is gone over"},
+      {"{% for a in [1] if a.b.c %}{% endfor %}", "line 1: b is undefined"},
+      {"{% for i in [1] %}{{ loop.cycle() }}{% endfor %}", "line 1: cycle of nothing"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+TEST(filters_and_tests_that_fail) {
+  static const wrong_source CASES[] = {
+      {"{{ 1 | length }}", "line 1: length of what has none"},
+      {"{{ 1 | list }}", "line 1: a value that has no items is gone over"},
+      {"{{ 'a' | abs }}", "line 1: abs of what is no number"},
+      {"{{ 'a' | round }}", "line 1: round of what is no number, or to so many places"},
+      {"{{ 1 | round(400) }}", "line 1: round of what is no number, or to so many places"},
+      {"{{ 'abc' | truncate(1) }}", "line 1: truncate to less than its end"},
+      {"{{ 'abc' | truncate('a') }}", "line 1: the argument length is not a whole number"},
+      {"{{ 1 | from_json }}", "line 1: from_json of what is no text"},
+      {"{{ '{' | from_json }}", "line 1: JSON, byte 1: a key is missing"},
+      {"{{ [] | map }}", "line 1: map by nothing"},
+      {"{{ [] | selectattr }}", "line 1: an attribute is missing"},
+      {"{{ [] | groupby }}", "line 1: an attribute is missing"},
+      {"{{ [1] | batch(0) | list }}", "line 1: batches of less than one item"},
+      {"{{ [1] | batch | list }}", "line 1: batches of less than one item"},
+      {"{{ [1] | batch('a') | list }}", "line 1: the argument linecount is not a whole number"},
+      {"{{ 1 | items }}", "line 1: items of what is no dict"},
+      {"{{ 1 | dictsort }}", "line 1: dictsort of what is no dict"},
+      {"{{ {} | dictsort(by='x') }}", "line 1: dictsort by neither key nor value"},
+      {"{{ [1, 'a'] | sort }}", "line 1: a text < an int"},
+      {"{{ [1, 'a'] | sum }}", "line 1: an int + a text"},
+      {"{{ 'a' | replace('a') }}", "line 1: the argument new is not a text"},
+      {"{{ 'a' | replace }}", "line 1: the argument old is not a text"},
+      {"{{ 1 | join }}", "line 1: a value that has no items is gone over"},
+      {"{{ 'a' | attr }}", "line 1: the argument name is not a text"},
+      {"{{ 'a' | attr(1) }}", "line 1: the argument name is not a text"},
+      {"{{ range | tojson }}", "line 1: tojson of what JSON has no form for"},
+      {"{{ x | tojson }}", "line 1: tojson of what JSON has no form for"},
+      {"{{ 1 is divisibleby }}", "line 1: a test lacks what it compares with"},
+      {"{{ 1 is divisibleby 0 }}", "line 1: a division by zero"},
+      {"{{ 1 is eq }}", "line 1: a test lacks what it compares with"},
+      {"{{ 1 is in }}", "line 1: a test lacks what it compares with"},
+      {"{{ 1 is in 1 }}", "line 1: an int in an int"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+TEST(expressions_that_fail) {
+  static const wrong_source CASES[] = {
+      {"{{ {[]: 1} }}", "line 1: a dict's key is neither text nor a number"},
+      {"{{ {{}: 1} }}", "line 1: a dict's key is neither text nor a number"},
+      {"{{ namespace }}", "line 1: a loop, macro, namespace or function has no text"},
+      {"{{ range }}", "line 1: a loop, macro, namespace or function has no text"},
+      {"{{ [range] }}", "line 1: a loop, macro, namespace or function has no text"},
+      {"{{ namespace() }}", "line 1: a loop, macro, namespace or function has no text"},
+      {"{{ 1() }}", "line 1: what is called is no function"},
+      {"{{ 'a'() }}", "line 1: what is called is no function"},
+      {"{{ nope() }}", "line 1: nope is undefined"},
+      {"{{ none() }}", "line 1: what is called is no function"},
+      {"{{ x.y() }}", "line 1: x is undefined"},
+      {"{{ {}.x() }}", "line 1: x is undefined"},
+      {"{{ [](1) }}", "line 1: what is called is no function"},
+      {"{{ [][0]() }}", "line 1: what is undefined is called"},
+      {"{{ 1.5.x.y }}", "line 1: x is undefined"},
+      {"{{ x[0] }}", "line 1: x is undefined"},
+      {"{{ x[:] }}", "line 1: x is undefined"},
+      {"{{ [1][0].a.b }}", "line 1: a is undefined"},
+      {"{{ {'a': 1}.b.c }}", "line 1: b is undefined"},
+      {"{{ dict([1]) }}", "line 1: a dict is made of something that is no pair"},
+      {"{{ dict([(1,)]) }}", "line 1: a dict is made of something that is no pair"},
+      {"{{ dict([(1, 2, 3)]) }}", "line 1: a dict is made of something that is no pair"},
+      {"{{ dict(5) }}", "line 1: a value that has no items is gone over"},
+      {"{{ dict('ab') }}", "line 1: a dict is made of something that is no pair"},
+      {"{{ range() }}", "line 1: range has 1 to 3 arguments"},
+      {"{{ range(1, 2, 3, 4) }}", "line 1: range has 1 to 3 arguments"},
+      {"{{ range('a') }}", "line 1: a bound of a range is not a whole number"},
+      {"{{ range(0, 1, 0) }}", "line 1: a range whose step is 0"},
+      {"{{ strftime_now() }}", "line 1: the argument format is not a text"},
+      {"{{ strftime_now(1) }}", "line 1: the argument format is not a text"},
+      {"{{ [].append() }}", "line 1: append of nothing"},
+      {"{{ [].insert(0) }}", "line 1: insert of nothing"},
+      {"{{ [].insert('a', 1) }}", "line 1: the argument index is not a whole number"},
+      {"{{ [].pop() }}", "line 1: pop of what is not there"},
+      {"{{ [1].pop('a') }}", "line 1: the argument index is not a whole number"},
+      {"{{ [].extend(1) }}", "line 1: a value that has no items is gone over"},
+      {"{{ [1].index(2) }}", "line 1: an item is not in a list"},
+      {"{{ [1].index() }}", "line 1: an item is not in a list"},
+      {"{{ {}.get() }}", "line 1: a dict is asked for nothing"},
+      {"{{ {}.pop('a') }}", "line 1: pop of what is not there"},
+      {"{{ {}.pop() }}", "line 1: a dict is asked for nothing"},
+      {"{{ {}.setdefault() }}", "line 1: a dict is asked for nothing"},
+      {"{{ 'a'.split(1) }}", "line 1: the argument sep is not a text"},
+      {"{{ 'a'.split('a', 'b') }}", "line 1: the argument maxsplit is not a whole number"},
+      {"{{ 'a'.replace('a') }}", "line 1: the argument new is not a text"},
+      {"{{ 'a'.replace(1, 'b') }}", "line 1: the argument old is not a text"},
+      {"{{ 'a'.replace('a', 'b', 'c') }}", "line 1: the argument count is not a whole number"},
+      {"{{ 'a'.strip(1) }}", "line 1: the argument chars is not a text"},
+      {"{{ 'a'.startswith() }}", "line 1: the argument prefix is not a text"},
+      {"{{ 'a'.startswith([1]) }}", "line 1: the argument prefix is not a text"},
+      {"{{ 'a'.find(1) }}", "line 1: the argument sub is not a text"},
+      {"{{ 'a'.count() }}", "line 1: the argument sub is not a text"},
+      {"{{ 'a'.join() }}", "line 1: join has nothing to join"},
+      {"{{ 'a'.join(1) }}", "line 1: a value that has no items is gone over"},
+      {"{{ 'a'.removeprefix() }}", "line 1: the argument prefix is not a text"},
+      {"{{ 'a'.partition() }}", "line 1: the argument sep is not a text"},
+      {"{{ '{x}'.format(1) }}", "line 1: a format names what is not there"},
+      {"{{ '{0.a}'.format(1) }}", "line 1: a format names what is not there"},
+      {"{{ '{'.format(1) }}", "line 1: a bracket of a format is not closed"},
+      {"{{ '{:d}'.format('a') }}", "line 1: %i of what is no number"},
+      {"{{ '%(a' % {} }}", "line 1: a format names what is not there"},
+      {"{{ '%(a)s' % 1 }}", "line 1: a format names what is not there"},
+      {"{{ '%d' % 'a' }}", "line 1: %d of what is no number"},
+      {"{{ '%x' % 1.5 }}", "line 1: %x of what is no whole number"},
+      {"{{ (-2) ** 0.5 }}", "line 1: a power that is no real number"},
+      {"{{ 0 ** -1 }}", "line 1: a division by zero"},
+      {"{{ 1 % 0 }}", "line 1: a division by zero"},
+      {"{{ 1.5 // 0 }}", "line 1: a division by zero"},
+      {"{{ 1 / 0 }}", "line 1: a division by zero"},
+      {"{{ 'a' * 1.5 }}", "line 1: a text * a float"},
+      {"{{ 'a' + 1 }}", "line 1: a text + an int"},
+      {"{{ 1 < 'a' }}", "line 1: an int < a text"},
+      {"{{ [] < {} }}", "line 1: a list < a dict"},
+      {"{{ x + 1 }}", "line 1: x is undefined"},
+      {"{{ 1 + x }}", "line 1: x is undefined"},
+      {"{{ -x }}", "line 1: x is undefined"},
+      {"{{ -'a' }}", "line 1: an int - a text"},
+      {"{{ x < 1 }}", "line 1: x is undefined"},
+      {"{{ 1 in 1 }}", "line 1: an int in an int"},
+      {"{{ 1 in 'a' }}", "line 1: an int in a text"},
+      {"{{ caller() }}", "line 1: caller is undefined"},
+      {"{{ [1, 2][:'a'] }}", "line 1: an index of a slice is not a whole number"},
+      {"{{ [1][::0] }}", "line 1: a slice whose step is 0"},
+      {"{{ 'ab'[::0] }}", "line 1: a slice whose step is 0"},
+      {"{{ f(*1) }}", "line 1: a value that has no items is gone over"},
+      {"{{ dict(*1) }}", "line 1: a value that has no items is gone over"},
+      {"{{ lipsum() }}", "line 1: lipsum is undefined"},
+  };
+  CHECK_WRONG(WICK_E_FORMAT, CASES);
+}
+
+// What has a status of its own.
+TEST(other_failures) {
+  static const wrong_source UNSUPPORTED_[] = {
+      {"\n{{ 1\n | nope }}", "line 3: there is no filter named nope"},
+      {"\n{{ 1 |\n nope(2,\n3) }}", "line 3: there is no filter named nope"},
+      {"\n{{ 1 is\n nope }}", "line 3: there is no test named nope"},
+      {"{% filter\n nope %}a{% endfilter %}", "line 2: there is no filter named nope"},
+      {"{% set x\n | nope %}a{% endset %}", "line 2: there is no filter named nope"},
+      {"{{ 'a b'.rsplit(none, 1) }}", "line 1: rsplit at white space with a limit"},
+      {"{{ '{:q}'.format(1) }}", "line 1: a % format of a kind that is not known"},
+      {"{{ '%q' % 1 }}", "line 1: a % format of a kind that is not known"},
+      {"{{ '%' % 1 }}", "line 1: a % format of a kind that is not known"},
+      {"{{ '%c' % 65 }}", "line 1: a % format of a kind that is not known"},
+      {"{{ '%e' % 1.5 }}", "line 1: a % format of a kind that is not known"},
+      {"{{ [1] | select('nope') | list }}", "line 1: there is no test named nope"},
+      {"{{ [1] | map('nope') | list }}", "line 1: there is no filter named nope"},
+  };
+  CHECK_WRONG(WICK_E_UNSUPPORTED, UNSUPPORTED_);
+  static const wrong_source ARG_[] = {
+      {"{{ raise_exception() }}", "line 1: the template refuses"},
+      {"{{ raise_exception(5) }}", "line 1: 5"},
+      {"{{ raise_exception('') }}", "line 1: "},
+  };
+  CHECK_WRONG(WICK_E_ARG, ARG_);
+  static const wrong_source FULL_[] = {
+      {"{{ range(100001) }}", "line 1: a range of more than 100000 numbers"},
+  };
+  CHECK_WRONG(WICK_E_FULL, FULL_);
+  static const wrong_source OVERFLOW_[] = {
+      {"{{ 10 ** 19 }}", "line 1: a number is too large"},
+      {"{{ (-9223372036854775807 - 1) // -1 }}", "line 1: a number is too large"},
+      {"{{ -(-9223372036854775807 - 1) }}", "line 1: a number is too large"},
+      {"{{ 1e400 | int }}", "line 1: a number is too large"},
+  };
+  CHECK_WRONG(WICK_E_OVERFLOW, OVERFLOW_);
+}

@@ -1,0 +1,160 @@
+// What stands around the chat page's answers: what a model thought, folded with its time; what it does right now; the
+// user's colours; the list of keys. In Chromium, over an engine that says what the test wants.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asBlock, textOf } from '../examples/chat/blocks.js';
+import { knowsNothing } from '../examples/chat/ignorance.js';
+import { pictures, useChat } from './support/chat_page.mjs';
+import { ask, talk, untilKept } from './support/chat_stub.mjs';
+import { untilTrue } from './support/package.mjs';
+
+const { skip, openPage } = useChat('chat-reading');
+
+test('what a model thinks is folded, with its time, and kept with the answer', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await ask(page, 'How many?');
+  await page.evaluate("think('First I count.'); think(' Then I add.')");
+  const summary = page.locator('.reasoning summary');
+  await page.getByText('Thinking …').waitFor();
+  await page.locator('#live', { hasText: 'Thinking: 2 tokens' }).waitFor();
+  await page.evaluate("say('Four.'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  assert.match(await summary.innerText(), /^Thought for \d+\.\d s$/);
+  assert.equal(await page.getByText('First I count. Then I add.').isVisible(), false);
+  await summary.click();
+  assert.equal(await page.getByText('First I count. Then I add.').isVisible(), true);
+  assert.equal(await page.isHidden('#live'), true);
+  await page.screenshot({ path: `${pictures}/chat-reasoning.png` });
+  const { turns } = await untilKept(page, ({ turns: all }) => all.at(-1)?.state === 'whole');
+  const answer = turns.find(({ role }) => role === 'assistant');
+  assert.deepEqual([answer.content, answer.reasoning], ['Four.', 'First I count. Then I add.']);
+  const words = await summary.innerText();
+  await page.reload();
+  await page.locator('.reasoning summary', { hasText: words }).waitFor();
+  await page.waitForSelector('#send:not([disabled])');
+  await talk(page, 'Sure?', 'Yes.');
+  const body = await page.evaluate('bodies.at(-1)');
+  assert.deepEqual(
+    body.messages.map((/** @type {any} */ one) => one.content),
+    ['How many?', 'Four.', 'Sure?'],
+    'thoughts are not read again',
+  );
+});
+
+test('the line of what is being done: reading, then writing with a speed when there is one', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await ask(page, 'A long text');
+  const live = page.locator('#live');
+  await untilTrue(page, 'globalThis.prefill !== undefined');
+  await page.evaluate('prefill({ done: 128, total: 2048 })');
+  await live.getByText('Reading 128 of 2048 tokens', { exact: true }).waitFor();
+  await untilTrue(page, 'performance.now() > 1500');
+  await page.waitForTimeout(800);
+  await page.evaluate('prefill({ done: 1024, total: 2048 })');
+  await live.getByText(/^Reading 1024 of 2048 tokens, about \d+ s more$/).waitFor();
+  await page.evaluate("say('One')");
+  await live.getByText('Writing: 1 token', { exact: true }).waitFor();
+  await page.waitForTimeout(800);
+  await page.evaluate("say(' two')");
+  await live.getByText(/^Writing: 2 tokens, \d\.\d tokens\/s$/).waitFor();
+  await page.evaluate('end()');
+  await live.waitFor({ state: 'hidden' });
+});
+
+test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
+  const page = await openPage(t);
+  const back = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  const light = await back();
+  await page.click('#open-settings');
+  await page.selectOption('#theme', 'dark');
+  await page.click('#settings-form [value=save]');
+  const dark = await back();
+  assert.notEqual(dark, light);
+  await page.reload();
+  assert.equal(await back(), dark);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.click('#open-settings');
+  await page.selectOption('#theme', 'light');
+  await page.click('#settings-form [value=save]');
+  assert.equal(await back(), light);
+});
+
+test('the list of keys opens with ?, but not where a ? is typed', { skip }, async (t) => {
+  const page = await openPage(t);
+  const dialog = page.locator('#shortcuts-dialog');
+  await page.fill('#prompt', 'What');
+  await page.press('#prompt', '?');
+  assert.equal(await page.inputValue('#prompt'), 'What?');
+  assert.equal(await dialog.isVisible(), false);
+  await page.focus('#new-chat');
+  await page.keyboard.press('?');
+  await dialog.getByText('search all conversations').waitFor();
+  await page.screenshot({ path: `${pictures}/chat-keys.png` });
+  await page.keyboard.press('Escape');
+  assert.equal(await dialog.isVisible(), false);
+});
+
+test('a larger model is offered once, after the first answer that knows nothing', {
+  skip,
+}, async (t) => {
+  for (const text of ['I do not know that.', 'I don’t know.', "I can't tell.", 'I am not sure.'])
+    assert.ok(knowsNothing(text), text);
+  for (const text of ['You do not need it.', 'Knowing is good.', 'It cannot rain here.'])
+    assert.ok(!knowsNothing(text), text);
+  const page = await openPage(t);
+  await talk(page, 'What is Wick?', 'An engine.');
+  assert.equal(await page.isHidden('#notice'), true);
+  await talk(page, 'Who was king in 1703?', 'I do not know that.');
+  await page
+    .locator('#notice-text', { hasText: /SmolLM2 360M Instruct, Q8_0 \(384 MB.*\) knows more\.$/ })
+    .waitFor();
+  await page.screenshot({ path: `${pictures}/chat-offer.png` });
+  await page.getByRole('button', { name: 'Choose a model', exact: true }).click();
+  assert.equal(await page.isChecked('[value="smollm2-360m"]'), true);
+  await page.keyboard.press('Escape');
+  await talk(page, 'And in 1704?', 'I do not know that, either.');
+  assert.equal(await page.isHidden('#notice'), true);
+});
+
+test('a text becomes a block that it cannot end; what is no text is refused', async () => {
+  assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
+  assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
+  assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
+  assert.equal(await textOf(new Blob(['höher'])), 'höher');
+  assert.equal(await textOf(new Blob([new Uint8Array([0xff, 0xfe])])), undefined);
+  assert.equal(await textOf(new Blob(['a\0b'])), undefined);
+  assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
+});
+
+test('a text that is dropped goes into the message and is asked about; no file of another kind is', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const drop = (/** @type {string} */ name, /** @type {number[]} */ bytes) =>
+    page.evaluate(
+      ([file, body]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(/** @type {number[]} */ (body))], String(file)));
+        dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+      },
+      [name, bytes],
+    );
+  await page.fill('#prompt', 'What does it print?');
+  await drop('a.py', [...Buffer.from('print(1)')]);
+  await untilTrue(page, "document.getElementById('prompt').value.includes('print(1)')");
+  await drop('picture.png', [0x89, 0x50, 0xff, 0]);
+  await page
+    .locator('#notice-text', { hasText: 'picture.png: neither a model nor a text' })
+    .waitFor();
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('print(1)')));
+  await page.press('#prompt', 'Enter');
+  const asked = 'What does it print?\n\na.py:\n```py\nprint(1)\n```';
+  await untilTrue(page, 'asked.length === 1');
+  assert.equal(await page.evaluate('asked[0]'), asked);
+  assert.deepEqual(await page.evaluate('loaded.length'), 1, 'no model was loaded');
+});

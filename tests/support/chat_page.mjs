@@ -1,0 +1,61 @@
+// What the chat page's tests begin and end with: the page built in a folder of its own, a server, a Chromium, and a page over an
+// engine of the test's own in which nothing goes wrong unseen.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before } from 'node:test';
+import { buildChat } from '../../examples/chat/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium } from './browsers.mjs';
+import { openStub } from './chat_stub.mjs';
+import { locate, root } from './locate.mjs';
+
+/** Where screenshots go. */
+export const pictures = resolve(root, 'build/screenshots');
+
+/**
+ * @param {string} name of the test, and of its folder in build/
+ * @param {{onRequest?: (path: string) => void}} [serving]
+ */
+export function useChat(name, serving = {}) {
+  const { skip } = locate('chromium');
+  const site = resolve(root, 'build', name);
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+
+  before(async () => {
+    mkdirSync(pictures, { recursive: true });
+    await buildChat(site);
+    server = await serve({ root: site, ...serving });
+    if (!skip) browser = await launchChromium();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server.close();
+  });
+
+  /**
+   * A page of an empty profile; an error in it, or in its console, is the test's, unless it is `expected`.
+   * @param {import('node:test').TestContext} t
+   * @param {{script?: string, isReady?: boolean, path?: string, expected?: RegExp,
+   *   options?: import('playwright-core').BrowserContextOptions}} [how]
+   */
+  async function openPage(t, { script, isReady, path = '', expected, options = {} } = {}) {
+    const context = await browser.newContext({ serviceWorkers: 'block', ...options });
+    /** @type {string[]} */
+    const problems = [];
+    t.after(() => context.close());
+    t.after(() => assert.deepEqual(problems, []));
+    context.on('console', (message) => {
+      if (message.type() === 'error' && !expected?.test(message.text()))
+        problems.push(message.text());
+    });
+    return openStub(context, server.url + path, { script, isReady, problems });
+  }
+
+  return { skip, site, openPage, browser: () => browser, url: () => server.url };
+}

@@ -1,0 +1,67 @@
+// The chat page over the package's own engine and the built-in model. The engine is `engine` in the page.
+
+import { PATIENCE_MS } from './browsers.mjs';
+import { untilTrue } from './package.mjs';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const capturing = `
+  import * as own from './index.js?own';
+  export * from './index.js?own';
+  globalThis.engines = [];
+  export const createEngine = async (options) => {
+    const made = await own.createEngine({ ...options, ...globalThis.engineOptions });
+    globalThis.engine = made;
+    globalThis.engines.push(made);
+    return made;
+  };`;
+
+/**
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} url
+ * @param {{script?: string, options?: import('playwright-core').BrowserContextOptions, problems?: string[]}} [how] `script` runs before the
+ *   page's own
+ */
+export async function openReal(browser, url, { script = '', options = {}, problems = [] } = {}) {
+  const context = await browser.newContext({ ...options, serviceWorkers: 'block' });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.addInitScript(script);
+  await page.route(
+    (address) => address.pathname.endsWith('/wick-llm/index.js') && address.search === '',
+    (route) => route.fulfill({ contentType: 'text/javascript', body: capturing }),
+  );
+  await page.goto(url);
+  await page.waitForSelector('#send:not([disabled])');
+  return page;
+}
+
+/** @param {Page} page @param {string} text */
+export async function askReal(page, text) {
+  const answers = page.locator('.message.assistant footer');
+  const before = await answers.count();
+  await page.fill('#prompt', text);
+  await page.keyboard.press('Enter');
+  await answers.nth(before).waitFor();
+  return (await page.locator('.message.assistant .body').last().innerText()).trim();
+}
+
+/** @param {Page} page @param {number} temperature */
+export async function setTemperature(page, temperature) {
+  await page.click('#open-settings');
+  await page.fill('[name=temperature]', String(temperature));
+  await page.click('#settings-form [value=save]');
+}
+
+/** Waits until the engine has nothing but what the cache may give up at any time. @param {Page} page */
+export const untilAllReturned = (page) =>
+  untilTrue(
+    page,
+    `engine.kvStats().then(({ sessions, pages, requests }) => sessions === 0 && requests.running === 0
+      && requests.waiting === 0 && pages.free + pages.cached === pages.all)`,
+  );
+
+/** A fact of the developer panel. @param {Page} page @param {string} name @param {RegExp} text */
+export const untilFact = (page, name, text) =>
+  page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();

@@ -1,0 +1,368 @@
+// Requests that the handler in JavaScript and the components answer alike: by what servers are opened with, and what is
+// compared of their answers.
+
+import { longLists, wrongBodies } from './wrong_bodies.mjs';
+
+/**
+ * A server's options: as createHandler takes them, and as a component's environment.
+ * @typedef {{options: import('../../js/openai.js').HandlerOptions, env: Record<string, string>}} Opening
+ */
+/** @typedef {{method?: string, path: string, headers?: Record<string, string>, body?: unknown}} Asked */
+
+const CHAT = '/v1/chat/completions';
+const RESPONSES = '/v1/responses';
+const talk = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+const city = {
+  type: 'object',
+  properties: { city: { type: 'string', maxLength: 8 } },
+  required: ['city'],
+  additionalProperties: false,
+};
+const weather = {
+  ...{ type: 'function', name: 'weather', description: null, strict: true },
+  parameters: { type: 'object', properties: { city: { type: 'string', maxLength: 9 } } },
+};
+const short = { input: 'Tell me a story.', temperature: 0, max_output_tokens: 16 };
+const called = { type: 'function_call', call_id: 'a', name: 'weather', arguments: '{}' };
+const answered = { type: 'function_call_output', call_id: 'a', output: 'sunny' };
+const said = { role: 'assistant', content: [{ type: 'output_text', text: 'Once.' }] };
+
+/** Bodies of /v1/responses that are answered, each whole and streamed. */
+const responses = [
+  short,
+  { ...short, max_output_tokens: 400, stop: ['.'], metadata: { a: 'b' }, user: 'me', store: true },
+  { ...short, instructions: 'Be short. "ä"', input: [{ role: 'user', content: 'Hi \u{1f98a}' }] },
+  {
+    ...short,
+    input: [
+      { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Be short.' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'How is ' },
+          { type: 'text', text: 'it?' },
+        ],
+      },
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }] },
+      { ...said, id: 'msg_1', status: 'completed' },
+      ...[called, { ...called, call_id: 'b' }, answered],
+      { ...answered, call_id: 'b', output: [{ type: 'input_text', text: 'rain' }] },
+    ],
+  },
+  { ...short, text: { format: { type: 'json_schema', name: 'city', schema: city, strict: true } } },
+  {
+    ...short,
+    max_output_tokens: 60,
+    text: { format: { type: 'json_object' }, verbosity: 'medium' },
+  },
+  { ...short, max_output_tokens: 60, tools: [weather], tool_choice: 'required' },
+  {
+    ...{ ...short, max_output_tokens: 60, tools: [weather], parallel_tool_calls: false },
+    tool_choice: { type: 'function', name: 'weather' },
+  },
+  { ...short, tools: [weather], tool_choice: 'none', reasoning: { effort: 'none' } },
+  { ...short, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'] },
+  {
+    ...short,
+    seed: 7,
+    temperature: 1,
+    top_p: 0.9,
+    top_k: 40,
+    top_logprobs: 2,
+    truncation: 'disabled',
+  },
+  {
+    ...{ ...short, max_output_tokens: 60, tools: [weather], tool_choice: 'required' },
+    top_logprobs: 1,
+  },
+];
+
+/** Bodies of /v1/responses that are refused. */
+const wrongResponses = [
+  ...[{}, { input: null }, { input: [] }, { input: 5 }, { input: [5] }],
+  ...[
+    { input: [{ type: 'image' }] },
+    { input: [{ type: 5 }] },
+    { input: [{ role: 'tool', content: 'a' }] },
+  ],
+  ...[{ input: [{ role: 'user' }] }, { input: [{ role: 'user', content: 'a', colour: 1 }] }],
+  { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'a' }] }] },
+  { input: [{ role: 'user', content: [{ type: 'input_text' }] }] },
+  ...[{ input: [{ ...called, arguments: undefined }] }, { input: [{ ...called, arguments: {} }] }],
+  ...[{ input: [{ ...answered, output: null }] }, { input: [{ ...answered, output: 5 }] }],
+  { input: [{ type: 'reasoning', summary: 5 }] },
+  ...[
+    { n: 1 },
+    { max_tokens: 4 },
+    { messages: talk },
+    { instructions: 5 },
+    { max_output_tokens: 0 },
+    { text: 'plain' },
+    { text: { format: { type: 'xml' } } },
+    { text: { format: { type: 'json_schema', schema: { not: 5 } } } },
+    { text: { format: { type: 'text', name: 'a' } } },
+    { text: { verbosity: 'high' } },
+    { text: { size: 1 } },
+    { tools: {} },
+    { tools: [{ type: 'web_search' }] },
+    { tools: [{ ...weather, name: '' }] },
+    { tools: [{ ...weather, colour: 1 }] },
+    { tools: [{ ...weather, parameters: 5 }] },
+    { tools: [weather, weather] },
+    { tool_choice: 'required' },
+    { tool_choice: { type: 'function', name: 'other' }, tools: [weather] },
+    { tool_choice: 'maybe' },
+    { parallel_tool_calls: 1 },
+    { stream_options: { include_usage: true }, stream: true },
+    { metadata: [] },
+    { reasoning: { effort: 'high' } },
+    { include: 'all' },
+    { include: ['file_search_call.results'] },
+    { truncation: 'auto' },
+    { background: true },
+    { top_logprobs: 21 },
+    { previous_response_id: 'resp_1' },
+    { conversation: 'a' },
+    { prompt: {} },
+    { temperature: 'hot' },
+    { salt: '' },
+    { input: 'a '.repeat(9000) },
+  ].map((more) => ({ ...short, ...more })),
+];
+
+/** @type {[string, unknown][]} */
+const embeddings = [
+  ['/v1/embeddings', { input: 'a fox' }],
+  ['/v1/embeddings', { input: ['a fox and a hen', 'b'], user: 'me', model: 'any', dimensions: 8 }],
+  ['/v1/embeddings', { input: [[5, 6, 7], 'two'], encoding_format: 'base64' }],
+  ['/v1/embeddings', { input: [5, 6], encoding_format: 'float' }],
+  ['/v1/embeddings', { input: '' }],
+  ['/v1/embeddings', { input: [5, 'a'] }],
+  ['/v1/embeddings', { input: {} }],
+  ['/v1/embeddings', { input: 'a', dimensions: 100_000 }],
+  ['/v1/embeddings', { input: [99_999_999] }],
+  ['/v1/embeddings', { input: 'a', truncate: true }],
+  ['/v1/rerank', { query: 'a fox', documents: ['a hen', 'the fox', { text: 'b' }] }],
+  ['/v1/rerank', { query: 'a', documents: ['b', 'c', 'd'], top_n: 2, return_documents: true }],
+  ['/v1/rerank', { query: 'a', documents: [] }],
+  ['/v1/rerank', { query: 'a', documents: 'b' }],
+  ['/v1/rerank', { query: 5, documents: ['b'] }],
+  ['/v1/rerank', { documents: ['b'] }],
+  ['/v1/rerank', { query: 'a', documents: ['b'], top_n: 0 }],
+  ['/v1/rerank', { query: 'a', documents: ['b '.repeat(9000)] }],
+];
+
+/** @type {[string, unknown][]} */
+const adapters = [
+  [CHAT, { messages: talk, temperature: 0, max_tokens: 3, lora: [] }],
+  [CHAT, { messages: talk, lora: [{ id: 0 }] }],
+  [CHAT, { messages: talk, lora: [{ id: 0.5 }] }],
+  [CHAT, { messages: talk, lora: [{ id: 0, name: 'a' }] }],
+  ['/v1/completions', { prompt: 'a', lora: {} }],
+  ['/v1/completions', { prompt: 'a', lora: [{ id: 3, scale: 2 }] }],
+];
+
+/** @param {[string, unknown][]} bodies @returns {Asked[]} */
+const posts = (bodies) => bodies.map(([path, body]) => ({ method: 'POST', path, body }));
+
+/** @type {[string, object][]} */
+const texts = [
+  [CHAT, { messages: talk, temperature: 0, max_tokens: 30 }],
+  [CHAT, { messages: talk, seed: 5, max_tokens: 9, n: 2, logprobs: true, top_logprobs: 2 }],
+  [CHAT, { messages: talk, seed: 4, max_tokens: 20, response_format: { type: 'json_object' } }],
+  ['/v1/completions', { prompt: ['Once', 'The'], seed: 2, max_tokens: 20, n: 2 }],
+  ['/v1/completions', { prompt: [[300, 301], [302]], temperature: 0 }],
+];
+
+/** Two mistakes: which of them is told differs. @param {unknown} body */
+const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
+
+/** Of servers without options. @type {Asked[]} */
+export const plainRequests = [
+  ...posts(texts),
+  ...posts(
+    responses.flatMap((body) => [
+      [RESPONSES, body],
+      [RESPONSES, { ...body, stream: true }],
+    ]),
+  ),
+  ...posts(wrongResponses.map((body) => [RESPONSES, body])),
+  ...posts(wrongBodies.filter(([, body]) => isClear(body)).map(([path, body]) => [path, body])),
+  ...posts([...embeddings, ...adapters]),
+  ...['/health', '/v1/models?x=1', '/v1/models/other', '/nothing', '/v1/chat', CHAT].map(
+    (path) => ({
+      path,
+    }),
+  ),
+  ...['/health', '/v1/models'].map((path) => ({ method: 'HEAD', path })),
+  ...['/health', CHAT, RESPONSES, '/v1/embeddings', '/nothing'].map((path) => ({
+    ...{ method: 'OPTIONS', path },
+  })),
+  ...['PUT', 'DELETE'].map((method) => ({ method, path: '/v1/models' })),
+  ...['text/plain', 'application/jsonl', 'text/json', ''].map((type) => ({
+    ...{ method: 'POST', path: CHAT, body: { messages: talk } },
+    headers: { 'content-type': type },
+  })),
+  ...['application/vnd.x+json', 'Application/JSON; charset=utf-8'].map((type) => ({
+    ...{ method: 'POST', path: CHAT, body: { messages: talk, temperature: 0, max_tokens: 2 } },
+    headers: { 'content-type': type },
+  })),
+  {
+    ...{ method: 'POST', path: CHAT, body: { messages: talk } },
+    headers: { 'content-encoding': 'gzip' },
+  },
+  { method: 'POST', path: CHAT, body: `{"messages":"${' '.repeat(1 << 20)}"}` },
+];
+
+/** Of a model that embeds texts, and of one that ranks them. */
+export const embeddingRequests = [
+  ...posts(embeddings),
+  ...posts([['/v1/embeddings', { input: Array(2048).fill('a'), dimensions: 2 }]]),
+  ...posts(longLists.slice(0, 6).map(([path, body]) => [path, body])),
+];
+
+/** @type {Opening} */
+export const guarded = {
+  options: {
+    ...{ keys: ['one', 'two~2'], metricsKey: 'op', model: 'mine', bodyBytesMax: 300 },
+    itemsMax: 3,
+    cors: ['https://a.test', 'http://b.test:81'],
+  },
+  env: {
+    ...{ WICK_KEYS: 'one,two~2', WICK_METRICS_KEY: 'op', WICK_MODEL_NAME: 'mine' },
+    ...{
+      WICK_ITEMS_MAX: '3',
+      WICK_BODY_BYTES_MAX: '300',
+      WICK_CORS: 'https://a.test,http://b.test:81',
+    },
+  },
+};
+const tiny = { messages: talk, temperature: 0, max_tokens: 2 };
+/** @param {string} authorization @param {Record<string, string>} [more] */
+const withKey = (authorization, more) => ({ headers: { authorization, ...more } });
+const preflight = {
+  'access-control-request-method': 'POST',
+  'access-control-request-headers': 'authorization,content-type,x-stainless-os',
+};
+
+/** Of servers with keys and origins. @type {Asked[]} */
+export const guardedRequests = [
+  ...[
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer on',
+    'Bearer onee',
+    'Bearer ONE',
+    'Basic one',
+    'Bearer op',
+  ].flatMap((value) => [
+    { method: 'POST', path: CHAT, body: tiny, ...withKey(value) },
+    { path: '/v1/models', ...withKey(value) },
+  ]),
+  { method: 'POST', path: CHAT, body: tiny, ...withKey(`Bearer ${'one'.repeat(2000)}`) },
+  { method: 'POST', path: CHAT, body: 'no JSON', ...withKey('Bearer wrong') },
+  { method: 'POST', path: CHAT, body: tiny, ...withKey('Bearer one two~2') },
+  ...['Bearer one', 'bearer   two~2  ', 'BEARER one'].map((value) => ({
+    ...{ method: 'POST', path: CHAT, body: { ...tiny, salt: 'own' }, ...withKey(value) },
+  })),
+  ...['/v1/models', '/v1/models/mine', '/v1/models/other'].map((path) => ({
+    ...{ path, ...withKey('Bearer one') },
+  })),
+  ...['', 'Bearer one', 'Bearer op '].map((value) => ({ path: '/metrics', ...withKey(value) })),
+  ...[3, 4].map((count) => ({
+    ...{ method: 'POST', path: '/v1/completions', ...withKey('Bearer one') },
+    body: { prompt: 'a', max_tokens: 1, stop: Array(count).fill('zzz') },
+  })),
+  { path: '/health' },
+  { path: '/nothing' },
+  ...[289, 290, 600].map((spaces) => ({
+    ...{ method: 'POST', path: CHAT, ...withKey('Bearer one') },
+    body: JSON.stringify(tiny).padEnd(spaces + 11),
+  })),
+  ...['https://a.test', 'http://b.test:81', 'https://a.test:1', 'null', 'https://a.tes'].flatMap(
+    (origin) => [
+      { path: '/health', headers: { origin } },
+      { path: '/nothing', headers: { origin } },
+      { method: 'OPTIONS', path: CHAT, headers: { origin, ...preflight } },
+      { method: 'POST', path: CHAT, body: tiny, ...withKey('Bearer one', { origin }) },
+    ],
+  ),
+];
+
+/** @type {Opening} */
+export const closedMetrics = {
+  options: { keys: 'one', cors: '*' },
+  env: { WICK_KEYS: 'one', WICK_CORS: '*' },
+};
+/** Of servers with keys whose metrics have none, and any origin. @type {Asked[]} */
+export const closedMetricsRequests = [
+  ...['Bearer one', ''].map((value) => ({ path: '/metrics', ...withKey(value) })),
+  { path: '/health', headers: { origin: 'https://a.test' } },
+  { path: '/health' },
+  { method: 'OPTIONS', path: '/v1/models', headers: { origin: 'https://a.test' } },
+  { method: 'OPTIONS', path: '/nothing', headers: { origin: 'https://a.test', ...preflight } },
+];
+
+// ---- answers ----
+
+const headerNames = [
+  ...['allow', 'cache-control', 'content-type', 'retry-after', 'vary', 'www-authenticate'],
+  ...['x-accel-buffering', 'access-control-allow-origin', 'access-control-expose-headers'],
+  ...['access-control-allow-headers', 'access-control-allow-methods', 'access-control-max-age'],
+];
+
+/** What is new each time, and words of errors. */
+const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
+
+/** @param {string} text of JSON @returns {any} without what changes; a float has other digits than a double */
+const constantOf = (text) =>
+  JSON.parse(text, (key, value) => {
+    if (/(Ms|PerSecond)$/.test(key)) return 'a time';
+    if (changing.includes(key) && typeof value !== 'object') return undefined;
+    return typeof value === 'number' ? Math.fround(value) : value;
+  });
+
+/** Pieces of a text may come in one event or in several. @param {any[]} events */
+function joined(events) {
+  /** @type {any[]} */
+  const told = [];
+  for (const { sequence_number, ...event } of events) {
+    const last = told.at(-1);
+    if (event.type?.endsWith('.delta') && last?.type === event.type) {
+      last.delta += event.delta;
+      last.logprobs?.push(...event.logprobs);
+    } else {
+      told.push(event);
+    }
+  }
+  return told;
+}
+
+/** @param {string} text @returns {any[]} */
+function eventsOf(text) {
+  const parts = text.split('\n\n').slice(0, -1);
+  return parts.map((part, index) => {
+    const [, name, data] = /^(?:event: (.*)\n)?data: (.*)$/.exec(part) ?? [];
+    const event = constantOf(data);
+    if (event.type !== name || event.sequence_number !== index) throw new Error(`event ${part}`);
+    return event;
+  });
+}
+
+/** Names of metrics, as their values differ. @param {string} page */
+const metricsOf = (page) =>
+  page.split('\n').filter((line) => line.startsWith('# TYPE ') && !line.includes('_seconds'));
+
+/** @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} what two servers have in common */
+export async function comparableOf(response) {
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  const headers = headerNames.map((name) => [name, response.headers.get(name)]);
+  /** @type {unknown} */
+  let body = text;
+  if (type.startsWith('application/json') && text) body = constantOf(text);
+  if (type.startsWith('text/event-stream')) body = joined(eventsOf(text));
+  if (type.startsWith('text/plain')) body = metricsOf(text);
+  return { status: response.status, headers: Object.fromEntries(headers), body };
+}

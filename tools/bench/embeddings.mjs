@@ -1,0 +1,194 @@
+// Measures vectors of texts beside transformers.js (onnxruntime-web, WASM) in one Chromium, in turns: the
+// same weights, the same texts, one thread.
+//   node tools/bench/embeddings.mjs [--folder build/embed] [--texts 32] [--tokens 64] [--rounds 15]
+//     [--threads 1] [--document]
+// --folder has minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make bench-embeddings`
+// makes them first.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { launchChromium } from '../../tests/support/browsers.mjs';
+import { root } from '../../tests/support/locate.mjs';
+import { serve } from '../serve.mjs';
+import { openPage } from './browser_peer.mjs';
+import { environmentLine, writeSection } from './document.mjs';
+import { describeEnvironment } from './environment.mjs';
+import { median, ratioInterval } from './statistics.mjs';
+import { closeAll } from './turns.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    folder: { type: 'string', default: 'build/embed' },
+    texts: { type: 'string', default: '32' },
+    tokens: { type: 'string', default: '64' },
+    rounds: { type: 'string', default: '15' },
+    threads: { type: 'string', default: '1' },
+    document: { type: 'boolean', default: false },
+  },
+});
+const folder = resolve(root, options.folder);
+const modules = resolve(root, '.toolchain/bench/node_modules');
+const threads = Number(options.threads);
+const WARM_UPS = 2;
+
+/** What a side loads; ours are compared with theirs of the same weights. */
+const sides = {
+  'wick Q8_0': { peer: 'wick', url: '/models/minilm-q8_0.gguf', threads },
+  'wick F32': { peer: 'wick', url: '/models/minilm-f32.gguf', threads },
+  'transformers.js q8': { peer: 'transformers', model: 'models/onnx', dtype: 'q8', threads },
+  'transformers.js fp32': { peer: 'transformers', model: 'models/onnx', dtype: 'fp32', threads },
+};
+/** [ours, theirs, the least ratio that the project asks for] */
+const comparisons = /** @type {const} */ ([
+  ['wick Q8_0', 'transformers.js q8', 1.5],
+  ['wick F32', 'transformers.js fp32', 2],
+]);
+
+/** Words that are one token each, from the tokenizer's file. @returns {string[]} */
+function readWords() {
+  const { model } = JSON.parse(readFileSync(resolve(folder, 'onnx/tokenizer.json'), 'utf8'));
+  return Object.keys(model.vocab).filter((piece) => /^[a-z]{3,}$/.test(piece));
+}
+
+/** Texts of that many tokens, [CLS] and [SEP] among them. @param {string[]} words @param {number} round */
+function makeTexts(words, round) {
+  let state = 1 + round;
+  const word = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Numerical Recipes' generator
+    return words[Math.floor((state / 2 ** 32) * words.length)];
+  };
+  const text = () => Array.from({ length: Number(options.tokens) - 2 }, word).join(' ');
+  return Array.from({ length: Number(options.texts) }, text);
+}
+
+/** @param {number[]} a @param {number[]} b */
+function cosine(a, b) {
+  const dot = (/** @type {number[]} */ x, /** @type {number[]} */ y) =>
+    x.reduce((sum, value, i) => sum + value * y[i], 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+/** @typedef {{ms: number, vectors: number[][]}} Embedded */
+/** @typedef {{clock: number, processor: number}} Sample milliseconds */
+
+/**
+ * Processor time of all pages so far. It tells more than the clock on a machine that others use: only
+ * the page whose turn it is computes.
+ * @param {import('playwright-core').CDPSession} session of the browser
+ * @returns {Promise<number>} milliseconds
+ */
+async function processorMs(session) {
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  const pages = processInfo.filter(({ type }) => type === 'renderer');
+  return 1000 * pages.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+}
+
+/**
+ * @param {Record<string, import('./browser_peer.mjs').Peer>} pages
+ * @param {string[]} words
+ * @returns {Promise<{samples: Record<string, Sample[]>, vectors: Record<string, number[][]>}>}
+ */
+async function measure(pages, words) {
+  const names = Object.keys(pages);
+  const session = await browser.newBrowserCDPSession();
+  /** @type {Record<string, Sample[]>} */
+  const samples = Object.fromEntries(names.map((name) => [name, []]));
+  /** @type {Record<string, number[][]>} */
+  const vectors = {};
+  for (let round = -WARM_UPS; round < Number(options.rounds); round++) {
+    const texts = makeTexts(words, round + WARM_UPS);
+    // who comes first changes from round to round
+    for (let i = 0; i < names.length; i++) {
+      const name = names[(i + round + WARM_UPS) % names.length];
+      const before = await processorMs(session);
+      /** @type {Embedded} */
+      const found = await pages[name].call('embed', texts);
+      const processor = (await processorMs(session)) - before;
+      if (round >= 0) samples[name].push({ clock: found.ms, processor });
+      vectors[name] = found.vectors;
+    }
+  }
+  return { samples, vectors };
+}
+
+/** @param {Sample[]} ours @param {Sample[]} theirs @param {keyof Sample} time @returns {string} and its interval */
+function ratio(ours, theirs, time) {
+  const [slow, fast] = [theirs, ours].map((samples) => samples.map((sample) => sample[time]));
+  const [low, high] = ratioInterval(slow, fast);
+  return `${(median(slow) / median(fast)).toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+}
+
+/** @param {Awaited<ReturnType<typeof measure>>} measured @returns {string} tables in Markdown */
+function report({ samples, vectors }) {
+  const exact = vectors['transformers.js fp32'];
+  const ms = (/** @type {string} */ name, /** @type {keyof Sample} */ time) =>
+    median(samples[name].map((sample) => sample[time])).toFixed(0);
+  const near = (/** @type {string} */ name) =>
+    Math.min(...vectors[name].map((vector, i) => cosine(vector, exact[i]))).toFixed(4);
+  const all = Object.keys(sides).map((name) => [
+    ...[name, ms(name, 'clock'), ms(name, 'processor'), near(name)],
+  ]);
+  const ratios = comparisons.map(([ours, theirs, least]) => [
+    `${ours} to ${theirs}`,
+    ratio(samples[ours], samples[theirs], 'clock'),
+    ratio(samples[ours], samples[theirs], 'processor'),
+    least,
+  ]);
+  const table = (/** @type {unknown[][]} */ [head, ...rows]) =>
+    [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  return [
+    table([['engine', 'ms', 'processor ms', 'least cosine'], ...all]),
+    table([['times as fast', 'by the clock', 'by processor time', 'wanted'], ...ratios]),
+  ].join('\n\n');
+}
+
+for (const [path, how] of [
+  [resolve(folder, 'onnx/onnx/model_quantized.onnx'), 'node tools/embed/models.mjs'],
+  [resolve(modules, '@huggingface/transformers/package.json'), 'tools/setup.sh browsers bench'],
+]) {
+  if (!existsSync(path)) {
+    console.error(`embeddings: ${path} is missing: run ${how}`);
+    process.exit(1);
+  }
+}
+const environment = describeEnvironment();
+const server = await serve({
+  root: {
+    '/': resolve(root, 'tools/bench'),
+    '/dist': resolve(root, 'dist'),
+    '/models': folder,
+    '/transformers': resolve(modules, '@huggingface/transformers/dist'),
+    '/onnxruntime': resolve(modules, 'onnxruntime-web/dist'),
+  },
+});
+const browser = await launchChromium();
+/** @type {Record<string, import('./browser_peer.mjs').Peer>} */
+const pages = {};
+try {
+  for (const [name, { peer, ...wanted }] of Object.entries(sides)) {
+    pages[name] = await openPage(browser, `${server.url}embeddings.html?peer=${peer}`);
+    console.error(`${name}: ${await pages[name].call('load', wanted)}`);
+  }
+  const table = report(await measure(pages, readWords()));
+  console.log(table);
+  if (options.document) {
+    writeSection(
+      'embeddings',
+      `## Vectors of texts against transformers.js
+
+${options.texts} texts of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
+(${browser.version()}), in turns: medians of ${options.rounds} rounds, and 95 % intervals of the ratio. The cosine is the
+least of all texts, with the vectors of transformers.js in F32. Where others use the machine, too, processor
+time tells more than the clock.
+
+\`node tools/bench/embeddings.mjs --rounds ${options.rounds} --document\`: ${environmentLine(environment)}.
+
+${table}`,
+    );
+  }
+} finally {
+  await closeAll(pages);
+  await browser.close();
+  await server.close();
+}

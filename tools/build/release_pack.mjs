@@ -1,0 +1,54 @@
+// A package as npm gets it: its files in a folder of their own, package.json without what only a clone needs.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** @typedef {{name: string, version: string, file: string, size: number, integrity: string}} Pack */
+
+/** What users of the package have no use for. */
+const ofClones = ['devDependencies', 'workspaces', 'scripts'];
+
+/** @param {string} cwd @param {string[]} args @returns {any} what `npm pack --json` prints of one package */
+function npmPack(cwd, ...args) {
+  const text = execFileSync('npm', ['pack', '--json', '--offline', '--ignore-scripts', ...args], {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return JSON.parse(text)[0];
+}
+
+/**
+ * @param {{root: string, source: string, folder: string, repository: string | undefined}} wanted `source`: the folder of
+ *   the package, from the root
+ * @returns {string} the folder with its files
+ */
+export function stagePackage({ root, source, folder, repository }) {
+  const from = join(root, source);
+  const { name, files } = npmPack(from, '--dry-run');
+  const staged = join(folder, name);
+  for (const { path } of files) {
+    mkdirSync(dirname(join(staged, path)), { recursive: true });
+    cpSync(join(from, path), join(staged, path));
+  }
+  const told = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+  for (const key of ofClones) delete told[key];
+  if (repository) {
+    const directory = source === '.' ? undefined : source;
+    told.repository = { type: 'git', url: `git+${repository}`, directory };
+    told.bugs = `${repository.replace(/\.git$/, '')}/issues`;
+  }
+  writeFileSync(join(staged, 'package.json'), `${JSON.stringify(told, null, 2)}\n`);
+  return staged;
+}
+
+/** @param {string} staged @param {string} folder @returns {Pack} */
+export function packPackage(staged, folder) {
+  const { name, version, filename, size, integrity } = npmPack(
+    staged,
+    '--pack-destination',
+    folder,
+  );
+  return { name, version, file: join(folder, filename), size, integrity };
+}

@@ -1,0 +1,168 @@
+// Makes a component of a guest in JavaScript and composes it with the engine's (docs/edge.md, "A typed interface"):
+//   node tools/component/guest.mjs GUEST.js GUEST.wit ENGINE.wasm OUT.wasm
+// The outer component imports what the guest does, but for wick:llm, which it takes of the engine inside.
+//
+// componentize-qjs 0.4.5 starts a guest at build time with stubs for what it imports, and stubs of async functions are
+// refused by the wasmtime inside of it (wasmtime's pull request 13821). So the guest is made with plain functions, and
+// their types are marked async here. It calls them in the synchronous way; they return at once.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const packages = fileURLToPath(
+  new URL('../../.toolchain/component/node_modules/', import.meta.url),
+);
+/** @param {string} path */
+const load = (path) => import(pathToFileURL(resolve(packages, path)).href);
+const { componentWit, parse, print } = await load(
+  '@bytecodealliance/jco-transpile/dist/wasm-tools.js',
+);
+const { componentize } = await load('componentize-qjs/index.js');
+
+const interfaces = readFileSync(new URL('../../component/wit/llm.wit', import.meta.url), 'utf8');
+const ENGINE = 'wick:llm/engine@0.1.0';
+const asyncNames = [...interfaces.matchAll(/^( *)([a-z-]+): async func/gm)].map(
+  ([, , name]) => name,
+);
+
+/** @param {string} wit @returns {string} with the package of llm.wit inside, whose functions are not async */
+function witOf(wit) {
+  const lines = interfaces.replace(/^world [\s\S]*/m, '').replaceAll(': async func', ': func');
+  return `${wit}\n${lines.replace(/^package (.*);$/m, 'package $1 {')}}\n`;
+}
+
+/** @param {string} script @param {string} wit @returns {Promise<Uint8Array>} */
+async function componentOf(script, wit) {
+  const folder = mkdtempSync(join(tmpdir(), 'wick-guest-'));
+  try {
+    const witPath = join(folder, 'guest.wit');
+    writeFileSync(witPath, witOf(readFileSync(wit, 'utf8')));
+    const jsSource = readFileSync(script, 'utf8');
+    return (await componentize({ witPath, jsPath: script, jsSource, optSize: true })).component;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+// ---- binary: sections of a component (Binary.md of the component model) ----
+
+const SECTION = { component: 4, alias: 6, type: 7, import: 10 };
+const HEADER_BYTES = 8;
+
+/** @param {Uint8Array} bytes @param {number} at @returns {[number, number]} a LEB128 number, and where it ends */
+function readLength(bytes, at) {
+  let value = 0;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++];
+    value += (byte & 127) * 2 ** shift;
+    if (byte < 128) return [value, at];
+  }
+}
+
+/** @param {number} value @returns {number[]} */
+const lengthOf = (value) => {
+  return value < 128 ? [value] : [(value % 128) | 128, ...lengthOf(Math.floor(value / 128))];
+};
+
+/** @param {Uint8Array} bytes @returns {{id: number, from: number, body: number, to: number}[]} */
+function sectionsOf(bytes) {
+  const sections = [];
+  for (let from = HEADER_BYTES; from < bytes.length; ) {
+    const [length, body] = readLength(bytes, from + 1);
+    sections.push({ id: bytes[from], from, body, to: body + length });
+    from = body + length;
+  }
+  return sections;
+}
+
+/** @param {Uint8Array[]} parts @returns {Uint8Array} */
+const joined = (parts) => new Uint8Array(Buffer.concat(parts));
+
+/** @param {Uint8Array} component @param {Uint8Array[]} inner in place of its components, in order */
+function filled(component, inner) {
+  const parts = sectionsOf(component).map(({ id, from, to }) => {
+    const bytes = id === SECTION.component ? inner.shift() : undefined;
+    if (bytes === undefined) return component.subarray(from, to);
+    return joined([new Uint8Array([id, ...lengthOf(bytes.length)]), bytes]);
+  });
+  return joined([component.subarray(0, HEADER_BYTES), ...parts]);
+}
+
+// ---- the composition ----
+
+/** @param {string} text of the imports @returns {string} with the functions of the engine as they are */
+function asyncTyped(text) {
+  // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
+  return text.replace(/\(type[^\n]*\n\s*\(instance\n[\s\S]*?\n {4}\)\n {2}\)/g, (type) => {
+    if (!type.includes('"session"')) return type;
+    const names = asyncNames.flatMap((name) => [
+      name,
+      `[method]model.${name}`,
+      `[method]session.${name}`,
+    ]);
+    const wanted = [...type.matchAll(/\(export \(;\d+;\) "([^"]+)" \(func \(type (\d+)\)\)\)/g)]
+      .filter(([, name]) => names.includes(name))
+      .map(([, , index]) => index);
+    return type.replace(/\(type \(;(\d+);\) \(func/g, (whole, index) => {
+      return wanted.includes(index) ? `${whole} async` : whole;
+    });
+  });
+}
+
+/** @param {string} text of imports @param {string[]} names that the guest exports @returns {string} */
+function outerOf(text, names) {
+  const imports = [...text.matchAll(/\(import "([^"]+)" \(instance \(;(\d+);\)/g)];
+  const given = imports.map(([, name, index]) => {
+    return `(with "${name}" (instance ${name === ENGINE ? '$llm' : index}))`;
+  });
+  const exported = names.flatMap((name, i) => {
+    const sort = name.includes(':') ? 'instance' : 'func';
+    return [
+      `(alias export $composed "${name}" (${sort} $out${i}))`,
+      `(export "${name}" (${sort} $out${i}))`,
+    ];
+  });
+  return [
+    // one instance in place of another: the numbers of all others stay
+    text
+      .replace(
+        /\(import "wick:llm[^\n]*/,
+        '(component $engine)\n  (instance $inside (instantiate $engine))',
+      )
+      .replace(/\)\s*$/, ''),
+    `(alias export $inside "${ENGINE}" (instance $llm))`,
+    '(component $guest)',
+    `(instance $composed (instantiate $guest ${given.join(' ')}))`,
+    ...exported,
+    ')',
+  ].join('\n');
+}
+
+/** @param {{id: number}} section @returns {boolean} is it of the imports at a component's beginning? */
+const isImport = ({ id }) => id === SECTION.alias || id === SECTION.type || id === SECTION.import;
+
+/** @param {Uint8Array} component @returns {Promise<[string, number]>} its imports as text, and where they end */
+async function importsOf(component) {
+  const end = sectionsOf(component).find((section) => !isImport(section))?.from ?? HEADER_BYTES;
+  return [asyncTyped(await print(component.subarray(0, end))), end];
+}
+
+/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions as they are, inside too */
+async function typed(component) {
+  const [imports, end] = await importsOf(component);
+  if (!imports.includes(`(import "${ENGINE}"`)) return component;
+  const own = joined([await parse(imports), component.subarray(end)]);
+  const inner = sectionsOf(own).filter(({ id }) => id === SECTION.component);
+  return filled(own, await Promise.all(inner.map(({ body, to }) => typed(own.subarray(body, to)))));
+}
+
+const [script, wit, engine, out] = process.argv.slice(2);
+const guest = await componentOf(script, wit);
+const exported = [
+  ...(await componentWit(guest)).matchAll(/^ {2}export ([\w-]+)(?=: )|^ {2}export (\S+);$/gm),
+];
+const names = exported.map(([, func, instance]) => func ?? instance);
+const outer = await parse(outerOf((await importsOf(guest))[0], names));
+writeFileSync(out, filled(outer, [readFileSync(engine), await typed(guest)]));

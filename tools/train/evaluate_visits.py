@@ -1,0 +1,174 @@
+"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled].
+
+`visits` draws cases of every kind from wordings that no training text has (haste.held_out), `sums` asks sums of numbers below 100
+whose pairs are held out too, in free wording, and `sampled` draws answers at a temperature and looks for words that the corpus lacks.
+The lists decide what is held out; nobody needs to read it. Exit status 1 when a figure misses its bar.
+"""
+
+import argparse
+import collections
+import json
+import random
+import re
+import sys
+
+import jax.numpy as jnp
+
+import corpus
+import followups
+import generate
+import ggufmodel
+import phrases
+import roles
+import tales
+import visit_records
+import visits
+import wordsums
+
+BARS = {"visits": 0.75, "sums": 0.97, "sampled": 1.0}
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+LEXICON_TURNS = 60000
+TEMPERATURE = 0.8
+TOKENS_MAX = 250
+
+
+def _source(seed, held_out=True):
+    return phrases.Source(random.Random(seed), held_out=held_out, stage=phrases.VISIT_STAGE)
+
+
+def _last(told):
+    return told[-1], told[:-1]
+
+
+def visit_cases(seed=150):
+    """150 cases or so: (kind, system prompt, turns before, turn)."""
+    source, cases = _source(seed), []
+    closed = [name for name in visits.INTENTS if name not in visits.OPEN_INTENTS]
+    for name in closed[::2] + visits.OPEN_INTENTS * 2:
+        cases.append((name, corpus.DEFAULT_SYSTEM, [], visits.canned_named(source, name)))
+    for maker, count in ((wordsums.wish, 8), (visits.fact, 8), (visit_records.wish, 8), (visits.two, 3), (tales.poem, 3)):
+        cases += [(maker.__module__ + "." + maker.__name__, corpus.DEFAULT_SYSTEM, [], maker(source)) for _ in range(count)]
+    for maker, count in ((followups.episode, 10), (visits.jokes, 3), (visits.capitals, 3), (wordsums.follow_up, 3), (followups.story, 6)):
+        for _ in range(count):
+            turn, before = _last(maker(source))
+            cases.append((maker.__module__ + "." + maker.__name__, corpus.DEFAULT_SYSTEM, before, turn))
+    for _ in range(10):
+        system, told = roles.dressed(source, visits.canned)
+        cases.append(("roles", system, told[:-1], told[-1]))
+    return cases
+
+
+def sum_cases(count=300, seed=97):
+    """Sums, differences and products of numbers below 100, two of three of them plain and one a little problem."""
+    source, cases = _source(seed), []
+    while len(cases) < count:
+        turn = (wordsums.problem if len(cases) % 3 == 2 else wordsums.plain)(source)
+        cases.append((turn.kind, corpus.DEFAULT_SYSTEM, [], turn))
+    return cases
+
+
+def result_of(text):
+    """The last number of an answer to a sum."""
+    found = re.findall(r"-?\d+", text)
+    return found[-1] if found else None
+
+
+def _words(text):
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def lexicon(turns_wanted=LEXICON_TURNS, seed=7):
+    """Every word of the training answers that no question had given, in lower case: what the model may say untold."""
+    source, known = _source(seed, held_out=False), set()
+    seen = 0
+    while seen < turns_wanted:
+        system, told = corpus.conversation(source, lambda t: len(t) >= 3)
+        seen += len(told)
+        asked = _words(" ".join([system or ""] + [turn.user for turn in told]))
+        for turn in told:
+            known |= _words(turn.answer) - asked  # a word that was copied may be a made-up one
+    return known
+
+
+def invented(text, prompt, known):
+    """Words of an answer that are neither in the corpus nor in its prompt."""
+    told = _words(prompt)
+    return [w for w in _WORD.findall(text) if w.lower() not in known and w.lower() not in told and w.lower().removesuffix("s") not in told
+            and w.lower().removesuffix("'s") not in known | told]
+
+
+def sampled_cases(count=500, seed=11):
+    """Questions as in training, as (kind, system prompt, turns before, turn)."""
+    source, cases = _source(seed, held_out=False), []
+    while len(cases) < count:
+        system, told = corpus.conversation(source, lambda t: len(t) >= 1)
+        turn, before = _last(told)
+        cases.append((turn.kind, system or corpus.DEFAULT_SYSTEM, before, turn))
+    return cases
+
+
+def _prompts(cases):
+    return [corpus.prompt(system, before, turn.user) for _, system, before, turn in cases]
+
+
+def _answers(model, cases, **manner):
+    params, tokenizer = model
+    prompts = _prompts(cases)
+    manner = {"tokens_max": TOKENS_MAX, **manner}
+    return generate.answers(params, tokenizer, prompts, expected=[len(turn.answer) for _, _, _, turn in cases], **manner)
+
+
+def _judged(model, cases, right, show):
+    tally, kinds, wrong = collections.Counter(), collections.Counter(), []
+    for (kind, _, _, turn), (text, ended) in zip(cases, _answers(model, cases)):
+        good = ended and right(turn, text)
+        tally[good] += 1
+        if not good:
+            kinds[kind] += 1
+            wrong.append((kind, turn.user, text, turn.answer))
+    for kind, user, text, answer in wrong[:show]:
+        print(f"  [{kind}] {user!r}\n    said {text!r}\n    want {answer!r}")
+    print("  wrong by kind:", dict(kinds.most_common()))
+    return tally[True], len(cases)
+
+
+def run_visits(model, show):
+    return _judged(model, visit_cases(), lambda turn, text: turn.right(text), show)
+
+
+def run_sums(model, show):
+    return _judged(model, sum_cases(), lambda turn, text: result_of(text) == result_of(turn.answer), show)
+
+
+def run_sampled(model, show):
+    cases, known = sampled_cases(), lexicon()
+    found = _answers(model, cases, temperature=TEMPERATURE, seed=3)
+    clean = 0
+    for index, (prompt, (text, _)) in enumerate(zip(_prompts(cases), found)):
+        odd = invented(text, prompt, known)
+        clean += not odd
+        if odd and show:
+            print(f"  {odd} in {text[:160]!r} to {prompt.splitlines()[-2]!r}")
+        elif show and index % 5 == 0:
+            print(f"  ok {prompt.splitlines()[-2]!r} -> {text[:200]!r}")
+    return clean, len(prompts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--part", default="visits,sums,sampled")
+    parser.add_argument("--show", type=int, default=0, help="how many failures to print; any number prints samples")
+    args = parser.parse_args()
+    loaded = ggufmodel.GgufModel(args.model)
+    model = {name: jnp.asarray(value) for name, value in loaded.params().items()}, loaded.tokenizer()
+    missed = 0
+    for part in args.part.split(","):
+        right, asked = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled}[part](model, args.show)
+        missed += right < BARS[part] * asked
+        print(json.dumps({"part": part, "right": right, "asked": asked, "share": round(right / asked, 4)}), flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
