@@ -219,9 +219,8 @@ test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
 test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
 
-# In CI the report is TAP, whose last lines are the runner's own count.
-REPORTER := $(if $(CI),tap,spec)
-RUN_TESTS := $(NODE) --test --test-concurrency=2 --test-reporter=$(REPORTER)
+# The last lines are the runner's counts, before them the tests that failed; in CI the report is TAP.
+RUN_TESTS := $(NODE) tools/run_tests.mjs
 test: setup-all all library edge test-programs ## sets up, builds and runs every test
 	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
 

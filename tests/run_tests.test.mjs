@@ -1,0 +1,93 @@
+// The runner of the tests: what fails twice fails the run, what fails once is named, and a crash is a failure.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { root } from './support/locate.mjs';
+import { run } from './support/process.mjs';
+
+const RUNNER = join(root, 'tools/run_tests.mjs');
+const OK = "import { test } from 'node:test'; test('fine', () => {});";
+const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Error('always'); });";
+const ONCE = `import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';
+  const seen = new URL('seen', import.meta.url);
+  test('unsteady', () => { if (!existsSync(seen)) { writeFileSync(seen, ''); throw new Error('once'); } });`;
+
+/**
+ * Runs test files made of `sources` as CI does.
+ * @param {Record<string, string>} sources by file name
+ * @param {Record<string, string>} [env]
+ */
+async function runs(sources, env = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'wick-run-'));
+  const files = Object.keys(sources).map((name) => join(folder, name));
+  for (const file of files) await writeFile(file, sources[file.slice(folder.length + 1)] ?? '');
+  const clean = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_SOAK: undefined, ...env };
+  const { code, stdout } = await run(process.execPath, [RUNNER, ...files], { env: clean });
+  await rm(folder, { recursive: true });
+  return { code, text: stdout.toString() };
+}
+
+/** The count that the output ends with, e.g. countOf(text, 'pass'). */
+const countOf = (/** @type {string} */ text, /** @type {string} */ name) =>
+  Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(text.split('\n').slice(-9).join('\n'))?.[1]);
+
+test('all pass: the counts are last, nothing runs again', async () => {
+  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': OK });
+  assert.equal(code, 0);
+  assert.deepEqual(
+    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
+    [2, 2, 0],
+  );
+  assert.doesNotMatch(text, /# failed/);
+});
+
+test('what fails twice fails the run, and is named at its end', async () => {
+  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': BAD });
+  assert.equal(code, 1);
+  assert.deepEqual(
+    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
+    [2, 1, 1],
+  );
+  assert.match(text, /# failed:\n# .*b\.test\.mjs: bad: always\n# tests 2/);
+});
+
+test('what fails beside others and passes alone is named, and the run passes', async () => {
+  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': ONCE });
+  assert.equal(code, 0);
+  assert.deepEqual(
+    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
+    [2, 2, 0],
+  );
+  assert.match(
+    text,
+    /# failed beside other tests, so that its file ran again:\n# .*b\.test\.mjs: unsteady: once\n# tests/,
+  );
+});
+
+test('in a soak and of a fuzzer one failure is enough', async () => {
+  const soak = await runs({ 'b.test.mjs': ONCE }, { WICK_SOAK: '1' });
+  assert.equal(soak.code, 1);
+  const fuzz = await runs({ 'b.test.mjs': `${ONCE} // build/test/fuzz` });
+  assert.equal(fuzz.code, 1);
+  assert.equal(countOf(fuzz.text, 'fail'), 1);
+});
+
+test('failures in many files are no accident', async () => {
+  const { code } = await runs({
+    'a.test.mjs': ONCE,
+    'b.test.mjs': BAD,
+    'c.test.mjs': BAD,
+    'd.test.mjs': BAD,
+  });
+  assert.equal(code, 1);
+});
+
+test('a file that ends its process or cannot be read as a program is a failure', async () => {
+  const ended = await runs({ 'a.test.mjs': OK, 'b.test.mjs': 'process.exit(3)' });
+  assert.equal(ended.code, 1);
+  assert.match(ended.text, /# failed:\n# .*b\.test\.mjs/);
+  assert.equal((await runs({ 'a.test.mjs': 'const' })).code, 1);
+});
