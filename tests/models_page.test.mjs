@@ -32,6 +32,7 @@ before(async () => {
   const folders = {
     '/': join(root, 'tests/support/empty_page'),
     '/wick-llm/': join(root, 'dist'),
+    '/js/': join(root, 'js'),
     '/models/': folder,
   };
   server = await serve({ root: folders, onRequest: (path) => requests.push(path) });
@@ -179,6 +180,48 @@ test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await keepsModels(visitsIn(firefox), 'opfs');
+});
+
+/** Writes a record again and again, and reads it at the same time: how often it was not there, or went back. */
+const readsBesideWrites = `
+  const { OpfsBackend } = await import('/js/models/opfs_backend.js');
+  const { newRecord } = await import('/js/models/records.js');
+  const [writer, reader] = [new OpfsBackend(), new OpfsBackend()];
+  const record = newRecord('beside', 'http://localhost/beside.gguf', {});
+  await writer.writeRecord(record);
+  let [isOver, missing, looks] = [false, 0, 0];
+  const look = async () => {
+    for (; !isOver; looks++) if (!(await reader.readRecord('beside'))) missing++;
+  };
+  const looking = [look(), look(), look()];
+  for (let count = 0; count < 60; count++) await writer.writeRecord({ ...record, usedMs: count });
+  isOver = true;
+  await Promise.all(looking);
+  return { missing, isMany: looks > 60, last: (await reader.readRecord('beside')).usedMs };`;
+
+/** @param {any} browser */
+async function readsWhileItIsWritten(browser) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(server.url);
+  const told = await page.evaluate(`(async () => { ${readsBesideWrites} })()`);
+  assert.deepEqual(told, { missing: 0, isMany: true, last: 59 });
+}
+
+test('Chromium: a record that another tab replaces is there at every moment', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  await readsWhileItIsWritten(await browser.newContext());
+});
+
+test('Firefox: a record that another tab replaces is there at every moment', {
+  skip: locate('firefox').skip,
+}, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  await readsWhileItIsWritten(firefox);
 });
 
 /**

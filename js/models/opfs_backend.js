@@ -1,7 +1,7 @@
 // js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
 // each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
 
-import { storageError } from '../storage/browser_files.js';
+import { readReplaced, storageError } from '../storage/browser_files.js';
 import { estimateBrowser, noStorage, persistBrowser, tryWebLock } from './browser_locks.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
@@ -76,7 +76,12 @@ export class OpfsBackend {
 
   /** @param {string} id */
   async readRecord(id) {
-    return parseRecord((await (await this.#file(id, RECORD))?.text().catch(() => '')) ?? '');
+    try {
+      const bytes = await readReplaced(await (await this.#folder(id)).getFileHandle(RECORD));
+      return parseRecord(new TextDecoder().decode(bytes));
+    } catch {
+      return undefined;
+    }
   }
 
   /** @param {ModelRecord} record */

@@ -35,11 +35,29 @@ async function openFolder(name, folder = FOLDER) {
   return root.getDirectoryHandle(folder, { create: true });
 }
 
+/** A file is opened so often, each time because another tab has replaced it meanwhile. */
+const LOOKS_MAX = 20;
+
+/**
+ * Reads a file that another tab may replace. In Chromium a file that is replaced between its opening and its reading
+ * cannot be read, so it is opened again.
+ * @param {FileSystemFileHandle} handle
+ * @returns {Promise<Uint8Array<ArrayBuffer>>} the old content or the new one
+ */
+export async function readReplaced(handle) {
+  for (let look = 1; ; look++) {
+    try {
+      return new Uint8Array(await (await handle.getFile()).arrayBuffer());
+    } catch (error) {
+      if (look === LOOKS_MAX) throw error;
+    }
+  }
+}
+
 /** @param {string} name @returns {Promise<Uint8Array<ArrayBuffer>>} */
 export async function readFile(name) {
   const folder = await openFolder(name);
-  const file = await (await folder.getFileHandle(name)).getFile();
-  return new Uint8Array(await file.arrayBuffer());
+  return readReplaced(await folder.getFileHandle(name));
 }
 
 /** @returns {boolean} whether this thread can use writeFile; true also where no thread can */
