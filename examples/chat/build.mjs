@@ -7,14 +7,17 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundlePage, copyPackages } from '../shared/bundle.mjs';
+import { writeIcons } from './icons.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-/** Files of the page beside what is bundled, which it needs without a network, too. */
+const copied = ['index.html', 'icon.svg', 'manifest.webmanifest'];
+
+/** Files of the page beside what is bundled and its icons, which it needs without a network, too. */
 const files = [
-  ...['index.html', 'icon.svg'],
+  ...copied,
   ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'worker.js'].map(
     (name) => `wick-llm/${name}`,
   ),
@@ -31,9 +34,9 @@ const files = [
  * @param {string} folder
  */
 export async function addServiceWorker(folder) {
-  const isBundled = (/** @type {string} */ name) =>
-    /\.(css|js)$/.test(name) && name !== 'service_worker.js';
-  const all = [...readdirSync(folder).filter(isBundled), ...files];
+  const isMade = (/** @type {string} */ name) =>
+    /\.(css|js|png)$/.test(name) && name !== 'service_worker.js';
+  const all = [...readdirSync(folder).filter(isMade), ...files];
   const hash = createHash('sha256');
   for (const name of all) hash.update(readFileSync(resolve(folder, name)));
   hash.update(readFileSync(resolve(here, 'service_worker.js')));
@@ -57,9 +60,8 @@ export async function addServiceWorker(folder) {
 export async function buildChat(folder = site) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ['index.html', 'icon.svg']) {
-    copyFileSync(resolve(here, name), resolve(folder, name));
-  }
+  for (const name of copied) copyFileSync(resolve(here, name), resolve(folder, name));
+  await writeIcons(folder);
   copyPackages(folder);
   const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));
   await bundlePage(entries, folder);

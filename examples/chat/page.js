@@ -6,6 +6,7 @@ import { startAhead, update as updateAhead } from './ahead.js';
 import * as conversation from './conversation.js';
 import { byId } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
+import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
 import { isKept } from './kept.js';
 import { startList } from './list.js';
@@ -27,7 +28,7 @@ import { nameOfUrl } from './models.js';
 import { showNotice } from './notice.js';
 import { offerLarger } from './offering.js';
 import { removeFormer } from './offline.js';
-import { startPicker } from './picker.js';
+import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
 import { startShortcuts } from './shortcuts.js';
@@ -52,6 +53,13 @@ async function send(text, system) {
   askToPersist();
   checkRoom().catch(() => {}); // the browser does not tell
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
+}
+
+/** @param {string} text which the user may send */
+function write(text) {
+  promptField.value = text;
+  promptField.dispatchEvent(new Event('input')); // it is kept
+  promptField.focus();
 }
 
 /** @param {unknown} error of an answer */
@@ -177,7 +185,9 @@ startManager((wish) => {
 startList({ ...conversation, tell });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);
+takeShared(conversation.openNew, write);
 if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);
 await loadFirst();
+takeOpened(takeFiles);
 removeFormer();
 removeFormerState();

@@ -212,8 +212,8 @@ async function takeTyped() {
   return undefined;
 }
 
-/** @param {File[]} files that were dropped: models are loaded, texts go into the message */
-async function takeFiles(files) {
+/** @param {File[]} files that were dropped or opened: models are loaded, texts go into the message */
+export async function takeFiles(files) {
   const areModels = await Promise.all(files.map(isModel));
   const own = files.filter((_, index) => areModels[index]);
   const others = files.filter((_, index) => !areModels[index]);

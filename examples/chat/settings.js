@@ -74,11 +74,21 @@ const form = /** @type {HTMLFormElement} */ (byId('settings-form'));
 /** @param {string} name @returns {HTMLInputElement} */
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
 
+/** The colours of the window around the page. */
+const frames = [...document.querySelectorAll('meta[name="theme-color"]')].map((element) => {
+  const meta = /** @type {HTMLMetaElement} */ (element);
+  return { meta, media: meta.media };
+});
+
 /** The user's colours, or the system's. */
 function showTheme() {
   const { theme } = settings;
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
+  for (const { meta, media } of frames) {
+    const isMeant = media.includes(theme);
+    meta.media = theme === '' ? media : isMeant ? 'all' : 'not all';
+  }
 }
 
 function fillForm() {
