@@ -23,11 +23,14 @@ const FUZZERS = /build\/test\/fuzz/;
 const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo', 'duration_ms'];
 const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 
-/** The first line of an error's cause, e.g. "Expected values to be strictly equal:". */
+/** @typedef {{file: string, name: string, reason: string}} Failure */
+/** @typedef {{counts: Record<string, number>, failures: Failure[]}} Outcome */
+
+/** The first line of an error's cause, e.g. "Expected values to be strictly equal:". @param {any} details */
 const reasonOf = (details) =>
   String(details?.error?.cause?.message ?? details?.error?.message ?? '').split('\n')[0];
 
-/** Passes on what the runner tells but its counts: they come last, after what runs again. */
+/** Passes on what the runner tells but its counts: they come last, after what runs again. @param {AsyncIterable<any>} events */
 async function* withoutCounts(events) {
   for await (const event of events) {
     const counted = event.type === 'test:diagnostic' && event.data.nesting === 0;
@@ -37,17 +40,22 @@ async function* withoutCounts(events) {
 
 /**
  * Runs files and reports them on standard output.
- * @returns {Promise<{ counts: Record<string, number>, failures: { file: string, name: string, reason: string }[] }>}
+ * @param {string[]} files
+ * @param {number} concurrency
+ * @returns {Promise<Outcome>}
  */
 async function runFiles(files, concurrency) {
+  /** @type {Record<string, number>} */
   const counts = {};
+  /** @type {Failure[]} */
   const failures = [];
+  /** As much of Node's TestsStream as is used. @type {any} */
   const stream = run({ files, concurrency });
-  stream.on('test:diagnostic', ({ message, nesting }) => {
+  stream.on('test:diagnostic', (/** @type {any} */ { message, nesting }) => {
     const [, name, value] = (nesting === 0 && COUNT_LINE.exec(message)) || [];
     if (name) counts[name] = Number(value);
   });
-  stream.on('test:fail', ({ name, file, details, todo }) => {
+  stream.on('test:fail', (/** @type {any} */ { name, file, details, todo }) => {
     const ofItsParts = details?.error?.failureType === 'subtestsFailed';
     if (todo === undefined && !ofItsParts) failures.push({ file, name, reason: reasonOf(details) });
   });
@@ -57,7 +65,7 @@ async function runFiles(files, concurrency) {
   return { counts, failures };
 }
 
-/** Whether all failures are of files whose tests do the same each time. */
+/** Whether all failures are of files whose tests do the same each time. @param {string[]} files */
 async function mayRunAgain(files) {
   if (process.env.WICK_SOAK || !files.every(Boolean)) return false;
   if (files.length === 0 || files.length > UNSTEADY_FILES_MAX) return false;
@@ -65,20 +73,22 @@ async function mayRunAgain(files) {
   return !sources.some((source) => FUZZERS.test(source));
 }
 
+/** @param {Failure} failure */
 const lineOf = ({ file, name, reason }) =>
   `# ${path.relative(process.cwd(), file ?? '')}: ${name}: ${reason}\n`;
 
-/** The counts of all tests, those of the files that ran again as they ended the second time. */
+/** The counts of all tests, those of the files that ran again as they ended the second time. @param {Outcome} first @param {Outcome | undefined} second */
 function sum(first, second) {
   if (!second) return first.counts;
   const failed = first.counts.fail + first.counts.cancelled;
+  /** @type {Record<string, number>} */
   const counts = { ...first.counts, fail: second.counts.fail, cancelled: second.counts.cancelled };
   counts.pass += failed - second.counts.fail - second.counts.cancelled;
   counts.duration_ms += second.counts.duration_ms;
   return counts;
 }
 
-/** Runs `files`, and those that failed once more. Gives the process's exit code. */
+/** Runs `files`, and those that failed once more. Gives the process's exit code. @param {string[]} files */
 export async function runTests(files) {
   const first = await runFiles(files, CONCURRENCY);
   const again = [...new Set(first.failures.map(({ file }) => file))];
