@@ -74,6 +74,7 @@ function typeset(code) {
   const formula = once(`${isBlock} math\n${tex}`, () => {
     const holder = document.createElement('span');
     holder.className = isBlock ? 'formula block' : 'formula';
+    if (isBlock) holder.tabIndex = 0; // it may be wider than the page
     library.typeset(holder, tex, isBlock);
     const fragment = document.createDocumentFragment();
     fragment.append(holder);

@@ -64,6 +64,9 @@ export function renderMarkdown(element, text, isWhole = true) {
   }
   for (const image of element.querySelectorAll('img'))
     image.replaceWith(image.alt ? `Picture: ${image.alt}` : '');
+  // what is wider than the page is scrolled with the keyboard, too
+  for (const wide of element.querySelectorAll('pre > code, table'))
+    wide.setAttribute('tabindex', '0');
   enrich(element, isWhole);
 }
 
