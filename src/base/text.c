@@ -269,3 +269,9 @@ size_t text_format(char *out, size_t size_bytes, const char *format, ...) {
   va_end(arguments);
   return used;
 }
+
+uint32_t text_hex_value(uint8_t c) {
+  const uint8_t lower = c | 32;
+  if (c >= '0' && c <= '9') return c - '0';
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10u : 16;
+}

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 enum { DEPTH_MAX = 500 };
@@ -36,10 +37,9 @@ static bool take(reader *r, const char *text) {
 static bool take_hex4(reader *r, uint32_t *code) {
   *code = 0;
   for (int i = 0; i < 4; i++) {
-    const uint8_t c = peek(r), lower = c | 32;
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit && !(lower >= 'a' && lower <= 'f')) return fail(r, "a bad \\u escape");
-    *code = *code * 16 + (is_digit ? c - '0' : lower - 'a' + 10u);
+    const uint32_t digit = text_hex_value(peek(r));
+    if (digit == 16) return fail(r, "a bad \\u escape");
+    *code = *code * 16 + digit;
     r->at++;
   }
   return true;
@@ -178,6 +178,36 @@ static uint32_t read_value(reader *r, uint32_t parent, uint32_t depth) {
   return is_ok ? number : 0;
 }
 
+// ---- members by name ----
+
+// The slot of a member, or the empty one where it would be.
+static uint32_t *find_slot(const json_document *document, uint32_t node, document_text name,
+                           uint32_t *steps) {
+  const json_node *nodes = document->nodes.items;
+  for (uint64_t at = hash_bytes(name.bytes, name.size_bytes, node);; at++) {
+    uint32_t *slot = &document->slots[at & document->slot_mask];
+    *steps += 1;
+    if (*slot == 0) return slot;
+    if (nodes[*slot].parent == node && text_is_same(nodes[*slot].key, name)) return slot;
+  }
+}
+
+static bool index_members(grammar_work *work, json_document *document) {
+  const json_node *nodes = document->nodes.items;
+  uint32_t count = 2, steps = 0;
+  while (count < 2 * document->nodes.count) count *= 2;
+  document->slot_mask = count - 1;
+  document->slots = work_alloc(work, count, sizeof *document->slots);
+  for (uint32_t node = 2; node < document->nodes.count && work_step(work, steps); node++) {
+    const uint32_t parent = nodes[node].parent;
+    steps = 0;
+    if (nodes[parent].kind == JSON_OBJECT) {
+      *find_slot(document, parent, nodes[node].key, &steps) = node;
+    }
+  }
+  return work_is_ok(work);
+}
+
 bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
                    json_document *out) {
   memset(out, 0, sizeof *out);
@@ -185,7 +215,8 @@ bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
   const json_node none = {0};
   if (!WORK_PUSH(work, &out->nodes, none) || read_value(&r, 0, 0) == 0) return false;
   skip_space(&r);
-  return r.at == size_bytes || fail(&r, "text behind the value");
+  if (r.at != size_bytes) return fail(&r, "text behind the value");
+  return index_members(work, out);
 }
 
 // ---- lookups ----
@@ -200,13 +231,9 @@ bool text_is_same(document_text a, document_text b) {
 }
 
 uint32_t document_member(const json_document *document, uint32_t node, document_text name) {
-  const json_node *nodes = document->nodes.items;
-  uint32_t found = 0;
-  if (nodes[node].kind != JSON_OBJECT) return 0;
-  for (uint32_t child = nodes[node].first; child != 0; child = nodes[child].next) {
-    if (text_is_same(nodes[child].key, name)) found = child;
-  }
-  return found;
+  uint32_t steps = 0;
+  if (document->nodes.items[node].kind != JSON_OBJECT) return 0;
+  return *find_slot(document, node, name, &steps);
 }
 
 uint32_t document_find(const json_document *document, uint32_t node, const char *name) {

@@ -34,6 +34,7 @@ typedef struct json_document {
     json_node *items;
     uint32_t count, capacity;
   } nodes;
+  uint32_t *slots, slot_mask;  // members by object and name: a node, or 0
 } json_document;
 
 // WICK_E_ARG naming the place; WICK_E_FULL when it is nested too deeply. Of members with the same

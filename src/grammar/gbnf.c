@@ -104,11 +104,9 @@ static uint32_t find_name(gbnf_parser *p, size_t size_bytes) {
 static bool take_hex(gbnf_parser *p, uint32_t digits, uint32_t *code) {
   *code = 0;
   for (uint32_t i = 0; i < digits; i++) {
-    const uint8_t c = peek(p), lower = c | 32;
-    if (!is_digit(c) && !(lower >= 'a' && lower <= 'f')) {
-      return fail(p, "a hexadecimal escape is too short");
-    }
-    *code = *code * 16 + (is_digit(c) ? c - '0' : lower - 'a' + 10u);
+    const uint32_t digit = text_hex_value(peek(p));
+    if (digit == 16) return fail(p, "a hexadecimal escape is too short");
+    *code = *code * 16 + digit;
     p->at++;
   }
   if (*code <= CODE_POINT_LAST && (*code < 0xd800 || *code > 0xdfff)) return true;

@@ -136,13 +136,9 @@ static uint32_t code_node(parser *p, uint32_t code) {
 static bool take_hex(parser *p, uint32_t digits, uint32_t *code) {
   *code = 0;
   for (uint32_t i = 0; i < digits; i++) {
-    const uint8_t c = peek(p);
-    const uint8_t lower = c | 32;
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit && !(lower >= 'a' && lower <= 'f')) {
-      return fail(p, WICK_E_ARG, "an escape needs more hexadecimal digits");
-    }
-    *code = *code * 16 + (is_digit ? c - '0' : lower - 'a' + 10u);
+    const uint32_t digit = text_hex_value(peek(p));
+    if (digit == 16) return fail(p, WICK_E_ARG, "an escape needs more hexadecimal digits");
+    *code = *code * 16 + digit;
     p->at++;
   }
   return true;

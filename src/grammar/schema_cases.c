@@ -16,11 +16,13 @@ static bool has_seen(const schema_case *value, schema_term term) {
 
 // Also true where the opposite was seen: then nothing is left.
 static bool was_seen(schema_compiler *c, expansion *x, schema_term term) {
+  const uint32_t count = x->value.seen == NULL ? 0 : x->value.seen->count;
+  if (!work_step(c->work, count)) return true;
   if (has_seen(&x->value, term_opposite(term))) x->value.types = 0;
   if (x->value.types == 0 || has_seen(&x->value, term)) return true;
   seen_term *made = work_alloc(c->work, 1, sizeof *made);
   if (made == NULL) return true;
-  *made = (seen_term){term, x->value.seen};
+  *made = (seen_term){term, count + 1, x->value.seen};
   x->value.seen = made;
   return false;
 }
@@ -93,13 +95,14 @@ static void check_member(schema_compiler *c, schema_case *value, const case_memb
   uint32_t count = 0;
   bool is_required = false, is_forbidden = false;
   for (const case_member *at = value->members; at != NULL; at = at->previous) {
+    if (!work_step(c->work, 1)) return;
     if (at->is_item || !text_is_same(at->name, made->name)) continue;
     is_required = is_required || at->is_required;
     is_forbidden = is_forbidden || at->is_forbidden;
     if (at->term != 0 && count < MEMBER_TERMS_MAX) terms[count++] = at->term;
   }
   if (is_required && is_forbidden) value->types &= ~(uint32_t)TYPE_OBJECT;
-  if (made->term == 0 || is_forbidden || c->check_depth == EMPTY_DEPTH_MAX) return;
+  if (made->term == 0 || is_forbidden) return;
   for (const case_part *part = value->parts; part != NULL; part = part->previous) {
     if (term_kind_of(part->term) != TERM_SCHEMA || count == MEMBER_TERMS_MAX) continue;
     const uint32_t list = schema_keyword(c, term_node(part->term), "properties");
@@ -107,9 +110,7 @@ static void check_member(schema_compiler *c, schema_case *value, const case_memb
     if (child != 0) terms[count++] = term_of(TERM_SCHEMA, child);
   }
   if (count < 2) return;
-  c->check_depth++;
   if (schema_types_of_terms(c, terms, count) == 0) value->types &= ~(uint32_t)TYPE_OBJECT;
-  c->check_depth--;
 }
 
 static void apply_task(schema_compiler *c, expansion *x, const task *task) {
@@ -174,6 +175,7 @@ static const task *turn_tasks(schema_compiler *c, const task *from, const task *
 }
 
 static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *out) {
+  c->depth = depth;
   while (x.todo != NULL && x.value.types != 0 && work_step(c->work, 1)) {
     const task *task = x.todo, *rest = task->next;
     x.todo = rest;
@@ -237,7 +239,10 @@ bool schema_expand(schema_compiler *c, uint32_t set, case_list *out) {
     schema_push(c, term_kind_of(term) == TERM_NOT ? &x.choices : &x.todo,
                 (task){.kind = TASK_TERM, .term = term});
   }
-  return expand(c, x, 0, out);
+  const uint32_t outer = c->depth;
+  const bool is_expanded = expand(c, x, outer + 1, out);
+  c->depth = outer;
+  return is_expanded;
 }
 
 // ---- emptiness ----
@@ -253,9 +258,6 @@ static bool array_is_empty(schema_compiler *c, const schema_case *value, uint32_
 static bool object_is_empty(schema_compiler *c, const schema_case *value, uint32_t depth) {
   for (const case_member *one = value->members; one != NULL; one = one->previous) {
     if (!one->is_required) continue;
-    for (const case_member *other = value->members; other != NULL; other = other->previous) {
-      if (other->is_forbidden && text_is_same(one->name, other->name)) return true;
-    }
     const uint32_t set = schema_member_set(c, value, one->name);
     if (set != UINT32_MAX && schema_set_is_empty(c, set, depth + 1)) return true;
     if (!work_is_ok(c->work)) return false;
@@ -291,9 +293,12 @@ uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
 }
 
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count) {
+  if (c->check_depth == EMPTY_DEPTH_MAX) return TYPE_ANY;
+  c->check_depth++;
   const wick_status before = c->work->status;
   const uint32_t set = schema_set(c, terms, count);
   const uint32_t types = set == UINT32_MAX ? TYPE_ANY : schema_types(c, set, 0);
+  c->check_depth--;
   // what cannot be expanded may be anything; what is broken is found again elsewhere
   if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;
   return types;

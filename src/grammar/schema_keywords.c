@@ -94,7 +94,7 @@ static uint32_t find_target(schema_compiler *c, uint32_t node) {
 }
 
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node) {
-  if (kind == TERM_CONST || kind == TERM_NOT_CONST) return node;
+  if (kind > TERM_NOT || node_of(c, node)->kind != JSON_OBJECT) return node;
   // references in a circle say nothing: any of them will do
   for (uint32_t i = 0; i < TARGET_STEPS_MAX && work_is_ok(c->work); i++) {
     if (c->targets[node] == 0) c->targets[node] = find_target(c, node);
@@ -114,40 +114,35 @@ static const term_scope *scope_of(schema_compiler *c, expansion *x, uint32_t nod
   return made;
 }
 
-void schema_apply_schema(schema_compiler *c, expansion *x, uint32_t node) {
-  const json_node *at = node_of(c, node);
-  if (at->kind == JSON_TRUE) return;
-  if (at->kind == JSON_FALSE) x->value.types = 0;
-  if (at->kind == JSON_FALSE) return;
-  if (at->kind != JSON_OBJECT) {
+// Each keyword of a schema; with `options`, the ways in which a value breaks it.
+static void apply_keywords(schema_compiler *c, expansion *x, uint32_t node,
+                           const option **options) {
+  const json_kind kind = node_of(c, node)->kind;
+  if (kind == (options == NULL ? JSON_FALSE : JSON_TRUE)) x->value.types = 0;
+  if (kind == JSON_FALSE || kind == JSON_TRUE) return;
+  if (kind != JSON_OBJECT) {
     schema_fail(c, node, "a schema is an object, true or false");
     return;
   }
-  x->scope = scope_of(c, x, node);
-  for (uint32_t child = at->first; child != 0; child = node_of(c, child)->next) {
+  x->scope = options == NULL ? scope_of(c, x, node) : NULL;  // nothing is evaluated below "not"
+  for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const keyword *keyword = find_keyword(c, node_of(c, child)->key);
     if (keyword == NULL || is_overridden(c, node, keyword)) continue;
-    keyword->yes(c, x, node, child);
+    if (options == NULL) {
+      keyword->yes(c, x, node, child);
+    } else {
+      keyword->no(c, x, node, child, options);
+    }
     if (!work_is_ok(c->work)) return;
   }
+  if (options != NULL) schema_push_choice(c, x, *options);
+}
+
+void schema_apply_schema(schema_compiler *c, expansion *x, uint32_t node) {
+  apply_keywords(c, x, node, NULL);
 }
 
 void schema_apply_not(schema_compiler *c, expansion *x, uint32_t node) {
-  const json_node *at = node_of(c, node);
   const option *options = NULL;
-  x->scope = NULL;  // nothing is evaluated below "not"
-  if (at->kind == JSON_FALSE) return;
-  if (at->kind == JSON_TRUE) x->value.types = 0;
-  if (at->kind == JSON_TRUE) return;
-  if (at->kind != JSON_OBJECT) {
-    schema_fail(c, node, "a schema is an object, true or false");
-    return;
-  }
-  for (uint32_t child = at->first; child != 0; child = node_of(c, child)->next) {
-    const keyword *keyword = find_keyword(c, node_of(c, child)->key);
-    if (keyword == NULL || is_overridden(c, node, keyword)) continue;
-    keyword->no(c, x, node, child, &options);
-    if (!work_is_ok(c->work)) return;
-  }
-  schema_push_choice(c, x, options);
+  apply_keywords(c, x, node, &options);
 }

@@ -3,7 +3,7 @@
 
 #include "grammar/schema_parts.h"
 
-enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5 };
+enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5, PART_STEPS = 40 };
 
 static const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
@@ -124,6 +124,7 @@ static bool is_evaluated(schema_compiler *c, const schema_case *value, const cas
 
 static void part_terms(schema_compiler *c, const schema_case *value, const case_part *part,
                        const member_name *name, term_list *terms) {
+  if (!work_step(c->work, PART_STEPS)) return;
   if (term_kind_of(part->term) == TERM_CONST) {
     const uint32_t child =
         name->is_declared ? document_member(&c->document, term_node(part->term), name->name) : 0;

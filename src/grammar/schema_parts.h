@@ -22,9 +22,9 @@ enum {
   TYPE_ARRAY = 32,
   TYPE_OBJECT = 64,
   TYPE_ANY = 127,
-  CASES_MAX = 512,  // of a set of terms
-  CHOICE_DEPTH_MAX = 100,
-  PATTERNS_MAX = 7,  // that speak about the names of one object
+  CASES_MAX = 512,         // of a set of terms
+  CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
+  PATTERNS_MAX = 7,        // that speak about the names of one object
 };
 
 // A node of the document and what is said of it.
@@ -61,6 +61,7 @@ typedef struct case_member {
 
 typedef struct seen_term {
   schema_term term;
+  uint32_t count;  // with those before
   const struct seen_term *previous;
 } seen_term;
 
@@ -105,8 +106,9 @@ typedef struct schema_compiler {
   const dfa *all_numbers, *short_numbers;
   uint32_t nothing;                 // a node that says false
   uint32_t number_rule, text_rule;  // of all numbers and texts; 0: not made yet
-  uint32_t check_depth;             // of members whose emptiness is being found
-  uint32_t *targets;                // [nodes] schema_target; 0: not known yet
+  uint32_t check_depth;             // of values whose emptiness is being found
+  uint32_t depth;                   // of choices that are being made
+  uint32_t *targets;                // [nodes] schema_target, or of a $ref; 0: not known yet
   const dfa **names;                // [nodes] of a schema for names; NULL: not made yet
   struct {
     known_set *items;

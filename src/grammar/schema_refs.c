@@ -2,9 +2,10 @@
 // anchors, all within the document.
 #include <string.h>
 
+#include "base/text.h"
 #include "grammar/schema_parts.h"
 
-enum { URI_BYTES_MAX = 2048 };
+enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 
 typedef struct uri {
   char text[URI_BYTES_MAX];
@@ -145,7 +146,7 @@ static void base_of(const schema_compiler *c, uint32_t node, uint32_t depth, uri
 
 static uint32_t find_resource(schema_compiler *c, const uri *wanted, uri *scratch) {
   for (uint32_t node = 1; node < c->document.nodes.count; node++) {
-    if (!work_step(c->work, 1)) return 0;
+    if (!work_step(c->work, LOOK_STEPS)) return 0;
     if (!begins_resource(c, node)) continue;
     scratch->size_bytes = 0;
     base_of(c, node, 0, scratch);
@@ -159,20 +160,16 @@ static uint32_t find_resource(schema_compiler *c, const uri *wanted, uri *scratc
 
 // ---- fragments ----
 
-static uint32_t hex_value(uint8_t c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const uint8_t lower = c | 32;
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10u : 16;
-}
-
 static document_text decode_percent(schema_compiler *c, const uint8_t *text, uint32_t count) {
   uint8_t *bytes = work_alloc(c->work, count, 1);
   document_text out = {bytes, 0};
   for (uint32_t i = 0; bytes != NULL && i < count; i++) {
     uint8_t byte = text[i];
-    if (byte == '%' && i + 2 < count && hex_value(text[i + 1]) < 16 &&
-        hex_value(text[i + 2]) < 16) {
-      byte = (uint8_t)(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
+    const bool may_be_escape = byte == '%' && i + 2 < count;
+    const uint32_t high = may_be_escape ? text_hex_value(text[i + 1]) : 16;
+    const uint32_t low = may_be_escape ? text_hex_value(text[i + 2]) : 16;
+    if (high < 16 && low < 16) {
+      byte = (uint8_t)(high * 16 + low);
       i += 2;
     }
     bytes[out.size_bytes++] = byte;
@@ -237,14 +234,14 @@ static bool has_anchor(const schema_compiler *c, uint32_t node, document_text an
 
 static uint32_t find_anchor(schema_compiler *c, uint32_t resource, document_text anchor) {
   for (uint32_t node = 1; node < c->document.nodes.count; node++) {
-    if (!work_step(c->work, 1)) return 0;
+    if (!work_step(c->work, LOOK_STEPS)) return 0;
     if (document_node(&c->document, node)->kind != JSON_OBJECT) continue;
     if (has_anchor(c, node, anchor) && resource_of(c, node) == resource) return node;
   }
   return 0;
 }
 
-uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
+static uint32_t resolve(schema_compiler *c, uint32_t reference) {
   const json_node *node = document_node(&c->document, reference);
   if (node->kind != JSON_STRING) return schema_fail(c, reference, "$ref is no text"), 0;
   const document_text text = node->text;
@@ -267,6 +264,11 @@ uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
           : find_anchor(c, resource, decode_percent(c, fragment.bytes, fragment.size_bytes));
   if (found == 0) schema_fail(c, reference, "$ref to what is not there");
   return found;
+}
+
+uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
+  if (c->targets[reference] == 0) c->targets[reference] = resolve(c, reference);
+  return c->targets[reference];
 }
 
 // ---- the dialect ----

@@ -15,20 +15,14 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-static int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = (char)(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
-}
-
 // At most `digits_max` digits of a base; the number of bytes read, 0 when there are fewer than
 // `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
   uint32_t read = 0;
   *code = 0;
-  while (read < digits_max && read < size_bytes && (uint32_t)digit_of(bytes[read]) < base) {
-    *code = *code * base + (uint32_t)digit_of(bytes[read++]);
+  while (read < digits_max && read < size_bytes && text_hex_value((uint8_t)bytes[read]) < base) {
+    *code = *code * base + text_hex_value((uint8_t)bytes[read++]);
   }
   return read < digits_min ? 0 : read;
 }
@@ -133,7 +127,7 @@ static uint32_t parse_number(jinja_parser *parser) {
                                                        : 10;
   int64_t value = 0;
   for (uint32_t i = base == 10 ? 0 : 2; i < count; i++) {
-    const int digit = digit_of(digits[i]);
+    const int digit = (int)text_hex_value((uint8_t)digits[i]);
     if (digit >= base || value > (INT64_MAX - digit) / base) {
       jinja_parse_fail(parser, "a number is too large");
       return 0;

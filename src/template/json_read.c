@@ -37,15 +37,9 @@ static bool read_hex(json_input *input, uint32_t *code) {
   *code = 0;
   for (int i = 0; i < 4; i++) {
     if (input->at >= input->size_bytes) return false;
-    const char c = input->bytes[input->at++];
-    const char lower = (char)(c | 0x20);
-    if (c >= '0' && c <= '9') {
-      *code = *code * 16 + (uint32_t)(c - '0');
-    } else if (lower >= 'a' && lower <= 'f') {
-      *code = *code * 16 + (uint32_t)(lower - 'a' + 10);
-    } else {
-      return false;
-    }
+    const uint32_t digit = text_hex_value((uint8_t)input->bytes[input->at++]);
+    if (digit == 16) return false;
+    *code = *code * 16 + digit;
   }
   return true;
 }
