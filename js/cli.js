@@ -241,7 +241,8 @@ function readPrompt(last, model) {
 /** @param {any} error of the package @returns {Exit} */
 function exitFor(error) {
   const { code, message } = error;
-  if (['ARG', 'PROMPT_TOO_LONG'].includes(code)) return new Exit(EXIT_USAGE, message);
+  if (['ARG', 'GRAMMAR_TOO_LARGE', 'PROMPT_TOO_LONG'].includes(code))
+    return new Exit(EXIT_USAGE, message);
   if (['NOMEM', 'PAGES'].includes(code)) return new Exit(EXIT_MEMORY, message);
   const isOurs = code === undefined || ['INTERNAL', 'WASM', 'WORKER_CRASHED'].includes(code);
   return new Exit(isOurs ? EXIT_INTERNAL : EXIT_FILE, message);

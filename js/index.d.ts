@@ -1427,6 +1427,7 @@ export type WickErrorCode =
   | 'CSP'
   | 'FORMAT'
   | 'GATED'
+  | 'GRAMMAR_TOO_LARGE'
   | 'HOOK'
   | 'HTTP'
   | 'INCOMPLETE'

@@ -197,7 +197,7 @@ describe('run with threads', () => {
     const usage = ' (usage: wick run MODEL [-p TEXT | -f FILE] [options])\n';
     const codes = /** @type {Record<string, number>} */ ({
       ...{ ARG: 2, PROMPT_TOO_LONG: 2, NOMEM: MEMORY, PAGES: MEMORY, IO: 3, NOT_GGUF: 3 },
-      ...{ INTERNAL, WASM: INTERNAL, WORKER_CRASHED: INTERNAL, '': INTERNAL },
+      ...{ GRAMMAR_TOO_LARGE: 2, INTERNAL, WASM: INTERNAL, WORKER_CRASHED: INTERNAL, '': INTERNAL },
     });
     const [none, two, ...failed] = await Promise.all([
       wick(['run', '-p', 'x', '--threads', '2']),

@@ -421,6 +421,8 @@ test('options that cannot be honoured are typed errors that name what', async (t
       /dynamicRef/,
     ],
     [{ regex: 'a', choices: ['a'] }, 'ARG', /regex and choices/],
+    [{ regex: 'a{100001}' }, 'GRAMMAR_TOO_LARGE', /the count is above 100000/],
+    [{ jsonSchema: { maxLength: 1e9 } }, 'GRAMMAR_TOO_LARGE', /more than 2097152 states \(options/],
   ])) {
     await assert.rejects(
       async () => engine.generate('a', given).text(),

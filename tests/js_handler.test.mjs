@@ -1251,6 +1251,7 @@ describe('errors of the engine', () => {
       [COMPLETIONS, 'ARG', { option: 'grammar' }, 'x', null],
       [RERANK, 'PROMPT_TOO_LONG', undefined, 'x', 'documents'],
       [CHAT, 'PROMPT_TOO_LONG', undefined, 'x', 'messages'],
+      [CHAT, 'GRAMMAR_TOO_LARGE', { option: 'grammar' }, 'n is', 'response_format'],
       [CHAT, 'ARG', { option: 'grammar' }, 'n is', 'response_format'],
       [CHAT, 'ARG', { option: 'grammars' }, 'n is', 'n'],
       ['/v1/embeddings', 'PROMPT_TOO_LONG', undefined, 'x', 'input'],

@@ -44,6 +44,7 @@ const answers = {
   RANGE: { status: 400, code: 'invalid_value' },
   UNSUPPORTED: { status: 400, code: 'unsupported_value' },
   PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
+  GRAMMAR_TOO_LARGE: { status: 400 },
   TEMPLATE: { status: 400 },
   NO_TEMPLATE: { status: 400 },
   QUEUE_FULL: { status: 429, headers: RETRY_AFTER },

@@ -422,8 +422,13 @@ function emptyOutput(id) {
   };
 }
 
-/** @param {WickError} error FULL can only mean the prompt, as the engine's queue is never full @returns {WickError} */
+/** @param {WickError} error FULL means the grammar or the prompt, as the engine's queue is never full @returns {WickError} */
 function inWords(error) {
   if (error.code !== 'FULL') return error;
-  return new WickError('PROMPT_TOO_LONG', error.message, error.cause);
+  const isGrammar = /grammar/.test(/** @type {any} */ (error.cause)?.option);
+  return new WickError(
+    isGrammar ? 'GRAMMAR_TOO_LARGE' : 'PROMPT_TOO_LONG',
+    error.message,
+    error.cause,
+  );
 }
