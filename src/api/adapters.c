@@ -83,7 +83,7 @@ static wick_status place(void *context, uint32_t tensor, uint32_t row, uint32_t 
 
 static wick_status make_loading(wick_engine *engine, model_adapter *adapter, wick_error *error) {
   adapter_loading *loading = memory_alloc_zeroed(&engine->memory, sizeof *loading);
-  if (loading == NULL) return memory_fail(&engine->memory, error, "an adapter", sizeof *loading);
+  if (loading == NULL) return memory_fail(&engine->memory, error, "an adapter");
   adapter->loading = loading;
   loading->engine = engine;
   loading->adapter = adapter;
@@ -95,7 +95,7 @@ wick_status wick_adapter_create(wick_engine *engine, uint32_t *id, wick_error *e
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->forward == NULL) return engine_no_model(engine, error);
   model_adapter *made = memory_alloc_zeroed(&engine->memory, sizeof *made);
-  if (made == NULL) return memory_fail(&engine->memory, error, "an adapter", sizeof *made);
+  if (made == NULL) return memory_fail(&engine->memory, error, "an adapter");
   const wick_status status = make_loading(engine, made, error);
   if (status != WICK_OK) {
     free_adapter(engine, made);

@@ -51,7 +51,7 @@ wick_status wick_chat_set_template(wick_engine *engine, const char *source, size
     made.source = memory_alloc(&engine->memory, source_bytes);
     if (made.source == NULL) {
       template_destroy(made.template);
-      return memory_fail(&engine->memory, error, "a chat template", source_bytes);
+      return memory_fail(&engine->memory, error, "a chat template");
     }
     memcpy(made.source, source, source_bytes);
     made.source_bytes = source_bytes;
@@ -149,7 +149,7 @@ static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error
   write_own(engine, &own);
   const size_t own_bytes = own.size_bytes;
   own = (json_room){.bytes = memory_alloc(&engine->memory, own_bytes)};
-  if (own.bytes == NULL) return memory_fail(&engine->memory, error, "a conversation", own_bytes);
+  if (own.bytes == NULL) return memory_fail(&engine->memory, error, "a conversation");
   write_own(engine, &own);
   const template_input input = {.variables = chat->json,
                                 .variables_bytes = chat->json_bytes,
@@ -202,8 +202,7 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
     memory_free(&engine->memory, engine->chat.tokens);
     engine->chat.tokens = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));
     if (engine->chat.tokens == NULL) {
-      return memory_fail(&engine->memory, error, "tokens of a conversation",
-                         capacity * sizeof(int32_t));
+      return memory_fail(&engine->memory, error, "tokens of a conversation");
     }
     status = tokenizer_encode_spans(engine->tokenizer, text->bytes, text->size_bytes, spans,
                                     text->span_count, flags, engine->chat.tokens, capacity, count,

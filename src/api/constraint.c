@@ -23,9 +23,9 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   *out = NULL;
   memory_init(&own, 0, platform_alloc, platform_free);
   if (engine != NULL && engine->tokenizer == NULL) return wick_tokenizer_status(engine, error);
-  wick_constraint *made =
-      memory_alloc_zeroed(engine == NULL ? &own : &engine->memory, sizeof *made);
-  if (made == NULL) return memory_fail(&own, error, "a grammar", sizeof *made);
+  memory_gate *memory = engine == NULL ? &own : &engine->memory;
+  wick_constraint *made = memory_alloc_zeroed(memory, sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a grammar");
   made->own = own;
   made->engine = engine;
   made->memory = engine == NULL ? &made->own : &engine->memory;
@@ -41,7 +41,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   if (status == WICK_OK && tokens != NULL) {
     const size_t piece_bytes = tokenizer_piece_bytes_max(tokens);
     made->piece = memory_alloc(made->memory, piece_bytes);
-    if (made->piece == NULL) status = memory_fail(made->memory, error, "a token", piece_bytes);
+    if (made->piece == NULL) status = memory_fail(made->memory, error, "a token");
   }
   if (status != WICK_OK) {
     wick_constraint_destroy(made);

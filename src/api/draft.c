@@ -35,7 +35,7 @@ static wick_status check_vocabulary(wick_engine *engine, const wick_engine *draf
   const size_t draft_size = tokenizer_piece_bytes_max(draft->tokenizer);
   uint8_t *scratch = memory_alloc(&engine->memory, size + draft_size);
   if (scratch == NULL) {
-    return memory_fail(&engine->memory, error, "two tokens", size + draft_size);
+    return memory_fail(&engine->memory, error, "two tokens");
   }
   const wick_status status = compare_tokens(engine, draft, scratch, scratch + size, error);
   memory_free(&engine->memory, scratch);

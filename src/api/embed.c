@@ -103,7 +103,7 @@ static wick_status put_template_pair(wick_engine *engine, id_list *list, const w
     spans[i] = (wick_span){(uint32_t)all, i % 2};
   }
   char *bytes = memory_alloc(&engine->memory, all + 1);
-  if (bytes == NULL) return memory_fail(&engine->memory, error, "a pair of texts", all);
+  if (bytes == NULL) return memory_fail(&engine->memory, error, "a pair of texts");
   for (size_t i = 0, at = 0; i < TEMPLATE_SPANS; at += texts[i++].size_bytes) {
     if (texts[i].size_bytes != 0) memcpy(bytes + at, texts[i].bytes, texts[i].size_bytes);
   }
@@ -178,7 +178,7 @@ static wick_status make_tokens(wick_engine *engine, const wick_embed_request *re
     if (*tokens == NULL || capacity - used < list.count) {
       capacity = 2 * capacity + list.count;
       int32_t *more = memory_resize(&engine->memory, *tokens, capacity * sizeof **tokens);
-      if (more == NULL) return memory_fail(&engine->memory, error, "tokens of texts", capacity);
+      if (more == NULL) return memory_fail(&engine->memory, error, "tokens of texts");
       *tokens = more;
     }
     id_list written = {*tokens + used, 0, list.count};
@@ -265,7 +265,7 @@ wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, w
   int32_t *tokens = NULL;
   uint32_t *counts = memory_alloc_array(&engine->memory, request->text_count, sizeof *counts);
   if (counts == NULL) {
-    return memory_fail(&engine->memory, error, "texts", request->text_count * sizeof *counts);
+    return memory_fail(&engine->memory, error, "texts");
   }
   status = make_tokens(engine, request, &tokens, counts, error);
   if (status == WICK_OK) return begin_job(engine, request, &adapters, tokens, counts, error);

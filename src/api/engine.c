@@ -349,7 +349,7 @@ static op_lane lane_of(const kernel_table *kernels) {
 static wick_status create_metrics(wick_engine *engine, wick_error *error) {
   engine->ops = memory_alloc(&engine->memory, sizeof *engine->ops);
   if (engine->ops == NULL) {
-    return memory_fail(&engine->memory, error, "the metrics", sizeof *engine->ops);
+    return memory_fail(&engine->memory, error, "the metrics");
   }
   ops_init(engine->ops, lane_of(engine->kernels), engine->now_us, engine->config.timer_grain_us);
   return WICK_OK;
@@ -371,7 +371,7 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   memory.fail_from_call = hooks->fail_from_call;
   const uint64_t host_bytes_max = memory.host == NULL ? platform_memory_bytes_max() : 0;
   wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
-  if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);
+  if (engine == NULL) return memory_fail(&memory, error, "the engine");
   engine->memory = memory;
   engine->host_bytes_max = host_bytes_max;
   engine->config = chosen;

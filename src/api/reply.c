@@ -19,7 +19,7 @@ wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t too
                               const char *ending, size_t ending_bytes, wick_reply **out,
                               wick_error *error) {
   wick_reply *reply = memory_alloc_zeroed(&engine->memory, sizeof *reply);
-  if (reply == NULL) return memory_fail(&engine->memory, error, "a reply", sizeof *reply);
+  if (reply == NULL) return memory_fail(&engine->memory, error, "a reply");
   const reply_format format = engine_reply_format(engine);
   wick_status status = WICK_OK;
   reply->memory = &engine->memory;
@@ -102,7 +102,7 @@ wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_byt
   *deltas = (wick_text){reply->bytes, reply->size_bytes};
   if (!reply->is_short) return status;
   *deltas = (wick_text){"[]", 2};
-  return memory_fail(reply->memory, error, "a reply", reply->capacity);
+  return memory_fail(reply->memory, error, "a reply");
 }
 
 // ---- grammars ----
@@ -132,7 +132,7 @@ wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wan
   reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
   const size_t size_bytes = text.size_bytes;
   *owned = memory_alloc(&engine->memory, size_bytes);
-  if (*owned == NULL) return memory_fail(&engine->memory, error, "a grammar's text", size_bytes);
+  if (*owned == NULL) return memory_fail(&engine->memory, error, "a grammar's text");
   text = (json_room){.bytes = *owned};
   reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
   const wick_text begun = begun_content(&format, wanted);

@@ -75,8 +75,7 @@ static bool is_reserved(const memory_gate *memory, const void *base) {
   return memory->reserve != NULL && at >= begin && at - begin < memory->reserve_bytes;
 }
 
-void *memory_alloc(memory_gate *memory, size_t size_bytes) {
-  if (memory->reserve != NULL) return take_reserved(memory, size_bytes);
+static void *take_counted(memory_gate *memory, size_t size_bytes) {
   memory->calls++;
   if (memory->calls == memory->fail_at_call) return NULL;
   if (memory->fail_from_call != 0 && memory->calls >= memory->fail_from_call) return NULL;
@@ -98,16 +97,39 @@ void *memory_alloc(memory_gate *memory, size_t size_bytes) {
   return base + HEADER_BYTES;
 }
 
+void *memory_alloc(memory_gate *memory, size_t size_bytes) {
+  void *block = memory->reserve != NULL ? take_reserved(memory, size_bytes)
+                                        : take_counted(memory, size_bytes);
+  if (block == NULL) memory->refused_bytes = size_bytes;
+  return block;
+}
+
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes) {
   void *block = memory_alloc(memory, size_bytes);
   if (block != NULL) memset(block, 0, size_bytes);
   return block;
 }
 
+// Whether this host can address so many; if not, they are refused.
+static bool is_addressable(memory_gate *memory, uint64_t size_bytes, size_t *fitting_bytes) {
+  if (checked_to_size(size_bytes, fitting_bytes)) return true;
+  memory->refused_bytes = size_bytes;
+  return false;
+}
+
+static uint64_t array_bytes(size_t count, size_t item_bytes) {
+  uint64_t size_bytes;
+  return checked_mul_u64(count, item_bytes, &size_bytes) ? size_bytes : UINT64_MAX;
+}
+
+void *memory_alloc_wide(memory_gate *memory, uint64_t size_bytes) {
+  size_t fitting_bytes;
+  if (!is_addressable(memory, size_bytes, &fitting_bytes)) return NULL;
+  return memory_alloc(memory, fitting_bytes);
+}
+
 void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes) {
-  size_t size_bytes;
-  if (!checked_mul_size(count, item_bytes, &size_bytes)) return NULL;
-  return memory_alloc(memory, size_bytes);
+  return memory_alloc_wide(memory, array_bytes(count, item_bytes));
 }
 
 void *memory_resize(memory_gate *memory, void *block, size_t size_bytes) {
@@ -118,6 +140,12 @@ void *memory_resize(memory_gate *memory, void *block, size_t size_bytes) {
   memcpy(moved, block, held < size_bytes ? held : size_bytes);
   memory_free(memory, block);
   return moved;
+}
+
+void *memory_resize_array(memory_gate *memory, void *block, size_t count, size_t item_bytes) {
+  size_t fitting_bytes;
+  if (!is_addressable(memory, array_bytes(count, item_bytes), &fitting_bytes)) return NULL;
+  return memory_resize(memory, block, fitting_bytes);
 }
 
 void memory_free(memory_gate *memory, void *block) {
@@ -131,9 +159,8 @@ void memory_free(memory_gate *memory, void *block) {
   give_back(memory, header, (size_t)header->total_bytes);
 }
 
-wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what,
-                        uint64_t size_bytes) {
-  const unsigned long long wanted = size_bytes, used = memory->bytes_now;
+wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what) {
+  const unsigned long long wanted = memory->refused_bytes, used = memory->bytes_now;
   if (memory->budget_bytes == 0) {
     return fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
                      "out of memory: %llu bytes for %s (%llu in use)", wanted, what, used);
@@ -141,6 +168,7 @@ wick_status memory_fail(const memory_gate *memory, wick_error *error, const char
   fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
             "out of memory: %llu bytes for %s (%llu in use, budget %llu)", wanted, what, used,
             (unsigned long long)memory->budget_bytes);
-  return status_about(WICK_E_NOMEM, error, WICK_SUBJECT_MEMORY, used + wanted,
-                      memory->budget_bytes);
+  uint64_t needed;
+  if (!checked_add_u64(used, wanted, &needed)) needed = UINT64_MAX;
+  return status_about(WICK_E_NOMEM, error, WICK_SUBJECT_MEMORY, needed, memory->budget_bytes);
 }

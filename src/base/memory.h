@@ -16,6 +16,7 @@ typedef struct memory_gate {
   uint64_t bytes_peak;
   uint64_t calls;           // allocations since creation; decode must not change it
   uint64_t blocks_now;      // allocations not yet freed; 0 after everything was closed
+  uint64_t refused_bytes;   // asked for by the last call that answered NULL
   uint64_t fail_at_call;    // 0: never; k: the k-th call from creation answers NULL
   uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
@@ -38,10 +39,13 @@ void memory_use_host(memory_gate *memory, const wick_host *host);
 // exceeded. Size 0 gives a valid pointer. Cost: O(1) beside the host's own.
 void *memory_alloc(memory_gate *memory, size_t size_bytes);
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
+// A size that the host may be unable to address.
+void *memory_alloc_wide(memory_gate *memory, uint64_t size_bytes);
 // Allocates count * item_bytes; the product is checked.
 void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);
 // Resizes a block and keeps its first min(old, new) bytes. NULL: the old block is unchanged.
 void *memory_resize(memory_gate *memory, void *block, size_t size_bytes);
+void *memory_resize_array(memory_gate *memory, void *block, size_t count, size_t item_bytes);
 void memory_free(memory_gate *memory, void *block);  // NULL is fine
 
 // Until memory_end_reserve all blocks come from `reserve`, which the caller got from the gate
@@ -50,9 +54,8 @@ void memory_free(memory_gate *memory, void *block);  // NULL is fine
 void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes);
 void memory_end_reserve(memory_gate *memory);
 
-// The status for a NULL from the functions above: "out of memory: <what> needs N bytes (M in use,
-// budget B)".
-wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what,
-                        uint64_t size_bytes);
+// The status for a NULL from the functions above: "out of memory: N bytes for <what> (M in use,
+// budget B)". The gate knows how many it refused.
+wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what);
 
 #endif

@@ -58,7 +58,7 @@ wick_status bench_summarize(memory_gate *memory, const bench_outcome *result, be
                              larger(result->generation_tok_s.count, result->prefill_tok_s.count));
   const size_t room = larger(most, BOOTSTRAP_RESAMPLES_DEFAULT);
   double *scratch = memory_alloc_array(memory, room, sizeof *scratch);
-  if (scratch == NULL) return memory_fail(memory, error, "statistics", room * sizeof *scratch);
+  if (scratch == NULL) return memory_fail(memory, error, "statistics");
   wick_status status = summarize_ttft(&result->ttft_ms, scratch, out);
   if (status == WICK_OK) status = summarize_itl(&result->itl_ms, scratch, out);
   if (status == WICK_OK) status = summarize_throughput(&result->generation_tok_s, scratch, out);

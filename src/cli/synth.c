@@ -120,7 +120,7 @@ static wick_status write_matrix(synth_job *job, const synth_tensor *tensor, uint
 
 static wick_status write_tensors(synth_job *job, wick_error *error) {
   uint8_t *strip = memory_alloc(&job->memory, STRIP_BYTES);
-  if (strip == NULL) return memory_fail(&job->memory, error, "a strip of weights", STRIP_BYTES);
+  if (strip == NULL) return memory_fail(&job->memory, error, "a strip of weights");
   wick_status status = WICK_OK;
   const uint32_t count = synth_tensor_count(job->shape);
   for (uint32_t i = 0; status == WICK_OK && i < count; i++) {

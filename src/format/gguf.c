@@ -9,7 +9,7 @@
 wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wick_error *error) {
   gguf_directory *directory = memory_alloc_zeroed(memory, sizeof *directory);
   if (directory == NULL) {
-    return memory_fail(memory, error, "a model's directory", sizeof *directory);
+    return memory_fail(memory, error, "a model's directory");
   }
   directory->memory = memory;
   directory->need_bytes = 4;

@@ -45,8 +45,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
   while (slots < 2 * count) slots *= 2;
   index->slots = memory_alloc_zeroed(directory->memory, slots * sizeof *index->slots);
   if (index->slots == NULL) {
-    return memory_fail(directory->memory, &directory->failure, "a model's directory",
-                       slots * sizeof *index->slots);
+    return memory_fail(directory->memory, &directory->failure, "a model's directory");
   }
   index->mask = (uint32_t)(slots - 1);
   for (size_t i = 0; i < count; i++) {
@@ -181,8 +180,7 @@ static wick_status sort_by_offset(gguf_directory *directory) {
   if (ascending >= count) return WICK_OK;  // every known writer orders them so
   uint32_t *order = memory_alloc_array(directory->memory, count, sizeof *order);
   if (order == NULL) {
-    return memory_fail(directory->memory, &directory->failure, "a model's directory",
-                       count * sizeof *order);
+    return memory_fail(directory->memory, &directory->failure, "a model's directory");
   }
   directory->by_offset = order;
   for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;

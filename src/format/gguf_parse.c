@@ -155,8 +155,7 @@ static wick_status reserve_entry(gguf_directory *directory, void **entries, size
   const size_t wanted = count == 0 ? ENTRIES_MIN : 2 * count;
   void *moved = memory_resize(directory->memory, *entries, wanted * entry_bytes);
   if (moved == NULL) {
-    return memory_fail(directory->memory, &directory->failure, "a model's directory",
-                       wanted * entry_bytes);
+    return memory_fail(directory->memory, &directory->failure, "a model's directory");
   }
   *entries = moved;
   *capacity = wanted;
@@ -425,7 +424,7 @@ static wick_status append(gguf_directory *directory, const uint8_t *bytes, size_
     if (capacity < wanted) capacity = wanted;
     uint8_t *moved = memory_resize(directory->memory, directory->bytes, capacity);
     if (moved == NULL) {
-      return memory_fail(directory->memory, &directory->failure, "a model's directory", capacity);
+      return memory_fail(directory->memory, &directory->failure, "a model's directory");
     }
     directory->bytes = moved;
     directory->capacity_bytes = capacity;

@@ -47,7 +47,7 @@ static void append(gguf_writer *writer, gguf_buffer *buffer, const void *bytes, 
     if (capacity < wanted) capacity = wanted;
     uint8_t *moved = memory_resize(writer->memory, buffer->bytes, capacity);
     if (moved == NULL) {
-      memory_fail(writer->memory, &writer->failure, "the directory of a GGUF file", capacity);
+      memory_fail(writer->memory, &writer->failure, "the directory of a GGUF file");
       return;
     }
     buffer->bytes = moved;
@@ -78,7 +78,7 @@ wick_status gguf_writer_create(memory_gate *memory, gguf_write write, void *cont
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "GGUF writer: alignment %u", alignment);
   }
   gguf_writer *writer = memory_alloc_zeroed(memory, sizeof *writer);
-  if (writer == NULL) return memory_fail(memory, error, "a GGUF writer", sizeof *writer);
+  if (writer == NULL) return memory_fail(memory, error, "a GGUF writer");
   writer->memory = memory;
   writer->write = write;
   writer->context = context;
@@ -182,8 +182,7 @@ static bool reserve_tensor(gguf_writer *writer) {
   uint64_t *moved =
       memory_resize(writer->memory, writer->tensor_bytes, capacity * sizeof *writer->tensor_bytes);
   if (moved == NULL) {
-    memory_fail(writer->memory, &writer->failure, "the directory of a GGUF file",
-                capacity * sizeof *moved);
+    memory_fail(writer->memory, &writer->failure, "the directory of a GGUF file");
     return false;
   }
   writer->tensor_bytes = moved;

@@ -229,8 +229,7 @@ static wick_status copy_program(const program_builder *builder, uint32_t root,
   out->rules = memory_alloc_array(memory, out->rule_count, sizeof *out->rules);
   if (out->places == NULL || out->edges == NULL || out->rules == NULL) {
     program_destroy(memory, out);
-    return memory_fail(memory, &builder->work->error, "a grammar",
-                       builder->edges.count * sizeof(grammar_edge));
+    return memory_fail(memory, &builder->work->error, "a grammar");
   }
   memcpy(out->places, builder->places.items, out->place_count * sizeof *out->places);
   memcpy(out->edges, builder->edges.items, out->edge_count * sizeof *out->edges);

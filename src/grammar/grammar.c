@@ -110,7 +110,7 @@ static wick_status compile(grammar_work *work, const tokenizer *tokens, const wi
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error) {
   grammar *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a grammar", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a grammar");
   made->memory = memory;
   grammar_work work;
   work_begin(&work, memory);

@@ -388,7 +388,7 @@ static void make_first_sets(machine *m) {
 wick_status machine_create(memory_gate *memory, const grammar_program *program, machine **out,
                            wick_error *error) {
   machine *m = memory_alloc_zeroed(memory, sizeof *m);
-  if (m == NULL) return memory_fail(memory, error, "a grammar's states", sizeof *m);
+  if (m == NULL) return memory_fail(memory, error, "a grammar's states");
   m->memory = memory;
   m->program = program;
   m->sets = memory_alloc_array(memory, SETS_MAX, sizeof *m->sets);
@@ -401,7 +401,7 @@ wick_status machine_create(memory_gate *memory, const grammar_program *program, 
   if (m->sets == NULL || m->slots == NULL || m->words == NULL || m->reached == NULL ||
       m->queue == NULL || m->reached_slots == NULL || m->scratch == NULL) {
     machine_destroy(m);
-    return memory_fail(memory, error, "a grammar's states", MACHINE_BYTES);
+    return memory_fail(memory, error, "a grammar's states");
   }
   make_first_sets(m);
   *out = m;

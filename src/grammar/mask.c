@@ -23,7 +23,7 @@ struct mask_cache {
 wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, mask_cache **out,
                               wick_error *error) {
   mask_cache *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "masks of tokens", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "masks of tokens");
   made->memory = memory;
   made->trie = trie;
   const size_t mask_bytes = trie->word_count * sizeof *made->masks;
@@ -33,7 +33,7 @@ wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, 
   made->masks = memory_alloc_array(memory, made->slot_count + 1, mask_bytes);
   if (made->masks == NULL) {
     memory_free(memory, made);
-    return memory_fail(memory, error, "masks of tokens", MASK_CACHE_BYTES);
+    return memory_fail(memory, error, "masks of tokens");
   }
   *out = made;
   return WICK_OK;

@@ -52,13 +52,13 @@ static wick_status fill(grammar_shelf *shelf, memory_gate *memory, const tokeniz
   wick_status status = WICK_OK;
   if (shelf->reserve == NULL) shelf->reserve = memory_alloc(memory, SHELF_RESERVE_BYTES);
   if (shelf->reserve == NULL) {
-    return memory_fail(memory, error, "tokenizing", SHELF_RESERVE_BYTES);
+    return memory_fail(memory, error, "tokenizing");
   }
   if (shelf->trie == NULL) status = trie_create(memory, tokens, &shelf->trie, error);
   if (status == WICK_OK) status = grammar_create(memory, tokens, wanted, &made->grammar, error);
   if (status == WICK_OK) status = mask_cache_create(memory, shelf->trie, &made->masks, error);
   if (status == WICK_OK && !copy_texts(memory, wanted, made)) {
-    status = memory_fail(memory, error, "a grammar's text", wanted->text_bytes);
+    status = memory_fail(memory, error, "a grammar's text");
   }
   return status;
 }
@@ -68,7 +68,7 @@ static constraint *make(grammar_shelf *shelf, memory_gate *memory, const tokeniz
                         const wick_grammar *wanted, wick_status *status, wick_error *error) {
   constraint *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) {
-    *status = memory_fail(memory, error, "a grammar", sizeof *made);
+    *status = memory_fail(memory, error, "a grammar");
     return NULL;
   }
   *status = fill(shelf, memory, tokens, wanted, made, error);

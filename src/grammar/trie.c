@@ -106,7 +106,7 @@ static wick_status make_trie(maker *m, trie *out, wick_error *error) {
   out->tokens = memory_alloc_array(m->memory, m->count, sizeof *out->tokens);
   if (out->bytes == NULL || out->depths == NULL || out->ends == NULL || out->firsts == NULL ||
       out->tokens == NULL) {
-    return memory_fail(m->memory, error, "the vocabulary's trie", nodes * 10);
+    return memory_fail(m->memory, error, "the vocabulary's trie");
   }
   lay_out(m, out);
   return WICK_OK;
@@ -188,7 +188,7 @@ static wick_status build(maker *m, vocabulary_trie *made, const tokenizer *token
   made->plain_mask = memory_alloc_zeroed(memory, made->word_count * sizeof *made->plain_mask);
   if (m->text == NULL || m->entries == NULL || m->sorted == NULL || made->ends == NULL ||
       made->plain_mask == NULL) {
-    return memory_fail(memory, error, "the vocabulary's trie", made->vocab * sizeof *m->entries);
+    return memory_fail(memory, error, "the vocabulary's trie");
   }
   return fill(made, tokens, m, error);
 }
@@ -196,7 +196,7 @@ static wick_status build(maker *m, vocabulary_trie *made, const tokenizer *token
 wick_status trie_create(memory_gate *memory, const tokenizer *tokens, vocabulary_trie **out,
                         wick_error *error) {
   vocabulary_trie *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "the vocabulary's trie", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "the vocabulary's trie");
   maker m = {.memory = memory};
   made->memory = memory;
   made->vocab = tokenizer_vocab(tokens);

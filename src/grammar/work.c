@@ -62,7 +62,7 @@ static bool add_chunk(grammar_work *work, size_t size_bytes) {
   }
   work_chunk *chunk = memory_alloc(work->memory, sizeof *chunk + bytes);
   if (chunk == NULL) {
-    work->status = memory_fail(work->memory, &work->error, "a grammar", bytes);
+    work->status = memory_fail(work->memory, &work->error, "a grammar");
     return false;
   }
   chunk->next = work->chunks;

@@ -9,19 +9,15 @@
 static wick_status grow_lists(kv_pool *pool, uint32_t pages, wick_error *error) {
   const uint32_t page_count = pool->page_count + pages;
   if (page_count > pool->page_capacity) {
-    size_t bytes;
-    kv_page *list = NULL;
-    if (checked_mul_size(page_count, sizeof *list, &bytes)) {
-      list = memory_resize(pool->memory, pool->pages, bytes);
-    }
-    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV pages", page_count);
+    kv_page *list = memory_resize_array(pool->memory, pool->pages, page_count, sizeof *list);
+    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV pages");
     pool->pages = list;
     pool->page_capacity = page_count;
   }
   if (pool->segment_count == pool->segment_capacity) {
     const uint32_t capacity = pool->segment_capacity == 0 ? 8 : pool->segment_capacity * 2;
     void **list = memory_resize(pool->memory, (void *)pool->segments, capacity * sizeof *list);
-    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV segments", capacity);
+    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV segments");
     pool->segments = list;
     pool->segment_capacity = capacity;
   }
@@ -37,7 +33,7 @@ static wick_status grow(kv_pool *pool, uint32_t pages, wick_error *error) {
   const wick_status status = grow_lists(pool, pages, error);
   if (status != WICK_OK) return status;
   uint8_t *data = memory_alloc(pool->memory, bytes);
-  if (data == NULL) return memory_fail(pool->memory, error, "KV pages", bytes);
+  if (data == NULL) return memory_fail(pool->memory, error, "KV pages");
   pool->segments[pool->segment_count++] = data;
   // Attention multiplies slots that were not written by a weight of 0, so they must be finite: a
   // page begins as zeros.
@@ -60,7 +56,7 @@ wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const
                      pages_max);
   }
   kv_pool *pool = memory_alloc_zeroed(memory, sizeof *pool);
-  if (pool == NULL) return memory_fail(memory, error, "the KV pool", sizeof *pool);
+  if (pool == NULL) return memory_fail(memory, error, "the KV pool");
   pool->memory = memory;
   pool->layout = layout;
   pool->pages_max = pages_max;

@@ -2,7 +2,6 @@
 // the callbacks of the pool.
 #include <string.h>
 
-#include "base/checked.h"
 #include "kv/prefix_types.h"
 
 void prefix_entry_init(prefix_entry *entry, prefix_hash_t hash, uint32_t token_count,
@@ -97,15 +96,13 @@ static bool grow_buckets(prefix_cache *cache, uint32_t places) {
 static bool grow_places(prefix_cache *cache) {
   // entries that were cleared while they had users take places beyond entries_max
   uint32_t capacity = cache->place_capacity < 16 ? 16 : cache->place_capacity * 2;
-  size_t entry_bytes, token_bytes;
-  if (capacity > INT32_MAX || !checked_mul_size(capacity, sizeof *cache->entries, &entry_bytes) ||
-      !checked_mul_size(capacity, cache->config.page_tokens * sizeof(int32_t), &token_bytes)) {
-    return false;
-  }
-  prefix_entry *entries = memory_resize(cache->memory, cache->entries, entry_bytes);
+  const size_t asked = capacity > INT32_MAX ? SIZE_MAX : capacity;
+  memory_gate *memory = cache->memory;
+  prefix_entry *entries = memory_resize_array(memory, cache->entries, asked, sizeof *entries);
   if (entries == NULL) return false;
   cache->entries = entries;
-  int32_t *tokens = memory_resize(cache->memory, cache->tokens, token_bytes);
+  int32_t *tokens =
+      memory_resize_array(memory, cache->tokens, asked, cache->config.page_tokens * sizeof *tokens);
   if (tokens == NULL) return false;
   cache->tokens = tokens;
   if (!grow_buckets(cache, capacity)) return false;
@@ -118,7 +115,7 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
   if (needed > cache->config.entries_max) needed = cache->config.entries_max;
   while (cache->place_capacity < needed) {
     if (!grow_places(cache)) {
-      return memory_fail(cache->memory, error, "the prefix cache", cache->place_capacity * 2ull);
+      return memory_fail(cache->memory, error, "the prefix cache");
     }
   }
   return WICK_OK;
@@ -249,7 +246,7 @@ wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt
     return WICK_OK;
   }
   const prefix_id place = take_place(cache);
-  if (place == PREFIX_NONE) return memory_fail(cache->memory, error, "the prefix cache", 0);
+  if (place == PREFIX_NONE) return memory_fail(cache->memory, error, "the prefix cache");
   prefix_entry *entry = &cache->entries[place];
   entry->page = KV_PAGE_NONE;
   status = make_room(cache, parent, error);
@@ -336,7 +333,7 @@ wick_status prefix_cache_init(memory_gate *memory, kv_pool *pool, const prefix_c
   const wick_status status = check_config(&chosen, error);
   if (status != WICK_OK) return status;
   prefix_cache *cache = memory_alloc_zeroed(memory, sizeof *cache);
-  if (cache == NULL) return memory_fail(memory, error, "the prefix cache", sizeof *cache);
+  if (cache == NULL) return memory_fail(memory, error, "the prefix cache");
   cache->memory = memory;
   cache->pool = pool;
   cache->config = chosen;

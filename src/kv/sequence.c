@@ -35,7 +35,7 @@ static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_count == pool->seq_capacity) {
     const uint32_t capacity = pool->seq_capacity == 0 ? 8 : pool->seq_capacity * 2;
     kv_seq *list = memory_resize(pool->memory, pool->seqs, capacity * sizeof *list);
-    if (list == NULL) return memory_fail(pool->memory, error, "the list of sequences", capacity);
+    if (list == NULL) return memory_fail(pool->memory, error, "the list of sequences");
     pool->seqs = list;
     pool->seq_capacity = capacity;
   }
@@ -160,15 +160,8 @@ wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
   if (entries <= seq->entry_capacity) return WICK_OK;
   uint32_t capacity = seq->entry_capacity + seq->entry_capacity / 2;
   if (capacity < entries) capacity = entries;
-  size_t bytes;
-  kv_entry *table = NULL;
-  if (checked_mul_size(capacity, sizeof *table, &bytes)) {
-    table = memory_resize(pool->memory, seq->table, bytes);
-  }
-  if (table == NULL) {
-    memory_fail(pool->memory, error, "a block table", capacity);
-    return WICK_E_NOMEM;
-  }
+  kv_entry *table = memory_resize_array(pool->memory, seq->table, capacity, sizeof *table);
+  if (table == NULL) return memory_fail(pool->memory, error, "a block table");
   seq->table = table;
   seq->entry_capacity = capacity;
   return WICK_OK;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/hash.h"
 #include "kv/pool_types.h"
 #include "kv/prefix_types.h"
@@ -157,7 +156,7 @@ wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id id, const int
   if (seq == NULL) return kv_seq_unknown(id, error);
   const size_t page_bytes = pool->layout.page_bytes;
   kv_page_data copy = {&pool->layout, memory_alloc(pool->memory, page_bytes)};
-  if (copy.bytes == NULL) return memory_fail(pool->memory, error, "a page to save", page_bytes);
+  if (copy.bytes == NULL) return memory_fail(pool->memory, error, "a page to save");
   uint32_t present;
   const uint32_t entries = stored_entries(seq, &present);
   const state_header header =
@@ -242,7 +241,7 @@ wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wic
   }
   uint32_t *places = memory_alloc_array(cache->memory, cache->place_count, sizeof *places);
   if (places == NULL) {
-    return memory_fail(cache->memory, error, "the order of the cache", cache->place_count);
+    return memory_fail(cache->memory, error, "the order of the cache");
   }
   const state_header header =
       make_header(cache->pool, salt, STATE_CACHE, 0, cache->count, cache_payload_bytes(cache));
@@ -527,15 +526,13 @@ static void end_reading(cache_reading *r, bool keeps) {
 static bool allocate_reading(cache_reading *r) {
   memory_gate *memory = r->cache->memory;
   uint64_t parts_bytes = 0;
-  size_t size_bytes;
   for (uint32_t kind = 0; kind < kinds_of(r->cache); kind++) {
     parts_bytes += r->cache->config.parts->bytes[kind];
   }
-  if (!checked_to_size(parts_bytes, &size_bytes)) return false;
   r->ids = memory_alloc_array(memory, r->reader->pages, sizeof *r->ids);
   r->page = memory_alloc(memory, r->reader->pool->layout.page_bytes);
-  if (size_bytes != 0) r->parts = memory_alloc(memory, size_bytes);
-  return r->ids != NULL && r->page != NULL && (size_bytes == 0 || r->parts != NULL);
+  if (parts_bytes != 0) r->parts = memory_alloc_wide(memory, parts_bytes);
+  return r->ids != NULL && r->page != NULL && (parts_bytes == 0 || r->parts != NULL);
 }
 
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
@@ -547,8 +544,7 @@ wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t
   cache_reading r = {.reader = reader, .cache = cache, .left_bytes = reader->payload_bytes};
   wick_status status = WICK_OK;
   if (!allocate_reading(&r)) {
-    const size_t page_bytes = reader->pool->layout.page_bytes;
-    status = memory_fail(cache->memory, error, "reading the cache", page_bytes);
+    status = memory_fail(cache->memory, error, "reading the cache");
   }
   while (status == WICK_OK && r.done < reader->pages) status = read_node(&r, error);
   if (status == WICK_OK && r.left_bytes != 0) status = fail_corrupt(error, "its sizes");

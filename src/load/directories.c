@@ -64,8 +64,7 @@ static uint64_t offset_of_key(const loader *loader, uint32_t file, const char *k
 static wick_status open_other_files(loader *loader, uint32_t count) {
   load_file *moved = memory_resize(loader->memory, loader->files, count * sizeof *moved);
   if (moved == NULL) {
-    return memory_fail(loader->memory, &loader->failure, "the list of a model's files",
-                       count * sizeof *moved);
+    return memory_fail(loader->memory, &loader->failure, "the list of a model's files");
   }
   loader->files = moved;
   while (loader->file_count < count) {
@@ -169,8 +168,7 @@ static wick_status list_wanted(loader *loader, load_file *file) {
   const size_t count = gguf_tensor_count(file->directory);
   file->wanted = memory_alloc_array(loader->memory, count, sizeof *file->wanted);
   if (file->wanted == NULL) {
-    return memory_fail(loader->memory, &loader->failure, "the list of wanted tensors",
-                       count * sizeof *file->wanted);
+    return memory_fail(loader->memory, &loader->failure, "the list of wanted tensors");
   }
   for (size_t rank = 0; rank < count; rank++) {
     const size_t number = gguf_tensor_by_offset(file->directory, rank);
@@ -196,7 +194,7 @@ static wick_status begin_data(loader *loader) {
   const size_t size_bytes = loader->tensor_count * sizeof *loader->tensor_left_bytes;
   loader->tensor_left_bytes = memory_alloc(loader->memory, size_bytes);
   if (loader->tensor_left_bytes == NULL) {
-    return memory_fail(loader->memory, &loader->failure, "the list of tensors", size_bytes);
+    return memory_fail(loader->memory, &loader->failure, "the list of tensors");
   }
   for (uint32_t file = 0; file < loader->file_count && status == WICK_OK; file++) {
     status = list_wanted(loader, &loader->files[file]);

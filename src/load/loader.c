@@ -17,7 +17,7 @@ enum {
 static wick_status open_first_file(loader *loader, wick_error *error) {
   loader->files = memory_alloc(loader->memory, sizeof *loader->files);
   if (loader->files == NULL) {
-    return memory_fail(loader->memory, error, "a loader", sizeof *loader->files);
+    return memory_fail(loader->memory, error, "a loader");
   }
   loader->files[0] = (load_file){.size_bytes = LOAD_SIZE_UNKNOWN};
   const wick_status status =
@@ -32,7 +32,7 @@ wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool dir
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a loader needs somewhere to place bytes");
   }
   loader *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a loader", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a loader");
   made->memory = memory;
   made->directory_only = directory_only;
   if (!directory_only) made->sink = *sink;

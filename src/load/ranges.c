@@ -33,7 +33,7 @@ wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t fi
   const size_t capacity = ranges->count == 0 ? CAPACITY_MIN : 2 * ranges->count;
   load_range *moved = memory_resize(memory, ranges->items, capacity * sizeof *moved);
   if (moved == NULL) {
-    return memory_fail(memory, error, "the list of loaded ranges", capacity * sizeof *moved);
+    return memory_fail(memory, error, "the list of loaded ranges");
   }
   ranges->items = moved;
   ranges->capacity = capacity;

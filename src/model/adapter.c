@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/math.h"
 #include "base/text.h"
 #include "kernels/answers.h"
@@ -221,7 +220,7 @@ wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
   adapter->place_of =
       memory_alloc_array(model->memory, adapter->tensor_count, sizeof *adapter->place_of);
   if (adapter->pairs == NULL || adapter->pair_of == NULL || adapter->place_of == NULL) {
-    return memory_fail(model->memory, error, "the adapter's lists", pairs * sizeof *adapter->pairs);
+    return memory_fail(model->memory, error, "the adapter's lists");
   }
   status = read_pairs(adapter, model, tensors, directory, error);
   if (status == WICK_OK) status = check_kernels(adapter, error);
@@ -237,14 +236,10 @@ uint64_t adapter_bytes(const model_adapter *adapter) {
 }
 
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error) {
-  size_t weights_bytes, low_bytes;
-  if (checked_to_size(adapter->weights_bytes, &weights_bytes) &&
-      checked_to_size(adapter->low_bytes, &low_bytes)) {
-    adapter->weights = memory_alloc(adapter->memory, weights_bytes);
-    adapter->low = memory_alloc(adapter->memory, low_bytes);
-  }
+  adapter->weights = memory_alloc_wide(adapter->memory, adapter->weights_bytes);
+  adapter->low = memory_alloc_wide(adapter->memory, adapter->low_bytes);
   if (adapter->weights == NULL || adapter->low == NULL) {
-    return memory_fail(adapter->memory, error, "the adapter", adapter_bytes(adapter));
+    return memory_fail(adapter->memory, error, "the adapter");
   }
   uint8_t *at = adapter->weights;
   for (uint32_t i = 0; i < adapter->pair_count; i++) {

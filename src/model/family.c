@@ -18,8 +18,7 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
   if (plan->keys->status != WICK_OK) return NULL;
   model_block *block = memory_alloc_zeroed(plan->model->memory, size_bytes);
   if (block == NULL) {
-    plan->keys->status =
-        memory_fail(plan->model->memory, plan->keys->error, "a layer's block", size_bytes);
+    plan->keys->status = memory_fail(plan->model->memory, plan->keys->error, "a layer's block");
     return NULL;
   }
   block->ops = ops;

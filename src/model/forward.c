@@ -70,7 +70,7 @@ wick_status forward_create(const loaded_model *model, seq_store *store, thread_p
                            wick_error *error) {
   memory_gate *memory = model->memory;
   forward_pass *forward = memory_alloc_zeroed(memory, sizeof *forward);
-  if (forward == NULL) return memory_fail(memory, error, "the forward pass", sizeof *forward);
+  if (forward == NULL) return memory_fail(memory, error, "the forward pass");
   forward->pass = (model_pass){.model = model,
                                .kernels = model->kernels,
                                .threads = threads,
@@ -80,7 +80,7 @@ wick_status forward_create(const loaded_model *model, seq_store *store, thread_p
   forward->block = bytes > SIZE_MAX ? NULL : memory_alloc(memory, (size_t)bytes);
   if (forward->block == NULL) {
     forward_destroy(forward);
-    return memory_fail(memory, error, "the scratch of the forward pass", bytes);
+    return memory_fail(memory, error, "the scratch of the forward pass");
   }
   forward->pass.arena.base = forward->block;
   take_buffers(model, forward);

@@ -5,8 +5,7 @@
 
 wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error) {
   rope->frequencies = memory_alloc_array(memory, rope->dims / 2, sizeof(double));
-  return rope->frequencies != NULL ? WICK_OK
-                                   : memory_fail(memory, error, "rotary frequencies", rope->dims);
+  return rope->frequencies != NULL ? WICK_OK : memory_fail(memory, error, "rotary frequencies");
 }
 
 void rope_destroy(memory_gate *memory, model_rope *rope) {

@@ -75,7 +75,7 @@ static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_er
   model->layer_missing = memory_alloc_zeroed(model->memory, (layers + 1) * sizeof(uint32_t));
   model->bindings = memory_alloc_zeroed(model->memory, tensors * sizeof(model_binding));
   if (model->layers == NULL || model->layer_missing == NULL || model->bindings == NULL) {
-    return memory_fail(model->memory, error, "the list of weights", layers * sizeof(model_layer));
+    return memory_fail(model->memory, error, "the list of weights");
   }
   return WICK_OK;
 }
@@ -154,7 +154,7 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
                          loaded_model **out, wick_error *error) {
   loaded_model *model = memory_alloc_zeroed(memory, sizeof *model);
-  if (model == NULL) return memory_fail(memory, error, "the model", sizeof *model);
+  if (model == NULL) return memory_fail(memory, error, "the model");
   model->memory = memory;
   model->kernels = kernels;
   model->output_norm_name = "output_norm.weight";
@@ -201,7 +201,7 @@ wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
                      (unsigned long long)model->weights_bytes);
   }
   model->weights = memory_alloc(model->memory, bytes);
-  if (model->weights == NULL) return memory_fail(model->memory, error, "the weights", bytes);
+  if (model->weights == NULL) return memory_fail(model->memory, error, "the weights");
   uint8_t *at = model->weights;
   for (uint32_t i = 0; i < model->binding_count; i++) {
     const model_binding *binding = &model->bindings[i];

@@ -36,7 +36,7 @@ wick_status quantizer_create(memory_gate *memory, const quantize_settings *setti
                              quantizer **out, wick_error *error) {
   *out = NULL;
   quantizer *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a quantizer", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a quantizer");
   made->memory = memory;
   made->settings = *settings;
   made->kernels = kernels_bind();
@@ -44,7 +44,7 @@ wick_status quantizer_create(memory_gate *memory, const quantize_settings *setti
   made->out = memory_alloc(memory, (size_t)VALUES * VALUE_BYTES_MAX);
   wick_status status = WICK_OK;
   if (made->in == NULL || made->out == NULL) {
-    status = memory_fail(memory, error, "rows of weights", (size_t)VALUES * VALUE_BYTES_MAX);
+    status = memory_fail(memory, error, "rows of weights");
   }
   if (status == WICK_OK) {
     status = thread_pool_create(memory, NULL, settings->threads, &made->pool, error);
@@ -116,7 +116,7 @@ static wick_status copy_metadata(quantizer *quantizer) {
   const gguf_directory *directory = quantizer->directory;
   char *key = memory_alloc(quantizer->memory, GGUF_KEY_BYTES_MAX + 1);
   if (key == NULL) {
-    return memory_fail(quantizer->memory, &quantizer->failure, "a key", GGUF_KEY_BYTES_MAX + 1);
+    return memory_fail(quantizer->memory, &quantizer->failure, "a key");
   }
   wick_status status = WICK_OK;
   for (size_t i = 0; status == WICK_OK && i < gguf_value_count(directory); i++) {

@@ -33,7 +33,7 @@ wick_status kv_flat_init(kv_flat *flat, memory_gate *memory, uint32_t layers, ui
   flat->appended = memory_alloc_zeroed(memory, appended_bytes);
   if (flat->k != NULL && flat->v != NULL && flat->appended != NULL) return WICK_OK;
   kv_flat_destroy(flat);
-  return memory_fail(memory, error, "a flat KV cache", bytes);
+  return memory_fail(memory, error, "a flat KV cache");
 }
 
 wick_status kv_flat_init_model(kv_flat *flat, memory_gate *memory, uint32_t layers,

@@ -107,7 +107,7 @@ wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kerne
     kernels->act_make(ops->act_form, x, tensor->dims[0], room.act);
     multiply(tensor, ops, row_bytes, &room, y);
   } else {
-    status = memory_fail(memory, error, "a product", room.group_bytes);
+    status = memory_fail(memory, error, "a product");
   }
   memory_free(memory, room.group);
   memory_free(memory, room.act);

@@ -183,7 +183,7 @@ static bool reserve(reply_parser *p, size_t more) {
   while (wanted - p->count < more) wanted *= 2;
   uint8_t *held = memory_resize(p->memory, p->held, wanted);
   if (held == NULL) {
-    p->status = memory_fail(p->memory, &p->error, "a reply", wanted);
+    p->status = memory_fail(p->memory, &p->error, "a reply");
     return false;
   }
   p->held = held;
@@ -325,7 +325,7 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error) {
   reply_parser *p = memory_alloc_zeroed(memory, sizeof *p);
-  if (p == NULL) return memory_fail(memory, error, "a parser of replies", sizeof *p);
+  if (p == NULL) return memory_fail(memory, error, "a parser of replies");
   p->memory = memory;
   p->format = *format;
   p->tools = tools != NULL && tools_are_some(tools) ? tools : NULL;

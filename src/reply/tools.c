@@ -64,7 +64,7 @@ static wick_status check_tools(const json_document *document, uint32_t list, wic
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
                                reply_tools **out, wick_error *error) {
   reply_tools *tools = memory_alloc_zeroed(memory, sizeof *tools);
-  if (tools == NULL) return memory_fail(memory, error, "tools", sizeof *tools);
+  if (tools == NULL) return memory_fail(memory, error, "tools");
   tools->memory = memory;
   work_begin(&tools->work, memory);
   wick_status status = WICK_OK;

@@ -111,10 +111,8 @@ wick_status sampler_create(memory_gate *memory, const wick_sampling *config, uin
   const wick_status status = settings_check(config, vocab, error);
   if (status != WICK_OK) return status;
   const uint64_t total_bytes = sampler_plan_bytes(config, vocab);
-  size_t size_bytes;
-  parts parts = {0};
-  if (checked_to_size(total_bytes, &size_bytes)) parts.block = memory_alloc(memory, size_bytes);
-  if (parts.block == NULL) return memory_fail(memory, error, "sampler", total_bytes);
+  parts parts = {.block = memory_alloc_wide(memory, total_bytes)};
+  if (parts.block == NULL) return memory_fail(memory, error, "sampler");
   sampler *s = (sampler *)(void *)parts.block;
   memset(s, 0, sizeof *s);
   s->memory = memory;

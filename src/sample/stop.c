@@ -45,7 +45,7 @@ wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
   const size_t head_bytes = sizeof(stop_matcher) + count * sizeof(byte_pattern);
   const size_t total_bytes = head_bytes + text_bytes * (sizeof(uint16_t) + 1);
   uint8_t *block = memory_alloc(memory, total_bytes);
-  if (block == NULL) return memory_fail(memory, error, "stop strings", total_bytes);
+  if (block == NULL) return memory_fail(memory, error, "stop strings");
   stop_matcher *matcher = (stop_matcher *)(void *)block;
   matcher->memory = memory;
   matcher->count = count;

@@ -33,12 +33,12 @@ struct drafter {
 
 wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error *error) {
   drafter *made = memory_alloc_zeroed(parts->memory, sizeof *made);
-  if (made == NULL) return memory_fail(parts->memory, error, "the drafter", sizeof *made);
+  if (made == NULL) return memory_fail(parts->memory, error, "the drafter");
   made->parts = *parts;
   made->batch = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof *made->batch);
   if (made->batch == NULL) {
     drafter_destroy(made);
-    return memory_fail(parts->memory, error, "the drafter's batch", parts->batch_tokens);
+    return memory_fail(parts->memory, error, "the drafter's batch");
   }
   // Proposing then allocates nothing. Pages that are not there now may be there later.
   store_expect(parts->store, 1);

@@ -61,7 +61,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
   if (job == NULL) {
     memory_free(parts->memory, tokens);
     memory_free(parts->memory, counts);
-    return memory_fail(parts->memory, error, "an embedding", sizeof *job);
+    return memory_fail(parts->memory, error, "an embedding");
   }
   job->parts = *parts;
   adapter_set_hold(&job->parts.adapters);
@@ -73,16 +73,17 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
   job->is_normalised = is_normalised && pooling != WICK_POOLING_RANK;
   job->firsts = memory_alloc_array(parts->memory, text_count, sizeof *job->firsts);
   size_t floats = 0;
-  bool fits = job->firsts != NULL;
-  for (uint32_t i = 0; fits && i < text_count; i++) {
+  for (uint32_t i = 0; job->firsts != NULL && i < text_count; i++) {
     size_t more;
     job->firsts[i] = floats;
-    fits =
-        checked_mul_size(rows_of(job, i), width, &more) && checked_add_size(floats, more, &floats);
+    if (!checked_mul_size(rows_of(job, i), width, &more) ||
+        !checked_add_size(floats, more, &floats)) {
+      floats = SIZE_MAX;  // more than can be asked for
+    }
   }
-  if (!fits || !allocate(job, floats)) {
+  if (job->firsts == NULL || !allocate(job, floats)) {
     embedding_destroy(job);
-    return memory_fail(parts->memory, error, "the vectors of texts", floats * sizeof(float));
+    return memory_fail(parts->memory, error, "the vectors of texts");
   }
   *out = job;
   return WICK_OK;

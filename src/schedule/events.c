@@ -27,7 +27,7 @@ wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t r
                            .text_bytes_max = text_bytes_max};
   events->bytes = memory_alloc(memory, events->capacity_bytes);
   if (events->bytes == NULL) {
-    return memory_fail(memory, error, "the event buffer", events->capacity_bytes);
+    return memory_fail(memory, error, "the event buffer");
   }
   return WICK_OK;
 }

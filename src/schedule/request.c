@@ -24,7 +24,7 @@ static wick_status make_room(memory_gate *memory, size_t more, request *request,
                              wick_error *error) {
   const size_t count = request->prompt_count + more;
   int32_t *tokens = memory_resize(memory, request->tokens, (count + 1) * sizeof(int32_t));
-  if (tokens == NULL) return memory_fail(memory, error, "the prompt", count * sizeof(int32_t));
+  if (tokens == NULL) return memory_fail(memory, error, "the prompt");
   request->tokens = tokens;
   return WICK_OK;
 }
@@ -120,7 +120,7 @@ static wick_status copy_forced(memory_gate *memory, const wick_request *wanted, 
   request->forced_count = wanted->forced_count < most ? (uint32_t)wanted->forced_count : most;
   request->forced = memory_alloc_array(memory, request->forced_count, sizeof(int32_t));
   if (request->forced == NULL) {
-    return memory_fail(memory, error, "forced tokens", request->forced_count);
+    return memory_fail(memory, error, "forced tokens");
   }
   memcpy(request->forced, wanted->forced, request->forced_count * sizeof(int32_t));
   return WICK_OK;
@@ -159,7 +159,7 @@ static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
   request->piece = memory_alloc(memory, text_bytes);
   request->shown = memory_alloc(memory, text_bytes);
   if (request->piece == NULL || request->shown == NULL) {
-    return memory_fail(memory, error, "a request's text", text_bytes);
+    return memory_fail(memory, error, "a request's text");
   }
   return WICK_OK;
 }
@@ -168,8 +168,7 @@ static wick_status make_question(memory_gate *memory, const wick_request *wanted
                                  request *request, wick_error *error) {
   if (!wanted->asks_host) return WICK_OK;
   request->logits = memory_alloc_array(memory, vocab, sizeof(float));
-  return request->logits == NULL ? memory_fail(memory, error, "logits", vocab * sizeof(float))
-                                 : WICK_OK;
+  return request->logits == NULL ? memory_fail(memory, error, "logits") : WICK_OK;
 }
 
 static wick_status check_healing(const wick_request *wanted, wick_error *error) {
@@ -191,7 +190,7 @@ static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
   if (!wanted->healing) return WICK_OK;
   const uint32_t before = request->session == NULL ? 0 : request->session->count;
   uint8_t *scratch = memory_alloc(memory, tokenizer_piece_bytes_max(tokenizer));
-  if (scratch == NULL) return memory_fail(memory, error, "the prompt", 0);
+  if (scratch == NULL) return memory_fail(memory, error, "the prompt");
   *healing =
       healing_find(tokenizer, request->tokens + before, request->prompt_count - before, scratch);
   memory_free(memory, scratch);
@@ -280,7 +279,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
                            uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a request");
   made->session = session;
   made->tokenizer = tokenizer;
   made->salt = session != NULL ? session->salt : salt_of(wanted->salt, wanted->salt_bytes);

@@ -13,7 +13,7 @@ static size_t record_text_bytes(const tokenizer *tokenizer) {
 
 wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick_error *error) {
   scheduler *made = memory_alloc_zeroed(parts->memory, sizeof *made);
-  if (made == NULL) return memory_fail(parts->memory, error, "the scheduler", sizeof *made);
+  if (made == NULL) return memory_fail(parts->memory, error, "the scheduler");
   made->parts = *parts;
   made->id_next = 1;
   made->swap = (swap_parts){parts->memory, parts->store, parts->swap, parts->now_us};
@@ -23,7 +23,7 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
     made->batch = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof *made->batch);
     made->owners = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof(request *));
     if (made->batch == NULL || made->owners == NULL) {
-      status = memory_fail(parts->memory, error, "the batch", parts->batch_tokens);
+      status = memory_fail(parts->memory, error, "the batch");
     }
   }
   if (status != WICK_OK) {

@@ -68,7 +68,7 @@ static wick_status reserve_place(session_table *table, wick_error *error) {
   session **items =
       memory_resize(table->memory, (void *)table->items, capacity * sizeof(session *));
   if (items == NULL) {
-    return memory_fail(table->memory, error, "the list of sessions", capacity * sizeof(session *));
+    return memory_fail(table->memory, error, "the list of sessions");
   }
   table->items = items;
   table->capacity = capacity;
@@ -79,13 +79,13 @@ wick_status session_make(session_table *table, uint32_t count, session **out, wi
   const wick_status status = reserve_place(table, error);
   if (status != WICK_OK) return status;
   session *made = memory_alloc_zeroed(table->memory, sizeof *made);
-  if (made == NULL) return memory_fail(table->memory, error, "a session", sizeof *made);
+  if (made == NULL) return memory_fail(table->memory, error, "a session");
   made->sequence = KV_SEQ_NONE;
   made->count = count;
   made->tokens = memory_alloc_array(table->memory, count, sizeof(int32_t));
   if (made->tokens == NULL) {
     memory_free(table->memory, made);
-    return memory_fail(table->memory, error, "a session's tokens", (uint64_t)count * 4);
+    return memory_fail(table->memory, error, "a session's tokens");
   }
   *out = made;
   return WICK_OK;

@@ -171,7 +171,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   }
   const uint32_t count = reader.tokens + tail;
   int32_t *tokens = memory_resize(table->memory, made->tokens, (count + 1) * sizeof(int32_t));
-  if (tokens == NULL) return memory_fail(table->memory, error, "a session's tokens", count);
+  if (tokens == NULL) return memory_fail(table->memory, error, "a session's tokens");
   made->tokens = tokens;
   memmove(tokens + reader.tokens, tokens, tail * sizeof(int32_t));
   made->count = count;

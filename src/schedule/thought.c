@@ -25,7 +25,7 @@ static wick_status encode(tokenizer *tokens, const char *mark, thought_close *cl
 wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
                            const wick_reasoning *wanted, thought **out, wick_error *error) {
   thought *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a limit of reasoning", sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a limit of reasoning");
   made->left = wanted->tokens_max;
   wick_status status = WICK_OK;
   for (int i = 0; i < 2 && status == WICK_OK; i++) {

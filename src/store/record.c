@@ -130,7 +130,7 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   if (status != WICK_OK) return status;
   seq->now = slot_take(store);
   if (seq->now == SLOT_NONE) {
-    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+    return memory_fail(store->memory, error, "a recurrent state");
   }
   uint8_t *bytes = slot_bytes(store, seq->now);
   if (!source->read(source->context, bytes, (size_t)store->config.state_bytes) ||
@@ -189,7 +189,7 @@ static wick_status read_pages(seq_store *store, state_reader *reader, int32_t *t
   uint32_t done = status == WICK_OK ? 1 : 0;  // pools that have it
   int32_t *again = memory_alloc_array(store->memory, reader->tokens, sizeof *again);
   if (again == NULL && status == WICK_OK) {
-    status = memory_fail(store->memory, error, "a record's tokens", reader->tokens);
+    status = memory_fail(store->memory, error, "a record's tokens");
   }
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK && again != NULL; i++) {
     status = read_side(store->sides[i].pool, reader, &left_bytes, tokens, again, id, error);

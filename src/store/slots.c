@@ -1,6 +1,7 @@
 // store/slots.c — memory for recurrent states: slots of one size, counted references, and what
 // gives way when one more is needed.
-#include "base/checked.h"
+#include <string.h>
+
 #include "store/store_types.h"
 
 // One more slot, free. False without memory.
@@ -12,11 +13,10 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  size_t size_bytes;
-  if (!checked_to_size(store->config.state_bytes, &size_bytes)) return false;
   // Blocks do not write what is left between their parts, and saved states have it, too.
-  uint8_t *bytes = memory_alloc_zeroed(store->memory, size_bytes);
+  uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
+  memset(bytes, 0, (size_t)store->config.state_bytes);
   store->slots[store->slot_count++] = (state_slot){bytes, 0};
   store->slots_free++;
   return true;

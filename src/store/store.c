@@ -9,7 +9,7 @@
 wick_status store_create(memory_gate *memory, const kernel_table *kernels,
                          const store_config *config, seq_store **out, wick_error *error) {
   seq_store *store = memory_alloc_zeroed(memory, sizeof *store);
-  if (store == NULL) return memory_fail(memory, error, "the store of sequences", sizeof *store);
+  if (store == NULL) return memory_fail(memory, error, "the store of sequences");
   store->memory = memory;
   store->config = *config;
   wick_status status = pools_create(store, kernels, error);
@@ -73,7 +73,7 @@ wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error) {
   if (store->seq_count == store->seq_capacity) {
     const uint32_t capacity = store->seq_capacity == 0 ? 8 : store->seq_capacity * 2;
     store_seq *list = memory_resize(store->memory, store->seqs, capacity * sizeof *list);
-    if (list == NULL) return memory_fail(store->memory, error, "the list of states", capacity);
+    if (list == NULL) return memory_fail(store->memory, error, "the list of states");
     store->seqs = list;
     store->seq_capacity = capacity;
   }
@@ -234,7 +234,7 @@ wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_
   // each writes the state after its last token to another slot than the one before its first
   const uint32_t slots = seq == NULL ? 0 : store->expected + (seq->now == SLOT_NONE ? 1 : 0);
   if (slots != 0 && !slot_reserve(store, slots)) {
-    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+    return memory_fail(store->memory, error, "a recurrent state");
   }
   return pools_prepare(store, id, tokens, error);
 }
@@ -261,7 +261,7 @@ wick_status store_begin_rows(seq_store *store, kv_seq_id id, uint32_t rows, uint
   }
   if (seq->now != SLOT_NONE) seq->next = slot_take(store);
   if (seq->next == SLOT_NONE) {
-    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+    return memory_fail(store->memory, error, "a recurrent state");
   }
   seq->rows = rows;
   seq->mid_rows = choose_mid(seq, rows, certain);

@@ -263,7 +263,7 @@ wick_status jinja_parse(jinja_program *program, const char *source, uint32_t siz
   jinja_lexer_init(&parser.lexer, source, size_bytes);
   program->name_ids = jinja_dict_create(&program->arena, LINKS_ON_STACK);
   if (program->name_ids == NULL) {
-    return memory_fail(program->arena.memory, error, "a template", size_bytes);
+    return memory_fail(program->arena.memory, error, "a template");
   }
   jinja_add_node(&parser, (jinja_node){.kind = NODE_NONE, .line = 1});
   program->name_loop = jinja_add_name(&parser, "loop", 4);

@@ -24,8 +24,7 @@ jinja_value jinja_fail_memory(jinja_run *run) {
                       run->arena->limit_bytes);
   }
   if (run->status == WICK_OK) {
-    run->status =
-        memory_fail(run->arena->memory, run->error, "a rendered template", run->arena->held_bytes);
+    run->status = memory_fail(run->arena->memory, run->error, "a rendered template");
   }
   return JINJA_NOTHING;
 }

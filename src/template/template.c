@@ -46,7 +46,7 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
   char *copy = memory_alloc(memory, 3 * size_bytes + 1);
   wick_status status = WICK_OK;
   if (made == NULL || copy == NULL) {
-    status = memory_fail(memory, error, "a chat template", 3 * size_bytes);
+    status = memory_fail(memory, error, "a chat template");
   } else {
     made->memory = memory;
     jinja_arena_init(&made->program.arena, memory, TEMPLATE_PROGRAM_BYTES_MAX);
@@ -188,7 +188,7 @@ static wick_status finish_text(memory_gate *memory, const jinja_buffer *buffer, 
   const size_t spans_bytes = span_count * sizeof(wick_span);
   char *block = memory_alloc(memory, spans_bytes + buffer->size_bytes + 1);
   if (block == NULL) {
-    return memory_fail(memory, error, "a rendered template", buffer->size_bytes);
+    return memory_fail(memory, error, "a rendered template");
   }
   wick_span *spans = (wick_span *)(void *)block;
   size_t at = 0;

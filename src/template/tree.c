@@ -11,7 +11,7 @@ static void fail_memory(jinja_parser *parser) {
   parser->status = arena->is_over
                        ? fail_with(parser->error, WICK_E_FULL, WICK_NO_OFFSET,
                                    "the template needs more than %zu bytes", arena->limit_bytes)
-                       : memory_fail(arena->memory, parser->error, "a template", arena->held_bytes);
+                       : memory_fail(arena->memory, parser->error, "a template");
 }
 
 // Room for one item more than `count`; NULL after a failure.

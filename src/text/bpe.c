@@ -56,7 +56,7 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
                                wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
   if (!merger_reserve(&state->merger, size_bytes)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+    return memory_fail(tokenizer->memory, error, "tokenizing");
   }
   merge_symbol *symbols = state->merger.symbols;
   for (uint32_t at = 0; at < size_bytes; at++) {
@@ -65,7 +65,7 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
                                  .id = tokenizer->byte_tokens[word[at]]};
   }
   if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+    return memory_fail(tokenizer->memory, error, "tokenizing");
   }
   for (uint32_t at = 0; at != SYMBOL_END; at = symbols[at].next) {
     if (symbols[at].id != TOKEN_NONE) sink_put(&state->sink, symbols[at].id);
@@ -127,11 +127,11 @@ static wick_status encode_raw_word(encode_state *state, const uint8_t *word, siz
     }
   }
   if (!merger_reserve(&state->merger, size_bytes)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+    return memory_fail(tokenizer->memory, error, "tokenizing");
   }
   spm_split_characters(tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
   if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+    return memory_fail(tokenizer->memory, error, "tokenizing");
   }
   spm_put_symbols(state, word, (uint32_t)size_bytes);
   word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);

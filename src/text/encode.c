@@ -11,7 +11,7 @@ wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *e
   state->copy = memory_alloc(memory, size_bytes);
   state->copy_bytes = state->copy != NULL ? size_bytes : 0;
   if (state->copy != NULL) return WICK_OK;
-  return memory_fail(memory, error, "tokenizing", size_bytes);
+  return memory_fail(memory, error, "tokenizing");
 }
 
 // A piece of text without special tokens; `leads`: the first one, or after a special token.
@@ -19,7 +19,7 @@ static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t
                                 bool leads, wick_error *error) {
   if (size_bytes == 0) return WICK_OK;
   if (!word_cache_begin(&state->words, state->tokenizer->memory, size_bytes)) {
-    return memory_fail(state->tokenizer->memory, error, "tokenizing", size_bytes);
+    return memory_fail(state->tokenizer->memory, error, "tokenizing");
   }
   switch (state->tokenizer->family) {
     case FAMILY_SPM:

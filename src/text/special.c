@@ -206,19 +206,19 @@ static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
 wick_status special_find(special_search *search, const tokenizer *tokenizer,
                          const special_text *text, bool controls, wick_error *error) {
   if (!push_candidates(search, tokenizer, text, controls)) {
-    return memory_fail(tokenizer->memory, error, "special tokens of a text", text->size_bytes);
+    return memory_fail(tokenizer->memory, error, "special tokens of a text");
   }
   if (search->heap.count == 0) return WICK_OK;
   const size_t map_bytes = text->size_bytes / 8u + 1;
   uint8_t *taken = memory_alloc_zeroed(tokenizer->memory, map_bytes);
   if (taken == NULL) {
-    return memory_fail(tokenizer->memory, error, "special tokens of a text", map_bytes);
+    return memory_fail(tokenizer->memory, error, "special tokens of a text");
   }
   const claim_map map = {text, taken};
   const bool fits = claim_candidates(search, tokenizer, &map, controls);
   memory_free(tokenizer->memory, taken);
   if (fits) return WICK_OK;
-  return memory_fail(tokenizer->memory, error, "special tokens of a text", text->size_bytes);
+  return memory_fail(tokenizer->memory, error, "special tokens of a text");
 }
 
 bool special_next(special_search *search, special_match *out) {

@@ -117,13 +117,13 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
   cached_word *place = word_cache_place(&state->words, word, size_bytes);
   if (word_cache_put(&state->words, place, word, size_bytes, &state->sink)) return WICK_OK;
   if (!merger_reserve(&state->merger, size_bytes)) {
-    return memory_fail(memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+    return memory_fail(memory, error, "tokenizing");
   }
   const spm_text context = {state->tokenizer, word};
   const size_t first = state->sink.count;
   spm_split_characters(state->tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
   if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, &context)) {
-    return memory_fail(memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+    return memory_fail(memory, error, "tokenizing");
   }
   spm_put_symbols(state, word, (uint32_t)size_bytes);
   word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);

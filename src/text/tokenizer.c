@@ -168,10 +168,9 @@ static const uint8_t *unescape_texts(const gguf_value *tokens, uint8_t *texts) {
 static tokenizer *alloc_tokenizer(memory_gate *memory, const vocabulary_lists *lists,
                                   wick_error *error) {
   const vocabulary_layout layout = plan_layout(lists);
-  size_t total;
-  uint8_t *block = checked_to_size(layout.total, &total) ? memory_alloc(memory, total) : NULL;
+  uint8_t *block = memory_alloc_wide(memory, layout.total);
   if (block == NULL) {
-    (void)memory_fail(memory, error, "the tokenizer", layout.total);
+    (void)memory_fail(memory, error, "the tokenizer");
     return NULL;
   }
   tokenizer *made = (tokenizer *)(void *)block;

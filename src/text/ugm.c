@@ -192,16 +192,13 @@ wick_status ugm_encode(encode_state *state, const uint8_t *text, size_t size_byt
   memory_gate *memory = state->tokenizer->memory;
   normal_text normal = {.state = state};
   if (!normalize(&normal, text, size_bytes)) {
-    return memory_fail(memory, error, "tokenizing", normal.used);
+    return memory_fail(memory, error, "tokenizing");
   }
   if (normal.used == 0) return WICK_OK;
   const size_t sum_bytes = UGM_RING * sizeof(double);
-  if (normal.used >= UINT32_MAX || normal.used > (SIZE_MAX - sum_bytes) / sizeof(ugm_step) - 1) {
-    return memory_fail(memory, error, "tokenizing", normal.used);
-  }
-  const size_t work_bytes = sum_bytes + (normal.used + 1) * sizeof(ugm_step);
-  uint8_t *work = memory_alloc(memory, work_bytes);
-  if (work == NULL) return memory_fail(memory, error, "tokenizing", work_bytes);
+  const uint64_t work_bytes = sum_bytes + (normal.used + 1ull) * sizeof(ugm_step);
+  uint8_t *work = memory_alloc_wide(memory, normal.used < UINT32_MAX ? work_bytes : UINT64_MAX);
+  if (work == NULL) return memory_fail(memory, error, "tokenizing");
   ugm_lattice lattice = {.tokenizer = state->tokenizer,
                          .text = state->copy,
                          .size_bytes = normal.used,

@@ -175,7 +175,7 @@ wick_status thread_pool_create(memory_gate *memory, const wick_host *host, uint3
   const uint32_t wanted = WICK_THREADS == 0 ? 0 : threads - 1;
   const size_t size_bytes = sizeof(thread_pool) + wanted * sizeof(pool_helper);
   thread_pool *pool = memory_alloc_zeroed(memory, size_bytes);
-  if (pool == NULL) return memory_fail(memory, error, "thread pool", size_bytes);
+  if (pool == NULL) return memory_fail(memory, error, "thread pool");
   pool->memory = memory;
   if (host != NULL && host->thread_start != NULL) pool->host = host;
   pool->slot_count = wanted;

@@ -2,6 +2,7 @@
 // checked arithmetic.
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -168,19 +169,74 @@ TEST(the_host_may_refuse_and_is_told_sizes) {
   CHECK_EQ_UINT(freed_bytes, held);
 }
 
+static void refusal_is(const char *bytes) {
+  wick_error error = {0};
+  char message[160];
+  CHECK_EQ_INT(memory_fail(&memory, &error, "KV pages"), WICK_E_NOMEM);
+  snprintf(message, sizeof message, "out of memory: %s bytes for KV pages (0 in use, budget 4096)",
+           bytes);
+  CHECK_EQ_STR(error.message, message);
+}
+
+// Whoever tells of it names no size: it cannot be another one.
 TEST(a_refusal_says_what_and_how_much) {
   gate_open(4096);
   void *block = memory_alloc(&memory, 1000);
+  CHECK(memory_alloc(&memory, 123456789) == NULL);
   wick_error error = {0};
-  CHECK_EQ_INT(memory_fail(&memory, &error, "KV pages", 123456789), WICK_E_NOMEM);
+  CHECK_EQ_INT(memory_fail(&memory, &error, "KV pages"), WICK_E_NOMEM);
   CHECK_EQ_INT(error.status, WICK_E_NOMEM);
   CHECK_EQ_UINT(error.offset_bytes, WICK_NO_OFFSET);
   CHECK_EQ_STR(error.message,
                "out of memory: 123456789 bytes for KV pages (1088 in use, budget 4096)");
+  CHECK_EQ_UINT(error.numbers[0], 123456789 + 1088);
+  CHECK_EQ_UINT(error.numbers[1], 4096);
   memory_free(&memory, block);
   gate_open(0);
-  memory_fail(&memory, &error, "KV pages", 123456789);
-  CHECK_EQ_STR(error.message, "out of memory: 123456789 bytes for KV pages (0 in use)");
+  memory.fail_at_call = 1;
+  CHECK(memory_alloc(&memory, 70) == NULL);
+  CHECK_EQ_INT(memory_fail(&memory, &error, "KV pages"), WICK_E_NOMEM);
+  CHECK_EQ_STR(error.message, "out of memory: 70 bytes for KV pages (0 in use)");
+}
+
+TEST(every_way_to_ask_keeps_what_was_refused) {
+  gate_open(4096);
+  CHECK(memory_alloc_zeroed(&memory, 5001) == NULL);
+  refusal_is("5001");
+  CHECK(memory_alloc_wide(&memory, 5002) == NULL);
+  refusal_is("5002");
+  CHECK(memory_alloc_array(&memory, 1001, 5) == NULL);
+  refusal_is("5005");
+  CHECK(memory_resize(&memory, NULL, 5006) == NULL);
+  refusal_is("5006");
+  CHECK(memory_resize_array(&memory, NULL, 1001, 7) == NULL);
+  refusal_is("7007");
+  CHECK(memory_alloc_array(&memory, SIZE_MAX, SIZE_MAX) == NULL);
+  refusal_is("18446744073709551615");
+  memory.fail_from_call = 1;
+  CHECK(memory_alloc(&memory, 9) == NULL);
+  refusal_is("9");
+  memory.fail_from_call = 0;
+  void *reserve = memory_alloc(&memory, 256);
+  memory_use_reserve(&memory, reserve, 256);
+  CHECK(memory_alloc(&memory, 300) == NULL);
+  memory_end_reserve(&memory);
+  memory_free(&memory, reserve);
+  refusal_is("300");
+}
+
+TEST(what_no_host_can_address_is_not_asked_for) {
+  gate_open(0);
+  CHECK(memory_alloc_array(&memory, SIZE_MAX, 2) == NULL);
+  CHECK(memory_resize_array(&memory, NULL, SIZE_MAX, 2) == NULL);
+  void *block = memory_alloc_array(&memory, 4, 8);
+  memset(block, 7, 32);
+  block = memory_resize_array(&memory, block, 100, 8);
+  CHECK(block != NULL);
+  CHECK_EQ_UINT(((const uint8_t *)block)[31], 7);
+  CHECK(memory_resize_array(&memory, block, SIZE_MAX, 8) == NULL);  // it stays
+  memory_free(&memory, block);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
 // ---- checked arithmetic ----
