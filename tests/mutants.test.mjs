@@ -30,6 +30,7 @@ static int find(const int *list, int count) {
   list = work_alloc(work, 9, sizeof *list);
   capacity = capacity == 0 ? 8 : capacity * 2;
   if (used > most) most = used;
+  if (used < 3 && used > most) most = used;
   return true;
 }
 `;
@@ -63,6 +64,12 @@ static int find(const int *list, int count) {
     'constant: capacity = capacity == 0 ? 8 : capacity * 1;',
     'condition: if (!(used > most)) most = used;',
     'statement: if (used > most) ;',
+    'condition: if (!(used < 3 && used > most)) most = used;',
+    'boundary: if (used <= 3 && used > most) most = used;',
+    'constant: if (used < 4 && used > most) most = used;',
+    'constant: if (used < 2 && used > most) most = used;',
+    'logic: if (used < 3 || used > most) most = used;',
+    'statement: if (used < 3 && used > most) ;',
     'constant: return false;',
   ]);
 });

@@ -113,7 +113,7 @@ bool output_file_write(output_file *file, const void *bytes, size_t size_bytes) 
 void output_file_close(output_file *file) {
   if (is_standard(file)) {
     if (!output_flush(OUTPUT_TEXT)) file->failed_errno = output_failure();
-  } else if (file->stream != NULL && fclose(file->stream) != 0 && file->failed_errno == 0) {
+  } else if (file->stream != NULL && fclose(file->stream) != 0) {
     file->failed_errno = errno;
   }
   file->stream = NULL;

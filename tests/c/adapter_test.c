@@ -1,6 +1,7 @@
 // Adapters (LoRA): a request's text and logits are the same alone and beside others with other
 // adapters or none; pages, sessions and saved states know their adapters; adapters come and go.
 #include "adapter_rig.h"
+#include "base/hash.h"
 #include "shared_files.h"
 
 static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
@@ -573,6 +574,69 @@ TEST(saved_sessions_name_their_adapters) {
   CHECK_EQ_INT(error.subject, WICK_SUBJECT_ADAPTERS);
   CHECK(strstr(error.message, "not loaded") != NULL);
   CHECK_EQ_UINT(s.engine->sessions.count, 3);
+  free(saved.file.bytes);
+  close_session(&s);
+}
+
+// ---- saved sessions whose sums are right and whose adapters are not ----
+
+enum { SAVED_TAIL_AT = 12, SAVED_COUNT_AT = 32, SAVED_MARKS_AT = 40, SAVED_SCALE_AT = 48 };
+
+static uint32_t saved_tail(const saved_state *saved) {
+  uint32_t tail;
+  memcpy(&tail, saved->file.bytes + SAVED_TAIL_AT, sizeof tail);
+  return tail;
+}
+
+// The sum of what stands before it: the head, `count` adapters and the tokens that pages lack.
+static void sum_saved(saved_state *saved, uint64_t count) {
+  const size_t tail_at = SAVED_MARKS_AT + (size_t)count * 16, tail_bytes = saved_tail(saved) * 4u;
+  uint64_t sum = hash_bytes(saved->file.bytes, SAVED_COUNT_AT, 0);
+  sum = hash_bytes(saved->file.bytes + SAVED_COUNT_AT, 8, sum);
+  sum = hash_bytes(saved->file.bytes + SAVED_MARKS_AT, (size_t)count * 16, sum);
+  sum = hash_bytes(saved->file.bytes + tail_at, tail_bytes, sum);
+  memcpy(saved->file.bytes + tail_at + tail_bytes, &sum, sizeof sum);
+}
+
+static void refuse_saved(wick_engine *engine, saved_state *saved, const char *message) {
+  wick_error error = {0};
+  uint32_t session;
+  CHECK_EQ_INT(load_saved(engine, saved, saved->file.size_bytes, &session, &error), WICK_E_CORRUPT);
+  CHECK_EQ_INT(error.status, WICK_E_CORRUPT);
+  CHECK_EQ_UINT(error.offset_bytes, SAVED_COUNT_AT);
+  CHECK_EQ_STR(error.message, message);
+}
+
+TEST(a_right_sum_does_not_make_adapters_right) {
+  session_rig s;
+  rig_asked said;
+  saved_state saved = {.read_bytes = 0};
+  const wick_state_sink sink = {&saved, write_saved};
+  open_session(&s);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
+  CHECK_EQ_INT(wick_state_save(s.engine, s.session, &sink, NULL), WICK_OK);
+  const uint32_t sessions = s.engine->sessions.count;
+  uint8_t *kept = malloc(saved.file.size_bytes);
+  REQUIRE(kept != NULL);
+  memcpy(kept, saved.file.bytes, saved.file.size_bytes);
+  sum_saved(&saved, 1);
+  CHECK_EQ_MEM(saved.file.bytes, kept, saved.file.size_bytes);  // the layout is as thought
+  const float scales[] = {0, -0.0f, f32_of_bits(0x7fc00000), f32_of_bits(0xff800000)};
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+    memcpy(saved.file.bytes + SAVED_SCALE_AT, &scales[i], sizeof *scales);
+    sum_saved(&saved, 1);
+    refuse_saved(s.engine, &saved, "a saved session's adapter has no scale");
+  }
+  memcpy(saved.file.bytes, kept, saved.file.size_bytes);
+  const uint64_t counts[] = {0, WICK_ADAPTERS_MAX + 1, UINT64_MAX};
+  const char *messages[] = {"a saved session of 0 adapters", "a saved session of 9 adapters",
+                            "a saved session of 18446744073709551615 adapters"};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    memcpy(saved.file.bytes + SAVED_COUNT_AT, &counts[i], sizeof *counts);
+    refuse_saved(s.engine, &saved, messages[i]);
+  }
+  CHECK_EQ_UINT(s.engine->sessions.count, sessions);
+  free(kept);
   free(saved.file.bytes);
   close_session(&s);
 }

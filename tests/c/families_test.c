@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "fixture_model.h"
 #include "model_builder.h"
+#include "shared_files.h"
 
 enum { PROMPT = 9, VOCAB_MAX = 512 };
 
@@ -105,4 +106,46 @@ TEST(architectures_of_one_shape_say_the_same) {
       if (!CHECK(!is_same())) printf("#   %s and %s\n", GROUPS[i].group, GROUPS[k].group);
     }
   }
+}
+
+// The windows of the groups of layers, in their order, with the file's window set to `window`.
+static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t *windows) {
+  static const char KEY[] = "smallthinker.attention.sliding_window";
+  const size_t value_at = sizeof KEY - 1 + sizeof(uint32_t);  // behind the key and its type
+  size_t at = 0;
+  while (at + value_at < file->size_bytes && memcmp(file->bytes + at, KEY, sizeof KEY - 1) != 0) {
+    at++;
+  }
+  if (!CHECK(at + value_at < file->size_bytes)) return 0;
+  memcpy(file->bytes + at + value_at, &window, sizeof window);
+  const fixture_file loaded = {file->bytes, file->size_bytes, file->size_bytes};
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK)) return 0;
+  CHECK_EQ_INT(fixture_load(engine, &loaded, 0, NULL), WICK_OK);
+  const uint32_t count = store_group_count(engine->store);
+  for (uint32_t i = 0; i < count && i < 2; i++) {
+    windows[i] = kv_pool_layout(store_group(engine->store, i))->shape.window;
+  }
+  wick_engine_destroy(engine);
+  return count;
+}
+
+// Of the file's window counts whether it has one: what it is, is fixed.
+TEST(smallthinker_has_its_window_or_none) {
+  if (check_shared("vectors/reference-more/models/smallthinker.gguf") == NULL) {
+    SKIP("no shared folder");
+  }
+  memory_file file = shared_read("vectors/reference-more/models", "smallthinker.gguf");
+  REQUIRE(file.bytes != NULL);
+  uint32_t windows[2] = {7, 7};
+  CHECK_EQ_UINT(windows_with(&file, 0, windows), 1);
+  CHECK_EQ_UINT(windows[0], 0);
+  for (uint32_t window = 1; window < 4; window++) {
+    CHECK_EQ_UINT(windows_with(&file, window, windows), 2);
+    CHECK_EQ_UINT(windows[0] + windows[1], 4096);
+    CHECK(windows[0] == 0 || windows[1] == 0);
+  }
+  file_free(&file);
 }

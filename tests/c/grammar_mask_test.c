@@ -16,6 +16,7 @@ typedef struct mask_rig {
   memory_gate memory;
   vocabulary_trie *trie;
   uint8_t *scratch;
+  bool has_controls;  // of the grammars that are tried
 } mask_rig;
 
 static bool begin_rig(mask_rig *rig) {
@@ -80,17 +81,23 @@ static const struct {
 };
 
 static const char TOKENS_TEXT[] = "root ::= <|im_start|> [a-z]* !<|im_start|> \".\"*";
+static const char CONTROLS_TEXT[] =
+    "root ::= (\"<|im_start|>\" [a-z]* | \"<|im\" [_a-z|]+ \"x\" | \"ab<|endoftext|>\")*";
+static const wick_grammar CONTROLS = {
+    .kind = WICK_GRAMMAR_GBNF, .text = CONTROLS_TEXT, .text_bytes = sizeof CONTROLS_TEXT - 1};
 static const wick_grammar TOKENS = {
     .kind = WICK_GRAMMAR_GBNF, .text = TOKENS_TEXT, .text_bytes = sizeof TOKENS_TEXT - 1};
 
 // The plain definition: a token's bytes continue the text, or, for tokens that end a text, the text
-// may end. Other control tokens have no bytes. A grammar may also name a token.
+// may end. Other control tokens have no bytes, or those of their text where the grammar is of a
+// model's calls. A grammar may also name a token.
 static bool may_come(mask_rig *rig, const grammar_matcher *matcher, int32_t token) {
   const tokenizer *tokens = rig->vocabulary.tokenizer;
   const bool has_tokens = matcher->grammar->program.has_tokens;
+  const bool special = matcher->grammar->program.has_controls;
   if (tokenizer_is_end(tokens, token)) return matcher_accepts(matcher);
   const uint8_t *bytes = rig->scratch;
-  const size_t count = tokenizer_piece(tokens, token, false, rig->scratch, &bytes);
+  const size_t count = tokenizer_piece(tokens, token, special, rig->scratch, &bytes);
   if (count == 0 && !has_tokens) return false;
   grammar_matcher next;
   matcher_copy(matcher, &next);
@@ -122,6 +129,7 @@ static void check_walk(mask_rig *rig, const wick_grammar *wanted, uint32_t steps
   const wick_status status = grammar_create(&rig->memory, tokens, wanted, &grammar, &error);
   if (!CHECK_EQ_INT(status, WICK_OK)) printf("# %s\n", error.message);
   if (status != WICK_OK) return;
+  grammar->program.has_controls = rig->has_controls;
   CHECK_EQ_INT(mask_cache_create(&rig->memory, rig->trie, &cache, NULL), WICK_OK);
   matcher_begin(grammar, &matcher);
   for (uint32_t step = 0; step < steps; step++) {
@@ -180,6 +188,9 @@ TEST(masks_of_tokens_across_borders_hold_exactly_what_fits) {
     CHECK(rig.trie->end_count >= 2);
     check_grammars(&rig, 60);
     check_walk(&rig, &TOKENS, 20);
+    rig.has_controls = true;
+    check_grammars(&rig, 60);
+    check_walk(&rig, &CONTROLS, 20);
   }
   close_rig(&rig);
 }

@@ -222,6 +222,25 @@ TEST(a_machine_that_becomes_slower_or_faster_changes_nothing) {
   CHECK(wanted_when_sure() >= before);
 }
 
+// A pass of no row says nothing, nor one of more rows than proposals make.
+TEST(numbers_of_rows_have_limits) {
+  speculation_costs costs = {0};
+  const speculation_costs none = costs;
+  speculation_costs_took(&costs, 0, 1000);
+  speculation_costs_took(&costs, SPECULATION_ROWS_MAX + 1, 1000);
+  CHECK_EQ_MEM(&costs, &none, sizeof costs);
+  CHECK_EQ_F32(speculation_cost_us(&costs, 1), 0);
+  speculation_costs_took(&costs, 1, 1000);
+  CHECK_EQ_F32(speculation_cost_us(&costs, 1), 1000);
+  const speculation_costs one = costs;
+  speculation_costs_took(&costs, 0, 50);
+  speculation_costs_took(&costs, SPECULATION_ROWS_MAX + 1, 50);
+  CHECK_EQ_MEM(&costs, &one, sizeof costs);
+  CHECK_EQ_F32(speculation_cost_us(&costs, SPECULATION_ROWS_MAX), 0);
+  speculation_costs_took(&costs, SPECULATION_ROWS_MAX, 1000);
+  CHECK(speculation_cost_us(&costs, SPECULATION_ROWS_MAX) > 0);
+}
+
 // Not of itself: a few passes of many rows that were slow say nothing of one row.
 TEST(rows_seldom_measured_leave_the_measure_alone) {
   begin(0.5f);

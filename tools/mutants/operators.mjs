@@ -110,14 +110,17 @@ class Site {
 }
 
 /**
- * `if (used > most) most = used;`: of equal numbers it makes no difference whether one takes the other's place.
+ * `if (used > most) most = used;`, the last of conditions, too: of equal numbers it makes no difference whether one takes
+ * the other's place.
  * @param {Site} site @param {number} i @returns {boolean}
  */
 function isOfMost(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   const line = site.source.slice(lineStart).split('\n', 1)[0];
-  const [, left, right, to, from] = /^\s*if \((.+) [<>]=? (.+)\) (.+) = (.+);$/.exec(line) ?? [];
-  return left !== undefined && ((left === to && right === from) || (left === from && right === to));
+  const [, before, left, right, to, from] =
+    /^(\s*if \((?:.* && )?)([^&|]+) [<>]=? ([^&|]+)\) (.+) = (.+);$/.exec(line) ?? [];
+  if (left === undefined || site.tokens[i].start - lineStart < before.length) return false;
+  return (left === to && right === from) || (left === from && right === to);
 }
 
 /** @param {Site} site @param {number} i @returns {Mutation[]} */
