@@ -221,7 +221,7 @@ test('Enter in a dialog does what its main button does', { skip }, async (t) => 
   await page.keyboard.press('Enter');
   await untilTrue(page, 'loaded.length === 2');
   assert.deepEqual(await page.evaluate('loaded.map((one) => one.split("/").at(-1))'), [
-    'wick-2.6m-q8_0.gguf',
+    'wick-4.2m-q8_0.gguf',
     'other.gguf',
   ]);
   await page.click('#choose-model');

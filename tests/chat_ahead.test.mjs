@@ -157,7 +157,7 @@ test('nothing follows an answer that is not finished', { skip }, async (t) => {
 });
 
 test('a model without questions of its own writes them', { skip }, async (t) => {
-  const url = `${siteUrl()}?model=${siteUrl()}wick-llm-demo-model/wick-2.6m-q4_0.gguf`;
+  const url = `${siteUrl()}?model=${siteUrl()}wick-llm-demo-model/wick-4.2m-q4_0.gguf`;
   const page = await open(t, { url });
   await page.locator('#model-name', { hasText: 'q4_0' }).waitFor();
   await askReal(page, 'What is Wick?');

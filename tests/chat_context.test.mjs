@@ -59,7 +59,7 @@ test('the old engine answers until the new one is ready, and a bad file does not
   await untilTrue(page, 'globalThis.refuse !== undefined');
   await talk(page, 'While it loads', 'I am here.');
   await page.evaluate('refuse()');
-  await page.locator('#problem-text', { hasText: /no model.* Wick 2\.6M goes on\.$/ }).waitFor();
+  await page.locator('#problem-text', { hasText: /no model.* Wick 4\.2M goes on\.$/ }).waitFor();
   await talk(page, 'And now?', 'Still here.');
   assert.deepEqual(await page.evaluate('closedEngines'), []);
   await choose(page, 'other.gguf');
@@ -67,7 +67,7 @@ test('the old engine answers until the new one is ready, and a bad file does not
   await ask(page, 'What I answer');
   await page.evaluate("say('I begin'); release()");
   await page.locator('.body', { hasText: 'I begin' }).waitFor();
-  assert.equal(await page.innerText('#model-name'), 'Wick 2.6M');
+  assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await page.evaluate("say(' and end.'); end()");
   await untilModel(page, 'other.gguf');
   assert.equal((await shown(page)).at(-1), 'I begin and end.');
@@ -87,7 +87,7 @@ test('the model of a conversation comes back with it', { skip }, async (t) => {
   await untilModel(page, 'other.gguf');
   assert.deepEqual(await page.evaluate('loaded'), [`${siteUrl()}other.gguf`]);
   await page.getByRole('link', { name: 'To the first' }).click();
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await page.getByRole('link', { name: 'To the other' }).click();
   await untilModel(page, 'other.gguf');
   await page.click('#new-chat');

@@ -84,7 +84,7 @@ test('while a model downloads the one before answers; paused, it goes on after a
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
   const page = await open(url);
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await ask(page);
   await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.click('#cancel-loading');
@@ -93,7 +93,7 @@ test('while a model downloads the one before answers; paused, it goes on after a
   const stored = await storedBytes(page);
   assert.ok(stored >= CHUNK_BYTES && stored < large.length, `${stored}`);
   await page.goto(siteUrl());
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await page.click('#choose-model');
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).waitFor();
   assert.equal(state.starts.length, 1, 'what is paused stays paused');
@@ -114,7 +114,7 @@ test('a download that was not paused goes on by itself after a reload, and answe
   const page = await open(url);
   await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.goto(siteUrl());
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await untilModel(page, 'slow.gguf');
   assert.ok(state.starts.length === 2 && state.starts[1] >= CHUNK_BYTES, `${state.starts}`);
 });
@@ -125,13 +125,13 @@ test('in the background a download leaves the page alone, and says when it is he
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
   const page = await open(url);
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await page.click('#hide-loading');
   await page.locator('#loading').waitFor({ state: 'hidden' });
   await ask(page);
   state.paceMs = 0;
   await page.locator('#notice-text', { hasText: 'slow.gguf is here.' }).waitFor();
-  assert.equal(await page.innerText('#model-name'), 'Wick 2.6M');
+  assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await page.click('#undo');
   await untilModel(page, 'slow.gguf');
   assert.equal(state.starts.length, 1);
@@ -152,7 +152,7 @@ const drop = (page, name) =>
 test('a dropped file is there at the next visit, with what it has read', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
-  await untilModel(page, 'Wick 2.6M');
+  await untilModel(page, 'Wick 4.2M');
   await drop(page, 'mine.gguf');
   await untilModel(page, 'mine.gguf');
   await page.locator('#notice-text', { hasText: 'mine.gguf (1.6 MB) is kept' }).waitFor();

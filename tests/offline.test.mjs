@@ -255,7 +255,7 @@ async function badAnswers(t, newTab) {
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
   for (const [what, bad] of Object.entries(notModels)) {
     answer = bad;
-    const { kept, problem } = await visit(`${what.replaceAll(' ', '-')}.gguf`, 'Wick 2.6M');
+    const { kept, problem } = await visit(`${what.replaceAll(' ', '-')}.gguf`, 'Wick 4.2M');
     assert.deepEqual(kept, own, what);
     assert.match(problem, /could not be loaded: .* goes on\.$/, what);
   }
@@ -263,7 +263,7 @@ async function badAnswers(t, newTab) {
     response.writeHead(200, { 'Content-Length': good.length });
     response.write(good.subarray(0, good.length / 2));
   };
-  const { kept } = await visit('half.gguf', 'Wick 2.6M', async (tab) => {
+  const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
     const isLoading = `document.getElementById('loading-facts').textContent.includes(' of ')`;
     await waitUntil(() => tab.evaluate(isLoading), 'a part of the model');
     await tab.evaluate(`document.getElementById('cancel-loading').click()`);

@@ -296,7 +296,7 @@ test('a file that is no model is refused in words, and the model before goes on'
   const { page, close } = await openPage();
   await waitUntilReady(page);
   const letter = Buffer.from('Dear reader, this is no model at all.');
-  for (const before of ['Wick 2.6M', 'mine.gguf']) {
+  for (const before of ['Wick 4.2M', 'mine.gguf']) {
     if (before === 'mine.gguf') {
       await loadFile(page, before, readFileSync(modelFile));
       await waitForModel(page, before);
@@ -325,13 +325,13 @@ test('a broken address is told in words, can be tried again, and our own model a
     await page.waitForSelector('#problem:not([hidden])');
     assert.match(
       await page.innerText('#problem-text'),
-      /model\.gguf .* 404.*Wick 2\.6M( goes on)?\.$/,
+      /model\.gguf .* 404.*Wick 4\.2M( goes on)?\.$/,
     );
     await waitUntilReady(page);
     assert.equal(requests, tries);
     if (tries === 1) await page.click('#retry-loading');
   }
-  await waitForModel(page, 'Wick 2.6M');
+  await waitForModel(page, 'Wick 4.2M');
   await close();
   model.close();
 });
@@ -344,12 +344,12 @@ test('where no model can be loaded, each reason is told', { skip: chromium.skip 
   await page.locator('#problem-text', { hasText: 'missing.gguf' }).waitFor();
   await page.waitForSelector('#loading', { state: 'hidden' });
   const said = await page.innerText('#problem-text');
-  assert.match(said, /^missing\.gguf could not be loaded: .*404.*Wick 2\.6M could not be .*410/);
+  assert.match(said, /^missing\.gguf could not be loaded: .*404.*Wick 4\.2M could not be .*410/);
   assert.equal(await page.innerText('#model-name'), 'No model');
   await page.unroute('**/wick-llm-demo-model/*.gguf');
   await page.click('#choose-model');
   await page.click('#load-model');
-  await waitForModel(page, 'Wick 2.6M');
+  await waitForModel(page, 'Wick 4.2M');
   await page.close();
 });
 
@@ -397,7 +397,7 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   await page.click('#cancel-loading');
   await waitUntilReady(page);
   assert.equal(await page.isHidden('#problem'), true);
-  await waitForModel(page, 'Wick 2.6M');
+  await waitForModel(page, 'Wick 4.2M');
   await close();
   model.close();
 });

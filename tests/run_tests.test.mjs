@@ -9,6 +9,8 @@ import { root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
 const RUNNER = join(root, 'tools/run_tests.mjs');
+/** The environment of a run of its own, as CI has it. */
+const CLEAN = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_SOAK: undefined };
 const OK = "import { test } from 'node:test'; test('fine', () => {});";
 const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Error('always'); });";
 const ONCE = `import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';
@@ -24,8 +26,9 @@ async function runs(sources, env = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'wick-run-'));
   const files = Object.keys(sources).map((name) => join(folder, name));
   for (const file of files) await writeFile(file, sources[file.slice(folder.length + 1)] ?? '');
-  const clean = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_SOAK: undefined, ...env };
-  const { code, stdout } = await run(process.execPath, [RUNNER, ...files], { env: clean });
+  const { code, stdout } = await run(process.execPath, [RUNNER, ...files], {
+    env: { ...CLEAN, ...env },
+  });
   await rm(folder, { recursive: true });
   return { code, text: stdout.toString() };
 }
@@ -90,4 +93,7 @@ test('a file that ends its process or cannot be read as a program is a failure',
   assert.equal(ended.code, 1);
   assert.match(ended.text, /# failed:\n# .*b\.test\.mjs/);
   assert.equal((await runs({ 'a.test.mjs': 'const' })).code, 1);
+  const none = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env: CLEAN });
+  assert.equal(none.code, 1);
+  assert.equal(countOf(none.stdout.toString(), 'fail'), 1);
 });

@@ -69,8 +69,8 @@ async function runFiles(files, concurrency) {
 async function mayRunAgain(files) {
   if (process.env.WICK_SOAK || !files.every(Boolean)) return false;
   if (files.length === 0 || files.length > UNSTEADY_FILES_MAX) return false;
-  const sources = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  return !sources.some((source) => FUZZERS.test(source));
+  const sources = files.map((file) => readFile(file, 'utf8').catch(() => undefined));
+  return (await Promise.all(sources)).every((one) => one !== undefined && !FUZZERS.test(one));
 }
 
 /** @param {Failure} failure */

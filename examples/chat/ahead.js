@@ -153,6 +153,12 @@ function drop() {
   early?.dropAll();
 }
 
+/** As drop(). @returns {Promise<void>} that settles when the engine has all pages of it back */
+export async function giveBack() {
+  drop();
+  await early?.untilGivenBack();
+}
+
 /**
  * What was begun of an answer, and the rest of it as it comes. All else that was begun is given up.
  * @param {Engine} engine

@@ -21,7 +21,7 @@ const files = [
   ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'worker.js'].map(
     (name) => `wick-llm/${name}`,
   ),
-  'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
+  'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].flatMap((kind) =>
       ['', '-grammar'].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),

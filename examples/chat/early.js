@@ -232,6 +232,9 @@ export function dropDraft() {
   giveUp(before ? [before] : []);
 }
 
+/** @returns {Promise<void>} that settles when what was given up so far has no session any more */
+export const untilGivenBack = () => changing;
+
 export function dropAll() {
   era++;
   const all = begun();

@@ -1,6 +1,7 @@
 // examples/chat/making_room.js — what happens when a conversation outgrows the model's context: the user is asked, and the
 // oldest turns are left out.
 
+import { giveBack } from './ahead.js';
 import {
   forgetSession,
   hideContextNote,
@@ -32,9 +33,14 @@ export function watchRoom(conversation) {
   now = conversation;
 }
 
-/** Marks what the model reads first from now on. @param {Message} start @param {Message[]} path */
+/**
+ * Marks what the model reads first from now on. What was begun of other answers holds pages of the whole conversation,
+ * which the shorter one needs.
+ * @param {Message} start @param {Message[]} path
+ */
 async function startAt(start, path) {
   const { engine } = now();
+  await giveBack();
   if (engine) await leaveOut(engine, path, start);
   keeper.add((store) => store.changeTurn(start.id, { isStart: true }));
   refresh(start);

@@ -37,10 +37,10 @@ const roundly = (bytes) =>
 export const models = [
   {
     id: 'wick',
-    name: 'Wick 2.6M',
-    note: '2.9 MB, comes with the page: a toy that shows how it works',
-    url: 'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
-    bytes: 2.9e6,
+    name: 'Wick 4.2M',
+    note: '4.6 MB, comes with the page: a toy that shows how it works',
+    url: 'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
+    bytes: 4.6e6,
     isBuiltIn: true,
   },
   ...good.map(({ id, name, use, repo, file, type, shape }) => {

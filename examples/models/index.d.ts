@@ -1,4 +1,4 @@
-/** A chat model of 2.6 million parameters in Q8_0, for `createEngine({ url: modelUrl })`. */
+/** A chat model of 4.2 million parameters in Q8_0, for `createEngine({ url: modelUrl })`. */
 export const modelUrl: URL;
 /** The same in Q4_0: about half the size. */
 export const smallModelUrl: URL;

@@ -2,17 +2,18 @@
 // them as it is.
 
 import { cpSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** The package and the model's. @param {string} site the page's folder */
+/** The package and the model's, without the small model that benchmarks use. @param {string} site the page's folder */
 export function copyPackages(site) {
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
   const model = resolve(root, 'examples/models');
-  cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true });
+  const filter = (/** @type {string} */ path) => !basename(path).startsWith('wick-2.6m');
+  cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true, filter });
 }
 
 /**

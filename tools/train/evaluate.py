@@ -28,7 +28,7 @@ import turns
 BARS = {"questions": 0.90, "two-digit sums": 0.95, "JSON parses": 0.98}
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "..", "examples", "models")
-FILES = ("wick-2.6m-q8_0.gguf", "wick-2.6m-q4_0.gguf")
+FILES = ("wick-4.2m-q8_0.gguf", "wick-4.2m-q4_0.gguf")
 
 
 class Case:

@@ -151,7 +151,7 @@ def run_sampled(model, show):
             print(f"  {odd} in {text[:160]!r} to {prompt.splitlines()[-2]!r}")
         elif show and index % 5 == 0:
             print(f"  ok {prompt.splitlines()[-2]!r} -> {text[:200]!r}")
-    return clean, len(prompts)
+    return clean, len(cases)
 
 
 def main():
