@@ -67,6 +67,16 @@ const states = {
     await page.locator('#log[aria-busy=false]').waitFor();
     await page.locator('.reasoning summary').last().click();
   },
+  'calls of tools': async (page) => {
+    await page.click('#open-settings');
+    await page.locator('[name=tools]').check();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await ask(page, 'A question');
+    await page.evaluate(`call('calculator', '{"expression":"1 + 1"}'); end('tool_calls')`);
+    await page.locator('.call-result', { hasText: '2' }).waitFor();
+    await page.evaluate("say('Two.'); end()");
+    await page.locator('#log[aria-busy=false]').waitFor();
+  },
   'an answer that stopped': async (page) => {
     await ask(page, 'A question');
     await page.evaluate("say('Half an'); end('length')");

@@ -1,9 +1,11 @@
 // examples/chat/answering.js — what the model is asked, and what comes back: the request, the text as it is
 // written, and how it was made.
 
+import { messagesOfRounds, withCalls } from './calling.js';
 import { note } from './developer.js';
 import { keepSpeed } from './examine.js';
 import { settings } from './settings.js';
+import { toolsTold } from './tools.js';
 import { saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -14,7 +16,7 @@ import { saidUntil } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./records.js').State} State */
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
-/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, finish: () => string}} Writer */
+/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./calling.js').Round) => void, finish: () => string}} Writer */
 
 /** The least temperature when the user asks for another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
@@ -49,11 +51,13 @@ export function readPart(path) {
  */
 export function messagesOf(path, continued) {
   const system = path.findLast(({ role }) => role === 'user')?.system ?? settings.system;
-  const said = readPart(path).map((one) => ({
-    role: one.role,
-    content: one.content,
-    ...(one === continued && { prefix: true }),
-  }));
+  const said = readPart(path).flatMap((one) => {
+    const isBegun = one !== continued || one.content !== '';
+    const own = { role: one.role, content: one.content };
+    const rounds = messagesOfRounds(one.rounds);
+    if (rounds.length > 0 && !isBegun) return rounds;
+    return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
+  });
   const all = system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
   return /** @type {ChatMessage[]} */ (all);
 }
@@ -79,6 +83,8 @@ export function bodyFor({ question, count, continued, suits }) {
     min_p: settings.minP,
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
+    // an answer that has begun goes on without them
+    ...(settings.tools && count === 1 && !continued?.content && { tools: toolsTold }),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
   };
 }
@@ -88,23 +94,29 @@ export function bodyFor({ question, count, continued, suits }) {
  * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
  *   signal: AbortSignal, live: import('./live.js').Live}} wanted
  * @param {typeof import('./ahead.js').takeEarly} takeEarly what was begun before it was asked for
- * @returns {Promise<AsyncIterable<ChatCompletionChunk & {isEarly?: boolean}>>}
+ * @returns {Promise<AsyncIterable<import('./calling.js').Chunk>>}
  */
 export async function request(engine, wanted, takeEarly) {
   const { count, session, signal, live } = wanted;
   const body = bodyFor(wanted);
-  return (
-    takeEarly(engine, body, { signal, live }) ??
+  const create = (/** @type {typeof body} */ asked, /** @type {object} */ more = {}) =>
     engine.chat.completions.create({
       seed: Math.floor(Math.random() * 2 ** 32),
-      ...body,
+      ...asked,
+      ...more,
       ...(session ? { session } : { n: count }),
       stream: true,
       stream_options: { include_usage: true },
       onPrefill: (progress) => live.read(progress),
       signal,
-    })
-  );
+    });
+  const begin = () => takeEarly(engine, body, { signal, live }) ?? create(body);
+  if (!body.tools) return begin();
+  const ask = async (/** @type {ChatMessage[]} */ messages, /** @type {boolean} */ isLast) =>
+    messages.length === body.messages.length
+      ? begin()
+      : create({ ...body, messages }, isLast ? { tool_choice: 'none' } : {});
+  return withCalls(body.messages, ask, signal);
 }
 
 /** @param {ChatUsage} usage */
@@ -114,14 +126,15 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
 }
 
 /**
- * @param {AsyncIterable<ChatCompletionChunk & {isEarly?: boolean}>} chunks
+ * @param {AsyncIterable<import('./calling.js').Chunk>} chunks
  * @param {Writer[]} writers one for each choice
  * @param {(Ending | undefined)[]} endings of each choice that has ended: filled in
  * @param {import('./live.js').Live} live
  * @param {() => number} [bytesOf] weights that a token reads, asked when the answer ends: they are learnt meanwhile
  */
 export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
-  for await (const { choices, usage, timings, isEarly } of chunks) {
+  for await (const { choices, usage, timings, isEarly, round } of chunks) {
+    if (round) writers[0].call(round);
     for (const { index, delta, finish_reason } of choices) {
       if (delta.reasoning_content) writers[index].think(delta.reasoning_content);
       if (delta.content) writers[index].add(delta.content);

@@ -5,6 +5,8 @@
 import { messagesOf, readPart } from './answering.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
+import { settings } from './settings.js';
+import { toolsTold } from './tools.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
@@ -27,7 +29,8 @@ const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
 const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
 
 /** @param {Engine} engine @param {Message[]} path */
-const count = (engine, path) => engine.countTokens(messagesOf(path));
+const count = (engine, path) =>
+  engine.countTokens(messagesOf(path), settings.tools ? { tools: toolsTold } : {});
 
 /**
  * @param {Engine} engine

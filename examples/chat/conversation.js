@@ -185,7 +185,8 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   endRunning();
   live.end();
   for (const writer of writers) writer.finish();
-  const isNothing = problem && answers.every((one) => one.content === '' && !one.reasoning);
+  const isNothing =
+    problem && answers.every((one) => one.content === '' && !one.reasoning && !one.rounds);
   if (!isNothing) endAnswers(answers, endings, asking.about);
   setBusy(false);
   if (isNothing) for (const one of answers) removeLeaf(one, before);

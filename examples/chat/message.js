@@ -71,6 +71,11 @@ export function makeRenderer(body, text = '') {
       text += piece;
       frame ||= requestAnimationFrame(() => render());
     },
+    /** What was written belongs elsewhere. */
+    clear() {
+      text = '';
+      render();
+    },
     finish() {
       body.classList.remove('waiting');
       render(true);

@@ -1,6 +1,8 @@
 // examples/chat/records.js — what is kept of conversations: the shapes of the records, and how what comes from
 // outside (an earlier page, an imported file) becomes one of them.
 
+import { roundsFrom } from './calling.js';
+
 /** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
 export const RECORD_VERSION = 1;
 
@@ -13,10 +15,12 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on. `reasoning` is what the model thought before it answered.
+ * writes it. With `isStart` the model reads the conversation from here on. `reasoning` is what the model thought before it answered, and
+ * `rounds` are the calls of tools before the answer.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
- *   shown?: string, isStart?: boolean, reasoning?: string, reasoningMs?: number}} Turn
+ *   shown?: string, isStart?: boolean, reasoning?: string, reasoningMs?: number,
+ *   rounds?: import('./calling.js').Round[]}} Turn
  */
 /** Text that was typed and not sent. `field` is '' or the question that is worded anew.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number}} Draft
@@ -90,6 +94,7 @@ function turnsOf(list, conversation, idFor) {
     const facts = textOf(one.facts);
     const reasoning = textOf(one.reasoning);
     const reasoningMs = timeOf(one.reasoningMs);
+    const rounds = one.role === 'assistant' ? roundsFrom(one.rounds) : undefined;
     known.set(one.id, {
       id: idFor(one.id),
       version: RECORD_VERSION,
@@ -102,6 +107,7 @@ function turnsOf(list, conversation, idFor) {
       ...(system && { system }),
       ...(facts && { facts }),
       ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
+      ...(rounds && { rounds }),
       ...(one.isStart === true && { isStart: true }),
     });
   }

@@ -6,7 +6,7 @@ import { byId } from './dom.js';
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
  *   repeatPenalty: number, maxTokens: number, seed: number | undefined,
  *   threads: number | undefined, remember: boolean, theme: string,
- *   ahead: boolean}} Settings
+ *   ahead: boolean, tools: boolean}} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -23,10 +23,11 @@ const defaults = {
   remember: true,
   theme: '',
   ahead: true,
+  tools: false,
 };
 
 const numbers = Object.keys(defaults).filter(
-  (name) => !['system', 'remember', 'theme', 'ahead'].includes(name),
+  (name) => !['system', 'remember', 'theme', 'ahead', 'tools'].includes(name),
 );
 
 const key = 'wick-chat-settings';
@@ -54,8 +55,9 @@ export const settingsToKeep = () =>
 export function useSettings(kept = {}) {
   const own = Object.entries(settings).filter(([name]) => common.includes(name));
   const known = Object.entries(kept).filter(([name, value]) => {
-    const type = name === 'system' ? 'string' : 'number';
-    return name in defaults && (typeof value === type || value === undefined);
+    const type = name === 'system' ? 'string' : name === 'tools' ? 'boolean' : 'number';
+    const isFree = value === undefined && name !== 'tools';
+    return name in defaults && (typeof value === type || isFree);
   });
   Object.assign(settings, defaults, Object.fromEntries([...known, ...own]));
 }
@@ -98,6 +100,7 @@ function fillForm() {
   }
   field('remember').checked = settings.remember;
   field('ahead').checked = settings.ahead;
+  field('tools').checked = settings.tools;
   field('theme').value = settings.theme;
 }
 
@@ -106,6 +109,7 @@ function readForm() {
   settings.system = field('system').value;
   settings.remember = field('remember').checked;
   settings.ahead = field('ahead').checked;
+  settings.tools = field('tools').checked;
   settings.theme = field('theme').value;
   for (const name of numbers) {
     const text = field(name).value.trim();

@@ -1,6 +1,7 @@
 // examples/chat/shown.js — the branch of a conversation that is shown: its messages' elements, and the later turns
 // of other branches, which stay in sight.
 
+import { showCalls } from './calling.js';
 import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
@@ -34,6 +35,7 @@ function fill(message) {
     body.textContent = message.content;
   } else {
     showReasoning(body, message.reasoning ?? '', message.reasoningMs ?? 0);
+    showCalls(body, message.rounds);
     renderMarkdown(body, message.content);
     addCopyButtons(body);
   }

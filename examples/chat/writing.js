@@ -1,5 +1,6 @@
 // examples/chat/writing.js — answers that are being written: they begin, are shown and stored while they come, and end.
 
+import { showCalls } from './calling.js';
 import { keeper } from './keeper.js';
 import { makeRenderer } from './message.js';
 import { makeThinker } from './reasoning.js';
@@ -45,6 +46,16 @@ export function makeWriter(message, body, about) {
     think(piece) {
       thinker.add(piece);
       keepSometimes();
+    },
+    /** Shows and keeps the calls of tools that end a round, before they are run and after. @param {import('./calling.js').Round} round */
+    call(round) {
+      thinker.end();
+      message.rounds ??= [];
+      if (!message.rounds.includes(round)) message.rounds.push(round);
+      message.content = '';
+      renderer.clear();
+      showCalls(body, message.rounds);
+      keepAnswer(message, about);
     },
     finish() {
       thinker.end();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `end` and `fail` make answers, `asked`, `bodies` and `loaded` tell what the page wanted.
+ * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies` and `loaded` tell what the page wanted.
  * With `answersByItself` answers are words that come one by one. A token is a word.
  */
 export const stubEngine = `
@@ -18,6 +18,8 @@ export const stubEngine = `
   globalThis.contextSize ??= 4096;
   globalThis.say = (content) => happen({ content });
   globalThis.think = (reasoning) => happen({ reasoning });
+  globalThis.call = (name, json, id = 'c1') => happen({ tool_calls:
+    [{ index: 0, id, type: 'function', function: { name, arguments: json } }] });
   globalThis.end = (reason = 'stop') => happen({ reason });
   globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
@@ -32,9 +34,9 @@ export const stubEngine = `
     for (let rest = Infinity; ; rest--) {
       while (own.length === 0) await Promise.race([aborted, new Promise((settle) => { wake = settle; })]);
       if (own !== events) await Promise.race([aborted, new Promise((settle) => setTimeout(settle, 15))]);
-      const { content, reasoning, reason, error } = own.shift();
+      const { content, reasoning, tool_calls, reason, error } = own.shift();
       if (error) throw error;
-      yield { choices: [{ index: 0, delta: { content, reasoning_content: reasoning }, finish_reason: reason ?? null }] };
+      yield { choices: [{ index: 0, delta: { content, reasoning_content: reasoning, tool_calls }, finish_reason: reason ?? null }] };
       if (reason) return;
     }
   }

@@ -1,0 +1,59 @@
+// examples/chat/tools.js — what a model may call in a conversation that allows it: a clock and a calculator. They read nothing
+// of the user's and change nothing.
+
+import { calculate } from './calculator.js';
+
+/** @typedef {{description: string, schema: object, run: (argument: any) => unknown}} Tool */
+
+const TEXT_MAX = 200;
+
+/** @param {unknown} value @param {string} name */
+function shortText(value, name) {
+  if (typeof value !== 'string') throw new Error(`${name} must be a text`);
+  if (value.length > TEXT_MAX) throw new Error(`${name} has at most ${TEXT_MAX} letters`);
+  return value;
+}
+
+/** @type {Record<string, Tool>} */
+export const tools = {
+  clock: {
+    description: 'The date and the time now, here or in a time zone.',
+    schema: {
+      type: 'object',
+      properties: { timeZone: { type: 'string', description: 'For example Europe/Oslo' } },
+    },
+    run: ({ timeZone }) => {
+      const zone = timeZone ? { timeZone: shortText(timeZone, 'timeZone') } : {};
+      const format = { dateStyle: 'full', timeStyle: 'long', ...zone };
+      return new Date().toLocaleString('en-GB', /** @type {Intl.DateTimeFormatOptions} */ (format));
+    },
+  },
+  calculator: {
+    description: 'The value of an expression of numbers, + - * / % ^ and parentheses.',
+    schema: {
+      type: 'object',
+      properties: { expression: { type: 'string', description: 'For example (2 + 3) * 4^2' } },
+      required: ['expression'],
+    },
+    run: ({ expression }) => String(calculate(shortText(expression, 'expression'))),
+  },
+};
+
+/** As the model is told of them. */
+export const toolsTold = Object.entries(tools).map(([name, { description, schema }]) => ({
+  type: /** @type {const} */ ('function'),
+  function: { name, description, parameters: schema },
+}));
+
+/** @param {string} name @param {string} json arguments @returns {Promise<string>} what the model is told: the result, or the error */
+export async function runTool(name, json) {
+  try {
+    if (!Object.hasOwn(tools, name)) throw new Error(`there is no tool named ${name}`);
+    const argument = JSON.parse(json);
+    if (typeof argument !== 'object' || argument === null)
+      throw new Error('arguments are an object');
+    return String(await tools[name].run(argument));
+  } catch (error) {
+    return `Error: ${/** @type {Error} */ (error).message}`;
+  }
+}
