@@ -1,5 +1,7 @@
 // Adapters (LoRA): a request's text and logits are the same alone and beside others with other
 // adapters or none; pages, sessions and saved states know their adapters; adapters come and go.
+#include <stdio.h>
+
 #include "adapter_rig.h"
 #include "base/hash.h"
 #include "shared_files.h"
@@ -250,6 +252,88 @@ TEST(scale_alpha_and_rank_make_one_factor) {
   rig_check_same(&talk.asked[3], &talk.asked[4]);  // scale 0 is without
   rig_free(&talk);
   wick_engine_destroy(engine);
+  free(model.bytes);
+}
+
+// A tensor of a file that is whole in memory: of F32.
+static float *floats_of(const fixture_file *file, const char *name, gguf_tensor *out) {
+  memory_gate memory;
+  gguf_directory *directory = NULL;
+  size_t used;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
+  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
+  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
+  float *found = NULL;
+  if (CHECK(tensor != NULL) && CHECK_EQ_INT(tensor->type, GGML_TYPE_F32)) {
+    *out = *tensor;
+    found = (float *)(void *)(file->bytes + tensor->offset_bytes);
+  }
+  gguf_directory_destroy(directory);
+  return found;
+}
+
+// W += factor * B A, in the model's file.
+static void merge(const fixture_file *model, const fixture_file *adapter, const char *name,
+                  float factor) {
+  char text[64];
+  gguf_tensor w_is, a_is, b_is;
+  float *w = floats_of(model, name, &w_is);
+  text_format(text, sizeof text, "%s.lora_a", name);
+  const float *a = floats_of(adapter, text, &a_is);
+  text_format(text, sizeof text, "%s.lora_b", name);
+  const float *b = floats_of(adapter, text, &b_is);
+  REQUIRE(w != NULL && a != NULL && b != NULL);
+  const uint64_t in = w_is.dims[0], rank = a_is.dims[1];
+  for (uint64_t row = 0; row < w_is.dims[1]; row++) {
+    for (uint64_t r = 0; r < rank; r++) {
+      for (uint64_t c = 0; c < in; c++) {
+        w[row * in + c] += factor * b[row * rank + r] * a[r * in + c];
+      }
+    }
+  }
+}
+
+// The sum of the squares by which logits differ.
+static double distance(const rig_asked *a, const rig_asked *b) {
+  double sum = 0;
+  for (size_t i = 0; i < (size_t)RIG_PROMPT * FIXTURE_VOCAB; i++) {
+    const double by = (double)a->logits[i] - (double)b->logits[i];
+    sum += by * by;
+  }
+  return sum;
+}
+
+// An adapter says what the model says whose weights it was added to.
+TEST(an_adapter_is_its_product_added_to_the_weights) {
+  static const char *const NAMES[] = {"blk.0.attn_q.weight",   "blk.0.attn_k.weight",
+                                      "blk.0.attn_v.weight",   "blk.0.attn_output.weight",
+                                      "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight",
+                                      "blk.2.ffn_down.weight"};
+  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+  const wick_config config = config_of(64, 1);
+  const rig_adapter rig = rig_usual(3, GGML_TYPE_F32, 4);
+  wick_engine *engine = rig_engine(&config, &model);
+  const wick_adapter_use use = {rig_add(engine, &rig), 0.5f};
+  rig_talk talk = {.count = 0}, merged_talk = {.count = 0};
+  rig_ask(engine, &talk, 5, &use, 1, true);
+  rig_ask(engine, &talk, 5, NULL, 0, true);
+  rig_run(engine, &talk);
+  wick_engine_destroy(engine);
+  fixture_file adapter = rig_write(&rig);
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    merge(&model, &adapter, NAMES[i], 0.5f * 6 / 4);
+  }
+  engine = rig_engine(&config, &model);
+  rig_ask(engine, &merged_talk, 5, NULL, 0, true);
+  rig_run(engine, &merged_talk);
+  const double moved = distance(&talk.asked[0], &talk.asked[1]);
+  const double off = distance(&talk.asked[0], &merged_talk.asked[0]);
+  if (!CHECK(off < 1e-8 * moved)) printf("#   %g of %g\n", off, moved);
+  rig_free(&talk);
+  rig_free(&merged_talk);
+  wick_engine_destroy(engine);
+  free(adapter.bytes);
   free(model.bytes);
 }
 
