@@ -316,6 +316,17 @@ TEST(settings_out_of_range_are_refused_by_name) {
   CHECK_EQ_INT(sampler_create(&memory, &good, 0, &s, NULL), WICK_E_ARG);
 }
 
+// 15 and 16 tokens of the window fill one line, 17 begin another.
+TEST(lists_end_with_their_cache_lines) {
+  wick_sampling config = {.repeat_penalty = 1.1f, .penalty_last = 15};
+  const uint64_t bytes = sampler_plan_bytes(&config, 100);
+  CHECK_EQ_UINT(bytes % CACHE_LINE_BYTES, 0);
+  config.penalty_last = 16;
+  CHECK_EQ_UINT(sampler_plan_bytes(&config, 100), bytes);
+  config.penalty_last = 17;
+  CHECK(sampler_plan_bytes(&config, 100) > bytes);
+}
+
 TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
   rng source;
   rng_seed(&source, 12);
