@@ -52,6 +52,9 @@ TEST(expressions_that_are_not_valid) {
   static const wrong_source CASES[] = {
       {"{{ 1 ; 2 }}", "line 1: an expression has more than belongs to it"},
       {"{{ 1 2 }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 1_ }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 1_a }}", "line 1: an expression has more than belongs to it"},
+      {"{{ 1__2 }}", "line 1: an expression has more than belongs to it"},
       {"{{ a b }}", "line 1: an expression has more than belongs to it"},
       {"{{ }}", "line 1: an expression is missing"},
       {"{{ , }}", "line 1: an expression is missing"},
