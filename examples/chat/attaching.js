@@ -1,5 +1,5 @@
-// examples/chat/attaching.js — text files that are dropped on the page, or chosen: they are put into the message, where they
-// are seen, counted, kept as a draft and sent with the question.
+// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen: their text is put into the message, where it
+// is seen, counted, kept as a draft and sent with the question.
 
 import { asBlock, textOf } from './blocks.js';
 import { byId } from './dom.js';
@@ -15,20 +15,45 @@ export async function isModel(file) {
   return String.fromCharCode(...start) === 'GGUF';
 }
 
+const PDF_BYTES_MAX = 100e6;
+
+/** @param {File} file */
+async function isPdf(file) {
+  const start = new Uint8Array(await file.slice(0, 5).arrayBuffer());
+  return String.fromCharCode(...start) === '%PDF-';
+}
+
+/** @param {File} file @returns {Promise<{text: string} | {refusal: string}>} */
+async function read(file) {
+  if (await isPdf(file)) {
+    if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
+    const library = await import('./pdfs.js').catch(() => undefined);
+    if (!library) return { refusal: 'what reads PDFs could not be loaded' };
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return library.textOfPdf(bytes).then(
+      (text) => ({ text }),
+      (error) => ({ refusal: error.message }),
+    );
+  }
+  const text = await textOf(file);
+  return text === undefined
+    ? { refusal: 'neither a model, a PDF nor a text of at most 1 MB' }
+    : { text };
+}
+
 /** @param {File[]} files */
 export async function attach(files) {
-  const before = field.value;
   /** @type {string[]} */
   const refused = [];
   const blocks = [];
   for (const file of files) {
-    const text = await textOf(file);
-    if (text === undefined) refused.push(file.name);
-    else blocks.push(asBlock(file.name, text));
+    const found = await read(file);
+    if ('text' in found) blocks.push(asBlock(file.name, found.text));
+    else refused.push(`${file.name}: ${found.refusal}.`);
   }
-  if (refused.length > 0)
-    showNotice(`${refused.join(', ')}: neither a model nor a text of at most 1 MB.`);
+  if (refused.length > 0) showNotice(refused.join(' '));
   if (blocks.length === 0) return;
+  const before = field.value; // with what was typed meanwhile
   setPrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.dispatchEvent(new Event('input'));
   field.focus();

@@ -1,0 +1,63 @@
+// examples/chat/pdfs.js — the text of a PDF, page by page. The library (unpdf: PDF.js in one file) comes with the first PDF that
+// is dropped on the page.
+
+import { getDocumentProxy } from 'unpdf';
+
+const PAGES_MAX = 2_000;
+/** As much as of any text file. */
+const LETTERS_MAX = 1e6;
+
+/** Why a PDF has no text here. `ENCRYPTED`, `DAMAGED`, `NO_TEXT`, `TOO_LONG` */
+export class PdfError extends Error {
+  /** @param {string} code @param {string} message */
+  constructor(code, message) {
+    super(message);
+    this.name = 'PdfError';
+    this.code = code;
+  }
+}
+
+/** @param {any} item of a page: a piece of text, or a mark */
+const wordsOf = ({ str = '', hasEOL }) => (hasEOL ? `${str}\n` : str);
+
+/** @param {Uint8Array} bytes */
+async function open(bytes) {
+  try {
+    return await getDocumentProxy(bytes, { verbosity: 0 });
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === 'PasswordException')
+      throw new PdfError('ENCRYPTED', 'it is encrypted: save a copy without a password');
+    throw new PdfError('DAMAGED', 'it is damaged, or no PDF');
+  }
+}
+
+/** @param {any} pdf @returns {Promise<string>} */
+async function read(pdf) {
+  const { numPages } = pdf;
+  if (numPages > PAGES_MAX)
+    throw new PdfError('TOO_LONG', `it has ${numPages} pages; at most ${PAGES_MAX} are read`);
+  let text = '';
+  for (let number = 1; number <= numPages; number++) {
+    const page = await pdf.getPage(number);
+    const { items } = await page.getTextContent();
+    const own = items.map(wordsOf).join('').trim();
+    if (own !== '') text += `[Page ${number}]\n${own}\n\n`;
+    if (text.length > LETTERS_MAX)
+      throw new PdfError('TOO_LONG', 'its text has more than a million letters');
+  }
+  if (text === '') throw new PdfError('NO_TEXT', 'it has no text: its pages are pictures');
+  return text.trimEnd();
+}
+
+/** @param {Uint8Array} bytes @returns {Promise<string>} in which each page with text is named @throws {PdfError} */
+export async function textOfPdf(bytes) {
+  const pdf = await open(bytes);
+  try {
+    return await read(pdf);
+  } catch (error) {
+    if (error instanceof PdfError) throw error;
+    throw new PdfError('DAMAGED', 'it is damaged');
+  } finally {
+    await pdf.cleanup().catch(() => {});
+  }
+}
