@@ -2,6 +2,7 @@
 // [name(key='text', other=[1, True])], and Gemma's objects, {key:<escape>text<escape>,other:1}.
 #include <string.h>
 
+#include "base/text.h"
 #include "reply/parser.h"
 
 enum {
@@ -155,10 +156,9 @@ static void put_unit(reply_parser *p, uint32_t unit) {
 
 static reply_step digits_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
-  const uint8_t lower = byte | 32;
-  const bool is_digit = byte >= '0' && byte <= '9';
-  if (!is_digit && !(lower >= 'a' && lower <= 'f')) return STEP_FAIL;
-  literal->code = literal->code * 16 + (is_digit ? byte - '0' : lower - 'a' + 10u);
+  const uint32_t digit = text_hex_value(byte);
+  if (digit == 16) return STEP_FAIL;
+  literal->code = literal->code * 16 + digit;
   if (--literal->digits > 0) return STEP_MORE;
   literal->state = IN_STRING;
   if (literal->code > 0x10ffff) return STEP_FAIL;

@@ -87,9 +87,8 @@ static reply_step step_in_string(json_scan *scan, uint8_t byte) {
     return byte == 'u' || index_of("\"\\/bfnrt", byte) >= 0 ? STEP_MORE : STEP_FAIL;
   }
   if (scan->state == IN_HEX) {
-    const uint8_t lower = byte | 32;
     if (++scan->digits == 4) scan->state = IN_STRING;
-    return is_digit(byte) || (lower >= 'a' && lower <= 'f') ? STEP_MORE : STEP_FAIL;
+    return text_hex_value(byte) < 16 ? STEP_MORE : STEP_FAIL;
   }
   if (byte == '\\') scan->state = IN_ESCAPE;
   if (byte != '"') return byte < 0x20 ? STEP_FAIL : STEP_MORE;
@@ -201,9 +200,9 @@ static reply_step take_code(json_unescape *string, uint8_t out[4], size_t *count
 }
 
 static reply_step take_hex(json_unescape *string, uint8_t byte, uint8_t out[4], size_t *count) {
-  const uint8_t lower = byte | 32;
-  if (!is_digit(byte) && !(lower >= 'a' && lower <= 'f')) return STEP_FAIL;
-  string->code = string->code * 16 + (is_digit(byte) ? byte - '0' : lower - 'a' + 10u);
+  const uint32_t digit = text_hex_value(byte);
+  if (digit == 16) return STEP_FAIL;
+  string->code = string->code * 16 + digit;
   return string->state++ == HEX_3 ? take_code(string, out, count) : STEP_MORE;
 }
 

@@ -193,11 +193,7 @@ jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments
     case JINJA_LOOP:
       return recurse_loop(run, callee.loop, arguments);
     case JINJA_UNDEFINED:
-      if (callee.string != NULL) {
-        return jinja_fail(run, WICK_E_FORMAT, "%.*s is undefined", (int)callee.string->size_bytes,
-                          callee.string->bytes);
-      }
-      return jinja_fail(run, WICK_E_FORMAT, "what is undefined is called");
+      return jinja_fail_undefined(run, callee);
     default:
       return jinja_fail(run, WICK_E_FORMAT, "what is called is no function");
   }

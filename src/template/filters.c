@@ -112,6 +112,7 @@ static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arg
   double real;
   if (input.kind == JINJA_INT || input.kind == JINJA_BOOL) return jinja_int(jinja_int_of(input));
   if (input.kind == JINJA_FLOAT) return whole_of(run, input.real);
+  if (input.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, input);
   if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
     if (real < 9e15 && real > -9e15) return jinja_int((int64_t)real);
     if (!is_whole_text(run, input.string)) return whole_of(run, real);
@@ -132,6 +133,7 @@ static jinja_value filter_float(jinja_run *run, jinja_value input,
   const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
   double real;
   if (jinja_is_number(input)) return jinja_float(jinja_real_of(input));
+  if (input.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, input);
   if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
     return jinja_float(real);
   }
@@ -223,10 +225,18 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
+// Whatever it is, as text.
+static const jinja_string *text_argument(jinja_run *run, const jinja_arguments *arguments,
+                                         uint32_t index, const char *name) {
+  const jinja_value *value = jinja_argument(arguments, index, name);
+  return value == NULL ? jinja_string_argument(run, arguments, index, name)
+                       : jinja_text_of(run, *value);
+}
+
 static jinja_value filter_replace(jinja_run *run, jinja_value input,
                                   const jinja_arguments *arguments) {
-  const jinja_string *from = jinja_string_argument(run, arguments, 0, "old");
-  const jinja_string *to = jinja_string_argument(run, arguments, 1, "new");
+  const jinja_string *from = text_argument(run, arguments, 0, "old");
+  const jinja_string *to = text_argument(run, arguments, 1, "new");
   if (from == NULL || to == NULL) return JINJA_NOTHING;
   const int64_t count = jinja_int_argument(run, arguments, 2, "count", -1);
   return jinja_replace(run, jinja_text_of(run, input), from, to, count);

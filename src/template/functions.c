@@ -38,13 +38,14 @@ static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_argume
       put_all(run, dict, from.dict);
       continue;
     }
+    if (from.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, from);
     const jinja_list *pairs = jinja_items_of(run, from);
     for (uint32_t k = 0; pairs != NULL && k < pairs->count && run->status == WICK_OK; k++) {
-      const jinja_value pair = pairs->items[k];
-      if (!jinja_is_sequence(pair) || pair.list->count != 2) {
-        return jinja_fail(run, WICK_E_FORMAT, "a dict is made of something that is no pair");
+      const jinja_list *pair = jinja_items_of(run, pairs->items[k]);
+      if (pair == NULL || pair->count != 2) {
+        return jinja_fail(run, WICK_E_FORMAT, "a dict of what is no pair");
       }
-      jinja_put(run, dict, pair.list->items[0], pair.list->items[1]);
+      jinja_put(run, dict, pair->items[0], pair->items[1]);
     }
   }
   for (uint32_t i = 0; i < arguments->named_count; i++) {

@@ -7,7 +7,7 @@ static jinja_value missing(const jinja_string *name) {
   return (jinja_value){.kind = JINJA_UNDEFINED, .string = name};
 }
 
-static jinja_value fail_undefined(jinja_run *run, jinja_value value) {
+jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value) {
   if (value.string == NULL) return jinja_fail(run, WICK_E_FORMAT, "a value is undefined");
   return jinja_fail(run, WICK_E_FORMAT, "%.*s is undefined", (int)value.string->size_bytes,
                     value.string->bytes);
@@ -45,7 +45,7 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
   switch (object.kind) {
     case JINJA_UNDEFINED:
-      return fail_undefined(run, object);
+      return jinja_fail_undefined(run, object);
     case JINJA_NAMESPACE:
       return find_value(object.dict, name);
     case JINJA_MACRO:
@@ -74,7 +74,7 @@ static uint32_t byte_of_character(jinja_run *run, const jinja_string *string, in
 
 jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) {
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
-  if (object.kind == JINJA_UNDEFINED) return fail_undefined(run, object);
+  if (object.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, object);
   if (object.kind == JINJA_DICT) {
     const jinja_entry *entry = jinja_dict_find(object.dict, key);
     if (entry != NULL) return entry->value;
@@ -162,7 +162,7 @@ static jinja_value slice_string(jinja_run *run, const jinja_string *string, int6
 
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]) {
   int64_t start, stop, step;
-  if (object.kind == JINJA_UNDEFINED) return fail_undefined(run, object);
+  if (object.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, object);
   const bool is_string = object.kind == JINJA_STRING;
   if (!is_string && !jinja_is_sequence(object)) return JINJA_NOTHING;
   const int64_t count = is_string ? jinja_string_length(object.string) : object.list->count;

@@ -62,7 +62,7 @@ static jinja_value real_power(jinja_run *run, double base, double exponent) {
 }
 
 static double floor_of(double value) {
-  if (!(value > -9e15 && value < 9e15)) return value;
+  if (!(value > -9e15 && value < 9e15) || value == 0) return value;  // 0 keeps its sign
   const double whole = (double)(int64_t)value;
   return whole > value ? whole - 1 : whole;
 }
@@ -176,8 +176,7 @@ static jinja_value fail_operands(jinja_run *run, uint32_t op, jinja_value a, jin
   const char text[3] = {(char)(op & 0xff), (char)(op >> 8), '\0'};
   const jinja_value missing = a.kind == JINJA_UNDEFINED ? a : b;
   if (missing.kind == JINJA_UNDEFINED && missing.string != NULL) {
-    return jinja_fail(run, WICK_E_FORMAT, "%.*s is undefined", (int)missing.string->size_bytes,
-                      missing.string->bytes);
+    return jinja_fail_undefined(run, missing);
   }
   return jinja_fail(run, WICK_E_FORMAT, "%s %s %s", kind_name(a), text, kind_name(b));
 }

@@ -83,6 +83,8 @@ typedef struct jinja_arguments {
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
+// By the name of what is undefined.
+jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
 // Counts steps; false when the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
 static inline bool jinja_step_bytes(jinja_run *run, uint64_t bytes) {

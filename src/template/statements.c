@@ -289,7 +289,12 @@ static void execute_filter_block(jinja_run *run, const jinja_node *node) {
   const jinja_value text = jinja_capture(run, node->b, jinja_new_scope(run, run->scope));
   if (run->status != WICK_OK) return;
   const jinja_value value = jinja_evaluate_filters(run, node->a, text);
-  if (run->status == WICK_OK) jinja_write_value(run, run->out, value);
+  if (run->status != WICK_OK) return;
+  if (value.kind == JINJA_STRING) {
+    jinja_write_string(run, run->out, value.string);
+  } else {
+    jinja_fail(run, WICK_E_FORMAT, "a block's filter gives no text");
+  }
 }
 
 static jinja_flow execute_node(jinja_run *run, uint32_t index, const jinja_node *node) {

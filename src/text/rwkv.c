@@ -1,9 +1,8 @@
 // text/rwkv.c — RWKV's "world" vocabulary: tokens are any bytes, written with escapes in files, and
 // the longest one is taken from left to right. Source: RWKV's rwkv_vocab_v20230424, as llama.cpp
 // reads it.
+#include "base/text.h"
 #include "text/encode.h"
-
-static uint8_t hex_digit(char c) { return (uint8_t)(c >= 'a' ? c - 'a' + 10 : c - '0'); }
 
 size_t rwkv_unescape(gguf_string text, uint8_t *out) {
   size_t used = 0;
@@ -12,7 +11,8 @@ size_t rwkv_unescape(gguf_string text, uint8_t *out) {
     if (c == '\\' && at + 1 < text.size_bytes) {
       c = text.bytes[++at];
       if (c == 'x' && at + 2 < text.size_bytes) {
-        c = (char)(uint8_t)(hex_digit(text.bytes[at + 1]) << 4 | hex_digit(text.bytes[at + 2]));
+        c = (char)(uint8_t)(text_hex_value((uint8_t)text.bytes[at + 1]) << 4 |
+                            text_hex_value((uint8_t)text.bytes[at + 2]));
         at += 2;
       } else {
         c = c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "base/text.h"
 #include "text/encode.h"
 
 static const uint8_t SPACE_MARK[3] = {0xe2, 0x96, 0x81};  // U+2581
@@ -146,17 +147,11 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
   return status;
 }
 
-static int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  return -1;
-}
-
 int spm_byte_value(gguf_string text) {
   if (text.size_bytes != BYTE_TEXT_BYTES || memcmp(text.bytes, "<0x", 3) != 0) return -1;
-  const int high = hex_value(text.bytes[3]), low = hex_value(text.bytes[4]);
-  return high < 0 || low < 0 || text.bytes[5] != '>' ? -1 : high << 4 | low;
+  const uint32_t high = text_hex_value((uint8_t)text.bytes[3]);
+  const uint32_t low = text_hex_value((uint8_t)text.bytes[4]);
+  return high == 16 || low == 16 || text.bytes[5] != '>' ? -1 : (int)(high << 4 | low);
 }
 
 void spm_find_bytes(tokenizer *tokenizer) {

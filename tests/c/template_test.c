@@ -359,6 +359,9 @@ TEST(variables_that_are_no_json_object_are_refused) {
   }
   check_text("{{ '\\ud800|\\U00110000|\\u00e9' }}", "{}",
              "\xef\xbf\xbd|\xef\xbf\xbd|\xc3\xa9");  // no characters
+  check_text("{{ 'a1{}' | replace(1, none) | replace({}, x) }}", "{}", "aNone");
+  check_text("{{ -0.0 // 1 }}", "{}", "-0.0");
+  check_text("{{ dict(['ab'], c=1) }}", "{}", "{'a': 'b', 'c': 1}");
   check_text("{{ a }}", "{\"a\": \"\\ud83d\\ude00\\ud800x\\u0041\"}",
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }

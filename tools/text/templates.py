@@ -57,11 +57,11 @@ def main():
     for line in sys.stdin:
         path, conversations = json.loads(line)
         with open(path, encoding="utf-8", newline="") as file:
-            template = environment.from_string(file.read())
+            source = file.read()
         results = []
         for variables in conversations:
             try:
-                results.append(template.render(**variables))
+                results.append(environment.from_string(source).render(**variables))
             except Exception as problem:  # any: a template is a program
                 results.append({"error": f"{type(problem).__name__}: {problem}"})
         print(json.dumps(results), flush=True)
