@@ -161,7 +161,10 @@ wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
   uint32_t capacity = seq->entry_capacity + seq->entry_capacity / 2;
   if (capacity < entries) capacity = entries;
   kv_entry *table = memory_resize_array(pool->memory, seq->table, capacity, sizeof *table);
-  if (table == NULL) return memory_fail(pool->memory, error, "a block table");
+  if (table == NULL) {
+    memory_fail(pool->memory, error, "a block table");
+    return WICK_E_NOMEM;  // as memory_fail does, which clang-tidy cannot see
+  }
   seq->table = table;
   seq->entry_capacity = capacity;
   return WICK_OK;
