@@ -58,10 +58,12 @@ def main():
         path, conversations = json.loads(line)
         with open(path, encoding="utf-8", newline="") as file:
             source = file.read()
+        template = None
         results = []
         for variables in conversations:
             try:
-                results.append(environment.from_string(source).render(**variables))
+                template = template or environment.from_string(source)
+                results.append(template.render(**variables))
             except Exception as problem:  # any: a template is a program
                 results.append({"error": f"{type(problem).__name__}: {problem}"})
         print(json.dumps(results), flush=True)
