@@ -412,6 +412,22 @@ TEST(hostile_templates_end) {
   }
 }
 
+// Each look at a whole text counts its bytes, so that no template makes it wait by a loop of them.
+TEST(texts_that_are_read_again_and_again_count) {
+  static const char *const LOOKS[] = {
+      "s.splitlines()", "s.find('b')", "s.split('b')",    "s.replace('b', 'c')", "'b' in s",
+      "s == t",         "s < t",       "s.startswith(t)", "s | length",          "s[-5]"};
+  char source[256];
+  begin();
+  for (size_t i = 0; i < sizeof LOOKS / sizeof *LOOKS; i++) {
+    snprintf(source, sizeof source,
+             "{%% set s = 'a' * 100000 %%}{%% set t = 'a' * 100000 %%}"
+             "{%% for i in range(9999) %%}{%% set x = %s %%}{%% endfor %%}",
+             LOOKS[i]);
+    check_refused(source, WICK_E_FULL, "steps");
+  }
+}
+
 // A source with one construct nested or repeated 20,000 times.
 static void check_deep(const char *begins, const char *repeated, const char *ends) {
   enum { TIMES = 20000 };
