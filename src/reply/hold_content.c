@@ -12,11 +12,13 @@ static wick_grammar grammar_of(const hold *h) {
                         .any_spelling = h->any_spelling && kind == WICK_GRAMMAR_JSON_SCHEMA};
 }
 
-// Of no content nothing is found: its kind is 0, WICK_GRAMMAR_NONE.
 reply_content reply_content_find(const json_document *document, uint32_t wanted) {
   const uint32_t content = document_find(document, wanted, "content");
   const uint32_t kind = document_find(document, content, "kind");
   const uint32_t text = document_find(document, content, "text");
+  // Numbers are read in the grammar module, which a page without grammars has not loaded
+  // (GRAMMAR_SOURCES in flags.mk).
+  if (content == 0) return (reply_content){0};
   return (reply_content){.kind = numbers_count(document_node(document, kind)->text),
                          .text = document_node(document, text)->text};
 }
