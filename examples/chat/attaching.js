@@ -3,29 +3,25 @@
 
 import { asBlock, textOf } from './blocks.js';
 import { byId } from './dom.js';
-import { setPrompt } from './drafts.js';
+import { writePrompt } from './drafts.js';
 import { showNotice } from './notice.js';
 
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @param {File} file @returns {Promise<boolean>} */
-export async function isModel(file) {
-  if (/\.gguf$/i.test(file.name)) return true;
-  const start = new Uint8Array(await file.slice(0, 4).arrayBuffer());
-  return String.fromCharCode(...start) === 'GGUF';
+/** @param {File} file @param {string} letters of ASCII @returns {Promise<boolean>} */
+async function beginsWith(file, letters) {
+  const start = new Uint8Array(await file.slice(0, letters.length).arrayBuffer());
+  return String.fromCharCode(...start) === letters;
 }
+
+/** @param {File} file @returns {Promise<boolean>} */
+export const isModel = async (file) => /\.gguf$/i.test(file.name) || beginsWith(file, 'GGUF');
 
 const PDF_BYTES_MAX = 100e6;
 
-/** @param {File} file */
-async function isPdf(file) {
-  const start = new Uint8Array(await file.slice(0, 5).arrayBuffer());
-  return String.fromCharCode(...start) === '%PDF-';
-}
-
 /** @param {File} file @returns {Promise<{text: string} | {refusal: string}>} */
 async function read(file) {
-  if (await isPdf(file)) {
+  if (await beginsWith(file, '%PDF-')) {
     if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
     const library = await import('./pdfs.js').catch(() => undefined);
     if (!library) return { refusal: 'what reads PDFs could not be loaded' };
@@ -54,9 +50,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   if (blocks.length === 0) return;
   const before = field.value; // with what was typed meanwhile
-  setPrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
-  field.dispatchEvent(new Event('input'));
-  field.focus();
+  writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;
 }

@@ -91,6 +91,13 @@ export function setPrompt(text) {
   fitPrompt();
 }
 
+/** As if it was typed: it is kept, and the user may send it. @param {string} text */
+export function writePrompt(text) {
+  promptField.value = text;
+  promptField.dispatchEvent(new Event('input'));
+  promptField.focus();
+}
+
 /** @param {() => Conversation} conversation the one that is open */
 export function watchPrompt(conversation) {
   current = conversation;

@@ -6,6 +6,7 @@ import { startAhead, update as updateAhead } from './ahead.js';
 import * as conversation from './conversation.js';
 import { byId } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
+import { writePrompt } from './drafts.js';
 import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
 import { isKept } from './kept.js';
@@ -53,13 +54,6 @@ async function send(text, system) {
   askToPersist();
   checkRoom().catch(() => {}); // the browser does not tell
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
-}
-
-/** @param {string} text which the user may send */
-function write(text) {
-  promptField.value = text;
-  promptField.dispatchEvent(new Event('input')); // it is kept
-  promptField.focus();
 }
 
 /** @param {unknown} error of an answer */
@@ -185,7 +179,7 @@ startManager((wish) => {
 startList({ ...conversation, tell });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);
-takeShared(conversation.openNew, write);
+takeShared(conversation.openNew, writePrompt);
 if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);
 await loadFirst();
 takeOpened(takeFiles);
