@@ -1,23 +1,26 @@
 // examples/bench/build.mjs — builds the page in build/bench-page: a folder that any static
 // server can serve as it is (with COOP and COEP for threads).
 
-import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeEnvironment } from '../../tools/bench/environment.mjs';
 import { bundlePage, copyPackages } from '../shared/bundle.mjs';
+import { addLinks } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/bench-page');
 
-/** @param {string} [folder] */
-export async function buildBench(folder = site) {
+/** @param {string} [folder] @param {string} [place] its folder in the site */
+export async function buildBench(folder = site, place = undefined) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ['index.html', 'icon.svg', 'language.js']) {
+  for (const name of ['icon.svg', 'language.js']) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
+  writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
   copyPackages(folder);
   const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
   const built = `${version}, commit ${describeEnvironment().commit}`;

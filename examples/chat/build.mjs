@@ -7,6 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundlePage, copyPackages } from '../shared/bundle.mjs';
+import { addLinks } from '../shared/pages.mjs';
 import { writeIcons } from './icons.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -56,11 +57,13 @@ export async function addServiceWorker(folder) {
   });
 }
 
-/** @param {string} [folder] */
-export async function buildChat(folder = site) {
+/** @param {string} [folder] @param {string} [place] its folder in the site */
+export async function buildChat(folder = site, place = undefined) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const name of copied) copyFileSync(resolve(here, name), resolve(folder, name));
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
+  writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
   await writeIcons(folder);
   copyPackages(folder);
   const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));

@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { copyPackages } from '../shared/bundle.mjs';
+import { addLinks } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -23,12 +24,12 @@ function allowImportMap(html) {
   return html.replace("script-src 'self'", `$& 'sha256-${hash}'`);
 }
 
-/** @param {string} [folder] */
-export function buildFork(folder = site) {
+/** @param {string} [folder] @param {string} [place] its folder in the site */
+export function buildFork(folder = site, place = undefined) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const html = readFileSync(resolve(here, 'index.html'), 'utf8');
-  writeFileSync(resolve(folder, 'index.html'), allowImportMap(html));
+  writeFileSync(resolve(folder, 'index.html'), allowImportMap(addLinks(html, place)));
   for (const name of ['icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }

@@ -2,12 +2,15 @@
 // under a path: `make site`. Hosts that read a file of headers make the pages cross-origin isolated; elsewhere the chat's
 // service worker does so from the second visit on.
 
-import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { site as benchSite, buildBench } from '../bench/build.mjs';
+import { buildBench } from '../bench/build.mjs';
 import { buildChat } from '../chat/build.mjs';
-import { buildFork, site as forkSite } from '../fork/build.mjs';
+import { buildDocs } from '../docs/build.mjs';
+import { buildFork } from '../fork/build.mjs';
+import { buildPlayground } from '../playground/build.mjs';
+import { pages } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -40,18 +43,32 @@ function writeHeaders(folder) {
   write('.nojekyll', '');
 }
 
+/** @type {Record<string, (folder: string, place: string) => Promise<void> | void>} */
+const builders = {
+  bench: buildBench,
+  chat: buildChat,
+  docs: buildDocs,
+  fork: buildFork,
+  playground: buildPlayground,
+};
+
+/** The pages, and what they are for. */
+function listHtml() {
+  const others = pages.filter(({ folder }) => folder !== '');
+  const items = others.map(
+    ({ folder, name, text }) => `<li><a href="${folder}/">${name}</a> <span>${text}</span></li>`,
+  );
+  return `<ul>\n      ${items.join('\n      ')}\n    </ul>`;
+}
+
 /** @param {string} [folder] */
 export async function buildSite(folder = site) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  await buildChat(resolve(folder, 'chat'));
-  await buildBench();
-  cpSync(benchSite, resolve(folder, 'bench'), { recursive: true });
-  buildFork();
-  cpSync(forkSite, resolve(folder, 'fork'), { recursive: true });
-  for (const name of ['index.html', 'site.css']) {
-    copyFileSync(resolve(here, name), resolve(folder, name));
-  }
+  for (const { folder: name } of pages) await builders[name]?.(resolve(folder, name), name);
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
+  writeFileSync(resolve(folder, 'index.html'), html.replace('<!-- pages -->', listHtml()));
+  copyFileSync(resolve(here, 'site.css'), resolve(folder, 'site.css'));
   copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
   copyFileSync(resolve(here, '../chat/icon.svg'), resolve(folder, 'icon.svg'));
   writeHeaders(folder);

@@ -1,0 +1,226 @@
+// examples/shared/model_choice.js — the choice of a model in a page: the built-in one, one of a list, one that is in this browser
+// already, an address or a name on the hub, or a file. The model before answers until the new one is ready.
+
+import { createEngine, WickError } from 'wick-llm';
+import { byId } from '../chat/dom.js';
+import { hubAddress } from '../chat/hub.js';
+import { specOf } from '../chat/specs.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {{name: string, source: any}} Choice `source` is of createEngine */
+/** @typedef {{name: string, note: string, source: any}} Offer */
+/**
+ * @typedef {object} ChoiceOptions
+ * @property {string} key in localStorage, where the choice is remembered
+ * @property {Offer[]} offers beside what is in this browser; the first one is the page's own model, if `begin` says so
+ * @property {boolean} begin whether the first offer is loaded where nothing else was chosen before
+ * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the engine before is closed after it. What it
+ *   throws refuses the model
+ * @property {any} [options] of createEngine, for all models
+ */
+
+/** @param {unknown} error */
+export const inWords = (error) => (error instanceof Error ? error.message : String(error));
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+
+/** @param {string} typed @returns {Choice} */
+function typedChoice(typed) {
+  const hub = hubAddress();
+  const spec = specOf(typed, hub, document.baseURI);
+  if (spec.kind === 'file') {
+    const name = decodeURIComponent(spec.url.split('/').at(-1) ?? spec.url);
+    return { name, source: { url: spec.url } };
+  }
+  if (spec.kind === 'repository') {
+    const model = `hf:${spec.name}${spec.type ? `:${spec.type}` : ''}`;
+    return { name: spec.name, source: { model, hub: { endpoint: hub } } };
+  }
+  throw new Error('the address of a GGUF file, owner/repo or owner/repo/file.gguf is wanted');
+}
+
+/** @param {string} key @returns {Choice | undefined} */
+function remembered(key) {
+  try {
+    const found = JSON.parse(localStorage.getItem(key) ?? 'null');
+    const isChoice = typeof found?.name === 'string' && typeof found.source === 'object';
+    return isChoice && found.source ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns {Promise<Offer[]>} models that this browser has */
+async function keptOffers() {
+  try {
+    const { openModels } = await import('wick-llm/models');
+    const entries = await (await openModels()).list();
+    return entries
+      .filter(({ isWhole, urls }) => isWhole && urls.length > 0)
+      .map(({ name, size, urls }) => ({
+        name,
+        note: `${size ? `${megabytes(size)}, ` : ''}in this browser`,
+        source: { url: urls[0] },
+      }));
+  } catch {
+    return []; // this browser keeps none
+  }
+}
+
+/** @param {ChoiceOptions} options */
+export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
+  const select = /** @type {HTMLSelectElement} */ (byId('model'));
+  const address = /** @type {HTMLInputElement} */ (byId('model-address'));
+  const file = /** @type {HTMLInputElement} */ (byId('model-file'));
+  const load = /** @type {HTMLButtonElement} */ (byId('model-load'));
+  const cancel = /** @type {HTMLButtonElement} */ (byId('model-cancel'));
+  /** @type {Offer[]} */
+  let all = [];
+  /** @type {Engine | undefined} */
+  let engine;
+  /** @type {AbortController | undefined} */
+  let loading;
+  /** @type {string | undefined} */
+  let current;
+
+  async function fill() {
+    const kept = await keptOffers();
+    const known = new Set(offers.map(({ source }) => String(source.url)));
+    all = [...offers, ...kept.filter(({ source }) => !known.has(source.url))];
+    const value = select.value;
+    select.replaceChildren(
+      ...all.map(({ name, note }, index) => new Option(`${name} (${note})`, String(index))),
+      new Option('An address, or a name on the hub', 'address'),
+      new Option('A GGUF file of mine', 'file'),
+    );
+    if (value) select.value = value;
+    showFields();
+  }
+
+  function showFields() {
+    byId('model-address-field').hidden = select.value !== 'address';
+    byId('model-file-field').hidden = select.value !== 'file';
+  }
+
+  /** @returns {Choice} */
+  function chosen() {
+    if (select.value === 'address') return typedChoice(address.value);
+    if (select.value === 'file') {
+      const files = [...(file.files ?? [])];
+      if (files.length === 0) throw new Error('a file is wanted');
+      return { name: files[0].name, source: { file: files } };
+    }
+    const { name, source } = all[Number(select.value)];
+    return { name, source };
+  }
+
+  /** @param {{loaded: number, total?: number, secondsLeft?: number}} progress */
+  function showProgress({ loaded, total }) {
+    const bar = /** @type {HTMLProgressElement} */ (byId('model-progress'));
+    if (total) bar.value = loaded / total;
+    else bar.removeAttribute('value');
+    byId('model-state').textContent =
+      `${megabytes(loaded)}${total ? ` of ${megabytes(total)}` : ''}`;
+  }
+
+  /** @param {Choice} choice */
+  function remember(choice) {
+    const isAgain = !('file' in choice.source);
+    try {
+      if (isAgain) localStorage.setItem(key, JSON.stringify(choice));
+      else localStorage.removeItem(key);
+    } catch {
+      // the page is used without storage
+    }
+  }
+
+  /** @param {Choice} choice @param {any} [more] options of createEngine */
+  async function bring(choice, more = {}) {
+    loading?.abort(new DOMException('Another model was chosen', 'AbortError'));
+    const own = new AbortController();
+    loading = own;
+    byId('model-problem').hidden = true;
+    setLoading(true);
+    /** @type {Engine | undefined} */
+    let made;
+    try {
+      made = await createEngine({
+        ...options,
+        ...choice.source,
+        ...more,
+        signal: own.signal,
+        onProgress: showProgress,
+      });
+      own.signal.throwIfAborted();
+      await onEngine(made, choice);
+      const before = engine;
+      engine = made;
+      current = choice.name;
+      remember(choice);
+      await before?.close();
+    } catch (error) {
+      if (made && made !== engine) await made.close();
+      if (/** @type {any} */ (error)?.name === 'AbortError') return;
+      throw error;
+    } finally {
+      if (loading === own) {
+        loading = undefined;
+        setLoading(false);
+      }
+    }
+  }
+
+  /** @param {boolean} isLoading */
+  function setLoading(isLoading) {
+    byId('model-progress').hidden = !isLoading;
+    cancel.hidden = !isLoading;
+    load.disabled = isLoading;
+    byId('model-state').textContent = isLoading
+      ? 'Loading …'
+      : current
+        ? `${current} is ready.`
+        : '';
+  }
+
+  /** @param {unknown} error */
+  function showProblem(error) {
+    const goesOn = current ? ` ${current} goes on.` : '';
+    byId('model-problem').textContent =
+      `The model could not be loaded: ${inWords(error)}.${goesOn}`;
+    byId('model-problem').hidden = false;
+  }
+
+  async function start() {
+    await fill();
+    const before = remembered(key);
+    if (before) {
+      try {
+        // nothing is downloaded without being asked for
+        const isOwn = begin && String(before.source.url) === String(offers[0].source.url);
+        await bring(before, isOwn ? {} : { cache: 'only' });
+        const index = all.findIndex(({ source }) => String(source.url) === before.source.url);
+        if (index >= 0) select.value = String(index);
+        showFields();
+        return;
+      } catch (error) {
+        if (!(error instanceof WickError && error.code === 'NOT_FOUND')) showProblem(error);
+      }
+    }
+    if (begin) await bring(offers[0]).catch(showProblem);
+  }
+
+  select.addEventListener('change', showFields);
+  cancel.addEventListener('click', () =>
+    loading?.abort(new DOMException('It was cancelled', 'AbortError')),
+  );
+  load.addEventListener('click', async () => {
+    try {
+      await bring(chosen());
+      await fill();
+    } catch (error) {
+      showProblem(error);
+    }
+  });
+  return { start, engine: () => engine, name: () => current };
+}

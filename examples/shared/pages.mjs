@@ -1,0 +1,42 @@
+// examples/shared/pages.mjs — the pages of the site, and the links that each has to all others. Where a page is served alone, it
+// has none.
+
+/** In the order in which they are named. The folder of the first page is the site's own. */
+export const pages = [
+  { folder: '', name: 'Wick', text: 'the first page' },
+  {
+    folder: 'chat',
+    name: 'Chat',
+    text: 'a chat that forgets nothing, with any model, also without a network',
+  },
+  {
+    folder: 'playground',
+    name: 'Playground',
+    text: 'a text becomes a record of your JSON schema, or a text of your grammar',
+  },
+  {
+    folder: 'fork',
+    name: 'Forks',
+    text: 'one beginning, several stories: what they share is kept once',
+  },
+  { folder: 'bench', name: 'Benchmark', text: 'how fast models are on this machine' },
+  {
+    folder: 'docs',
+    name: 'Documentation',
+    text: 'what the engine and its package can do, and how',
+  },
+];
+
+/**
+ * @param {string} html with the comment where the links come
+ * @param {string} [folder] of the page in the site; without: the page is alone
+ */
+export function addLinks(html, folder) {
+  const links = pages.map((page) =>
+    page.folder === folder
+      ? `<a href="./" aria-current="page">${page.name}</a>`
+      : `<a href="../${page.folder && `${page.folder}/`}">${page.name}</a>`,
+  );
+  const nav = `<nav class="pages" aria-label="Pages">${links.join(' ')}</nav>`;
+  return html.replace('<!-- pages -->', folder === undefined ? '' : nav);
+}
