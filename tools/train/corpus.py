@@ -38,6 +38,8 @@ PERSONA = ["You are {x}.", "You are {x}, a friendly assistant.", "Your name is {
 TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are talking to {x}.", "You help {x}.",
                   "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
 DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence holds what was asked for
+EXACT_KINDS = ("visit/sum", "visit/problem", "visit/three", "visit/double", "visit/half", "visit/figures", "copy/", "number/", "back/", "list/", "visit/json")
+EXACT_TOKENS, EXACT_WEIGHT = 40, 2.0  # of answers in which one wrong letter or figure spoils everything
 VISITED_SHARE = 0.8  # of the episodes of the last stage
 IM_START, IM_END, END_OF_TEXT = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
@@ -108,15 +110,18 @@ _VISITS = [  # (weight, function that makes the turns of one episode): the last 
     (13, lambda s: [visits.fact(s)]),
     (4, lambda s: [visits.topic(s)]),
     (8, lambda s: [visits.in_haste(s)]),
+    (4, lambda s: [turns.repeat(s)]),
+    (4, lambda s: [visits.listed(s)]),
+    (4, lambda s: [turns.number_fact(s)]),
     (2, visits.capitals),
     (4, visits.jokes),
-    (8, lambda s: [visits.two(s)]),
-    (20, lambda s: [wordsums.wish(s)]),
+    (10, lambda s: [visits.two(s)]),
+    (36, lambda s: [wordsums.wish(s)]),
     (2, wordsums.follow_up),
     (11, lambda s: [visit_records.wish(s)]),
     (6, followups.story),
-    (2, lambda s: [tales.poem(s)]),
-    (7, followups.episode),
+    (3, lambda s: [tales.poem(s)]),
+    (9, followups.episode),
 ]
 
 
@@ -174,7 +179,7 @@ def _conversation(source, enough, practice):
     mind = memory.Memory(source)
     if source.stage >= phrases.VISIT_STAGE:
         draw = rng.random()
-        if draw < 0.11:
+        if draw < 0.14:
             return roles.dressed(source, visits.canned) if rng.random() < 0.86 else roles.mood(source)
         if draw < 0.80:
             return DEFAULT_SYSTEM if draw < 0.66 else source.say(SYSTEMS) if draw < 0.72 else None, _plain(source, mind, enough, practice)
@@ -233,6 +238,9 @@ class Rows:
             if self.source.stage >= phrases.VISIT_STAGE:  # the first words decide which answer it is
                 deciding = DECIDING_TOKENS_STORY if turn.kind == "visit/story" else DECIDING_TOKENS
                 deciding = min(deciding, len(reply_weights) - 1)
+                if turn.kind.startswith(EXACT_KINDS):
+                    exact = min(EXACT_TOKENS, len(reply_weights) - 1)
+                    reply_weights[:exact] = [EXACT_WEIGHT] * exact
                 reply_weights[:deciding] = [DECIDING_WEIGHT] * deciding
             if len(ids) + len(asked) + len(head) + len(reply) + 1 > room:
                 break

@@ -11,11 +11,13 @@ import unittest
 import jax
 import jax.numpy as jnp
 import jinja2
+import numpy
 
 import corpus
 import evaluate_visits
 import export
 import followups
+import generate
 import ggufmodel
 import haste
 import memory
@@ -177,7 +179,7 @@ class Visits(unittest.TestCase):
             if turn.kind in ("visit/too-big", "visit/too-hard"):
                 self.assertIn(turn.answer, (sums.BIG_ANSWER, wordsums.HARD_ANSWER))
                 continue
-            for part in re.split(r", |\. ", turn.answer.rstrip(".")):
+            for part in re.split(r", |\. |\n", turn.answer.rstrip(".")):
                 values = [_value(side) for side in part.split(" = ") if re.fullmatch(r"\d+( [-+*/] \d+)*", side)]
                 self.assertEqual(len(set(values)), min(1, len(values)), turn)
 
@@ -242,6 +244,33 @@ class Growing(unittest.TestCase):
         self.assertEqual(grown["blk.0.ffn_gate"].shape, model.MATRICES["ffn_gate"])
         same = model.forward({k: jnp.asarray(v) for k, v in loaded.params().items()}, ids, segments)
         self.assertLess(float(jnp.max(jnp.abs(model.forward(grown, ids, segments) - same))), 1e-3)
+
+
+class Sharpness(unittest.TestCase):
+    def test_a_file_has_larger_logits_that_choose_the_same_tokens_and_is_trained_on_from_the_plain_ones(self):
+        params, bpe = model.init_params(1), vocabulary.train(count=600)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.gguf")
+            export.write(path, params, json.loads(bpe.to_str()), "f32")
+            loaded = ggufmodel.GgufModel(path)
+        ids = jnp.asarray([bpe.encode("What is Wick?").ids])
+        plain, sharp, again = (model.forward({k: jnp.asarray(v) for k, v in p.items()}, ids, jnp.zeros_like(ids))
+                               for p in (params, loaded.params(), loaded.trained_params()))
+        self.assertTrue((jnp.argmax(plain, -1) == jnp.argmax(sharp, -1)).all())
+        self.assertTrue(bool((plain * export.SHARPNESS == sharp).all()) and bool((plain == again).all()))
+
+
+class Drawing(unittest.TestCase):
+    def test_tokens_are_dropped_by_rank_then_by_share_and_the_likeliest_stays(self):
+        logits = numpy.log(numpy.array([[0.5, 0.02, 0.3, 0.18]]))
+
+        def left(**manner):
+            return sorted(numpy.flatnonzero(numpy.isfinite(generate.kept(logits, generate.Manner(0.8, **manner))[0])).tolist())
+        self.assertEqual(left(), [0, 1, 2, 3])
+        self.assertEqual(left(top_k=2), [0, 2])
+        self.assertEqual(left(top_p=0.6), [0, 2])
+        self.assertEqual(left(min_p=0.1), [0, 2, 3])
+        self.assertEqual(left(top_k=1, top_p=0.0, min_p=1.0), [0])
 
 
 class Plan(unittest.TestCase):

@@ -1,7 +1,8 @@
-"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled].
+"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered].
 
 `visits` draws cases of every kind from wordings that no training text has (haste.held_out), `sums` asks sums of numbers below 100
-whose pairs are held out too, in free wording, and `sampled` draws answers at a temperature and looks for words that the corpus lacks.
+whose pairs are held out too, in free wording, and `sampled` draws answers with Wick's default settings, which are those of a further
+answer on the chat page, and looks for words that the corpus lacks. `tempered` draws the same from all tokens by the temperature alone.
 The lists decide what is held out; nobody needs to read it. Exit status 1 when a figure misses its bar.
 """
 
@@ -25,10 +26,10 @@ import visit_records
 import visits
 import wordsums
 
-BARS = {"visits": 0.75, "sums": 0.97, "sampled": 1.0}
+BARS = {"visits": 0.75, "sums": 0.97, "sampled": 1.0, "tempered": 0.0}
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 LEXICON_TURNS = 60000
-TEMPERATURE = 0.8
+DEFAULTS = generate.Manner(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05)  # js/page/request_options.js
 TOKENS_MAX = 250
 
 
@@ -140,9 +141,9 @@ def run_sums(model, show):
     return _judged(model, sum_cases(), lambda turn, text: result_of(text) == result_of(turn.answer), show)
 
 
-def run_sampled(model, show):
+def run_sampled(model, show, manner=DEFAULTS):
     cases, known = sampled_cases(), lexicon()
-    found = _answers(model, cases, temperature=TEMPERATURE, seed=3)
+    found = _answers(model, cases, manner=manner, seed=3)
     clean = 0
     for index, (prompt, (text, _)) in enumerate(zip(_prompts(cases), found)):
         odd = invented(text, prompt, known)
@@ -154,17 +155,24 @@ def run_sampled(model, show):
     return clean, len(cases)
 
 
+def run_tempered(model, show):
+    return run_sampled(model, show, generate.Manner(DEFAULTS.temperature))
+
+
+RUNS = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled, "tempered": run_tempered}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
-    parser.add_argument("--part", default="visits,sums,sampled")
+    parser.add_argument("--part", default=",".join(RUNS))
     parser.add_argument("--show", type=int, default=0, help="how many failures to print; any number prints samples")
     args = parser.parse_args()
     loaded = ggufmodel.GgufModel(args.model)
     model = {name: jnp.asarray(value) for name, value in loaded.params().items()}, loaded.tokenizer()
     missed = 0
     for part in args.part.split(","):
-        right, asked = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled}[part](model, args.show)
+        right, asked = RUNS[part](model, args.show)
         missed += right < BARS[part] * asked
         print(json.dumps({"part": part, "right": right, "asked": asked, "share": round(right / asked, 4)}), flush=True)
     return 1 if missed else 0

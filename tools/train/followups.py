@@ -54,7 +54,7 @@ def named(source):
     """A name, other turns (up to eleven), and the question for it; sometimes the name is corrected."""
     rng, name = source.rng, source.name()
     told = [_tell_name(source, name)] + (_between(source, 1) if rng.random() < 0.2 else [])
-    if rng.random() < 0.3:
+    for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
         old, name = name, source.name()
         told.append(Turn("back/corrected", _say(source, _WRONG, [name, old], x=name, y=old), f"Nice to meet you, {name}!"))
     told += _between(source, rng.choice([0, 1, 2, 3, 6, 11]))

@@ -3,6 +3,7 @@
 `answers` takes prompts of any length; rows are padded on the right and each goes on from its own end.
 """
 
+import dataclasses
 import functools
 
 import jax
@@ -61,14 +62,42 @@ def _bucket(length):
     return size
 
 
-def _choose(logits, temperature, rng):
-    if not temperature:
+@dataclasses.dataclass(frozen=True)
+class Manner:
+    """How a token is drawn: Wick's settings of the same names, in the same order. The temperature alone draws from all tokens."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+
+
+def kept(logits, manner):
+    """Logits [B, VOCAB] with -inf where top-k, then top-p, then min-p drop a token; the likeliest token always stays."""
+    logits = np.asarray(logits, np.float64)
+    order = np.argsort(-logits, axis=-1, kind="stable")
+    ranked = np.take_along_axis(logits, order, axis=-1)
+    stays = np.ones(ranked.shape, bool)
+    if manner.top_k:
+        stays[:, manner.top_k:] = False
+    shares = np.where(stays, np.exp(ranked - ranked[:, :1]), 0.0)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    stays &= np.cumsum(shares, axis=-1) - shares < manner.top_p
+    stays &= shares >= manner.min_p * shares[:, :1]
+    stays[:, 0] = True
+    out = np.empty_like(logits)
+    np.put_along_axis(out, order, np.where(stays, ranked, -np.inf), axis=-1)
+    return out
+
+
+def _choose(logits, manner, rng):
+    if not manner.temperature:
         return np.asarray(jnp.argmax(logits, axis=-1))
     noise = rng.gumbel(size=logits.shape)
-    return np.argmax(np.asarray(logits) / temperature + noise, axis=-1)
+    return np.argmax(kept(logits, manner) / manner.temperature + noise, axis=-1)
 
 
-def _batch_answers(params, prompts, stops, tokens_max, temperature, rng):
+def _batch_answers(params, prompts, stops, tokens_max, manner, rng):
     lengths = np.array([len(p) for p in prompts])
     tokens = _bucket(int(lengths.max()))
     ids = np.zeros((BATCH if len(prompts) > 4 else len(prompts), tokens), np.int32)
@@ -78,7 +107,7 @@ def _batch_answers(params, prompts, stops, tokens_max, temperature, rng):
     caches, logits = _prefill(params, jnp.asarray(ids), jnp.asarray(lengths), room=tokens + tokens_max)
     out, done = [[] for _ in ids], np.arange(len(ids)) >= len(prompts)
     for offset in range(tokens_max):
-        chosen = _choose(logits, temperature, rng)
+        chosen = _choose(logits, manner, rng)
         done |= np.isin(chosen, stops)
         for row in np.flatnonzero(~done):
             out[row].append(int(chosen[row]))
@@ -88,10 +117,10 @@ def _batch_answers(params, prompts, stops, tokens_max, temperature, rng):
     return list(zip(out[:len(prompts)], done[:len(prompts)]))
 
 
-def answers(params, tokenizer, prompts, tokens_max=160, temperature=0.0, seed=0, expected=None):
+def answers(params, tokenizer, prompts, tokens_max=160, manner=Manner(), seed=0, expected=None):
     """[(text, ended)] for each prompt text; `ended` is whether the model itself stopped.
 
-    With a temperature above 0 the tokens are drawn, from all of the vocabulary.
+    Tokens are drawn where the manner has a temperature above 0; otherwise the likeliest is taken.
     A batch ends with its longest answer, so answers of like length should be neighbours: in the order of `prompts`, or by
     `expected`, a length for each prompt in any unit.
     """
@@ -102,7 +131,7 @@ def answers(params, tokenizer, prompts, tokens_max=160, temperature=0.0, seed=0,
     rng = np.random.default_rng(seed)
     for start in range(0, len(order), BATCH):
         rows = order[start:start + BATCH]
-        found = _batch_answers(params, [encoded[i] for i in rows], stops, tokens_max, temperature, rng)
+        found = _batch_answers(params, [encoded[i] for i in rows], stops, tokens_max, manner, rng)
         for i, (ids, ended) in zip(rows, found):
             out[i] = (tokenizer.decode(ids, skip_special_tokens=False), bool(ended))
     return out

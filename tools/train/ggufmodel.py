@@ -11,6 +11,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 import tokenizer as vocabulary
 
 
+SHARPNESS_KEY = "wick.logit_scale"  # how often the logits of the file are those that were trained; the final norm holds the factor
+
+
 class GgufModel:
     def __init__(self, path):
         reader = gguf.GGUFReader(path)
@@ -25,6 +28,12 @@ class GgufModel:
     def params(self):
         """The arrays under the names that model.py uses."""
         return {name.removesuffix(".weight"): value for name, value in self.tensors.items()}
+
+    def trained_params(self):
+        """The arrays as they were trained, before export.py made the logits larger."""
+        params = self.params()
+        params["output_norm"] = params["output_norm"] / self.meta.get(SHARPNESS_KEY, 1.0)
+        return params
 
     def tokenizer(self):
         """The tokenizer, made from the metadata only."""

@@ -103,6 +103,9 @@ POEMS = ["The {x} is here, the {x} is near,\nit makes the day so bright and clea
          "I saw a {x} one day in spring,\nit made my heart begin to sing.\nThe {x} was gone, the day was long,\nbut I still hum our little song."]
 
 
+_POEM_WAYS = phrases.ways(POEM_ASK, [])
+
+
 def article(noun):
     return ("an " if noun[0].lower() in "aeio" else "a ") + noun
 

@@ -5,6 +5,9 @@ place. The plot is chosen so that all of it has a part in the story.
 """
 
 import haste
+import phrases
+import stories
+import wide
 import words
 from stories import article
 from turns import Turn
@@ -121,9 +124,10 @@ _POEM_ANY = ["[write|write me|make|tell me|can you write|please write|give me|i 
              "[poem|a poem|poem please|poetry|another poem|a poem please|rhyme please]"]
 _LOVE_ASK = ["[write|write me|make|can you write|please write|give me|i need|compose] [a|a short|a little|a sweet|] [love poem|romantic poem|poem about love|valentine poem|poem for my girlfriend|"
              "poem for my boyfriend|poem for my wife|poem for my husband|poem for my crush|poem about my love][ please|]", "[love poem|romantic poem|poem about love|love poem please|a poem for my love]"]
+_POEM_SONG = ("A little song for {x} I sing,\nof all the joy that {x} can bring.\nWhen day is done and stars are bright,\n"
+              "I think of {x} and say good night.")  # fits every subject as it was said: "rain", "my dog", "the sea"
 _POEMS = ["The {x} is here, the {x} is near,\nit makes the day so bright and clear.\nAnd when the evening light is low,\nthe {x} will dream in golden glow.",
-          "I saw a {x} one day in spring,\nit made my heart begin to sing.\nThe {x} was gone, the day was long,\nbut I still hum our little song.",
-          "Oh little {x}, so warm and bright,\nyou are my star, you are my light.\nWherever I may be today,\nmy {x} is never far away."]
+          "I saw a {x} one day in spring,\nit made my heart begin to sing.\nThe {x} was gone, the day was long,\nbut I still hum our little song."]
 _LOVE = ["I love you more than words can say,\nI think of you by night and day.\nYou are my sun, you are my sea,\nand home is where you are with me."]
 _ROSES_ASK = ["roses are red violets are blue", "[finish|complete|continue]: roses are red", "roses are red and", "roses are red, violets are", "roses are rd",
               "[say|tell me|do you know|recite] the roses are red poem", "a roses are red poem", "roses r red", "do roses are red", "roses are red then what"]
@@ -151,9 +155,19 @@ def tell(rng, plot, slots):
 
 def _hero(source):
     rng = source.rng
-    if rng.random() < 0.06:
-        return words.odd_word(rng)
+    if rng.random() < 0.3:
+        return _strange(source)
     return rng.choice(words.ANIMALS + words.HEROES)
+
+
+def _strange(source):
+    """A thing or a hero that is on no list of ours: the story has to copy it."""
+    rng, draw = source.rng, source.rng.random()
+    if draw < 0.4:
+        return words.odd_word(rng)
+    if draw < 0.8:
+        return rng.choice([w for w in words._COPIED if w.islower()])
+    return rng.choice(wide.ODD_THINGS)
 
 
 def _wish(source):
@@ -171,7 +185,7 @@ def _wish(source):
         plot, more["hated"] = "hate", rng.choice(_HATED)
         who += " " + rng.choice(_HATES).format(x=more["hated"])
     elif draw < 0.74:
-        plot, thing = "thing", rng.choice(words.OBJECTS)
+        plot, thing = "thing", _strange(source) if rng.random() < 0.3 else rng.choice(words.OBJECTS)
         if rng.random() < 0.5:
             thing = f"{rng.choice(words.COLOURS)} {thing}"
         more.update(thing=thing, a_thing=article(thing))
@@ -192,8 +206,11 @@ def story(source):
     draw = rng.random()
     if draw < 0.62:
         who, plot, slots, hero = _wish(source)
-        text = haste.expand(rng, rng.choice(_ASK[:2] * 4 + _ASK)).replace("{about}", rng.choice(_ABOUT)).replace("{who}", who)
-        asked = haste.hasty(rng, text, [who])
+        if rng.random() < 0.25:
+            asked = phrases.as_typed(source, source.say(stories._ASK_WAYS, who=who))
+        else:
+            text = haste.expand(rng, rng.choice(_ASK[:2] * 4 + _ASK)).replace("{about}", rng.choice(_ABOUT)).replace("{who}", who)
+            asked = haste.hasty(rng, text, [who])
     elif draw < 0.76:
         hero = source.name()
         friend = rng.choice(_FRIENDS)
@@ -218,10 +235,40 @@ def poem(source):
         return Turn("visit/poem", haste.hasty(rng, haste.expand(rng, rng.choice(_LOVE_ASK))), _LOVE[0])
     if draw < 0.20:
         return Turn("visit/poem", haste.hasty(rng, haste.expand(rng, rng.choice(_ROSES_ASK)), framed=False), _ROSES)
-    pool = words.ANIMALS + words.OBJECTS + ["moon", "sun", "sea", "rain", "wind", "night", "tree", "flower", "snow", "spring", "winter", "summer", "mother", "friend"]
-    subject = words.odd_word(rng) if rng.random() < 0.1 else rng.choice(pool)
-    asked = rng.random() < 0.82
-    shown = rng.choice([f"the {subject}", article(subject), f"my {subject}", f"my {subject}", subject, f"{subject}s"])
-    text = haste.expand(rng, rng.choice(_POEM_ASK if asked else _POEM_ANY)).replace("{x}", shown)
-    return Turn("visit/poem", haste.hasty(rng, text, [shown]), rng.choice(_POEMS).replace("{x}", subject),
-                lambda t: (subject in t or not asked) and t.count("\n") == 3)
+    asked = rng.random() < 0.85
+    strange = asked and rng.random() < 0.55
+    if strange:  # of something that cannot be counted, or is on no list
+        shown = _subject(source)
+        subject = shown.split(" ", 1)[-1] if shown.startswith(("my ", "our ")) else shown
+    else:
+        subject = words.odd_word(rng) if rng.random() < 0.1 else rng.choice(words.ANIMALS + words.OBJECTS + ["moon", "sun", "sea", "tree", "flower"])
+        shown = rng.choice([f"the {subject}", article(subject), f"my {subject}", f"my {subject}", f"{subject}s"])
+    if not asked:
+        text = haste.hasty(rng, haste.expand(rng, rng.choice(_POEM_ANY)))
+    elif rng.random() < 0.25:
+        text = phrases.as_typed(source, source.say(stories._POEM_WAYS, x=shown))
+    else:
+        text = haste.hasty(rng, haste.expand(rng, rng.choice(_POEM_ASK)).replace("{x}", shown), [shown])
+    alone = strange or shown == f"{subject}s"
+    sung = "your " + subject if shown.startswith(("my ", "our ")) else shown
+    told = _POEM_SONG.replace("{x}", sung) if asked and alone else (_POEMS[0] if subject in words.OBJECTS else rng.choice(_POEMS)).replace("{x}", subject)
+    return Turn("visit/poem", text, told, lambda t: (subject in t or not asked) and t.count("\n") == 3)
+
+
+_MASS = ["rain", "snow", "wind", "night", "spring", "winter", "summer", "autumn", "water", "fire", "time", "music", "sleep", "home", "light", "coffee", "tea", "hope", "peace",
+         "friendship", "happiness", "sunshine", "ice", "thunder", "mist", "silence", "life", "nature", "chocolate", "school", "joy", "freedom", "family", "work", "dreams"]
+
+
+def _subject(source):
+    """What a poem is asked about: rain, a name, a strange word, my mother."""
+    rng, draw = source.rng, source.rng.random()
+    if draw < 0.35:
+        return rng.choice(_MASS)
+    if draw < 0.5:
+        return source.name()
+    if draw < 0.65:
+        return _strange(source)
+    if draw < 0.8:
+        return rng.choice(words.FOODS + words.MORE_FOODS + words.HOBBIES + words.CITIES)
+    return rng.choice(["my", "my", "the", "our"]) + " " + rng.choice(
+        ["mother", "friend", "father", "garden", "house", "sister", "brother", "grandmother", "teacher", "car", "village", "stars", "mountains", "clouds", "children", "sky", "forest"])

@@ -58,8 +58,9 @@ def shape_of_grown_step(step):
 class Plan:
     """What a step does: its batch, its share of the full rate, whether it rounds the weights."""
 
-    def __init__(self, grown, steps=None, decay=None):
+    def __init__(self, grown, steps=None, decay=None, rate=None):
         self.grown = grown
+        self.grown_rate = rate or GROWN_RATE
         self.steps = steps or (GROWN_STEPS if grown else STEPS_TOTAL)
         self.decay = decay or min(GROWN_DECAY, self.steps // 2)
 
@@ -69,7 +70,7 @@ class Plan:
     def rate(self, step):
         if not self.grown:
             return float(np.interp(step, *zip(*RATES)))
-        fall = np.interp(step, (self.steps - self.decay, self.steps), (GROWN_RATE, GROWN_RATE_END))
+        fall = np.interp(step, (self.steps - self.decay, self.steps), (self.grown_rate, GROWN_RATE_END))
         return float(fall * min(1.0, (step + 1) / GROWN_WARM))
 
     def keeps(self, step):
@@ -147,7 +148,7 @@ def grown(loaded):
     """The weights of a file in the shapes of model.py: new rows of ffn_gate and ffn_up are drawn, new columns of ffn_down are
     zero, so that the first step computes what the file does."""
     params = dict(model.init_params(SEED))
-    for name, value in loaded.params().items():
+    for name, value in loaded.trained_params().items():
         full = np.array(params[name]) if name.split(".")[-1] in ("ffn_gate", "ffn_up") else np.zeros(params[name].shape, np.float32)
         full[tuple(slice(0, n) for n in value.shape)] = value
         params[name] = jnp.asarray(full)
@@ -174,13 +175,13 @@ def get_tokenizer(folder, loaded=None):
     return Tokenizer.from_file(path)
 
 
-def run(folder, source=None, steps_total=None, decay=None):
+def run(folder, source=None, steps_total=None, decay=None, rate=None):
     os.makedirs(folder, exist_ok=True)
     loaded = ggufmodel.GgufModel(source) if source else None
     tokenizer = get_tokenizer(folder, loaded)
     checkpoint = os.path.join(folder, "checkpoint.npz")
     params, state, averages, first = start_or_resume(checkpoint, loaded)
-    plan = Plan(bool(source), steps_total, decay)
+    plan = Plan(bool(source), steps_total, decay, rate)
     steps = {False: make_step(False), True: make_step(True)}
     recent, started = [], time.time()
     for step in range(first, plan.steps):
@@ -204,5 +205,6 @@ if __name__ == "__main__":
     parser.add_argument("--from", dest="source", help="begin with the weights of this GGUF file")
     parser.add_argument("--steps", type=int, help="how many steps in all, in place of the usual number")
     parser.add_argument("--decay", type=int, help="with --from: in how many steps at the end the rate falls to nearly 0")
+    parser.add_argument("--rate", type=float, help="with --from: the share of the full rate before that fall")
     args = parser.parse_args()
-    run(args.out, args.source, args.steps, args.decay)
+    run(args.out, args.source, args.steps, args.decay, args.rate)

@@ -239,6 +239,21 @@ def in_haste(source):
     return dataclasses.replace(turn, user=haste.hasty(source.rng, turn.user))
 
 
+_LISTED = ["[name|list|give me|tell me|write|show me|i need|can you name|do you know|tell|say|could you list|please list|i want] {n} {g}[?| please|]", "{n} {g}[?| please|]", "{n} [different|nice|random|common] {g}[?|]",
+           "[a|make a|write a|give me a] list of {n} {g}[?| please|]", "[which|what] are {n} {g}[?|]", "[name|list] [me|] {n} [kinds|names|types] of {g}"]
+
+
+def listed(source):
+    """A list of two to seven things in words; the things of a group always come in one order."""
+    rng = source.rng
+    group = rng.choice(list(words.GROUPS))
+    count = rng.choice([2, 3, 3, 3, 4, 4, 5, 5, 6, 7])
+    items = words.GROUPS[group][:count]
+    text = haste.expand(rng, rng.choice(_LISTED)).replace("{n}", rng.choice([str(count), wordsums.in_words(count)])).replace("{g}", group)
+    answer = turns.join_words(items)
+    return Turn("list/visit", haste.hasty(rng, text), answer[0].upper() + answer[1:] + ".")
+
+
 # ---- jokes ---------------------------------------------------------------------------------------
 
 JOKES = [  # (about what, joke); a further one is always the next of the list

@@ -216,9 +216,21 @@ def pseudo_word(rng):
     return word + rng.choice(_ENDS)
 
 
+def rare_word(rng):
+    """Three to nine letters in an order that no language has to have, so that only copying helps."""
+    word, is_vowel = "", rng.random() < 0.3
+    for _ in range(rng.randint(3, 9)):
+        word += rng.choice("aeiouy" if is_vowel else "bcdfghjklmnpqrstvwxz")
+        is_vowel = not is_vowel if rng.random() < 0.8 else is_vowel
+    return word
+
+
 def odd_word(rng):
     """A word that is in no list: a rare word, the head of one with the tail of another, or a made-up word."""
     draw = rng.random()
+    if draw < 0.1:
+        word = rare_word(rng)
+        return odd_word(rng) if word in _HELD_OUT else word
     if draw < 0.3:
         return pseudo_word(rng)
     word = rng.choice(_COPIED)

@@ -17,16 +17,23 @@ _ASK = ["[what is|whats|what does|calculate|compute|how much is|solve|tell me|ca
         "i need|the result of|answer this|could you do|can you do|hey what is|quick math|result|ok now] {x}[?|?| make?| equal?| please| for me| =| = ?|]",
         "{x}", "{x}", "{x}", "{x}=", "{x} =", "{x}=?", "{x} = ?", "{x}?", "{x} is", "{x} equals", "{x} please", "{x} = what"]
 _PLUS = ["{a} + {b}", "{a} + {b}", "{a}+{b}", "{a} plus {b}", "{a} and {b} together", "{a} added to {b}", "the sum of {a} and {b}", "{a} and {b} in total",
-         "{a} more than {b}", "{a} +{b}", "{a} & {b} added"]
+         "{a} more than {b}", "{a} +{b}", "{a} & {b} added", "{a} and {b} added up", "{a} and {b} summed", "{a} with {b} added", "the total of {a} and {b}",
+         "{a} increased by {b}", "{a} and then {b} more", "{b} on top of {a}"]
 _MINUS = ["{a} - {b}", "{a} - {b}", "{a}-{b}", "{a} minus {b}", "{a} take away {b}", "{b} less than {a}", "{b} subtracted from {a}", "the difference between {a} and {b}",
-          "{a} without {b}", "{a} -{b}", "{a} \u2013 {b}"]
-_TIMES = ["{a} * {b}", "{a}*{b}", "{a} x {b}", "{a}x{b}", "{a} times {b}", "{a} multiplied by {b}", "the product of {a} and {b}", "{a} \u00d7 {b}", "{a} X {b}"]
+          "{a} without {b}", "{a} -{b}", "{a} \u2013 {b}", "{a} reduced by {b}", "{a} with {b} taken away", "{a} but {b} less", "the difference of {a} and {b}", "{a} less {b}"]
+_TIMES = ["{a} * {b}", "{a}*{b}", "{a} x {b}", "{a}x{b}", "{a} times {b}", "{a} multiplied by {b}", "the product of {a} and {b}", "{a} \u00d7 {b}", "{a} X {b}", "{a} by {b} multiplied", "{a} lots of {b}", "{a} groups of {b}"]
 _DIVIDE = ["{a} / {b}", "{a}/{b}", "{a} divided by {b}", "{a} : {b}", "{a} \u00f7 {b}", "{a} over {b}"]
 _ORDERS = {"+": ["add {a} and {b}", "add {a} to {b}", "sum up {a} and {b}", "{a} plus {b} is what", "if i add {a} and {b} what do i get", "can you add {a} and {b}",
-                 "put {a} and {b} together", "i have {a} and get {b}", "what happens when i add {b} to {a}"],
+                 "put {a} and {b} together", "i have {a} and get {b}", "what happens when i add {b} to {a}",
+                 "[how much|what] [do|does|would|will] {a} and {b} [make|give|come to|add up to][ together| in total|]", "{a} and {b} [make|makes|make what|is what|make how much]", "[what|how much] is {a} and {b}",
+                 "[whats|what is|find|give me|i need] the [sum|total] of {a} and {b}", "[what do i get|what do you get|what comes out] [if|when] [i|you] add {a} and {b}", "how many are {a} and {b}",
+                 "start with {a} and add {b}", "[take|i take] {a} and add {b}", "[please|] [add up|total|sum] {a} and {b}", "{b} more than {a} is"],
            "-": ["subtract {b} from {a}", "take {b} away from {a}", "take {b} from {a}", "what is left of {a} when i take {b}", "{a} minus {b} is what",
-                 "reduce {a} by {b}", "can you subtract {b} from {a}"],
-           "*": ["multiply {a} by {b}", "multiply {a} and {b}", "{a} times {b} is what", "can you multiply {a} with {b}"]}
+                 "reduce {a} by {b}", "can you subtract {b} from {a}",
+                 "[what|how much] [remains|is left|stays|do i have left] [if|when] i take {b} from {a}", "start with {a} and take away {b}", "how much [more|bigger] is {a} than {b}",
+                 "[whats|what is|find|give me] the difference [of|between] {a} and {b}", "{a} minus {b} makes", "how much less is {b} than {a}", "i have {a} and lose {b}"],
+           "*": ["multiply {a} by {b}", "multiply {a} and {b}", "{a} times {b} is what", "can you multiply {a} with {b}",
+                 "[how much|what] [does|do] {a} times {b} make", "[whats|what is|find|give me] the product of {a} and {b}", "multiply {a} with {b}", "{a} multiplied with {b}", "how many are {a} times {b}"]}
 _HARD = ["[what is|whats|calculate|] the [square root|cube root|root] of {n}", "[what is|whats|calculate|] [sqrt|root|log|sin|cos|ln] [{n}|({n})|of {n}]",
          "[what is|whats|calculate|how much is|] {p} [percent|%|per cent] [of|off] {n}", "{n} [squared|cubed|to the power of {s}|^{s}|^2|!|factorial|mod {s}]",
          "[a|my|the|one] {thing} costs [{n}|{n} dollars|{n} euros|${n}] [with|and there is|and i get] {p}% [off|discount|tax] [what do i pay|how much is it|what is the price|]",
@@ -90,6 +97,14 @@ def _numbers(source, sign):
             return a, b
 
 
+def _seen_pair(source, top_a, top_b):
+    """Two small numbers whose sum is not held out of training, unless the source asks for what is."""
+    while True:
+        a, b = source.rng.randint(1, top_a), source.rng.randint(1, top_b)
+        if source.held_out or not sums.held_out_pair(a, b):
+            return a, b
+
+
 def _said(rng, number, spelled):
     return in_words(number) if spelled else str(number)
 
@@ -97,11 +112,11 @@ def _said(rng, number, spelled):
 def plain(source):
     """A sum in free wording: signs or words, figures or number words."""
     rng = source.rng
-    sign = rng.choices("+-*/", (5, 4, 3, 1))[0]
+    sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 2))[0]
     a, b = _numbers(source, sign)
-    spelled = rng.random() < 0.22
-    if sign in _ORDERS and rng.random() < 0.2:
-        text = rng.choice(_ORDERS[sign])
+    spelled = rng.random() < (0.22 if source.held_out else 0.34)  # what is hard is practised more often than visitors ask it
+    if sign in _ORDERS and rng.random() < 0.27:
+        text = haste.expand(rng, rng.choice(_ORDERS[sign])) + rng.choice(["", "", "?"])
     else:
         form = rng.choice({"+": _PLUS, "-": _MINUS, "*": _TIMES, "/": _DIVIDE}[sign])
         text = haste.expand(rng, rng.choice(_ASK)).replace("{x}", form)
@@ -109,9 +124,33 @@ def plain(source):
     return Turn("visit/sum", haste.hasty(rng, text), chain(source, sign, a, b) + ".")
 
 
+def many(source):
+    """Several sums in one message, in figures or words: dense practice of reading numbers and signs."""
+    rng, asked, told = source.rng, [], []
+    spelled = rng.random() < 0.6
+    for _ in range(rng.randint(2, 7)):
+        sign = rng.choices("+-*/", (5, 5, 3, 2))[0]
+        a, b = _numbers(source, sign)
+        form = rng.choice({"+": _PLUS[:4], "-": _MINUS[:5], "*": _TIMES[:6], "/": _DIVIDE[:4]}[sign])
+        asked.append(form.replace("{a}", _said(rng, a, spelled)).replace("{b}", _said(rng, b, spelled)))
+        told.append(chain(source, sign, a, b))
+    text = rng.choice(["calculate: ", "solve these: ", "what is ", "", "", "do these: "]) + ", ".join(asked)
+    return Turn("visit/sums", haste.hasty(rng, text, framed=False), "\n".join(told))
+
+
+def figures(source):
+    """Number words as figures."""
+    rng = source.rng
+    numbers = [rng.randint(0, 100) for _ in range(rng.randint(1, 6))]
+    text = rng.choice(["write in figures: ", "in figures: ", "as numbers: ", "in digits: ", "write as numbers: ", "which numbers are "]) + ", ".join(in_words(n) for n in numbers)
+    return Turn("visit/figures", haste.hasty(rng, text, framed=False), ", ".join(map(str, numbers)) + ".")
+
+
 def double_half(source):
     rng = source.rng
     n = rng.randint(1, 49)
+    if n >= 10 and sums.held_out_pair(n, n) and not source.held_out:
+        n -= n // 10 * 10
     if rng.random() < 0.5:
         text = haste.expand(rng, "[what is|whats|how much is|] [half of|a half of|the half of|50% of] {n}[?|]").replace("{n}", str(2 * n))
         return Turn("visit/half", haste.hasty(rng, text), f"Half of {2 * n} is {n}.")
@@ -121,7 +160,7 @@ def double_half(source):
 
 def three(source):
     rng = source.rng
-    a, b, c = (rng.randint(1, 20) for _ in range(3))
+    (a, b), c = _seen_pair(source, 20, 20), rng.randint(1, 9)
     text = haste.expand(rng, rng.choice(_ASK)).replace("{x}", rng.choice([f"{a} + {b} + {c}", f"{a}+{b}+{c}", f"{a} plus {b} plus {c}"]))
     return Turn("visit/three", haste.hasty(rng, text), f"{a} + {b} = {a + b}, {a + b} + {c} = {a + b + c}.")
 
@@ -135,7 +174,7 @@ def problem(source):
     sign = rng.choices("+-*", (4, 5, 2))[0]
     a, b = _numbers(source, sign)
     if rng.random() < 0.5 and sign != "*":
-        a, b = rng.randint(1, 30), rng.randint(1, 20)
+        a, b = _seen_pair(source, 30, 20)
         a, b = (max(a, b), min(a, b)) if sign == "-" else (a, b)
     text = haste.expand(rng, rng.choice({"+": _GAIN, "-": _LOSE, "*": _EACH}[sign]))
     if sign == "*" and "4 legs" in text:
@@ -158,16 +197,19 @@ def beyond(source):
             a, b = b, a
         text = haste.expand(rng, rng.choice(_ASK)).replace("{x}", rng.choice(_PLUS + _MINUS[:5] + _TIMES + _DIVIDE)).format(a=a, b=b)
         return Turn("visit/too-big", haste.hasty(rng, text), sums.BIG_ANSWER)
-    if rng.random() < 0.25:
-        a, b = rng.randint(11, 99), rng.randint(11, 99)
+    if rng.random() < 0.45:
+        a, b = rng.randint(11, 99), rng.choice([rng.randint(11, 99), rng.randint(2, 9)])  # beyond the small table
         form = rng.choice(_TIMES)
-        if rng.random() < 0.4:
-            b = rng.choice([3, 4, 6, 7, 8, 9])
+        if rng.random() < 0.3:
+            a, b = b, a
+        if rng.random() < 0.3:
+            a, b = rng.randint(11, 99), rng.choice([3, 4, 6, 7, 8, 9])
             a = a * b + 1
             a, form = min(a, 99), rng.choice(_DIVIDE)
             if a % b == 0:
                 a -= 1
-        text = haste.expand(rng, rng.choice(_ASK)).replace("{x}", form).format(a=a, b=b)
+        spelled = rng.random() < 0.2
+        text = haste.expand(rng, rng.choice(_ASK)).replace("{x}", form).format(a=_said(rng, a, spelled), b=_said(rng, b, spelled))
     else:
         text = haste.expand(rng, rng.choice(_HARD))
         slots = {"n": rng.choice([rng.randint(2, 99), rng.randint(100, 999)]), "p": rng.randint(1, 99), "s": rng.randint(2, 12), "thing": _thing(rng),
@@ -201,4 +243,4 @@ def follow_up(source):
 
 
 def wish(source):
-    return source.rng.choices((plain, problem, beyond, double_half, three), (12, 8, 5, 1.5, 1))[0](source)
+    return source.rng.choices((plain, problem, beyond, double_half, three, many, figures), (13, 8, 5, 1.5, 1, 4, 0.7))[0](source)
