@@ -51,7 +51,7 @@ def shape_of_step(step):
 
 
 def shape_of_grown_step(step):
-    rows, length = (1, model.CONTEXT) if step % GROWN_LONG_EVERY == GROWN_LONG_EVERY - 1 else (8, 512)
+    rows, length = (1, model.CONTEXT) if step % GROWN_LONG_EVERY == GROWN_LONG_EVERY - 2 else (8, 512)
     return rows, length, 0.35, True, phrases.VISIT_STAGE
 
 
@@ -177,6 +177,7 @@ def get_tokenizer(folder, loaded=None):
 
 def run(folder, source=None, steps_total=None, decay=None, rate=None):
     os.makedirs(folder, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "compiled"))  # a run that goes on need not wait minutes for it
     loaded = ggufmodel.GgufModel(source) if source else None
     tokenizer = get_tokenizer(folder, loaded)
     checkpoint = os.path.join(folder, "checkpoint.npz")
