@@ -914,6 +914,17 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
 wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64_t *size_bytes,
                              wick_error *error);
 
+// Writes a session with its keys and values in other types, such as WICK_KV_Q8 of an engine that
+// has F16: a smaller record, which an engine of this engine's own types loads. What they lose by it
+// is lost; a session loaded from it shares no pages with other requests. Recurrent states stay as
+// they are. As above; also WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be.
+wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick_kv_type k_type,
+                                     wick_kv_type v_type, const wick_state_sink *sink,
+                                     wick_error *error);
+wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t session,
+                                      wick_kv_type k_type, wick_kv_type v_type,
+                                      uint64_t *size_bytes, wick_error *error);
+
 typedef struct wick_state_loaded {
   uint32_t session;  // a new one; 0: it was a prefix cache
   uint32_t entries;  // of it that were entered

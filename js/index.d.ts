@@ -399,6 +399,16 @@ export interface Generation extends AsyncIterable<string> {
 
 // ---- sessions ----
 
+export interface SaveOptions {
+  to?: string | undefined;
+  /**
+   * Types of the saved keys and values. With coarser ones than the engine's a state is smaller, and what
+   * they lose is lost. An engine of the same model and of this engine's own `kvType` loads it. By default the
+   * engine's.
+   */
+  kvType?: KvType | { k?: KvType; v?: KvType } | undefined;
+}
+
 /**
  * A text that goes on from call to call: what was read once is not read again. One request at a time
  * (another is refused with BUSY); sessions run side by side.
@@ -418,8 +428,8 @@ export interface Session {
   /** Drops the tokens from `first` to before `last`; what follows is not read again. */
   drop(first: number, last: number): Promise<void>;
   tokens(): Promise<number[]>;
-  /** With `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
-  save(to?: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** With a name, or `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
+  save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
   /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -1329,6 +1339,8 @@ export interface Engine {
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
+  /** The prompt that chat.completions makes of a conversation. */
+  tokenize(messages: ChatMessageParam[], options?: CountOptions): Promise<number[]>;
   /** `special`: control tokens as text, too. */
   detokenize(
     tokens: ArrayLike<number>,

@@ -633,8 +633,13 @@ describe('requests', () => {
     };
     assert.equal(Buffer.from(native.saveState(9)).toString(), 'abcde');
     assert.deepEqual(log.splice(0), [
-      ['state_bytes', ENGINE, 9],
-      ['state_save', ENGINE, 9],
+      ['state_bytes', ENGINE, 9, -1, -1],
+      ['state_save', ENGINE, 9, -1, -1],
+    ]);
+    native.saveState(9, { kType: 'q8', vType: 'q4' });
+    assert.deepEqual(log.splice(0), [
+      ['state_bytes', ENGINE, 9, 2, 3],
+      ['state_save', ENGINE, 9, 2, 3],
     ]);
     assert.equal(state.take(0, 1), false); // it has ended
     acts.state_load = () => {

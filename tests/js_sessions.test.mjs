@@ -418,6 +418,44 @@ describe('saved sessions', () => {
     });
   }
 
+  test('one is saved in coarser types, and another engine of the same type goes on with it', async (t) => {
+    const one = await openEngine(t);
+    const session = await one.createSession();
+    await session.append(story);
+    const whole = await session.save();
+    const two = await openEngine(t);
+    await two.generate(story, greedy).text(); // in its prefix cache
+    for (const [kvType, share] of /** @type {const} */ ([
+      ['q8', 0.6],
+      ['q4', 0.4],
+    ])) {
+      const bytes = await session.save({ to: path, kvType });
+      assert.deepEqual(new Uint8Array(readFileSync(path)), bytes);
+      assert.ok(bytes.length < whole.length * share, `${bytes.length} of ${whole.length}`);
+      const { session: loaded } = await two.loadState(path);
+      if (!loaded) throw new Error('it was a session');
+      assert.deepEqual(await loaded.tokens(), await session.tokens());
+      const forks = [await loaded.fork(), await loaded.fork()];
+      const [told, again] = await Promise.all(
+        forks.map((fork) => read(fork.prompt(' And', greedy))),
+      );
+      assert.equal(again.text, told.text);
+      // its last token is read again, and that of the question
+      assert.ok(told.promptTokens - told.cachedTokens <= 2, JSON.stringify(told));
+      const coarse = await openEngine(t, { kvType });
+      await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));
+      for (const one of [loaded, ...forks]) await one.close();
+    }
+    // what was packed is found by no other request
+    const fresh = await openEngine(t);
+    const { session: packed } = await fresh.loadState(path);
+    await packed?.prompt(' And', greedy).text();
+    const told = await read(fresh.generate(`${story} And`, greedy));
+    assert.equal(told.cachedTokens, 0);
+    await assert.rejects(session.save(/** @type {any} */ ({ kvType: 'q2' })), hasCode('ARG'));
+    await assert.rejects(session.save(/** @type {any} */ ({ type: 'q8' })), hasCode('ARG'));
+  });
+
   test('another model, another KV type, damage and absence are refused', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();

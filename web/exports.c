@@ -625,15 +625,22 @@ static bool read_state(void *context, void *bytes, size_t size_bytes) {
   return host_state_read(bytes, size_bytes) != 0;
 }
 
-// Saves a session, or the prefix cache (0). numbers: bytes.
+// Saves a session, or the prefix cache (0). k_type, v_type: of what is saved of a session; -1: the
+// engine's own. numbers: bytes.
 WEB_EXPORT("state_bytes")
-wick_status web_state_bytes(const wick_engine *engine, uint32_t session) {
-  return wick_state_bytes(engine, session, &numbers[0], &last_error);
+wick_status web_state_bytes(const wick_engine *engine, uint32_t session, int32_t k_type,
+                            int32_t v_type) {
+  if (k_type < 0) return wick_state_bytes(engine, session, &numbers[0], &last_error);
+  return wick_session_packed_bytes(engine, session, (wick_kv_type)k_type, (wick_kv_type)v_type,
+                                   &numbers[0], &last_error);
 }
 
-WEB_EXPORT("state_save") wick_status web_state_save(wick_engine *engine, uint32_t session) {
+WEB_EXPORT("state_save")
+wick_status web_state_save(wick_engine *engine, uint32_t session, int32_t k_type, int32_t v_type) {
   const wick_state_sink sink = {NULL, write_state};
-  return wick_state_save(engine, session, &sink, &last_error);
+  if (k_type < 0) return wick_state_save(engine, session, &sink, &last_error);
+  return wick_session_save_packed(engine, session, (wick_kv_type)k_type, (wick_kv_type)v_type,
+                                  &sink, &last_error);
 }
 
 // numbers: the places WEB_STATE_*; session 0: a prefix cache was loaded.

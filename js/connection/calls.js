@@ -25,6 +25,7 @@ export const calls = {
   detokenize: {},
   applyTemplate: {},
   countChat: {},
+  tokenizeChat: {},
   info: {},
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },
   metrics: {},

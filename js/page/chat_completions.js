@@ -287,13 +287,31 @@ export class ChatCompletions {
    * @returns {Promise<number>} tokens of the prompt that `create` would make of them
    */
   async countTokens(messages, options = {}) {
+    return this.#asPrompt('countChat', messages, options);
+  }
+
+  /**
+   * @param {import('../index.js').ChatMessage[]} messages
+   * @param {import('../index.js').CountOptions} [options]
+   * @returns {Promise<number[]>} the prompt that `create` would make of them
+   */
+  async tokenize(messages, options = {}) {
+    return this.#asPrompt('tokenizeChat', messages, options);
+  }
+
+  /**
+   * @param {'countChat' | 'tokenizeChat'} call
+   * @param {unknown} messages
+   * @param {import('../index.js').CountOptions} options
+   */
+  async #asPrompt(call, messages, options) {
     checkNames(options, ['tools', 'variables', 'parseSpecial', 'signal']);
     const { tools, variables = {}, parseSpecial = false, signal } = options;
     checkObject('variables', variables);
     const told = toolsOf(/** @type {any} */ ({ tools })).tools;
     const given = { tools: told, variables, parseSpecial };
     const input = { ...splitPrefix(messagesOf(messages)), ...given };
-    return this.#connection.call('countChat', [input], signal);
+    return this.#connection.call(call, [input], signal);
   }
 }
 

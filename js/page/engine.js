@@ -146,11 +146,13 @@ export class Engine {
   }
 
   /**
-   * @param {string} text
-   * @param {{addSpecial?: boolean, parseSpecial?: boolean, signal?: AbortSignal | null}} [options]
+   * A text, or the prompt that a conversation becomes.
+   * @param {string | import('../index.js').ChatMessage[]} text
+   * @param {any} [options] TokenizeOptions, or CountOptions of a conversation
    * @returns {Promise<number[]>}
    */
   async tokenize(text, options = {}) {
+    if (Array.isArray(text)) return this.chat.completions.tokenize(text, options);
     checkNames(options, ['addSpecial', 'parseSpecial', 'signal']);
     const { addSpecial = true, parseSpecial = true, signal } = options;
     if (typeof text !== 'string') throw argumentError('tokenize needs a string');

@@ -82,7 +82,7 @@ function kvTypeOf(name, type) {
 }
 
 /** @param {EngineOptions['kvType'] | null} kvType */
-function kvTypesOf(kvType) {
+export function kvTypesOf(kvType) {
   if (typeof kvType !== 'object' || kvType === null) {
     const type = kvTypeOf('kvType', kvType ?? 'f16');
     return { kType: type, vType: type };

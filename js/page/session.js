@@ -5,6 +5,7 @@ import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { keepBytes, readBytes } from '../storage/saved_states.js';
+import { kvTypesOf } from './engine_options.js';
 import { Generation } from './generation.js';
 import { checkCount } from './option_checks.js';
 import { readerOf } from './piece_reader.js';
@@ -114,11 +115,14 @@ export class Session {
   }
 
   /**
-   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+   * @param {string | import('../index.js').SaveOptions} [how] `to`, or where it is kept and in which types
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
-  async save(to) {
-    return saveState(this.#connection, this.#id, to);
+  async save(how) {
+    if (typeof how !== 'object' || how === null) return saveState(this.#connection, this.#id, how);
+    const { to, kvType } = checkNames(how, ['to', 'kvType']);
+    const packed = kvType === undefined || kvType === null ? undefined : kvTypesOf(kvType);
+    return saveState(this.#connection, this.#id, to, packed);
   }
 
   /** Frees its pages. It may be called twice, and after the engine was closed. */
@@ -143,10 +147,15 @@ export class Session {
   }
 }
 
-/** @param {EngineConnection} connection @param {number} session 0: the prefix cache @param {string} [to] */
-export async function saveState(connection, session, to) {
+/**
+ * @param {EngineConnection} connection
+ * @param {number} session 0: the prefix cache
+ * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+ * @param {ReturnType<typeof kvTypesOf>} [packed]
+ */
+export async function saveState(connection, session, to, packed) {
   /** @type {Uint8Array<ArrayBuffer>} */
-  const bytes = await connection.call('saveState', [session]);
+  const bytes = await connection.call('saveState', [session, packed]);
   if (to !== undefined) await keepBytes(to, bytes, () => connection.call('keepFile', [to, bytes]));
   return bytes;
 }

@@ -5,7 +5,7 @@ import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
 
-const kvTypes = {
+export const kvTypes = {
   f32: layout.KV_F32,
   f16: layout.KV_F16,
   q8: layout.KV_Q8,

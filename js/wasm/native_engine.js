@@ -4,7 +4,7 @@
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
 import { AdapterTable } from './adapter_table.js';
-import { configWords, embedWords, requestWords } from './engine_records.js';
+import { configWords, embedWords, kvTypes, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { GrammarPart } from './grammar_part.js';
 import { Heap, Passed } from './heap.js';
@@ -50,6 +50,7 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('./engine_records.js').Delta} Delta */
+/** @typedef {import('./engine_records.js').KvType} KvType */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
@@ -560,12 +561,17 @@ export class NativeEngine {
 
   // ---- saved state ----
 
-  /** @param {number} session 0: the prefix cache @returns {Uint8Array<ArrayBuffer>} */
-  saveState(session) {
-    this.#check(this.#exports.state_bytes(this.#engine, session));
+  /**
+   * @param {number} session 0: the prefix cache
+   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of what is saved, of a session; the engine's own by default
+   * @returns {Uint8Array<ArrayBuffer>}
+   */
+  saveState(session, packed) {
+    const types = packed ? [kvTypes[packed.kType], kvTypes[packed.vType]] : [-1, -1];
+    this.#check(this.#exports.state_bytes(this.#engine, session, ...types));
     return this.#with(() => {
       this.#state.begin(new Uint8Array(this.#heap.number(0))); // this allocation may fail
-      const status = this.#exports.state_save(this.#engine, session);
+      const status = this.#exports.state_save(this.#engine, session, ...types);
       const bytes = this.#state.end();
       this.#check(status);
       return bytes;

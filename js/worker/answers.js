@@ -20,6 +20,7 @@ const answers = {
   detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: ({ chat }, input) => chat().prompt(input).length,
+  tokenizeChat: ({ chat }, input) => Array.from(chat().prompt(input)),
   info: ({ native }) => ({ ...native.info(), ...native.counters() }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),
@@ -32,7 +33,7 @@ const answers = {
     ...requests.addTo(native.stats()),
     kv: native.kvStats(),
   }),
-  saveState: ({ native }, session) => native.saveState(session),
+  saveState: ({ native }, session, packed) => native.saveState(session, packed),
   loadState: ({ native }, bytes) => native.restoreState(bytes),
   /** It waits for the file system. */
   keepFile: async (_, name, bytes) => {

@@ -75,7 +75,7 @@ wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64
                              wick_error *error) {
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;
-  if (session != 0) return session_bytes(&engine->sessions, session, size_bytes, error);
+  if (session != 0) return session_bytes(&engine->sessions, session, NULL, size_bytes, error);
   if (engine->prefix == NULL) return no_cache(error);
   *size_bytes = state_cache_bytes(engine->prefix);
   return WICK_OK;
@@ -86,9 +86,28 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
   uint64_t salt;
   const wick_status status = find_salt(engine, &salt, error);
   if (status != WICK_OK) return status;
-  if (session != 0) return session_save(&engine->sessions, session, salt, sink, error);
+  if (session != 0) return session_save(&engine->sessions, session, salt, NULL, sink, error);
   if (engine->prefix == NULL) return no_cache(error);
   return state_save_cache(engine->prefix, salt, sink, error);
+}
+
+wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t session,
+                                      wick_kv_type k_type, wick_kv_type v_type,
+                                      uint64_t *size_bytes, wick_error *error) {
+  const kv_types packed = {k_type, v_type};
+  const wick_status status = check_ready(engine, error);
+  if (status != WICK_OK) return status;
+  return session_bytes(&engine->sessions, session, &packed, size_bytes, error);
+}
+
+wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick_kv_type k_type,
+                                     wick_kv_type v_type, const wick_state_sink *sink,
+                                     wick_error *error) {
+  const kv_types packed = {k_type, v_type};
+  uint64_t salt;
+  const wick_status status = find_salt(engine, &salt, error);
+  if (status != WICK_OK) return status;
+  return session_save(&engine->sessions, session, salt, &packed, sink, error);
 }
 
 // A source whose first bytes were looked at already, and are read once more.

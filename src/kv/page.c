@@ -91,6 +91,25 @@ void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slo
   }
 }
 
+uint32_t kv_data_convert(const kv_page_data *to, const kv_page_data *from, uint32_t slots,
+                         float *row) {
+  const kv_shape *had = &from->layout->shape, *gets = &to->layout->shape;
+  const kernel_kv_ops *kv = from->layout->kernels->kv;
+  const uint32_t dim = had->head_dim;
+  uint32_t bad = 0;
+  for (uint32_t at = 0; at < had->layers * had->kv_heads; at++) {
+    const uint32_t layer = at / had->kv_heads, head = at % had->kv_heads;
+    const void *k = kv_page_data_k(from, layer, head), *v = kv_page_data_v(from, layer, head);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+      kv[had->k_type].k_read(k, slot, row, dim);
+      bad += kv[gets->k_type].k_write(kv_page_data_k(to, layer, head), slot, row, dim);
+      kv[had->v_type].v_read(v, slot, row, dim);
+      bad += kv[gets->v_type].v_write(kv_page_data_v(to, layer, head), slot, row, dim);
+    }
+  }
+  return bad;
+}
+
 // ---- The header ----
 
 void kv_page_init(kv_page *page, kv_page_id id, const kv_layout *layout, void *bytes) {

@@ -65,6 +65,10 @@ void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
 // Copies the rows of slots [0, slots) of all layers; the others stay as they are.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
+// The same into a page of other types, by way of floats. row: head_dim floats of scratch. Returns
+// how many values were not finite or did not fit the type.
+uint32_t kv_data_convert(const kv_page_data *to, const kv_page_data *from, uint32_t slots,
+                         float *row);
 
 // ---- The header ----
 

@@ -75,9 +75,9 @@ static void put(state_writer *writer, const void *bytes, size_t size_bytes) {
   }
 }
 
-static state_header make_header(const kv_pool *pool, uint64_t salt, state_kind kind,
+static state_header make_header(const kv_layout *layout, uint64_t salt, state_kind kind,
                                 uint32_t tokens, uint32_t pages, uint64_t payload_bytes) {
-  const kv_shape *shape = &pool->layout.shape;
+  const kv_shape *shape = &layout->shape;
   state_header header = {.version = STATE_VERSION,
                          .kind = (uint32_t)kind,
                          .salt = salt,
@@ -125,14 +125,33 @@ static uint64_t seq_payload_bytes(uint32_t tokens, uint32_t entries, uint32_t pr
          (uint64_t)present * page_bytes;
 }
 
-wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id id, uint64_t *size_bytes,
-                            wick_error *error) {
+// The layout of a record's pages.
+static wick_status find_layout(const kv_pool *pool, const kv_types *packed, kv_layout *layout,
+                               wick_error *error) {
+  *layout = pool->layout;
+  if (packed == NULL) return WICK_OK;
+  kv_shape shape = pool->layout.shape;
+  shape.k_type = packed->k;
+  shape.v_type = packed->v;
+  return kv_layout_init(layout, pool->layout.kernels, &shape, error);
+}
+
+static bool is_of_pool(const kv_layout *layout, const kv_pool *pool) {
+  const kv_shape *shape = &pool->layout.shape;
+  return layout->shape.k_type == shape->k_type && layout->shape.v_type == shape->v_type;
+}
+
+wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id id, const kv_types *packed,
+                            uint64_t *size_bytes, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
+  kv_layout layout;
+  const wick_status status = find_layout(pool, packed, &layout, error);
+  if (status != WICK_OK) return status;
   uint32_t present;
   const uint32_t entries = stored_entries(seq, &present);
   *size_bytes = sizeof(state_header) + CHECKSUM_BYTES +
-                seq_payload_bytes(seq->token_count, entries, present, pool->layout.page_bytes);
+                seq_payload_bytes(seq->token_count, entries, present, layout.page_bytes);
   return WICK_OK;
 }
 
@@ -150,28 +169,63 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
   }
 }
 
+// A page of a record on its way from a pool or into one.
+typedef struct page_passage {
+  kv_page_data page;  // [layout->page_bytes]
+  float *row;         // [head_dim]; NULL: the types are the pool's
+} page_passage;
+
+static void close_passage(const kv_pool *pool, page_passage *passage) {
+  memory_free(pool->memory, passage->page.bytes);
+  memory_free(pool->memory, passage->row);
+}
+
+static wick_status open_passage(const kv_pool *pool, const kv_layout *layout, page_passage *passage,
+                                wick_error *error) {
+  const bool is_packed = !is_of_pool(layout, pool);
+  const size_t row_bytes = (layout->shape.head_dim + 1) * sizeof(float);
+  *passage = (page_passage){{layout, memory_alloc(pool->memory, layout->page_bytes)},
+                            is_packed ? memory_alloc(pool->memory, row_bytes) : NULL};
+  if (passage->page.bytes != NULL && (passage->row != NULL || !is_packed)) return WICK_OK;
+  close_passage(pool, passage);
+  return memory_fail(pool->memory, error, "a page of a saved state");
+}
+
+static void put_page(state_writer *writer, const page_passage *passage, const kv_page_data *from,
+                     uint32_t slots) {
+  const size_t page_bytes = passage->page.layout->page_bytes;
+  memset(passage->page.bytes, 0, page_bytes);
+  if (passage->row == NULL) {
+    kv_data_copy(&passage->page, from, slots);
+  } else {
+    kv_data_convert(&passage->page, from, slots, passage->row);
+  }
+  put(writer, passage->page.bytes, page_bytes);
+}
+
 wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id id, const int32_t *tokens,
-                           const wick_state_sink *sink, wick_error *error) {
+                           const kv_types *packed, const wick_state_sink *sink, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
-  const size_t page_bytes = pool->layout.page_bytes;
-  kv_page_data copy = {&pool->layout, memory_alloc(pool->memory, page_bytes)};
-  if (copy.bytes == NULL) return memory_fail(pool->memory, error, "a page to save");
+  kv_layout layout;
+  page_passage passage;
+  wick_status status = find_layout(pool, packed, &layout, error);
+  if (status == WICK_OK) status = open_passage(pool, &layout, &passage, error);
+  if (status != WICK_OK) return status;
   uint32_t present;
   const uint32_t entries = stored_entries(seq, &present);
   const state_header header =
-      make_header(pool, salt, STATE_SEQUENCE, seq->token_count, entries,
-                  seq_payload_bytes(seq->token_count, entries, present, page_bytes));
+      make_header(&layout, salt, STATE_SEQUENCE, seq->token_count, entries,
+                  seq_payload_bytes(seq->token_count, entries, present, layout.page_bytes));
   state_writer writer = begin_writing(sink, &header);
   put(&writer, tokens, seq->token_count * sizeof *tokens);
   put_entries(&writer, seq, entries);
   for (uint32_t i = 0; i < entries && !writer.failed; i++) {
     if (seq->table[i].page < 0) continue;
-    memset(copy.bytes, 0, page_bytes);
-    kv_data_copy(&copy, &pool->pages[seq->table[i].page].data, stored_slots(seq, &seq->table[i]));
-    put(&writer, copy.bytes, page_bytes);
+    put_page(&writer, &passage, &pool->pages[seq->table[i].page].data,
+             stored_slots(seq, &seq->table[i]));
   }
-  memory_free(pool->memory, copy.bytes);
+  close_passage(pool, &passage);
   return end_writing(&writer, error);
 }
 
@@ -243,8 +297,8 @@ wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wic
   if (places == NULL) {
     return memory_fail(cache->memory, error, "the order of the cache");
   }
-  const state_header header =
-      make_header(cache->pool, salt, STATE_CACHE, 0, cache->count, cache_payload_bytes(cache));
+  const state_header header = make_header(&cache->pool->layout, salt, STATE_CACHE, 0, cache->count,
+                                          cache_payload_bytes(cache));
   state_writer writer = begin_writing(sink, &header);
   uint32_t written = 0;
   for (uint32_t depth = 1; written < cache->count && !writer.failed; depth++) {
@@ -289,10 +343,15 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
                    "a saved state of kind %u is not known", header->kind);
 }
 
+// The types of the record's pages, which are the pool's own, or those that a sequence is packed in.
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
-                               wick_error *error) {
+                               kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;
-  if (header->k_type == (uint32_t)shape->k_type && header->v_type == (uint32_t)shape->v_type &&
+  const kv_types types = {(wick_kv_type)header->k_type, (wick_kv_type)header->v_type};
+  const bool is_known = header->k_type < KERNEL_KV_TYPE_COUNT &&
+                        header->v_type < KERNEL_KV_TYPE_COUNT &&
+                        find_layout(pool, &types, layout, NULL) == WICK_OK;
+  if (is_known && (is_of_pool(layout, pool) || header->kind == STATE_SEQUENCE) &&
       header->page_tokens == KERNEL_PAGE_TOKENS && header->layers == shape->layers &&
       header->kv_heads == shape->kv_heads && header->head_dim == shape->head_dim &&
       header->salt == salt) {
@@ -305,7 +364,7 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
                    header->v_type);
 }
 
-static bool sizes_agree(const state_header *header, const kv_pool *pool) {
+static bool sizes_agree(const state_header *header, const kv_pool *pool, size_t page_bytes) {
   // parts of a cache's entries are counted as they are read
   if (header->kind == STATE_CACHE) return header->payload_bytes / node_bytes(pool) >= header->pages;
   // every entry has at least one stored token and at most a page of them
@@ -315,7 +374,7 @@ static bool sizes_agree(const state_header *header, const kv_pool *pool) {
   }
   const uint64_t least = seq_payload_bytes(header->tokens, header->pages, 0, 0);
   if (header->payload_bytes < least) return false;
-  const uint64_t data = header->payload_bytes - least, page_bytes = pool->layout.page_bytes;
+  const uint64_t data = header->payload_bytes - least;
   return data % page_bytes == 0 && data / page_bytes <= header->pages;
 }
 
@@ -328,13 +387,15 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
   }
   if (!get(reader, &header, sizeof header)) return fail_reading(error);
   wick_status status = check_kind(&header, error);
-  if (status == WICK_OK) status = check_model(&header, pool, salt, error);
+  if (status == WICK_OK) status = check_model(&header, pool, salt, &reader->layout, error);
   if (status != WICK_OK) return status;
-  if (!sizes_agree(&header, pool)) return fail_corrupt(error, "its sizes");
+  if (!sizes_agree(&header, pool, reader->layout.page_bytes))
+    return fail_corrupt(error, "its sizes");
   if (source->size_bytes - sizeof header < CHECKSUM_BYTES ||
       source->size_bytes - sizeof header - CHECKSUM_BYTES < header.payload_bytes) {
     return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
   }
+  reader->is_packed = !is_of_pool(&reader->layout, pool);
   reader->kind = (state_kind)header.kind;
   reader->tokens = header.tokens;
   reader->pages = header.pages;
@@ -397,6 +458,26 @@ static wick_status read_pages(state_reader *reader, const kv_seq *seq, wick_erro
   return check_end(reader, error);
 }
 
+static wick_status unpack_pages(state_reader *reader, const kv_seq *seq, wick_error *error) {
+  page_passage passage;
+  wick_status status = open_passage(reader->pool, &reader->layout, &passage, error);
+  if (status != WICK_OK) return status;
+  for (uint32_t i = 0; i < seq->entry_count && status == WICK_OK; i++) {
+    if (seq->table[i].page < 0) continue;
+    kv_page *page = &reader->pool->pages[seq->table[i].page];
+    const uint32_t slots = stored_slots(seq, &seq->table[i]);
+    page->fill_tokens = (uint16_t)slots;
+    memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows behind them
+    if (!get(reader, passage.page.bytes, reader->layout.page_bytes)) {
+      status = fail_reading(error);
+    } else if (kv_data_convert(&page->data, &passage.page, slots, passage.row) != 0) {
+      status = fail_corrupt(error, "its keys and values");
+    }
+  }
+  close_passage(reader->pool, &passage);
+  return status == WICK_OK ? check_end(reader, error) : status;
+}
+
 wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
                            kv_shortage *shortage, wick_error *error) {
   kv_pool *pool = reader->pool;
@@ -405,7 +486,7 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
   }
   const uint64_t data =
       reader->payload_bytes - seq_payload_bytes(reader->tokens, reader->pages, 0, 0);
-  const uint32_t present = (uint32_t)(data / pool->layout.page_bytes);
+  const uint32_t present = (uint32_t)(data / reader->layout.page_bytes);
   wick_status status = kv_pool_reserve(pool, present, shortage, error);
   kv_seq_id made;
   if (status == WICK_OK) status = kv_seq_new(pool, 0, &made, NULL, error);
@@ -416,7 +497,9 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
     status = fail_reading(error);
   }
   if (status == WICK_OK) status = read_table(reader, seq, present, error);
-  if (status == WICK_OK) status = read_pages(reader, seq, error);
+  if (status == WICK_OK) {
+    status = reader->is_packed ? unpack_pages(reader, seq, error) : read_pages(reader, seq, error);
+  }
   if (status != WICK_OK) {
     kv_seq_free(pool, made, NULL);
     return status;

@@ -13,6 +13,11 @@
 // In the record of a sequence, rows after the stored ones are zero. Token ids are not checked: the
 // caller compares them with the vocabulary.
 //
+// The record of a sequence may be packed: its K and V types are others than the pool's, coarser
+// ones as a rule, and its pages are laid out for these. They become the pool's when it is read. Its
+// salt is that of the pool's own types, so it is read where the types are those of the pool that
+// wrote it.
+//
 // Reading checks sizes against the size of the source before it allocates. Errors:
 //   WICK_E_MISMATCH   another model, KV type or shape
 //   WICK_E_FORMAT     not a record, or an unknown version or kind
@@ -36,14 +41,20 @@ uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra);
 
 typedef enum state_kind { STATE_SEQUENCE = 1, STATE_CACHE = 2 } state_kind;
 
-// Bytes of the records that the functions below write.
-wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id seq, uint64_t *size_bytes,
-                            wick_error *error);
+// Types that a record is packed in.
+typedef struct kv_types {
+  wick_kv_type k, v;
+} kv_types;
+
+// Bytes of the records that the functions below write. packed: NULL for the pool's own types.
+// WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be (kv_layout_init).
+wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id seq, const kv_types *packed,
+                            uint64_t *size_bytes, wick_error *error);
 uint64_t state_cache_bytes(const prefix_cache *cache);
 
 // tokens: the stored tokens of the sequence, kv_seq_tokens of them.
 wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
-                           const wick_state_sink *sink, wick_error *error);
+                           const kv_types *packed, const wick_state_sink *sink, wick_error *error);
 // Saves the linked entries of all tenants, each with its salt. `salt` is the engine's own and is
 // checked when the record is read.
 wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wick_state_sink *sink,
@@ -54,6 +65,8 @@ typedef struct state_reader {
   kv_pool *pool;
   state_kind kind;
   uint32_t tokens, pages;  // of a sequence; of a cache: entries in `pages`
+  kv_layout layout;        // of the record's pages
+  bool is_packed;          // it is not the pool's
   uint64_t payload_bytes;
   uint64_t salt;
   uint64_t checksum;

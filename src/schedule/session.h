@@ -34,6 +34,7 @@ typedef struct session_table {
   session **items;               // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
+  uint64_t packed_count;  // sessions that were ever loaded from packed records
 } session_table;
 
 void sessions_init(session_table *table, memory_gate *memory, seq_store *store);
@@ -71,11 +72,14 @@ bool session_is_plain(const session_table *table, const session *session);
 // A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
 // these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). One
 // that was read under adapters has version 3 and, behind the salt, their number u64 and for each
-// its file's fingerprint u64, scale f32 and 0 u32. Errors of state_*.
-wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
-                          wick_error *error);
+// its file's fingerprint u64, scale f32 and 0 u32. packed: types of keys and values in the record;
+// NULL: the store's own. Errors of state_*.
+wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
+                          uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
-                         const wick_state_sink *sink, wick_error *error);
+                         const kv_types *packed, const wick_state_sink *sink, wick_error *error);
+// What was packed is not what the tokens are read to: such a session has a salt of its own, which
+// its forks share, so that the prefix cache gives its pages to no other request.
 // An adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
 // `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,

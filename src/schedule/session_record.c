@@ -41,13 +41,13 @@ static bool write_marks(const wick_state_sink *sink, const adapter_marks *marks)
                         sink->write(sink->context, marks->of, marks->count * sizeof *marks->of));
 }
 
-wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
-                          wick_error *error) {
+wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
+                          uint64_t *size_bytes, wick_error *error) {
   session *session;
   wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   uint64_t kv_bytes = 0;
-  status = store_record_bytes(table->store, session->sequence, &kv_bytes, error);
+  status = store_record_bytes(table->store, session->sequence, packed, &kv_bytes, error);
   const uint32_t tail = session->count - store_tokens(table->store, session->sequence);
   *size_bytes = sizeof(record_head) + marks_bytes(&session->adapters) +
                 (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
@@ -55,7 +55,7 @@ wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *siz
 }
 
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
-                         const wick_state_sink *sink, wick_error *error) {
+                         const kv_types *packed, const wick_state_sink *sink, wick_error *error) {
   session *session;
   const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
@@ -72,7 +72,7 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
       !sink->write(sink->context, &sum, sizeof sum)) {
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
   }
-  return store_save(table->store, salt, session->sequence, session->tokens, sink, error);
+  return store_save(table->store, salt, session->sequence, session->tokens, packed, sink, error);
 }
 
 // ---- Reading ----
@@ -154,6 +154,12 @@ static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t 
   return WICK_OK;
 }
 
+// For pages that reading the tokens again would not give.
+static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
+  const uint64_t words[] = {tenant.low, tenant.high, ++table->packed_count};
+  return salt_of((const char *)words, sizeof words);
+}
+
 // Reads the record of the sequence. Its tokens go to made->tokens, the tail behind them.
 static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
                                  wick_state_source *source, uint32_t tail, session *made,
@@ -175,6 +181,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   made->tokens = tokens;
   memmove(tokens + reader.tokens, tokens, tail * sizeof(int32_t));
   made->count = count;
+  if (reader.is_packed) made->salt = salt_of_its_own(table, made->salt);
   return store_load(table->store, &reader, tokens, &made->sequence, error);
 }
 
@@ -192,6 +199,7 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
   if (status == WICK_OK) status = read_tail(&source, &head, &marks, made->tokens, error);
   if (status == WICK_OK) status = adapter_set_of_marks(table->adapters, &marks, &set, error);
   if (status == WICK_OK) {
+    made->salt = head.salt;
     status = read_sequence(table, salt, context_tokens, &source, head.tail, made, error);
   }
   if (status == WICK_OK) status = check_tokens(made->tokens, made->count, vocab, error);
@@ -199,7 +207,6 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
     session_discard(table, made);
     return status;
   }
-  made->salt = head.salt;
   made->adapters = adapter_marks_of(&set);
   *id = session_list(table, made);
   return WICK_OK;

@@ -76,7 +76,7 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id
   const wick_swap_host *host = parts->host;
   uint64_t bytes;
   if (host == NULL || count == 0) return true;
-  if (store_record_bytes(parts->store, sequence, &bytes, NULL) != WICK_OK) return true;
+  if (store_record_bytes(parts->store, sequence, NULL, &bytes, NULL) != WICK_OK) return true;
   if (!pays(parts, costs, lost, bytes)) return true;
   const uint64_t start_us = parts->now_us();
   if (!host->open(host->context, id, bytes)) {
@@ -86,7 +86,7 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id
   swap_stream stream = {host, id, 0};
   const wick_state_sink sink = {&stream, write_piece};
   *record = (swap_record){bytes, count};
-  if (store_save(parts->store, id, sequence, tokens, &sink, NULL) != WICK_OK) {
+  if (store_save(parts->store, id, sequence, tokens, NULL, &sink, NULL) != WICK_OK) {
     costs->refusals++;
     swap_drop(parts, id, record);
     return false;

@@ -31,12 +31,12 @@ uint64_t store_salt(const seq_store *store, uint64_t fingerprint) {
   return kv_salt(fingerprint, kv_pool_shape(store->pool), salt);
 }
 
-wick_status store_record_bytes(const seq_store *store, kv_seq_id id, uint64_t *size_bytes,
-                               wick_error *error) {
-  wick_status status = state_seq_bytes(store->pool, id, size_bytes, error);
+wick_status store_record_bytes(const seq_store *store, kv_seq_id id, const kv_types *packed,
+                               uint64_t *size_bytes, wick_error *error) {
+  wick_status status = state_seq_bytes(store->pool, id, packed, size_bytes, error);
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
     uint64_t pages_bytes;
-    status = state_seq_bytes(store->sides[i].pool, id, &pages_bytes, error);
+    status = state_seq_bytes(store->sides[i].pool, id, packed, &pages_bytes, error);
     if (status == WICK_OK) *size_bytes += pages_bytes;
   }
   *size_bytes += state_record_bytes(store);
@@ -80,11 +80,11 @@ static wick_status write_state(const seq_store *store, const store_seq *seq,
 }
 
 wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id id, const int32_t *tokens,
-                       const wick_state_sink *sink, wick_error *error) {
+                       const kv_types *packed, const wick_state_sink *sink, wick_error *error) {
   store_settle(store, id);
-  wick_status status = state_save_seq(store->pool, salt, id, tokens, sink, error);
+  wick_status status = state_save_seq(store->pool, salt, id, tokens, packed, sink, error);
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
-    status = state_save_seq(store->sides[i].pool, salt, id, tokens, sink, error);
+    status = state_save_seq(store->sides[i].pool, salt, id, tokens, packed, sink, error);
   }
   const store_seq *seq = store_find(store, id);
   return status != WICK_OK || seq == NULL ? status : write_state(store, seq, sink, error);

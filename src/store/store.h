@@ -163,11 +163,12 @@ void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int3
 
 // A number for all that records depend on: the model's fingerprint, and the shapes of all groups.
 uint64_t store_salt(const seq_store *store, uint64_t fingerprint);
-wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, uint64_t *size_bytes,
-                               wick_error *error);
+// packed: types of keys and values in the record; NULL: the store's own.
+wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, const kv_types *packed,
+                               uint64_t *size_bytes, wick_error *error);
 // tokens: the stored ones.
 wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
-                       const wick_state_sink *sink, wick_error *error);
+                       const kv_types *packed, const wick_state_sink *sink, wick_error *error);
 // Reads the first head: how many tokens there are (reader->tokens).
 wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
                              state_reader *reader, wick_error *error);

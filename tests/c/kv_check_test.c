@@ -224,14 +224,14 @@ TEST(records_begin_with_what_they_hold) {
   REQUIRE(kv_seq_prepare_write(pool, seq, 0, TOKENS, NULL, NULL) == WICK_OK);
   REQUIRE(kv_seq_append(pool, seq, TOKENS, NULL) == WICK_OK);
   kept.size_bytes = 0;
-  CHECK_EQ_INT(state_save_seq(pool, salt, seq, tokens, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(state_save_seq(pool, salt, seq, tokens, NULL, &sink, NULL), WICK_OK);
   const record_head of_sequence = kept_head();
   CHECK_EQ_UINT(of_sequence.kind, STATE_SEQUENCE);
   CHECK_EQ_UINT(of_sequence.tokens, TOKENS);
   CHECK_EQ_UINT(of_sequence.pages, PAGES);
   CHECK_EQ_UINT(of_sequence.payload_bytes,
                 TOKENS * 4 + PAGES * (4 + 4 + 2 + 2 + 4 + pool->layout.page_bytes));
-  CHECK_EQ_INT(state_seq_bytes(pool, seq, &told_bytes, NULL), WICK_OK);
+  CHECK_EQ_INT(state_seq_bytes(pool, seq, NULL, &told_bytes, NULL), WICK_OK);
   CHECK_EQ_UINT(told_bytes, kept.size_bytes);
   CHECK_EQ_MEM(kept.bytes + sizeof of_sequence, tokens, sizeof tokens);
   CHECK_EQ_INT(prefix_store(cache, seq, tenant, tokens, TOKENS, NULL, NULL), WICK_OK);
@@ -308,7 +308,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   kept.size_bytes = 0;
   const wick_state_sink sink = {&kept, write_record};
   static const int32_t ids[64];
-  REQUIRE(state_save_seq(pool, 7, pool->seqs[0].id, ids, &sink, NULL) == WICK_OK);
+  REQUIRE(state_save_seq(pool, 7, pool->seqs[0].id, ids, NULL, &sink, NULL) == WICK_OK);
   memcpy(&head, kept.bytes, 12);  // magic and version
   for (uint32_t i = 0; i < 2 * sizeof TOKENS / sizeof *TOKENS * 5 * 6 * 10; i++) {
     head.kind = i % 2 == 0 ? STATE_SEQUENCE : STATE_CACHE;
@@ -387,7 +387,7 @@ TEST(records_with_another_table_are_refused) {
   REQUIRE(kv_seq_append(pool, seq, KEPT_TOKENS, NULL) == WICK_OK);
   kept.size_bytes = 0;
   const wick_state_sink sink = {&kept, write_record};
-  REQUIRE(state_save_seq(pool, 7, seq, ids, &sink, NULL) == WICK_OK);
+  REQUIRE(state_save_seq(pool, 7, seq, ids, NULL, &sink, NULL) == WICK_OK);
   record_entry entries[KEPT_ENTRIES];
   memcpy(entries, kept.bytes + sizeof(record_head) + sizeof ids, sizeof entries);
   CHECK_EQ_INT(load_with(entries), WICK_OK);

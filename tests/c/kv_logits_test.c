@@ -159,7 +159,7 @@ static void check_restore(stage *s, kv_rig *other, uint32_t at) {
   read_on(s, rig, seq, &s->a, at, at, "what is saved");
   saved_bytes saved = {0};
   const wick_state_sink sink = {&saved, saved_write};
-  CHECK_EQ_INT(state_save_seq(rig->pool, SALT, seq, s->a.tokens, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(state_save_seq(rig->pool, SALT, seq, s->a.tokens, NULL, &sink, NULL), WICK_OK);
   const kv_seq_id beside = restore(rig, &saved, &s->a, at);
   const kv_seq_id elsewhere = restore(other, &saved, &s->a, at);
   read_on(s, rig, beside, at <= STEM ? &s->b : &s->a, STORY, 21, "restored");

@@ -259,7 +259,7 @@ TEST(states_of_another_kind_are_refused) {
   REQUIRE(kv_seq_append(pool, seq, 40, NULL) == WICK_OK);
   REQUIRE(prefix_store(cache, seq, NO_SALT, TOKENS, 40, NULL, NULL) == WICK_OK);
   kept = (record){.size_bytes = 0};
-  CHECK_EQ_INT(state_save_seq(pool, 1, seq, TOKENS, &sink, &error), WICK_OK);
+  CHECK_EQ_INT(state_save_seq(pool, 1, seq, TOKENS, NULL, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   check_said(state_load_cache(&reader, cache, &entries, &error), &error, WICK_E_ARG,
              "the saved state is not of such a cache");

@@ -1,10 +1,12 @@
 // tests/c/session_record_test.c — saved sessions: what was saved goes on as it would have, and what
 // is cut, damaged, another's or unreadable is refused and leaves nothing behind.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/math.h"
 #include "fixture_model.h"
 
 enum { PROMPT = 20, ANSWER = 6, RECORD_BYTES_MAX = 65536, HEAD_BYTES = 32, TAIL_AT = 12 };
@@ -147,6 +149,89 @@ TEST(a_saved_session_goes_on_in_another_engine) {
   const said one = ask(engine, chat, more, 3), two = ask(other, again, more, 3);
   CHECK_EQ_MEM(two.tokens, one.tokens, sizeof one.tokens);
   wick_engine_destroy(other);
+  close_saved();
+}
+
+// ---- Packed: in coarser types than the engine's ----
+
+static wick_status save_packed(wick_engine *whom, uint32_t id, wick_kv_type type, record *r) {
+  r->size_bytes = r->calls = r->fail_at_call = 0;
+  const wick_state_sink sink = {r, write_record};
+  return wick_session_save_packed(whom, id, type, type, &sink, &error);
+}
+
+// The largest difference of two keys or values that two records in F16 have, as a share of the
+// largest one.
+static float difference(const record *a, const record *b, size_t pages_bytes) {
+  float most = 0, worst = 0;
+  for (size_t i = 0; i < pages_bytes; i += sizeof(uint16_t)) {
+    uint16_t x, y;
+    memcpy(&x, a->bytes + a->size_bytes - sizeof(uint64_t) - pages_bytes + i, sizeof x);
+    memcpy(&y, b->bytes + b->size_bytes - sizeof(uint64_t) - pages_bytes + i, sizeof y);
+    most = fmaxf(most, fabsf(f32_of_f16(x)));
+    worst = fmaxf(worst, fabsf(f32_of_f16(x) - f32_of_f16(y)));
+  }
+  return worst / most;
+}
+
+static void check_packed(wick_kv_type type, float error_most) {
+  static record packed, whole;
+  const size_t page_bytes = kv_pool_layout(store_pages(engine->store))->page_bytes;
+  uint64_t size_bytes = 0;
+  REQUIRE(save_packed(engine, chat, type, &packed) == WICK_OK);
+  CHECK_EQ_INT(wick_session_packed_bytes(engine, chat, type, type, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, packed.size_bytes);
+  // heads of 16 dims are padded to blocks of 32
+  CHECK(type == WICK_KV_Q8 || packed.size_bytes < saved.size_bytes);
+  wick_engine *other = open_engine(0);
+  uint32_t again;
+  REQUIRE(load(other, &packed, &again) == WICK_OK);
+  REQUIRE(save(other, again, &whole) == WICK_OK);
+  CHECK_EQ_UINT(whole.size_bytes, saved.size_bytes);
+  const float off = difference(&saved, &whole, 2 * page_bytes);
+  if (!CHECK(off > 0 && off <= error_most)) printf("#   %g\n", (double)off);
+  const int32_t more[] = {7, 70, 170};
+  ask(other, again, more, 3);
+  wick_engine_destroy(other);
+  for (size_t at = 0; at < packed.size_bytes; at += at < 256 ? 1 : 61) {
+    packed.bytes[at] ^= 0x10;
+    if (!CHECK(load(engine, &packed, &again) != WICK_OK)) printf("#   byte %zu\n", at);
+    packed.bytes[at] ^= 0x10;
+  }
+  const size_t whole_bytes = packed.size_bytes;
+  for (size_t size = 0; size < whole_bytes; size += 97) {
+    packed.size_bytes = size;
+    check_refused(&packed, WICK_E_TRUNCATED, "end");
+  }
+}
+
+TEST(a_session_is_packed_and_goes_on) {
+  REQUIRE(open_saved());
+  check_packed(WICK_KV_Q8, 1.0f / 200);
+  check_packed(WICK_KV_Q4, 1.0f / 10);
+  close_saved();
+}
+
+TEST(types_that_cannot_be_are_refused) {
+  REQUIRE(open_saved());
+  static record r;
+  CHECK_EQ_INT(save_packed(engine, chat, WICK_KV_TYPE_COUNT, &r), WICK_E_ARG);
+  CHECK_EQ_INT(save_packed(engine, chat + 1, WICK_KV_Q8, &r), WICK_E_SEQ);
+  CHECK_EQ_UINT(r.size_bytes, 0);
+  close_saved();
+}
+
+TEST(packed_values_that_are_no_numbers_are_refused) {
+  REQUIRE(open_saved());
+  static record r;
+  REQUIRE(save_packed(engine, chat, WICK_KV_Q8, &r) == WICK_OK);
+  kv_layout layout = *kv_pool_layout(store_pages(engine->store));
+  kv_shape shape = layout.shape;
+  shape.k_type = shape.v_type = WICK_KV_Q8;
+  CHECK_EQ_INT(kv_layout_init(&layout, layout.kernels, &shape, NULL), WICK_OK);
+  const float no_number = NAN;  // a scale is the first of a page
+  memcpy(r.bytes + r.size_bytes - sizeof(uint64_t) - layout.page_bytes, &no_number, 4);
+  check_refused(&r, WICK_E_CORRUPT, "keys and values");
   close_saved();
 }
 

@@ -221,8 +221,8 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
   uint64_t size_bytes = 0;
   const wick_state_sink sink = {&saved, write_record};
   saved.size_bytes = 0;
-  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, &sink, NULL), WICK_OK);
-  CHECK_EQ_INT(store_record_bytes(store, seq, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, NULL, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(store_record_bytes(store, seq, NULL, &size_bytes, NULL), WICK_OK);
   CHECK_EQ_UINT(size_bytes, saved.size_bytes);
   kv_seq_id read = KV_SEQ_NONE;
   REQUIRE(load(store, &read) == WICK_OK);
@@ -260,8 +260,9 @@ TEST(groups_of_another_sequence_are_refused) {
   changed[COUNT - 1] ^= 1;
   const wick_state_sink sink = {&saved, write_record}, to_other = {&other, write_record};
   saved.size_bytes = other.size_bytes = 0;
-  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, &sink, NULL), WICK_OK);
-  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, changed, &to_other, NULL), WICK_OK);
+  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, NULL, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, changed, NULL, &to_other, NULL),
+               WICK_OK);
   REQUIRE(saved.size_bytes == other.size_bytes);
   uint32_t groups = 0;
   for (size_t at = MAGIC_BYTES; at + MAGIC_BYTES < saved.size_bytes; at++) {
@@ -328,7 +329,7 @@ static void check_fails_whole(failing *call) {
     read_to(store, seq, 50);
     const wick_state_sink sink = {&saved, write_record};
     saved.size_bytes = 0;
-    CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, &sink, NULL), WICK_OK);
+    CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, NULL, &sink, NULL), WICK_OK);
     const counts before = count_all(store, seq);
     memory.fail_at_call = memory.calls + fail;
     const wick_status status = call(store, seq);

@@ -389,10 +389,10 @@ static wick_status load_seq(fuzz_run *run, record *from, kv_seq_id *seq, int32_t
 static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
   record saved = record_make();
   const wick_state_sink sink = {&saved, record_write};
-  wick_status status = state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL);
+  wick_status status = state_save_seq(run->pool, SALT, seq->id, seq->tokens, NULL, &sink, NULL);
   if (is_done(run, status)) {
     uint64_t size_bytes;
-    REQUIRE(state_seq_bytes(run->pool, seq->id, &size_bytes, NULL) == WICK_OK);
+    REQUIRE(state_seq_bytes(run->pool, seq->id, NULL, &size_bytes, NULL) == WICK_OK);
     REQUIRE(size_bytes == saved.size_bytes);
     naive_seq copy = *seq;
     status = load_seq(run, &saved, &copy.id, copy.tokens, TOKENS_MAX);
@@ -534,7 +534,7 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   }
   if ((which & 3) == 1) shift_seq(run, seq, 20, 37);
   if ((which & 3) == 2) drop_window(run, seq, 20);
-  return is_done(run, state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL));
+  return is_done(run, state_save_seq(run->pool, SALT, seq->id, seq->tokens, NULL, &sink, NULL));
 }
 
 // What a sequence that was read must bear, whatever its table says.
@@ -593,7 +593,7 @@ static bool save_session(fuzz_run *run, session_table *table, record *out) {
   }
   const uint32_t id = session_list(table, made);
   out->size_bytes = 0;
-  return is_done(run, session_save(table, id, SALT, &sink, NULL));
+  return is_done(run, session_save(table, id, SALT, NULL, &sink, NULL));
 }
 
 // What a session that was read must bear.
@@ -610,7 +610,7 @@ static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32
   session_truncate(table, id, part % (read->count + 1), NULL);
   record again = record_make();
   const wick_state_sink sink = {&again, record_write};
-  session_save(table, id, SALT, &sink, NULL);
+  session_save(table, id, SALT, NULL, &sink, NULL);
   free(again.bytes);
 }
 
