@@ -287,9 +287,10 @@ export interface LogitsContext {
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /**
    * How the text begins in the prompt already, with one of `jsonSchema`, `grammar`, `regex` and `choices`: what is begun and
-   * the answer are then one text that it allows. What no text begins with is refused (ARG).
+   * the answer are then one text that it allows. What no text begins with is refused (ARG). UTF-8 bytes may end inside a
+   * character, as a text that `maxTokens` ended may.
    */
-  begun?: string | null;
+  begun?: string | Uint8Array | null;
   /** Adapters (engine.adapters), several at once; their order does not matter. */
   adapters?: AdapterUse[] | null;
   /** At least 1; until the context is full by default. */
@@ -435,7 +436,8 @@ export interface Session {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface BeamSearchOptions {
+/** With a grammar the beams are texts of it, and logprobs are those among the tokens that it allows. */
+export interface BeamSearchOptions extends GrammarOptions {
   /** Continuations that are followed at the same time, 1 to 16; 4 by default. */
   width?: number;
   /** 64 by default. */

@@ -60,6 +60,18 @@ test('generate: begun and what follows are one text', async (t) => {
   }
 });
 
+test('what is begun may end inside a character', async (t) => {
+  const engine = await openEngine(t);
+  const [first, ...rest] = new TextEncoder().encode('日');
+  const begun = Uint8Array.of(first);
+  /** @type {number[]} */
+  const bytes = [];
+  const onToken = (/** @type {{bytes: number[]}} */ token) => void bytes.push(...token.bytes);
+  await engine.generate('a', { ...wild, regex: '日{1}', begun, onToken }).text();
+  assert.deepEqual(bytes, rest);
+  await assert.rejects(engine.generate('a', { regex: 'é', begun }).text(), refused(0));
+});
+
 test('what no text begins with is refused by its byte, and wrong types by name', async (t) => {
   const engine = await openEngine(t);
   const text = (/** @type {any} */ options) => engine.generate('a', { ...wild, ...options }).text();

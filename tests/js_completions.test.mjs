@@ -176,6 +176,34 @@ describe('beam search', () => {
     assert.equal((await engine.kvStats()).sessions, 0);
   });
 
+  test('beams of a grammar are its texts, with probabilities among what may come', async (t) => {
+    const engine = await openEngine(t);
+    const two = await engine.beamSearch(prompt, { width: 4, choices: ['a', 'b'], maxTokens: 4 });
+    assert.deepEqual(two.map(({ text }) => text).sort(), ['a', 'b']);
+    assert.ok(two.every(({ finishReason }) => finishReason === 'stop'));
+    const sum = two.reduce((all, { logprob }) => all + Math.exp(logprob), 0);
+    assert.ok(Math.abs(sum - 1) < 1e-5, `${sum}`);
+    // characters of several tokens
+    const regex = /[日本é]{2,3}\./u;
+    const beams = await engine.beamSearch(prompt, { width: 6, regex, maxTokens: 32 });
+    assert.ok(beams.length > 1);
+    for (const { text, finishReason } of beams) {
+      assert.equal(finishReason, 'stop');
+      assert.match(text, /^[日本é]{2,3}\.$/u);
+    }
+    const [one] = await engine.beamSearch(prompt, { width: 1, regex, maxTokens: 32 });
+    assert.equal(
+      one.text,
+      await engine.generate(prompt, { ...greedy, regex, maxTokens: 32 }).text(),
+    );
+    const jsonSchema = { type: 'object', properties: { a: { type: 'boolean' } }, required: ['a'] };
+    const records = await engine.beamSearch(prompt, { width: 2, jsonSchema });
+    assert.deepEqual(records.map(({ text }) => text).sort(), ['{"a": false}', '{"a": true}']);
+    await assert.rejects(engine.beamSearch(prompt, { choices: ['a'], regex: 'a' }), hasCode('ARG'));
+    await assert.rejects(engine.beamSearch(prompt, { regex: '(' }), hasCode('ARG'));
+    assert.equal((await engine.kvStats()).sessions, 0);
+  });
+
   test('a beam ends by itself or with the last token that it may have', async (t) => {
     const engine = await openEngine(t);
     const ends = new Set();

@@ -577,6 +577,7 @@ class MarkovEngine {
           held.push(...tokens);
           const row = this.logprobs[held[held.length - 1]].map((logprob, token) => ({
             token,
+            bytes: [token],
             logprob,
           }));
           row.sort((a, b) => b.logprob - a.logprob);

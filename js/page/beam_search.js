@@ -3,6 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -14,14 +15,29 @@ import { checkCount, shown } from './option_checks.js';
 const ALTERNATIVES_MAX = 20;
 
 /**
- * A continuation. Its session holds all of its tokens but `next`.
- * @typedef {{session: Session, tokens: number[], logprob: number, next: string | number[]}} Live
- * @typedef {{beam: Live, token: number, logprob: number}} Candidate
+ * A continuation. Its session holds all of its tokens but `next`; `begun` are the bytes of its text.
+ * @typedef {{session: Session, tokens: number[], begun: number[], logprob: number, next: string | number[]}} Live
+ * @typedef {{beam: Live, token: number, bytes: number[], logprob: number}} Candidate
  */
+
+const names = /** @type {(keyof import('../index.js').GrammarOptions)[]} */ (
+  Object.keys(grammarNames)
+);
+
+/** Probabilities among the tokens that a grammar allows: nothing else changes them. */
+const amongAllowed = { temperature: 1, topK: 0, topP: 1, minP: 0, seed: 0, logprobsAfter: true };
 
 /** @param {BeamSearchOptions} options */
 function checked(options) {
-  checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority', 'salt']);
+  const own = /** @type {const} */ ([
+    'width',
+    'maxTokens',
+    'lengthPenalty',
+    'signal',
+    'priority',
+    'salt',
+  ]);
+  checkNames(options, [...own, ...names]);
   const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority, salt } = options;
   if (!Number.isInteger(width) || width < 1 || width > 16) {
     throw argumentError(`width must be a whole number from 1 to 16, not ${shown(width)}`);
@@ -30,7 +46,10 @@ function checked(options) {
   if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
     throw argumentError(`lengthPenalty must be a number, not ${shown(lengthPenalty)}`);
   }
-  return { width, maxTokens, lengthPenalty, signal, priority, salt };
+  grammarOf(options);
+  const name = names.find((one) => (options[one] ?? undefined) !== undefined);
+  const constraint = name && { [name]: options[name] };
+  return { width, maxTokens, lengthPenalty, signal, priority, salt, constraint };
 }
 
 /**
@@ -61,6 +80,8 @@ class Search {
   #ended = [];
   /** @type {Set<Session>} */
   #open = new Set();
+  /** Texts of a grammar that beams have had. @type {Set<string>} */
+  #texts = new Set();
 
   /** @param {ReturnType<typeof checked>} settings @param {Set<number>} ends tokens that end a text */
   constructor(settings, ends) {
@@ -72,7 +93,7 @@ class Search {
   async run(session, prompt) {
     const { width, maxTokens } = this.#settings;
     this.#open.add(session);
-    this.#live = [{ session, tokens: [], logprob: 0, next: prompt }];
+    this.#live = [{ session, tokens: [], begun: [], logprob: 0, next: prompt }];
     for (let step = 0; step < maxTokens && this.#live.length > 0; step++) {
       const extended = await Promise.allSettled(this.#live.map((beam) => this.#extend(beam)));
       // all requests have ended, so their sessions can be closed
@@ -80,8 +101,7 @@ class Search {
       if (step > 0 && refused?.reason?.code === 'PROMPT_TOO_LONG') return; // the context is full
       if (refused) throw refused.reason;
       const candidates = extended.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-      const chosen = candidates.sort((a, b) => b.logprob - a.logprob).slice(0, width);
-      await this.#follow(chosen);
+      await this.#follow(this.#chosen(candidates.sort((a, b) => b.logprob - a.logprob)));
       if (this.#ended.length >= width) return;
     }
   }
@@ -105,6 +125,27 @@ class Search {
     return Promise.all(best.map(async (beam) => ({ ...beam, text: await textOf(beam.tokens) })));
   }
 
+  /**
+   * The first ones, and of a grammar no text twice: it takes a text in any tokens that make it up, and the likeliest are enough.
+   * @param {Candidate[]} candidates the likeliest first
+   * @returns {Candidate[]}
+   */
+  #chosen(candidates) {
+    const { width, constraint } = this.#settings;
+    if (!constraint) return candidates.slice(0, width);
+    /** @type {Candidate[]} */
+    const chosen = [];
+    for (const candidate of candidates) {
+      if (chosen.length === width) break;
+      const text = `${[...candidate.beam.begun, ...candidate.bytes]}`;
+      const isEnd = this.#ends.has(candidate.token);
+      if (!isEnd && this.#texts.has(text)) continue;
+      if (!isEnd) this.#texts.add(text);
+      chosen.push(candidate);
+    }
+    return chosen;
+  }
+
   async close() {
     await Promise.allSettled([...this.#open].map((session) => session.close()));
   }
@@ -115,11 +156,12 @@ class Search {
    * @returns {Promise<Candidate[]>}
    */
   async #extend(beam) {
-    const { width, signal, priority } = this.#settings;
+    const { width, signal, priority, constraint } = this.#settings;
     /** @type {import('../index.js').TokenDetail[]} */
     const details = [];
     const generation = beam.session.prompt(beam.next, {
       temperature: 0,
+      ...(constraint && { ...amongAllowed, ...constraint, begun: Uint8Array.from(beam.begun) }),
       maxTokens: 1,
       ignoreEnd: true,
       speculation: false,
@@ -129,12 +171,19 @@ class Search {
       priority: priority ?? 0,
     });
     await generation.text();
+    if (details.length === 0) {
+      // nothing can follow in a text of the grammar
+      this.#ended.push({ tokens: beam.tokens, logprob: beam.logprob, finishReason: 'stop' });
+      return [];
+    }
     // the sampled token is only one of the candidates, so it is taken back
     const tokens = await beam.session.tokens();
     await beam.session.truncate(tokens.length - 1);
-    return details[0].top.map(({ token, logprob }) => ({
+    const top = details[0].top.filter(({ logprob }) => Number.isFinite(logprob));
+    return top.map(({ token, bytes, logprob }) => ({
       beam,
       token,
+      bytes,
       logprob: beam.logprob + logprob,
     }));
   }
@@ -151,11 +200,15 @@ class Search {
     const going = chosen.filter((candidate) => !isEnd(candidate));
     /** @type {Live[]} */
     const next = [];
-    for (const [index, { beam, token, logprob }] of going.entries()) {
+    for (const [index, { beam, token, bytes, logprob }] of going.entries()) {
       const isLast = !going.slice(index + 1).some((candidate) => candidate.beam === beam);
       const session = isLast ? beam.session : await beam.session.fork();
       this.#open.add(session);
-      next.push({ session, tokens: [...beam.tokens, token], logprob, next: [token] });
+      const [tokens, begun] = [
+        [...beam.tokens, token],
+        [...beam.begun, ...bytes],
+      ];
+      next.push({ session, tokens, begun, logprob, next: [token] });
     }
     for (const beam of this.#live) {
       if (going.some((candidate) => candidate.beam === beam)) continue;

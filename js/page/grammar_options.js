@@ -11,20 +11,22 @@ import {
 import { checkObject, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
-/** @typedef {{kind: number, text: string, begun?: string, isWhole?: boolean}} Grammar wick_grammar */
+/** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
 
 /** The options. The type makes sure that none is missing. @type {Record<keyof GrammarOptions, null>} */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
 
 /**
- * @param {GrammarOptions & {begun?: string | null | undefined}} options
+ * @param {GrammarOptions & {begun?: string | Uint8Array | null | undefined}} options
  * @returns {Grammar | undefined}
  */
 export function grammarOf(options) {
   const found = wantedOf(options);
   const { begun } = options;
   if ((begun ?? undefined) === undefined) return found;
-  if (typeof begun !== 'string') throw argumentError(`begun must be a text, not ${shown(begun)}`);
+  if (typeof begun !== 'string' && !(begun instanceof Uint8Array)) {
+    throw argumentError(`begun must be a text or its bytes, not ${shown(begun)}`);
+  }
   if (found) found.begun = begun;
   else throw argumentError(`begun belongs to ${Object.keys(grammarNames).join(', ')}`);
   return found;

@@ -138,9 +138,10 @@ export class Passed {
     return address;
   }
 
-  /** @param {string} text @returns {{address: number, sizeBytes: number}} UTF-8, terminated */
+  /** @param {string | Uint8Array} text @returns {{address: number, sizeBytes: number}} UTF-8, terminated */
   text(text) {
-    const bytes = encoder.encode(`${text}\0`);
+    const bytes =
+      typeof text === 'string' ? encoder.encode(`${text}\0`) : Uint8Array.from([...text, 0]);
     return { address: this.bytes(bytes), sizeBytes: bytes.byteLength - 1 };
   }
 

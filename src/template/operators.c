@@ -67,6 +67,33 @@ static double floor_of(double value) {
   return whole > value ? whole - 1 : whole;
 }
 
+// The rest of a division of magnitudes, exact: each difference is of numbers within a factor of 2.
+static double rest_of(double a, double b) {
+  double step = b;
+  if (a - a != 0) return a - a;           // infinity has no rest
+  if (b - b != 0) return b == b ? a : b;  // nothing is left out of infinity
+  while (step <= a / 2) step *= 2;
+  for (; step >= b; step /= 2) {
+    if (a >= step) a -= step;
+  }
+  return a;
+}
+
+// Python's % and // of floats: the rest has the sign of b, the quotient is what belongs to it.
+static jinja_value divide_reals(uint32_t op, double a, double b) {
+  double rest = rest_of(a < 0 ? -a : a, b < 0 ? -b : b);
+  if (a < 0) rest = -rest;
+  double quotient = (a - rest) / b;
+  if (rest != 0 && (rest < 0) != (b < 0)) {
+    rest += b;
+    quotient -= 1;
+  }
+  if (op == '%') return jinja_float(rest != 0 ? rest : b < 0 ? -0.0 : 0.0);
+  if (quotient == 0) return jinja_float((a < 0) != (b < 0) ? -0.0 : 0.0);
+  const double whole = floor_of(quotient);
+  return jinja_float(quotient - whole > 0.5 ? whole + 1 : whole);
+}
+
 static jinja_value of_integers(jinja_run *run, uint32_t op, int64_t a, int64_t b) {
   int64_t result = 0;
   bool fits = true;
@@ -101,9 +128,8 @@ static jinja_value of_reals(jinja_run *run, uint32_t op, double a, double b) {
     case '/':
       return jinja_float(a / b);
     case OP_FLOOR_DIVIDE:
-      return jinja_float(floor_of(a / b));
     case '%':
-      return jinja_float(a - b * floor_of(a / b));
+      return divide_reals(op, a, b);
     default:
       return real_power(run, a, b);
   }

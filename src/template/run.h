@@ -111,7 +111,8 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
 jinja_flow jinja_execute(jinja_run *run, uint32_t node);
 // The text of a body, as a string.
 jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
-void jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
+// Answers how its else part ended, if that ran.
+jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
 jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
                              const jinja_arguments *arguments);
 

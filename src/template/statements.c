@@ -142,24 +142,34 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   run->scope = outer;
 }
 
-void jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0) {
+// What it sets is forgotten behind it; a break in it is one of the loop around.
+static jinja_flow run_else(jinja_run *run, uint32_t body) {
+  jinja_scope *const outer = run->scope;
+  jinja_scope *scope = jinja_new_scope(run, outer);
+  if (scope == NULL) return FLOW_GOES_ON;
+  run->scope = scope;
+  const jinja_flow flow = jinja_execute(run, body);
+  run->scope = outer;
+  return flow;
+}
+
+jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable,
+                              uint32_t depth0) {
   const jinja_node *at = node_at(run, node);
   const uint32_t *parts = links_at(run, at->c) + 1;
   jinja_list *items = jinja_items_of(run, iterable);
-  if (items == NULL) return;
+  if (items == NULL) return FLOW_GOES_ON;
   if (parts[FOR_CONDITION] != 0) items = choose_items(run, at, items, parts[FOR_CONDITION]);
   jinja_loop *loop = jinja_take(run, sizeof *loop);
-  if (items == NULL || loop == NULL) return;
+  if (items == NULL || loop == NULL) return FLOW_GOES_ON;
   *loop = (jinja_loop){.items = items,
                        .depth0 = depth0,
                        .node = node,
                        .scope = run->scope,
                        .changed = JINJA_NOTHING};
-  if (items->count > 0) {
-    run_items(run, at, parts[FOR_BODY], loop);
-  } else if (parts[FOR_ELSE] != 0) {
-    jinja_execute(run, parts[FOR_ELSE]);
-  }
+  if (items->count == 0) return run_else(run, parts[FOR_ELSE]);
+  run_items(run, at, parts[FOR_BODY], loop);
+  return FLOW_GOES_ON;
 }
 
 // ---- macros ----
@@ -313,8 +323,8 @@ static jinja_flow execute_node(jinja_run *run, uint32_t index, const jinja_node 
       return execute_if(run, node);
     case NODE_FOR: {
       const jinja_value iterable = jinja_evaluate(run, node->b);
-      if (run->status == WICK_OK) jinja_execute_loop(run, index, iterable, 0);
-      break;
+      if (run->status != WICK_OK) break;
+      return jinja_execute_loop(run, index, iterable, 0);
     }
     case NODE_SET: {
       const jinja_value value = jinja_evaluate(run, node->b);

@@ -63,6 +63,8 @@ export const groups = {
   ]),
   'order of operators': [
     '{{ 1 + 2 * 3 ** 2 - 8 // 3 % 2 }}',
+    '{{ 7.3 % 0.1 }} {{ 7.3 // 0.1 }} {{ -7.3 % 0.1 }} {{ -7.3 // 0.1 }} {{ 1e300 % 7.5 }} {{ 1 % 1e999 }} {{ -1 % 1e999 }} {{ 1e999 % 2 }} {{ 1e999 // 2 }}',
+    '{{ 0.3 % -0.1 }} {{ 0.3 // -0.1 }} {{ -0.0 % 3 }} {{ 0.0 % -3 }} {{ 6.0 // -3 }} {{ 0.0 // -3 }} {{ 1.7e308 % 5e-324 }}',
     '{{ -2 ** 2 }} {{ 2 ** -1 }} {{ 2 ** 3 ** 2 }} {{ (-2) ** 3 }}',
     '{{ not 1 == 2 }} {{ not 1 in [1] }} {{ 1 < 2 < 3 }} {{ 1 < 3 < 2 }} {{ 3 > 2 >= 2 != 1 }}',
     "{{ 1 ~ 2 + 3 }} {{ 'a' ~ 'b' * 2 }} {{ 1 + 2 ~ 3 }}",
@@ -572,6 +574,8 @@ export const groups = {
     '{% for a, b in [1] %}{{ a }}{% endfor %}',
     "{% for k, v in {'a': 1, 'b': [2]}.items() %}{{ k }}={{ v }}{{ loop.last }},{% endfor %}",
     '{% for i in [1, 1, 2, 2, 1] %}{{ loop.changed(i) }} {% endfor %}',
+    '{% set v = 1 %}{% for i in [] %}{% else %}{% set v = 2 %}{{ v }}{% endfor %}{{ v }}',
+    '{% for i in [1, 2] %}{% for j in [] %}{% else %}{{ i }}{% if i == 1 %}{% continue %}{% endif %}{% break %}{% endfor %}!{% endfor %}',
     '{% for i in [1, 1, 2] %}{{ loop.changed(i, 1) }} {% endfor %}',
     "{% for i in range(5) %}{{ loop.cycle('a', 'b', 'c') }}{% endfor %}{% for i in [1] %}{{ loop.cycle() }}{% endfor %}",
     '{% for i in range(6) %}{% if i == 1 %}{% continue %}{% elif i == 4 %}{% break %}{% else %}{{ i }}{% endif %}{% endfor %}',

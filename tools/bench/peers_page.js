@@ -3,6 +3,11 @@
 
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
+/**
+ * A text to write at temperature 1: free, or of the schema, which `grammar` says in GBNF. `ms` of what is answered are
+ * those from the first token to the last.
+ * @typedef {{text: string, count: number, seed: number, schema?: Record<string, unknown>, grammar?: string}} Bound
+ */
 
 /** @param {string} address @returns {Promise<any>} */
 const load = (address) => import(address);
@@ -41,6 +46,21 @@ class Wick {
       prefill: timings.prefillTokensPerSecond,
       decode: timings.decodeTokensPerSecond,
     };
+  }
+
+  /** @param {Bound} work */
+  async write({ text, count, seed, schema }) {
+    const engine = /** @type {import('../../js/index.js').Engine} */ (this.#engine);
+    const run = engine.generate(text, {
+      ...{ maxTokens: count, temperature: 1, topK: 40, topP: 0.95, minP: 0.05, seed },
+      ...(schema ? { jsonSchema: schema } : { ignoreEnd: true }),
+      speculation: false,
+    });
+    const written = await run.text();
+    const { usage, timings } = /** @type {import('../../js/index.js').GenerationResult} */ (
+      run.result
+    );
+    return { text: written, tokens: usage.completionTokens, ms: timings.decodeMs };
   }
 }
 
@@ -117,6 +137,17 @@ class Wllama {
       prefill: prompt_per_second,
       decode: predicted_per_second,
     };
+  }
+
+  /** @param {Bound} work */
+  async write({ text, count, seed, grammar }) {
+    const answer = await this.#engine.createCompletion({
+      ...{ prompt: text, max_tokens: count, seed, cache_prompt: false },
+      ...{ temperature: 1, top_k: 40, top_p: 0.95, min_p: 0.05 },
+      ...(grammar ? { grammar } : { ignore_eos: true }),
+    });
+    const { predicted_n, predicted_ms } = answer.timings;
+    return { text: answer.choices[0].text, tokens: predicted_n, ms: predicted_ms };
   }
 }
 

@@ -1,0 +1,341 @@
+// Random JSON schemas: what is not valid by ajv is never accepted, what is valid is accepted in some order of its
+// members, and what a model with random weights generates is valid.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { native, wick } from './support/cli.mjs';
+import { openEngine, synthesize, temporaryFolder } from './support/package.mjs';
+import { randomFrom } from './support/random_numbers.mjs';
+import { soakCount, soakSeed } from './support/soak.mjs';
+
+const folder = temporaryFolder();
+const ORDERS_MAX = 120;
+
+/** @typedef {ReturnType<typeof randomFrom>} Random */
+
+// Not the empty name: ajv's "required" does not see that it is missing
+const names = ['a', 'b', 'c', 'é', 'x y', 'a"b'];
+const texts = ['', 'a', 'b', 'ab', 'é', '😀', 'a\nb', '"', '\\', 'A1', 'x'.repeat(5), '2026-11-23'];
+const patterns = ['^a', 'b$', '^[a-c]{1,3}$', '\\d', '^(?:x|yé)+$', '^$', '.'];
+const numbers = [0, 1, -1, 2, 3, 7, 10, 12, -12, 99, 100, 0.5, -0.5, 1.25, 2.5, 1e3];
+
+/** @param {Random} random @returns {any} */
+function value(random, depth = 2) {
+  const kind = random.below(depth > 0 ? 8 : 6);
+  if (kind < 2) return random.pick(texts);
+  if (kind < 4) return random.pick(numbers);
+  if (kind === 4) return random.chance(0.5);
+  if (kind === 5) return null;
+  if (kind === 6) return random.list(3, () => value(random, depth - 1));
+  return Object.fromEntries(random.list(3, () => [random.pick(names), value(random, depth - 1)]));
+}
+
+/** @param {Random} random @param {Record<string, () => unknown>} ways @param {number} share */
+const some = (random, ways, share) =>
+  Object.fromEntries(
+    Object.entries(ways)
+      .filter(() => random.chance(share))
+      .map(([key, make]) => [key, make()]),
+  );
+
+/** @typedef {(random: Random, depth: number) => any} Maker */
+
+/** @type {Maker} */
+const ofString = (random) => ({
+  type: 'string',
+  ...some(
+    random,
+    {
+      minLength: () => random.below(3),
+      maxLength: () => 1 + random.below(5),
+      pattern: () => random.pick(patterns),
+    },
+    0.35,
+  ),
+});
+
+/** @type {Maker} */
+const ofNumber = (random) => {
+  const isWhole = random.chance(0.5);
+  const bound = () => (isWhole ? random.below(240) - 120 : (random.below(48) - 24) / 4);
+  return {
+    type: isWhole ? 'integer' : 'number',
+    ...some(
+      random,
+      {
+        minimum: bound,
+        maximum: bound,
+        exclusiveMinimum: bound,
+        exclusiveMaximum: bound,
+        multipleOf: () => (isWhole ? 1 + random.below(12) : random.pick([0.5, 0.25, 1, 3])),
+      },
+      0.25,
+    ),
+  };
+};
+
+/** @type {Maker} */
+const ofArray = (random, depth) => {
+  const inner = () => schema(random, depth - 1);
+  // Not both: ajv takes no items for enough of "contains" beside "prefixItems"
+  /** @type {Record<string, () => unknown>} */
+  const first = random.chance(0.8)
+    ? { prefixItems: () => [inner(), ...random.list(1, inner)] }
+    : { contains: inner, minContains: () => random.below(3), maxContains: () => random.below(3) };
+  const often = { items: inner, minItems: () => random.below(3), maxItems: () => random.below(4) };
+  const rarely = { uniqueItems: () => true, unevaluatedItems: () => false };
+  return {
+    type: 'array',
+    ...some(random, { ...first, ...often }, 0.5),
+    ...some(random, rarely, 0.06),
+  };
+};
+
+/** @type {Maker} */
+const ofObject = (random, depth) => {
+  const keys = [...new Set(random.list(4, () => random.pick(names)))];
+  const inner = () => schema(random, depth - 1);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(keys.map((key) => [key, inner()])),
+    ...some(
+      random,
+      {
+        required: () => keys.filter(() => random.chance(0.5)),
+        additionalProperties: () => (random.chance(0.6) ? false : inner()),
+      },
+      0.5,
+    ),
+    ...some(
+      random,
+      {
+        patternProperties: () => ({ [random.pick(patterns)]: inner() }),
+        propertyNames: () => ofString(random, 0),
+        minProperties: () => random.below(3),
+        maxProperties: () => random.below(4),
+        dependentRequired: () => ({ [random.pick(names)]: [random.pick(names)] }),
+        // Not both: ajv takes what "properties" has evaluated for unevaluated then
+        ...(random.chance(0.5)
+          ? { dependentSchemas: () => ({ [random.pick(names)]: ofObject(random, depth - 1) }) }
+          : { unevaluatedProperties: () => false }),
+      },
+      0.08,
+    ),
+  };
+};
+
+/** @type {Maker} */
+const ofCases = (random, depth) => {
+  const inner = () => schema(random, depth - 1);
+  const list = () => [inner(), ...random.list(2, inner)];
+  const kind = random.below(8);
+  if (kind < 3) return { anyOf: list() };
+  if (kind === 3) return { oneOf: list() };
+  if (kind === 4) return { not: schema(random, 0) };
+  if (kind === 5) return Object.fromEntries(['if', 'then', 'else'].map((key) => [key, inner()]));
+  if (kind === 6) return { ...schema(random, 0), anyOf: list() };
+  return { allOf: list() };
+};
+
+/** @type {Maker} */
+function schema(random, depth) {
+  const kind = random.below(depth > 0 ? 20 : 9);
+  if (kind < 3) return ofString(random, depth);
+  if (kind < 6) return ofNumber(random, depth);
+  if (kind === 6) return { enum: [value(random), ...random.list(3, () => value(random))] };
+  if (kind === 7)
+    return random.pick([{ const: value(random) }, { type: 'boolean' }, { type: 'null' }]);
+  if (kind === 8) return random.pick([true, {}, { type: ['string', 'null'] }, { minimum: 2 }]);
+  if (kind < 12) return ofArray(random, depth);
+  if (kind < 15) return ofObject(random, depth);
+  if (kind === 15) return { $ref: `#/$defs/${random.pick(['one', 'two'])}` };
+  return ofCases(random, depth);
+}
+
+/** A whole schema: what it names may name itself, below members or items only. @param {Random} random */
+function whole(random) {
+  const named = () => random.pick([ofObject, ofArray])(random, 2);
+  const root = random.chance(0.7) ? ofObject(random, 2) : ofCases(random, 2);
+  return { ...root, $defs: { one: named(), two: named() } };
+}
+
+/**
+ * A value that is likely to be valid.
+ * @param {Random} random @param {any} of @param {any} root @param {number} depth
+ * @returns {any}
+ */
+function sample(random, of, root, depth = 5) {
+  if (typeof of !== 'object' || depth === 0) return value(random, 1);
+  const again = (/** @type {any} */ inner) => sample(random, inner, root, depth - 1);
+  if (of.$ref !== undefined) return again(root.$defs[of.$ref.slice(8)]);
+  if ('const' in of) return of.const;
+  if (of.enum !== undefined) return random.pick(of.enum);
+  const cases = of.anyOf ?? of.oneOf ?? of.allOf;
+  if (cases !== undefined && random.chance(0.8)) return again(random.pick(cases));
+  if (of.if !== undefined) return again(random.pick([of.if, of.then, of.else ?? of.if]));
+  const type = Array.isArray(of.type) ? random.pick(of.type) : of.type;
+  if (type === 'string') return random.pick(texts);
+  if (type === 'integer' || type === 'number') return sampleNumber(random, of);
+  if (type === 'boolean') return random.chance(0.5);
+  if (type === 'null') return null;
+  if (type === 'array') {
+    const count = (of.minItems ?? 0) + random.below(3);
+    return Array.from({ length: count }, (_, at) =>
+      again(of.prefixItems?.[at] ?? of.items ?? true),
+    );
+  }
+  if (type !== 'object') return value(random);
+  const members = Object.entries(of.properties)
+    .filter(([key]) => of.required?.includes(key) || random.chance(0.6))
+    .map(([key, inner]) => [key, again(inner)]);
+  if (random.chance(0.2))
+    members.push([random.pick(names), again(of.additionalProperties ?? true)]);
+  return Object.fromEntries(members);
+}
+
+/** @param {Random} random @param {any} of */
+function sampleNumber(random, of) {
+  const step = of.multipleOf ?? (of.type === 'integer' ? 1 : 0.25);
+  const low = Math.max(of.minimum ?? -20, of.exclusiveMinimum ?? -20);
+  return (Math.ceil(low / step) + random.below(6)) * step;
+}
+
+/** The value with one thing changed. @param {Random} random @param {any} of @returns {any} */
+function changed(random, of) {
+  if (of === null || typeof of !== 'object' || random.chance(0.2)) return value(random, 1);
+  if (Array.isArray(of)) {
+    const copy = [...of];
+    const at = random.below(copy.length + 1);
+    copy.splice(at, random.below(2), changed(random, copy[at] ?? null));
+    return copy;
+  }
+  const copy = { ...of };
+  const key = random.pick([...Object.keys(copy), random.pick(names)]);
+  if (random.chance(0.4)) delete copy[key];
+  else copy[key] = changed(random, copy[key] ?? null);
+  return copy;
+}
+
+/**
+ * The texts of a value in the orders that its objects' members may have, up to a number.
+ * @param {any} of @returns {string[]}
+ */
+function orders(of) {
+  if (of === null || typeof of !== 'object') return [JSON.stringify(of)];
+  const isList = Array.isArray(of);
+  const parts = (isList ? of : Object.entries(of)).map((/** @type {any} */ part) =>
+    isList ? orders(part) : orders(part[1]).map((text) => `${JSON.stringify(part[0])}:${text}`),
+  );
+  const [open, close] = isList ? '[]' : '{}';
+  /** @type {string[]} */
+  const found = [];
+  const put = (/** @type {string[]} */ begun, /** @type {string[][]} */ rest) => {
+    if (found.length >= ORDERS_MAX) return;
+    if (rest.length === 0) found.push(open + begun.join(',') + close);
+    for (const [at, part] of rest.entries()) {
+      if (isList && at > 0) break;
+      for (const text of part) put([...begun, text], rest.toSpliced(at, 1));
+    }
+  };
+  put([], parts);
+  return found;
+}
+
+/** @param {any} of @returns {(value: unknown) => boolean} */
+const validatorOf = (of) =>
+  new Ajv2020({ strict: false, logger: false, unicodeRegExp: true, ownProperties: true }).compile(
+    of,
+  );
+
+/** @param {Random} random @param {any} of */
+function instancesFor(random, of) {
+  const likely = Array.from({ length: 12 }, () => sample(random, of, of));
+  const near = likely.map((one) => changed(random, one));
+  return [...likely, ...near, ...Array.from({ length: 4 }, () => value(random))];
+}
+
+/**
+ * The verdicts on texts; what the schema is refused as otherwise.
+ * @param {any} of @param {string[]} texts @param {number} index
+ * @returns {Promise<boolean[] | string>}
+ */
+async function checked(of, texts, index) {
+  const paths = ['schema', 'texts'].map((name) => join(folder, `${name}-${index % 100}.json`));
+  writeFileSync(paths[0], JSON.stringify(of));
+  writeFileSync(paths[1], JSON.stringify(texts));
+  const given = ['constrain', '--json-schema', paths[0], '--check', paths[1]];
+  const { code, stdout, stderr } = await wick(native, given);
+  if (code === 0) return JSON.parse(stdout.toString());
+  assert.equal(code, 2, `${stderr}`);
+  return stderr.toString();
+}
+
+/** @param {number} index @param {Record<string, number>} counts */
+async function compare(index, counts) {
+  const random = randomFrom(soakSeed * 1e6 + index);
+  const of = whole(random);
+  const label = `${index}: ${JSON.stringify(of)}`;
+  const isValid = validatorOf(of);
+  const instances = instancesFor(random, of).map((one) => ({ one, texts: orders(one) }));
+  const valid = instances.map(({ one }) => isValid(one));
+  const all = instances.flatMap(({ texts }) => texts);
+  const accepted = await checked(of, all, index);
+  if (typeof accepted === 'string') {
+    const isTooMuch = /WICK_E_(UNSUPPORTED|FULL)/.test(accepted);
+    counts[isTooMuch ? 'refused' : 'empty']++;
+    if (isTooMuch) return;
+    assert.match(accepted, /no text satisfies/, `${label}: ${accepted}`);
+    assert.ok(!valid.includes(true), `${label}: ${accepted}`);
+    return;
+  }
+  let at = 0;
+  for (const [which, { one, texts }] of instances.entries()) {
+    const verdicts = accepted.slice(at, at + texts.length);
+    at += texts.length;
+    const told = `${label}\n${JSON.stringify(one)}`;
+    if (!valid[which]) assert.ok(!verdicts.includes(true), `accepted: ${told}`);
+    else if (texts.length < ORDERS_MAX) assert.ok(verdicts.includes(true), `refused: ${told}`);
+    counts[valid[which] ? 'valid' : 'invalid']++;
+  }
+}
+
+test('a schema holds what ajv says', async (t) => {
+  const count = soakCount(4000);
+  const counts = { valid: 0, invalid: 0, refused: 0, empty: 0 };
+  for (let index = 0; index < count; index++) await compare(index, counts);
+  t.diagnostic(JSON.stringify(counts));
+  assert.ok(counts.valid > count * 5, `${counts.valid} values are valid`);
+  assert.ok(counts.invalid > count * 5, `${counts.invalid} values are not`);
+  assert.ok(counts.refused < count / 10, `${counts.refused} schemas are refused`);
+});
+
+test('what is generated is valid', async (t) => {
+  const file = join(folder, 'tiny.gguf');
+  await synthesize('tiny', 'q8_0', file);
+  const engine = await openEngine(t, { file, contextSize: 1024 });
+  const lists = await Promise.all(['"', '}', ']', '0'].map((text) => engine.tokenize(text)));
+  const logitBias = Object.fromEntries(lists.map((ids) => [ids[ids.length - 1], 5]));
+  const wild = { temperature: 2, topK: 0, topP: 1, minP: 0, maxTokens: 500, logitBias };
+  const count = soakCount(2000);
+  const counts = { stopped: 0, cut: 0, refused: 0 };
+  for (let index = 0; index < count; index++) {
+    const seed = soakSeed * 1e6 + index;
+    const jsonSchema = whole(randomFrom(seed));
+    const generation = engine.generate('A record: ', { ...wild, jsonSchema, seed });
+    const text = await generation.text().catch((error) => {
+      assert.match(error.code, /^(UNSUPPORTED|ARG|GRAMMAR_TOO_LARGE)$/, `${error}`);
+      if (error.code === 'ARG') assert.match(error.message, /no text satisfies/);
+      return undefined;
+    });
+    const isWhole = generation.result?.finishReason === 'stop';
+    counts[text === undefined ? 'refused' : isWhole ? 'stopped' : 'cut']++;
+    if (!isWhole || text === undefined) continue;
+    const isValid = validatorOf(jsonSchema)(JSON.parse(text));
+    assert.ok(isValid, `${index}: ${JSON.stringify(jsonSchema)}\n${text}`);
+  }
+  t.diagnostic(JSON.stringify(counts));
+  assert.ok(counts.stopped > count * 0.7, JSON.stringify(counts));
+});
