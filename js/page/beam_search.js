@@ -3,7 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { grammarNames, grammarOf } from './grammar_options.js';
+import { grammarNames } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -46,9 +46,9 @@ function checked(options) {
   if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
     throw argumentError(`lengthPenalty must be a number, not ${shown(lengthPenalty)}`);
   }
-  grammarOf(options);
-  const name = names.find((one) => (options[one] ?? undefined) !== undefined);
-  const constraint = name && { [name]: options[name] };
+  const given = names.filter((name) => (options[name] ?? undefined) !== undefined);
+  const constraint =
+    given.length > 0 && Object.fromEntries(given.map((name) => [name, options[name]]));
   return { width, maxTokens, lengthPenalty, signal, priority, salt, constraint };
 }
 
