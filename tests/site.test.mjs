@@ -69,6 +69,7 @@ test('under a path: the first page leads to the others, and each is ready, witho
     Forks: "document.getElementById('begin').getAttribute('aria-disabled') !== 'true'",
     Benchmark: "document.getElementById('run') !== null",
     Playground: "document.getElementById('run').getAttribute('aria-disabled') === 'false'",
+    Notes: "document.getElementById('model').options.length > 3",
     Documentation: "document.querySelector('main h1') !== null",
   };
   for (const [name, condition] of Object.entries(ready)) {

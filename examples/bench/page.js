@@ -1,5 +1,7 @@
-// examples/bench/page.js — the page: its form, its plots and its tables.
+// examples/bench/page.js — the page: its form, its plots and its tables; results that are saved, linked to and read again.
 
+import { packFragment, unpackFragment } from '../shared/fragment.js';
+import { readReport } from './import.js';
 import { measure } from './measure.js';
 import { makePlots } from './plots.js';
 import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './report.js';
@@ -10,7 +12,10 @@ import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './re
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
 
-const plots = makePlots(byId('speed-plot'), byId('time-plot'));
+/** A file larger than this is no result. */
+const FILE_BYTES_MAX = 4 << 20;
+
+const plots = makePlots(byId);
 
 /** @type {AbortController | undefined} */
 let running;
@@ -78,10 +83,10 @@ function fillTable(id, [head, ...rows]) {
   byId(id).replaceChildren(top, body);
 }
 
-/** @param {Plan} plan @param {Result} result */
-async function showResult(plan, result) {
-  const environment = await describeEnvironment(plan, result);
+/** @param {Result} result @param {Awaited<ReturnType<typeof describeEnvironment>>} environment */
+function showResult(result, environment) {
   fillTable('speeds', speedRows(result.runs));
+  byId('ops-part').hidden = !result.metrics;
   if (result.metrics) {
     byId('ops-of').textContent =
       `Ops of the forward pass, ${result.metricsThreads} thread(s), since the last warm-up; the clock is ` +
@@ -110,15 +115,17 @@ function setRunning(isRunning) {
 }
 
 /** @param {unknown} error */
+const wordsOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/** @param {unknown} error */
 function showProblem(error) {
-  byId('problem').textContent = error instanceof Error ? error.message : String(error);
+  byId('problem').textContent = wordsOf(error);
   byId('problem').hidden = false;
 }
 
 /** @param {Result} result */
 function listenerFor(result) {
-  let count = 0;
-  plots.speed.clear();
+  plots.clear();
   return {
     /** @param {string} text @param {number} share */
     onState: (text, share) => {
@@ -127,13 +134,14 @@ function listenerFor(result) {
     },
     onRepetition: () => {
       plots.time.clear();
-      plots.time.add(0, 0);
+      plots.time.add('this repetition', 0, 0);
     },
     /** @param {number} seconds @param {number} tokens */
-    onToken: (seconds, tokens) => plots.time.add(seconds, tokens),
+    onToken: (seconds, tokens) => plots.time.add('this repetition', seconds, tokens),
     /** @param {import('./measure.js').Sample} sample */
-    onSample: ({ prefill, decode }) => {
-      plots.speed.add(++count, prefill, decode);
+    onSample: (sample) => {
+      const run = /** @type {import('./measure.js').Run} */ (result.runs.at(-1));
+      plots.addSample(run, run.samples.length, sample);
       fillTable('speeds', speedRows(result.runs));
     },
   };
@@ -142,6 +150,7 @@ function listenerFor(result) {
 async function run() {
   byId('problem').hidden = true;
   byId('results').hidden = true;
+  byId('origin').hidden = true;
   const own = new AbortController();
   running = own;
   setRunning(true);
@@ -157,7 +166,7 @@ async function run() {
       if (!own.signal.aborted) throw error;
     } finally {
       result.runs = result.runs.filter(({ samples }) => samples.length > 0);
-      if (result.runs.length > 0) await showResult(plan, result);
+      if (result.runs.length > 0) showResult(result, await describeEnvironment(plan, result));
     }
   } catch (error) {
     state = '';
@@ -166,6 +175,55 @@ async function run() {
     running = undefined;
     setRunning(false);
     byId('state').textContent = state;
+  }
+}
+
+/**
+ * A result of another time or machine.
+ * @param {any} saved @param {string} from
+ */
+function showSaved(saved, from) {
+  const { result, environment } = readReport(saved);
+  byId('problem').hidden = true;
+  plots.clear();
+  for (const run of result.runs)
+    for (const [index, sample] of run.samples.entries()) plots.addSample(run, index + 1, sample);
+  showResult(result, environment);
+  fillTable('speeds', speedRows(result.runs));
+  byId('origin').textContent = `This result is ${from}. It was not measured now.`;
+  byId('origin').hidden = false;
+}
+
+async function importFile() {
+  const [file] = byId('import').files;
+  byId('import').value = ''; // the same file may be chosen again
+  if (!file || running) return;
+  try {
+    if (file.size > FILE_BYTES_MAX) throw new Error('it is too large');
+    showSaved(JSON.parse(await file.text()), `from the file ${file.name}`);
+  } catch (error) {
+    showProblem(`${file.name} is no result of this page: ${wordsOf(error)}`);
+  }
+}
+
+async function importLink() {
+  const packed = location.hash.slice(1);
+  if (!packed || packed === 'results' || running) return;
+  try {
+    showSaved(await unpackFragment(packed), 'from a link');
+  } catch (error) {
+    showProblem(`The link is no result of this page: ${wordsOf(error)}`);
+  }
+}
+
+async function share() {
+  try {
+    const link = new URL(location.href);
+    link.hash = await packFragment(JSON.parse(texts.json));
+    history.replaceState(null, '', link);
+    await copy(link.href);
+  } catch (error) {
+    byId('copied').textContent = `Not copied: ${wordsOf(error)}`;
   }
 }
 
@@ -198,4 +256,10 @@ byId('form').addEventListener('submit', (/** @type {Event} */ event) => {
 byId('stop').addEventListener('click', () => running?.abort());
 byId('copy-markdown').addEventListener('click', () => copy(texts.markdown));
 byId('copy-json').addEventListener('click', () => copy(texts.json));
+byId('copy-link').addEventListener('click', share);
+byId('import').addEventListener('change', importFile);
+globalThis.addEventListener('hashchange', importLink);
+// a table that is wider than the page is scrolled with the keyboard, too
+for (const wide of document.querySelectorAll('.scroll')) wide.setAttribute('tabindex', '0');
 showFields();
+importLink();

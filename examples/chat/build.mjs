@@ -33,11 +33,12 @@ const files = [
 /**
  * Writes the build's name into the page, and makes the service worker that stores the page.
  * @param {string} folder
+ * @param {string[]} [own] files beside scripts, styles and icons
  */
-export async function addServiceWorker(folder) {
+export async function addServiceWorker(folder, own = files) {
   const isMade = (/** @type {string} */ name) =>
     /\.(css|js|png)$/.test(name) && name !== 'service_worker.js';
-  const all = [...readdirSync(folder).filter(isMade), ...files];
+  const all = [...readdirSync(folder).filter(isMade), ...own];
   const hash = createHash('sha256');
   for (const name of all) hash.update(readFileSync(resolve(folder, name)));
   hash.update(readFileSync(resolve(here, 'service_worker.js')));

@@ -8,9 +8,13 @@ import { build } from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** The package and the model's, without the small model that benchmarks use. @param {string} site the page's folder */
-export function copyPackages(site) {
+/**
+ * The package and the model's, without the small model that benchmarks use.
+ * @param {string} site the page's folder @param {boolean} [hasModel]
+ */
+export function copyPackages(site, hasModel = true) {
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  if (!hasModel) return;
   const model = resolve(root, 'examples/models');
   const filter = (/** @type {string} */ path) => !basename(path).startsWith('wick-2.6m');
   cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true, filter });

@@ -15,6 +15,11 @@ export const pages = [
     text: 'a text becomes a record of your JSON schema, or a text of your grammar',
   },
   {
+    folder: 'notes',
+    name: 'Notes',
+    text: 'a search by meaning over a folder of Markdown, which stays on this machine',
+  },
+  {
     folder: 'fork',
     name: 'Forks',
     text: 'one beginning, several stories: what they share is kept once',

@@ -9,6 +9,7 @@ import { buildBench } from '../bench/build.mjs';
 import { buildChat } from '../chat/build.mjs';
 import { buildDocs } from '../docs/build.mjs';
 import { buildFork } from '../fork/build.mjs';
+import { buildNotes } from '../notes/build.mjs';
 import { buildPlayground } from '../playground/build.mjs';
 import { pages } from '../shared/pages.mjs';
 
@@ -49,6 +50,7 @@ const builders = {
   chat: buildChat,
   docs: buildDocs,
   fork: buildFork,
+  notes: buildNotes,
   playground: buildPlayground,
 };
 

@@ -1,0 +1,40 @@
+// examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve as it is.
+
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { addServiceWorker } from '../chat/build.mjs';
+import { bundlePage, copyPackages } from '../shared/bundle.mjs';
+import { addLinks } from '../shared/pages.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+export const site = resolve(root, 'build/notes-page');
+
+/** Files that the page needs without a network, beside its scripts and styles. */
+const files = [
+  ...['index.html', 'icon.svg'],
+  ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'tasks.js', 'worker.js'].map(
+    (name) => `wick-llm/${name}`,
+  ),
+  ...['simd128', 'relaxed'].flatMap((kernels) =>
+    ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
+  ),
+];
+
+/** @param {string} [folder] @param {string} [place] its folder in the site */
+export async function buildNotes(folder = site, place = undefined) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
+  writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
+  copyFileSync(resolve(here, '../chat/icon.svg'), resolve(folder, 'icon.svg'));
+  copyPackages(folder, false);
+  await bundlePage(
+    ['page.js', 'page.css'].map((name) => resolve(here, name)),
+    folder,
+  );
+  await addServiceWorker(folder, files);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildNotes();

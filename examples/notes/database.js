@@ -1,0 +1,83 @@
+// examples/notes/database.js — notes, their passages and their vectors in IndexedDB. Vectors are of one model, so that another model
+// does not lose them.
+
+import { openDB } from 'idb';
+
+const NAME = 'wick-notes';
+const VERSION = 1;
+
+/**
+ * @typedef {import('./passages.js').Passage} Passage
+ * @typedef {{folder: string, path: string, size: number, modified: number, hash: string, title: string,
+ *   passages: Passage[]}} Note
+ * @typedef {{model: string, folder: string, path: string, hash: string, texts: string[], vectors: Float32Array,
+ *   dimensions: number}} Vectors of the first `texts.length` passages, one behind the other
+ */
+
+/** @type {Promise<import('idb').IDBPDatabase> | undefined} */
+let opening;
+
+function open() {
+  opening ??= openDB(NAME, VERSION, {
+    upgrade: (db) => {
+      db.createObjectStore('notes', { keyPath: ['folder', 'path'] });
+      db.createObjectStore('vectors', { keyPath: ['model', 'folder', 'path'] });
+      db.createObjectStore('settings');
+    },
+    blocking: (_, __, event) => /** @type {IDBDatabase} */ (event.target).close(),
+    terminated: () => {
+      opening = undefined;
+    },
+  });
+  opening.catch(() => {
+    opening = undefined;
+  });
+  return opening;
+}
+
+/** All keys that begin with these parts. @param {...string} parts */
+const beginning = (...parts) => IDBKeyRange.bound(parts, [...parts, []]);
+
+/** @param {string} folder @returns {Promise<Note[]>} */
+export const readNotes = async (folder) => (await open()).getAll('notes', beginning(folder));
+
+/** @param {string} model @param {string} folder @returns {Promise<Vectors[]>} */
+export const readVectors = async (model, folder) =>
+  (await open()).getAll('vectors', beginning(model, folder));
+
+/** @param {Note} note */
+export const writeNote = async (note) => void (await (await open()).put('notes', note));
+
+/** @param {Vectors[]} all as a whole or not at all */
+export async function writeVectors(all) {
+  const transaction = (await open()).transaction('vectors', 'readwrite');
+  const done = transaction.done; // knows why a transaction failed, such as a full disk
+  await Promise.all([...all.map((one) => transaction.store.put(one)), done]);
+}
+
+/** @param {string} folder @param {string[]} paths of notes that are gone */
+export async function deleteNotes(folder, paths) {
+  if (paths.length === 0) return;
+  const gone = new Set(paths);
+  const transaction = (await open()).transaction(['notes', 'vectors'], 'readwrite');
+  const vectors = transaction.objectStore('vectors');
+  for (const path of gone) transaction.objectStore('notes').delete([folder, path]);
+  for (const key of /** @type {string[][]} */ (await vectors.getAllKeys()))
+    if (key[1] === folder && gone.has(key[2])) vectors.delete(key);
+  await transaction.done;
+}
+
+/** @param {string} name */
+export const readSetting = async (name) => (await open()).get('settings', name);
+
+/** @param {string} name @param {unknown} value */
+export const writeSetting = async (name, value) =>
+  void (await (await open()).put('settings', value, name));
+
+/** Everything that is kept of all folders. */
+export async function forgetAll() {
+  const stores = ['notes', 'vectors', 'settings'];
+  const transaction = (await open()).transaction(stores, 'readwrite');
+  for (const name of stores) transaction.objectStore(name).clear();
+  await transaction.done;
+}

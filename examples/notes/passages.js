@@ -1,0 +1,71 @@
+// examples/notes/passages.js — a note as passages: what an embedder reads at once and a search shows. A passage stays within a heading.
+
+/** @typedef {{heading: string, text: string}} Passage */
+
+/** About 250 tokens: small embedders read 512. */
+const PASSAGE_CHARACTERS = 1000;
+const HEADING = /^#{1,6}\s+(.*?)\s*#*$/;
+const TITLE_CHARACTERS_MAX = 200;
+
+/** @param {string} block @returns {string[]} pieces of at most a passage, cut between words where there are any */
+function cut(block) {
+  const pieces = [];
+  let rest = block;
+  while (rest.length > PASSAGE_CHARACTERS) {
+    const space = rest.lastIndexOf(' ', PASSAGE_CHARACTERS);
+    const line = rest.lastIndexOf('\n', PASSAGE_CHARACTERS);
+    let at = Math.max(space, line);
+    if (at < PASSAGE_CHARACTERS / 2) {
+      at = PASSAGE_CHARACTERS;
+      const code = rest.charCodeAt(at - 1);
+      if (code >= 0xd800 && code < 0xdc00) at--; // not within a character
+    }
+    pieces.push(rest.slice(0, at));
+    rest = rest.slice(at);
+  }
+  return [...pieces, rest].map((piece) => piece.trim()).filter((piece) => piece !== '');
+}
+
+/**
+ * @param {string} text of a note
+ * @returns {Passage[]}
+ */
+export function passagesOf(text) {
+  /** @type {Passage[]} */
+  const passages = [];
+  let heading = '';
+  let block = '';
+  let isCode = false;
+  const end = () => {
+    for (const piece of cut(block)) passages.push({ heading, text: piece });
+    block = '';
+  };
+  const body = text.replace(/^---\n[\s\S]{0,20000}?\n---\n/, ''); // settings of a note
+  for (const line of body.split('\n')) {
+    if (/^\s*(```|~~~)/.test(line)) isCode = !isCode;
+    const found = isCode ? null : HEADING.exec(line);
+    if (found) {
+      end();
+      heading = found[1].slice(0, TITLE_CHARACTERS_MAX);
+      continue;
+    }
+    const isBreak = line.trim() === '';
+    if (isBreak && block.length > PASSAGE_CHARACTERS * 0.6) end();
+    else if (block.length + line.length > PASSAGE_CHARACTERS && block.trim() !== '') {
+      end();
+      block = `${line}\n`;
+    } else block += `${line}\n`;
+  }
+  end();
+  return passages;
+}
+
+/** @param {string} text @param {string} path @returns {string} its first heading, else the file's name */
+export function titleOf(text, path) {
+  const first = /^#\s+(.{1,200})$/m.exec(text.slice(0, 20_000))?.[1];
+  return first?.trim() || (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '');
+}
+
+/** What an embedder reads of a passage. @param {string} title @param {Passage} passage */
+export const embeddedText = (title, { heading, text }) =>
+  [title, heading === title ? '' : heading, text].filter(Boolean).join('\n');

@@ -1,0 +1,85 @@
+// examples/notes/reading.js — the notes of a folder are read: those alone whose size or date are others than the last time. What is
+// not text is left out, and told.
+
+import { deleteNotes, readNotes, writeNote } from './database.js';
+import { passagesOf, titleOf } from './passages.js';
+
+/** @typedef {import('./database.js').Note} Note */
+/** @typedef {import('./folder.js').Listing} Listing */
+
+const NOTE_BYTES_MAX = 20 << 20;
+
+/** @param {ArrayBuffer} bytes @returns {Promise<string>} what tells it from others */
+async function hashOf(bytes) {
+  // there is no crypto.subtle in pages that are not served over HTTPS or from localhost
+  if (!crypto.subtle) return `${bytes.byteLength} ${Math.random()}`;
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** @param {ArrayBuffer} bytes @returns {string | undefined} nothing: it is no text */
+function textOf(bytes) {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return text.includes('\0') ? undefined : text.replaceAll('\r\n', '\n');
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {string} folder @param {import('./folder.js').Found} found @param {Note | undefined} before
+ * @returns {Promise<Note | string>} a text says why it is left out
+ */
+async function readNote(folder, { path, file: open }, before) {
+  const file = await open();
+  const { size, lastModified: modified } = file;
+  if (before && before.size === size && before.modified === modified) return before;
+  if (size > NOTE_BYTES_MAX) return 'larger than 20 MB';
+  const bytes = await file.arrayBuffer();
+  const hash = await hashOf(bytes);
+  if (before?.hash === hash) return { ...before, size, modified };
+  const text = textOf(bytes);
+  if (text === undefined) return 'no text in UTF-8';
+  const title = titleOf(text, path);
+  return { folder, path, size, modified, hash, title, passages: passagesOf(text) };
+}
+
+/**
+ * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[]}} Reading `read`: that are
+ *   new or others than before
+ * @param {Listing} listing
+ * @param {{onProgress: (done: number, all: number) => void, signal: AbortSignal}} how
+ * @returns {Promise<Reading>}
+ */
+export async function readFolder({ name, found }, { onProgress, signal }) {
+  const before = new Map((await readNotes(name)).map((note) => [note.path, note]));
+  /** @type {Reading} */
+  const reading = { notes: [], read: 0, removed: 0, skipped: [] };
+  for (const [index, one] of found.entries()) {
+    signal.throwIfAborted();
+    const old = before.get(one.path);
+    /** @type {Note | string} */
+    let note;
+    try {
+      note = await readNote(name, one, old);
+    } catch (error) {
+      note = error instanceof Error ? error.message : String(error); // it went away, or may not be read
+    }
+    if (typeof note === 'string') reading.skipped.push({ path: one.path, reason: note });
+    else {
+      reading.notes.push(note);
+      if (note !== old) await writeNote(note);
+      if (note.hash !== old?.hash) reading.read++;
+    }
+    onProgress(index + 1, found.length);
+  }
+  const there = new Set(reading.notes.map(({ path }) => path));
+  const gone = [...before.keys()].filter((path) => !there.has(path));
+  // a folder that has become empty at once may be a disk that is not there
+  if (found.length > 0) {
+    await deleteNotes(name, gone);
+    reading.removed = gone.length;
+  }
+  return reading;
+}
