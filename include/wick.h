@@ -1100,6 +1100,10 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
 // sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} before
 // there is a model.
 void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context);
+// The KV pages that the prefix cache has of a prompt (without a salt), from its beginning, the last
+// one first: [places in the map of wick_pages_json]. Nothing is read and no counter changes.
+void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count, wick_text_sink sink,
+                     void *context);
 
 // What the ops of the forward pass took since the start or the last reset; empty unless
 // config.metrics. {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed,

@@ -1405,6 +1405,14 @@ export interface Engine {
   /** The pages of keys and values, who has them, and what is running. */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
+   * How many tokens a conversation has as a prompt, and the pages that the prefix cache has of it, from its beginning: places
+   * in kvStats' map. Two conversations share the pages that both have. Nothing is read.
+   */
+  findPages(
+    messages: ChatMessageParam[],
+    options?: CountOptions,
+  ): Promise<{ tokens: number; pages: number[] }>;
+  /**
    * Several continuations of one prompt, which is read once. They run together, share its pages, and
    * start when the first of them is read. Leaving one (`break`, `return()`) frees its pages at once. One
    * that is not read goes on for 256 pieces and then rests, and its pages are the first that others

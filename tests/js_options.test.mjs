@@ -261,6 +261,7 @@ describe('names that are no options', () => {
       [(options) => engine.stats(options), 'fromat', 'format'],
       [(options) => engine.metrics(options), 'resett', 'reset'],
       [(options) => engine.kvStats(options), 'maps', 'map'],
+      [(options) => engine.findPages(messages, options), 'tool', 'tools'],
     ];
     for (const [call, name, nearest] of calls) {
       const hint = nearest ? `; did you mean ${nearest}?` : '';

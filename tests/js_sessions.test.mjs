@@ -287,6 +287,29 @@ describe('sessions', () => {
     });
   }
 
+  test('findPages tells which pages of the map the cache has of a conversation', async (t) => {
+    const engine = await openEngine(t);
+    const first = { role: 'user', content: `Tell me a story. ${story}` };
+    const unread = await engine.findPages([first]);
+    assert.deepEqual(unread.pages, []);
+    assert.equal(unread.tokens, await engine.countTokens([first]));
+    const { choices } = await engine.chat.completions.create({
+      ...{ messages: [first], max_tokens: 40, temperature: 0 },
+    });
+    const { tokens, pages } = await engine.findPages([first]);
+    assert.equal(pages.length, Math.floor(tokens / 16));
+    const { map = '' } = await engine.kvStats({ map: true });
+    assert.ok(pages.every((place) => 'cs'.includes(map[place])));
+    // a conversation that goes on has them, and its own
+    const answer = { role: 'assistant', content: String(choices[0].message.content) };
+    const more = await engine.findPages([first, answer]);
+    assert.deepEqual(more.pages.slice(0, pages.length), pages);
+    assert.ok(more.pages.length > pages.length);
+    const before = await engine.kvStats();
+    await engine.findPages([{ role: 'user', content: 'Nobody has asked this.' }]);
+    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is no lookup');
+  });
+
   test('truncate and drop', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const session = await engine.createSession();

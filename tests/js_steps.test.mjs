@@ -540,6 +540,7 @@ describe('calls', () => {
     acts.tokenize = () => Int32Array.of(4, 5);
     acts.stats = () => ({ a: 1 });
     acts.kvStats = () => 'kv';
+    acts.findPages = () => [9, 4];
     acts.call = (row, args) => [row.native, ...args];
     for (const name of ['metrics', 'metricsText', 'saveState', 'restoreState'])
       acts[name] = () => name;
@@ -549,6 +550,7 @@ describe('calls', () => {
       ['detokenize', [[1], true], undefined, [['detokenize', [1], { whole: true, special: true }]]],
       ['applyTemplate', ['m', 'v'], ['rendered', 'm', 'v'], []],
       ['countChat', [[1, 2, 3]], 3, []],
+      ['findPages', [[1, 2, 3]], [9, 4], [['findPages', [1, 2, 3]]]],
       [
         'info',
         [],

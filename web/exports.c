@@ -257,6 +257,15 @@ size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32
   return room.size_bytes;
 }
 
+// The cached pages of a prompt, the last one first.
+WEB_EXPORT("kv_find")
+size_t web_kv_find(wick_engine *engine, char *out, size_t capacity_bytes, const int32_t *tokens,
+                   size_t count) {
+  text_room room = {out, capacity_bytes, 0};
+  wick_pages_find(engine, tokens, count, write_text, &room);
+  return room.size_bytes;
+}
+
 WEB_EXPORT("stats_json")
 size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};

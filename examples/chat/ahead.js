@@ -6,6 +6,7 @@ import { bodyFor } from './answering.js';
 import { sessionFor } from './context.js';
 import { note } from './developer.js';
 import { byId, makeButton } from './dom.js';
+import { asSent } from './drafts.js';
 import { keepInView } from './message.js';
 import { settings } from './settings.js';
 import { saidUntil, shownAfter } from './tree.js';
@@ -100,14 +101,14 @@ async function load() {
 function plan() {
   clearTimeout(pausing);
   const own = ++turn;
-  const text = promptField.value.trim();
-  if (text === '') return void early?.dropDraft();
+  const text = asSent(promptField.value);
+  if (text.trim() === '') return void early?.dropDraft();
   if (isVoid(own)) return undefined;
   note('Before Enter', 'waiting for a pause');
   pausing = setTimeout(async () => {
     const { beginDraft } = await load();
     const { engine } = now();
-    if (isVoid(own) || !engine || promptField.value.trim() !== text) return;
+    if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
     const { body, path } = wanted(text);
     await beginDraft(engine, body, sessionFor(engine, path));
   }, PAUSE_MS);
@@ -125,7 +126,7 @@ function showChips(questions) {
 async function followUp() {
   const own = turn;
   const { engine, tree } = now();
-  if (!engine || isVoid(own)) return;
+  if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
   if (path.at(-1)?.state !== 'whole') return; // the next question is how it goes on
   const { beginFollowUps, suggest } = await load();
@@ -152,6 +153,9 @@ function drop() {
   chips.remove();
   early?.dropAll();
 }
+
+/** What is being answered before it is asked for. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+export const begunAhead = () => early?.begunQuestions() ?? [];
 
 /** As drop(). @returns {Promise<void>} that settles when the engine has all pages of it back */
 export async function giveBack() {
@@ -184,6 +188,10 @@ export function startAhead(conversation, page) {
   known = page.known;
   promptField.addEventListener('input', plan);
   log.addEventListener('conversation', drop);
+  log.addEventListener('memory', () => {
+    drop();
+    update();
+  });
   log.addEventListener('engine', () => {
     drop();
     update();

@@ -6,7 +6,7 @@ import { note } from './developer.js';
 import { keepSpeed } from './examine.js';
 import { settings } from './settings.js';
 import { toolsTold } from './tools.js';
-import { saidUntil } from './tree.js';
+import { isForgotten, saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatUsage} ChatUsage */
@@ -38,10 +38,10 @@ function describe(timings, state, isEarly) {
   return facts.join(' · ');
 }
 
-/** @param {Message[]} path @returns {Message[]} what the model is given of it: the oldest turns may be left out */
+/** @param {Message[]} path @returns {Message[]} what the model is given of it: not what was left out, or forgotten */
 export function readPart(path) {
   const start = path.findLastIndex(({ isStart }) => isStart);
-  return start < 0 ? path : path.slice(start);
+  return path.slice(Math.max(0, start)).filter((one) => !isForgotten(one));
 }
 
 /**
@@ -50,7 +50,8 @@ export function readPart(path) {
  * @returns {ChatMessage[]}
  */
 export function messagesOf(path, continued) {
-  const system = path.findLast(({ role }) => role === 'user')?.system ?? settings.system;
+  const isAsked = (/** @type {Message} */ one) => one.role === 'user' && !isForgotten(one);
+  const system = path.findLast(isAsked)?.system ?? settings.system;
   const said = readPart(path).flatMap((one) => {
     const isBegun = one !== continued || one.content !== '';
     const own = { role: one.role, content: one.content };
@@ -60,6 +61,14 @@ export function messagesOf(path, continued) {
   });
   const all = system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
   return /** @type {ChatMessage[]} */ (all);
+}
+
+/** What ends an answer, where the model does not know its template's marks. @type {string[]} */
+let stops = [];
+
+/** @param {string[]} some of the template that the user has chosen for the model */
+export function useStops(some) {
+  stops = some;
 }
 
 /** @param {Message} question @param {number} count @param {number} suits the temperature that suits the model */
@@ -83,6 +92,7 @@ export function bodyFor({ question, count, continued, suits }) {
     min_p: settings.minP,
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
+    ...(stops.length > 0 && { stop: stops }),
     // an answer that has begun goes on without them
     ...(settings.tools && count === 1 && !continued?.content && { tools: toolsTold }),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),

@@ -48,7 +48,7 @@ async function findOffer(engine, path, size, isEarly) {
   for (const start of questions) {
     if (isEarly && start === questions.at(-1) && offer) break; // something of the conversation stays
     const at = path.indexOf(start);
-    offer = { left: at - path.indexOf(read[0]), start };
+    offer = { left: read.indexOf(start), start };
     if ((await count(engine, [{ ...start, isStart: true }, ...path.slice(at + 1)])) <= most) break;
   }
   return offer;

@@ -33,13 +33,14 @@ import {
   find,
   fromTurns,
   idOf,
+  isForgotten,
   newTree,
   removeLeaf,
   saidUntil,
   shownAfter,
 } from './tree.js';
 import { keepState, showConversation, untilTakenUp } from './visits.js';
-import { beginAnswers, endAnswers, makeWriter, turnOf } from './writing.js';
+import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './writing.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./records.js').Conversation} Conversation */
@@ -51,6 +52,9 @@ import { beginAnswers, endAnswers, makeWriter, turnOf } from './writing.js';
 
 /** The number of answers that are written side by side. */
 const VARIANTS = 3;
+
+/** Of another version's text. */
+const FORK_LETTERS_MAX = 90;
 
 /** @type {Engine | undefined} */
 let engine;
@@ -80,15 +84,20 @@ const isOpenEnded = ({ state }) => state !== 'whole';
 /** @param {Message} message @param {HTMLElement} article */
 function addControls(message, article) {
   const arrows = makeArrows(message, (id, direction) => turnTo(message.parent, id, direction));
+  if (message.role === 'user' && message.forgotten) return addForgotten(message, article, arrows);
   if (message.role === 'user') {
     const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
     const edit = makeButton('Edit', () => openEdit(message), 'branching');
     if (message.isStart)
       arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
-    addFooter(article, '', [...arrows, edit, ...(message.children.length === 0 ? [again] : [])]);
+    const all = [...arrows, edit, ...(message.children.length === 0 ? [again] : [])];
+    const isBeingAnswered = message.children.some(({ state }) => state === 'writing');
+    if (!isBeingAnswered) all.push(makeForget(message));
+    addFooter(article, '', all);
     return;
   }
   const question = /** @type {Message} */ (message.parent);
+  if (question.forgotten) return;
   const isElsewhere = message.state === 'writing' && message.writer !== tab;
   article.querySelector('.body')?.classList.toggle('waiting', isElsewhere);
   if (isElsewhere) return addFooter(article, 'being written in another tab', arrows);
@@ -99,7 +108,104 @@ function addControls(message, article) {
     ...makeCopyButtons('', () => message.content),
     makeButton('Regenerate', () => answerAnew(question, 1), 'regenerate branching'),
     makeButton(`${VARIANTS} variants`, () => answerAnew(question, VARIANTS), 'compare branching'),
+    makeButton('Words', () => openWords(message), 'open-words branching'),
+    makeForget(question),
   ]);
+  showFork(message, article);
+}
+
+// ---- another word in an answer ----
+
+/** @param {Message} message an answer: its words can be changed */
+async function openWords(message) {
+  const words = await import('./words.js').catch((error) => void tell(error));
+  const article = articles.get(message);
+  if (!engine || running || !article) return;
+  await words?.toggleWords(engine, message, article, branchFrom).catch(tell);
+}
+
+/**
+ * Goes on from another beginning of an answer, which stays as it is.
+ * @param {Message} message
+ * @param {number} at where the new one leaves it
+ * @param {string} piece that it has there
+ * @param {boolean} isEnd it ends there
+ */
+async function branchFrom(message, at, piece, isEnd) {
+  if (running || !engine) return;
+  const question = /** @type {Message} */ (message.parent);
+  const { rounds, reasoning, reasoningMs } = message;
+  compared = undefined;
+  const branch = add(question, {
+    ...{ id: newId(), role: 'assistant', content: message.content.slice(0, at) + piece },
+    ...{ state: isEnd ? 'whole' : 'stopped', created: Date.now(), fork: { of: message.id, at } },
+    ...(rounds && { rounds }),
+    ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
+  });
+  keepAnswer(branch, open.about, true);
+  showAfter(question);
+  log.dispatchEvent(new CustomEvent('memory')); // what was begun goes on from the other branch
+  if (!isEnd) await continueAnswer(branch);
+}
+
+/** How the answer goes on that this one was forked from. @param {Message} message @param {HTMLElement} article */
+function showFork({ fork, parent }, article) {
+  article.querySelector('.fork')?.remove();
+  const other = fork && parent.children.find(({ id }) => id === fork.of);
+  if (!other) return;
+  const line = document.createElement('p');
+  line.className = 'fork';
+  line.dir = 'auto';
+  const rest = other.content.slice(fork.at).trim();
+  const words = rest.length > FORK_LETTERS_MAX ? `${rest.slice(0, FORK_LETTERS_MAX)}…` : rest;
+  line.textContent = `Version ${parent.children.indexOf(other) + 1} goes on here: “${words}” `;
+  line.append(makeButton('Go there', () => turnTo(parent, other.id), 'branching'));
+  article.append(line);
+}
+
+// ---- what the model is no longer told of ----
+
+/** @param {Message} question */
+function makeForget(question) {
+  const button = makeButton('Forget', () => forget(question, 'forget'), 'forget branching');
+  button.setAttribute('aria-label', 'Forget this question and its answer');
+  return button;
+}
+
+/** @param {Message} question @param {'forget' | 'bringBack' | 'erase'} how */
+async function forget(question, how) {
+  const forgetting = await import('./forgetting.js').catch((error) => void tell(error));
+  if (!running) await forgetting?.[how](question, open.about);
+}
+
+/** A question in whose place there is a line. @param {Message} question @param {HTMLElement} article @param {HTMLElement[]} arrows */
+function addForgotten(question, article, arrows) {
+  const answer = shownAfter(question).slice(0, 1);
+  const versions = answer.flatMap((one) =>
+    one.role === 'user' ? [] : makeArrows(one, (id, direction) => turnTo(question, id, direction)),
+  );
+  const back = makeButton('Bring back', () => forget(question, 'bringBack'), 'branching');
+  const erase = makeButton('Forget for good', () => forget(question, 'erase'), 'branching');
+  const isThere = question.content !== '' && [back, erase];
+  addFooter(article, '', [...arrows, ...versions, ...(isThere || [])]);
+}
+
+byId('open-memory').addEventListener('click', async () => {
+  const map = await import('./memory_map.js').catch((error) => void tell(error));
+  await map?.openMemory().catch(tell);
+});
+
+/** Shows the branch of a message. @param {Message} message */
+export function goTo(message) {
+  for (const one of saidUntil(message)) if (one.parent.shown !== one.id) choose(one.parent, one.id);
+  redraw(open.tree);
+  articles.get(message)?.scrollIntoView();
+}
+
+/** Draws what follows anew. @param {Place} place */
+export function redraw(place) {
+  compared = undefined;
+  showAfter(place);
 }
 
 /** @param {Message} message @param {string} [draft] its wording, so far */
@@ -275,7 +381,7 @@ async function ask(parent, content, { system, field, isStart }) {
   about.title ||= titleOf(content);
   Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
   const draft = takeDraft(about.id, field);
-  if (!field && promptField.value.trim() === content) setPrompt('');
+  if (!field && promptField.value.trim() === content.trim()) setPrompt('');
   const turn = turnOf(question, about);
   enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry goes
   if (draft) strike(draft);
@@ -402,8 +508,11 @@ export async function say(text, system) {
 async function askNext(text, system, isStart) {
   if (running || !engine) return;
   const asked = engine;
-  const last = shownAfter(open.tree).at(-1) ?? open.tree;
-  const question = await ask(last, text, { system, isStart });
+  const path = shownAfter(open.tree);
+  const end = path.at(-1);
+  const last = end ?? open.tree;
+  const isLost = end?.role === 'user' && isForgotten(end);
+  const question = await ask(isLost ? end.parent : last, text, { system, isStart });
   if (question) await answer(asked, question);
 }
 
@@ -467,6 +576,11 @@ export function stop() {
 }
 
 setControls(addControls, turnTo);
+log.addEventListener('memory', async () => {
+  await untilAnswered(); // with the session that it began with
+  forgetSession();
+  updateGauge();
+});
 watchRoom(state);
 watchPrompt(current);
 followTabs(() => open, isAnswering);

@@ -85,6 +85,10 @@ export function fitPrompt() {
   promptField.style.height = `${promptField.scrollHeight}px`;
 }
 
+/** What is asked of what was typed: a text that the model goes on with keeps how it begins. @param {string} text */
+export const asSent = (text) =>
+  document.body.classList.contains('continuing') ? text.replace(/ +$/, '') : text.trim();
+
 /** @param {string} text */
 export function setPrompt(text) {
   promptField.value = text;

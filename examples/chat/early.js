@@ -214,6 +214,13 @@ export async function suggest(engine, body) {
 
 const begun = () => [...(draft ? [draft] : []), ...followUps];
 
+/** What is being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+export const begunQuestions = () =>
+  begun().map(({ key }) => {
+    const { messages } = JSON.parse(key);
+    return { messages, text: String(messages.at(-1)?.content) };
+  });
+
 /** @param {Attempt[]} attempts */
 function giveUp(attempts) {
   if (attempts.length === 0) return;

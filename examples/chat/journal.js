@@ -9,10 +9,13 @@ import { isOpenElsewhere, tab } from './tabs.js';
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {{tab: string, about: Conversation, draft: import('./records.js').Draft}} TypedDraft */
 /** @typedef {{tab: string, about: Conversation, question: import('./records.js').Turn}} TypedQuestion */
+/** @typedef {{tab: string, about: Conversation, forgotten: {id: string, at: number}}} Forgotten */
 
 const PREFIX = 'wick-chat-typed ';
+/** What entries of questions to forget begin with. */
+export const FORGET = 'forget ';
 
-/** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'>} entry */
+/** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */
 export function enter(id, entry) {
   try {
     if (settings.remember) localStorage.setItem(PREFIX + id, JSON.stringify({ tab, ...entry }));
@@ -31,7 +34,8 @@ export function strike(id) {
 }
 
 /** @param {Store} store @param {any} entry */
-async function keep(store, { about, draft, question }) {
+async function keep(store, { about, draft, question, forgotten }) {
+  if (forgotten) await store.changeTurn(forgotten.id, { forgotten: forgotten.at });
   if (question && !(await store.turn(question.id))) await store.ask(about, question);
   const kept = draft && (await store.draft(draft.id));
   if (draft && !(kept?.changed > draft.changed)) await store.keepDraft(about, draft);
@@ -40,6 +44,8 @@ async function keep(store, { about, draft, question }) {
 /** Stores what tabs have typed that are gone. @param {Store} store */
 export async function takeUp(store) {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+  const isForgetting = (/** @type {string} */ key) => Number(key.startsWith(PREFIX + FORGET));
+  keys.sort((a, b) => isForgetting(a) - isForgetting(b)); // after the questions that it is about
   for (const key of keys) {
     const text = localStorage.getItem(key);
     const entry = text && JSON.parse(text);

@@ -2,6 +2,7 @@
 // page's own files, or from a file of the user's. The engine before answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
+import { useStops } from './answering.js';
 import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
 import { byId } from './dom.js';
@@ -19,6 +20,7 @@ import { useStates } from './visits.js';
 import { builtIn, isSame, modelOf, rememberModel } from './wishes.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./templates.js').Template} Template */
 /** @typedef {import('./wishes.js').Wish} Wish */
 
 /** @type {Engine | undefined} */
@@ -215,21 +217,30 @@ export async function load(wish, failed) {
     const brought = await bringModel(wish, own.signal);
     isNew = brought.isNew === true;
     if (loading !== own) return;
-    made = await createEngine(
-      /** @type {import('wick-llm').EngineOptions} */ ({
-        ...brought.options,
-        signal: own.signal,
-        onProgress: showProgress,
-        ...(settings.threads && { threads: settings.threads }),
-      }),
-    );
+    const create = (/** @type {Template | undefined} */ template) =>
+      createEngine(
+        /** @type {import('wick-llm').EngineOptions} */ ({
+          ...brought.options,
+          signal: own.signal,
+          onProgress: showProgress,
+          ...(settings.threads && { threads: settings.threads }),
+          ...(template && { chatTemplate: template.source }),
+        }),
+      );
+    made = await create(undefined);
     if (loading !== own) return void made.close();
+    const template = await templateOf(made, wish);
+    if (template) {
+      await made.close();
+      made = await create(template);
+      if (loading !== own) return void made.close();
+    }
     if (isNew || 'file' in wish.source) await sayWord(made, own.signal);
     if (loading !== own) return void made.close();
     await conversation.untilAnswered();
     if (loading !== own) return void made.close();
     await closeEngine();
-    await begin(made, wish);
+    await begin(made, wish, template);
     if (isNew) askToPersist(true); // a download is worth keeping
   } catch (error) {
     await made?.close(); // it could not generate a token
@@ -250,8 +261,40 @@ export async function load(wish, failed) {
   }
 }
 
-/** @param {Engine} made @param {Wish} wish */
-async function begin(made, wish) {
+// ---- models without a chat template ----
+
+/** @param {Engine} made @param {Wish} wish @returns {Promise<Template | undefined>} nothing: the model has its own */
+async function templateOf(made, wish) {
+  if ((await made.info()).chatTemplate !== null) return undefined;
+  return (await import('./templates.js')).templateFor(wish);
+}
+
+/** What was shown of a template before is of another model. */
+let hideTemplate = () => {};
+
+/** @param {Wish} wish @param {Template | undefined} template */
+async function showTemplateOf(wish, template) {
+  useStops(template?.stops ?? []);
+  hideTemplate();
+  if (!template) return;
+  const templates = await import('./templates.js');
+  hideTemplate = templates.hideTemplate;
+  templates.showTemplate(template, async (chosen) => {
+    templates.rememberTemplate(wish, chosen);
+    await load(wish);
+    try {
+      if (loaded && isSame(loaded, wish)) await engine?.applyTemplate(templates.trial);
+    } catch (error) {
+      templates.rememberTemplate(wish, template);
+      await load(wish);
+      throw error;
+    }
+  });
+}
+
+/** @param {Engine} made @param {Wish} wish @param {Template} [template] */
+async function begin(made, wish, template) {
+  await showTemplateOf(wish, template);
   showEngine(made);
   setEngine(made, wish);
   loaded = wish;

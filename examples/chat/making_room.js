@@ -14,7 +14,7 @@ import {
 import { byId } from './dom.js';
 import { keeper } from './keeper.js';
 import { refresh } from './shown.js';
-import { find, shownAfter } from './tree.js';
+import { find, isForgotten, shownAfter } from './tree.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {{engine?: import('wick-llm').Engine, tree: import('./tree.js').Place, isRunning: boolean}} Now */
@@ -85,7 +85,7 @@ export function updateGauge() {
   clearTimeout(gauging);
   gauging = setTimeout(async () => {
     const { engine, tree } = now();
-    const path = shownAfter(tree);
+    const path = shownAfter(tree).filter((one) => !isForgotten(one));
     const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
     const { isRunning, tree: shown } = now();
     if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;

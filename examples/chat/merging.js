@@ -1,12 +1,14 @@
 // examples/chat/merging.js — what other tabs say in the conversation that is open here appears in it, and answers of
 // tabs that are gone can be continued.
 
+import { byId } from './dom.js';
 import { keeper } from './keeper.js';
 import { articles, refresh } from './shown.js';
 import { listen, tab, untilGone } from './tabs.js';
 import { allAfter, find, insert, saidOf } from './tree.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 
 /** @type {() => {about: Conversation, tree: Place}} */
@@ -30,6 +32,11 @@ export function watchWriters() {
   }
 }
 
+/** What can be done with a question depends on its answers. @param {Place} place */
+function refreshQuestion(place) {
+  if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
+}
+
 /** @param {string} id of a turn in the conversation that is open */
 async function mergeTurn(id) {
   const { about, tree } = open();
@@ -39,8 +46,16 @@ async function mergeTurn(id) {
   if (known && known.writer === tab && known.state === 'writing') return; // it is written here
   if (known) {
     const { shown, ...said } = saidOf(turn);
-    Object.assign(known, { facts: undefined, writer: undefined, isStart: undefined }, said);
-    return refresh(known);
+    const { forgotten } = known;
+    const none = { facts: undefined, writer: undefined, isStart: undefined };
+    Object.assign(known, { ...none, forgotten: undefined }, said);
+    refresh(known);
+    refreshQuestion(known.parent);
+    if (Boolean(forgotten) === Boolean(turn.forgotten)) return undefined;
+    const isOurs = (/** @type {Message} */ one) => one.state === 'writing' && one.writer === tab;
+    for (const one of known.children) if (!isOurs(one)) refresh(one);
+    byId('log').dispatchEvent(new CustomEvent('memory'));
+    return undefined;
   }
   const parent = turn.parent === '' ? tree : find(tree, turn.parent);
   if (!parent) return mergeAll(about.id);
@@ -48,6 +63,7 @@ async function mergeTurn(id) {
   const message = insert(parent, said);
   for (const one of parent.children) if (!isAnswering()) refresh(one); // they have arrows now
   refresh(message);
+  refreshQuestion(parent);
   if (turn.state === 'writing') watchWriters();
 }
 

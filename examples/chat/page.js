@@ -6,7 +6,7 @@ import { startAhead, update as updateAhead } from './ahead.js';
 import * as conversation from './conversation.js';
 import { byId } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
-import { writePrompt } from './drafts.js';
+import { asSent, writePrompt } from './drafts.js';
 import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
 import { isKept } from './kept.js';
@@ -49,7 +49,7 @@ const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 async function send(text, system) {
   if (!current().engine || text.trim() === '') return;
   hideProblem();
-  await conversation.say(text.trim(), system).catch(tell);
+  await conversation.say(asSent(text), system).catch(tell);
   if (current().loaded?.isBuiltIn) offerLarger(conversation.lastAnswer());
   askToPersist();
   checkRoom().catch(() => {}); // the browser does not tell

@@ -15,11 +15,13 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on. `reasoning` is what the model thought before it answered, and
+ * writes it. With `isStart` the model reads the conversation from here on. `forgotten` is when the user had this question and its
+ * answers forgotten; 0: not. `fork` is the answer that this one has its beginning of, and where it leaves it. `reasoning` is what the model thought before it answered, and
  * `rounds` are the calls of tools before the answer.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
- *   shown?: string, isStart?: boolean, reasoning?: string, reasoningMs?: number,
+ *   shown?: string, isStart?: boolean, forgotten?: number, fork?: {of: string, at: number},
+ *   reasoning?: string, reasoningMs?: number,
  *   rounds?: import('./calling.js').Round[]}} Turn
  */
 /** Text that was typed and not sent. `field` is '' or the question that is worded anew.
@@ -35,6 +37,11 @@ const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 export const newId = () =>
   globalThis.crypto?.randomUUID?.() ??
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
+
+/** @param {Turn} turn that was forgotten for good @returns {Turn} its place */
+export function erased({ system, facts, fork, reasoning, reasoningMs, rounds, ...place }) {
+  return { ...place, content: '' };
+}
 
 /** @param {Partial<Conversation>} [known] @returns {Conversation} */
 export function newConversation(known = {}) {
@@ -109,6 +116,7 @@ function turnsOf(list, conversation, idFor) {
       ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
       ...(rounds && { rounds }),
       ...(one.isStart === true && { isStart: true }),
+      ...(one.role === 'user' && timeOf(one.forgotten) && { forgotten: one.forgotten }),
     });
   }
   for (const one of list) {

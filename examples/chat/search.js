@@ -26,10 +26,13 @@ async function build() {
   const there = new Map(
     conversations.filter((one) => one.deleted === 0).map((one) => [one.id, one]),
   );
+  const gone = new Set(turns.filter(({ forgotten }) => forgotten).map(({ id }) => id));
+  const isGone = (/** @type {any} */ { id, role, parent }) =>
+    gone.has(id) || (role === 'assistant' && gone.has(parent));
   made.addAll([
     ...[...there.values()].map(({ id, title }) => ({ id, conversation: id, title, text: '' })),
     ...[...turns, ...drafts]
-      .filter(({ conversation }) => there.has(conversation))
+      .filter((one) => there.has(one.conversation) && !isGone(one))
       .map((one) => ({
         ...{ id: one.id, conversation: one.conversation, title: '' },
         text: 'content' in one ? one.content : one.text,

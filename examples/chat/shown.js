@@ -6,7 +6,7 @@ import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
 import { showReasoning } from './reasoning.js';
-import { saidUntil, shownAfter } from './tree.js';
+import { isForgotten, saidUntil, shownAfter } from './tree.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
@@ -30,15 +30,23 @@ export function setControls(controls, turn) {
 /** @param {Message} message */
 function fill(message) {
   const article = /** @type {HTMLElement} */ (articles.get(message));
-  const body = /** @type {HTMLElement} */ (article.querySelector('.body'));
-  if (message.role === 'user') {
-    body.textContent = message.content;
-  } else {
-    showReasoning(body, message.reasoning ?? '', message.reasoningMs ?? 0);
-    showCalls(body, message.rounds);
+  const body = /** @type {HTMLElement | null} */ (article.querySelector('.body'));
+  if (!body) return; // it is being worded anew
+  const isGone = isForgotten(message);
+  const isAnswer = message.role === 'assistant';
+  article.classList.toggle('forgotten', isGone);
+  article.hidden = isGone && isAnswer;
+  article.querySelector('.words')?.remove();
+  body.hidden = false;
+  if (isAnswer) {
+    showReasoning(body, isGone ? '' : (message.reasoning ?? ''), message.reasoningMs ?? 0);
+    showCalls(body, isGone ? [] : message.rounds);
+  }
+  if (isGone) body.textContent = isAnswer ? '' : 'A question and its answer were forgotten.';
+  else if (isAnswer) {
     renderMarkdown(body, message.content);
     addCopyButtons(body);
-  }
+  } else body.textContent = message.content;
   article.querySelector('footer')?.remove();
   article.classList.toggle('start', message.isStart === true);
   addControls(message, article);
@@ -71,7 +79,8 @@ export function showElsewhere(place) {
   const other = parent.children.findLast((one) => one !== last && one.children.length > 0);
   if (!other) return;
   const version = parent.children.indexOf(other) + 1;
-  addElsewhere(version, shownAfter(other), () => turnTo(parent, other.id));
+  const later = shownAfter(other).filter((one) => !isForgotten(one));
+  addElsewhere(version, later, () => turnTo(parent, other.id));
 }
 
 /** @param {Place} place */

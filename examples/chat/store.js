@@ -2,7 +2,7 @@
 // which write at the same time do not overwrite each other. A record is changed by reading and writing it in
 // one transaction.
 
-import { RECORD_VERSION, wholeFromList } from './records.js';
+import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 
 /** @typedef {import('./database.js').Database} Database */
 /** @typedef {import('./records.js').Conversation} Conversation */
@@ -154,6 +154,24 @@ export class Store {
     if (conversation) this.#tell({ kind: 'turn', conversation, id });
   }
 
+  /** Forgets questions and their answers for good. @param {string} conversation @param {(question: Turn) => boolean} isMeant */
+  async erase(conversation, isMeant) {
+    /** @type {string[]} */
+    const changed = [];
+    await this.#database.run('readwrite', async (rows) => {
+      const turns = (await rows.of('turns', conversation)).filter(isKnown);
+      const meant = turns.filter((one) => one.role === 'user' && one.forgotten && isMeant(one));
+      const ids = new Set(meant.map(({ id }) => id));
+      for (const one of turns) {
+        const isAnswer = one.role === 'assistant' && ids.has(one.parent);
+        if (!isAnswer && !ids.has(one.id)) continue;
+        await rows.put('turns', erased(one));
+        changed.push(one.id);
+      }
+    });
+    for (const id of changed) this.#tell({ kind: 'turn', conversation, id });
+  }
+
   /** @param {string} id @param {Partial<Conversation>} change */
   async changeConversation(id, change) {
     await this.#database.run('readwrite', async (rows) => {
@@ -227,11 +245,16 @@ export class Store {
     for (const id of ids) this.#tell({ kind: 'gone', conversation: id });
   }
 
-  /** Removes what was deleted long ago. */
+  /** Removes what was deleted, or forgotten, long ago. */
   async removeOld() {
     const before = Date.now() - KEPT_AFTER_DELETION_MS;
     const old = (await this.list()).filter(({ deleted }) => deleted > 0 && deleted < before);
     if (old.length > 0) await this.remove(old.map(({ id }) => id));
+    const { turns } = await this.everything();
+    const isOld = (/** @type {Turn} */ { forgotten, content }) =>
+      Boolean(forgotten) && Number(forgotten) < before && content !== '';
+    for (const id of new Set(turns.filter(isOld).map(({ conversation }) => conversation)))
+      await this.erase(id, isOld);
   }
 
   /**

@@ -1,8 +1,8 @@
 // examples/chat/transfer.js — conversations as files: JSON has all of a conversation, Markdown the branch that is
 // shown. Both can be read in again. What is read in never replaces what is there.
 
-import { wholeFrom } from './records.js';
-import { fromTurns, shownAfter } from './tree.js';
+import { erased, wholeFrom } from './records.js';
+import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
 
 /** @typedef {import('./records.js').Whole} Whole */
 
@@ -14,14 +14,31 @@ const heading = /^(\\*)(## (?:You|Model)|# .*)$/;
 
 /** @param {Whole[]} wholes @returns {string} */
 export const toJson = (wholes) =>
-  JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations: wholes }, null, 1);
+  JSON.stringify(
+    { format: FORMAT, version: FORMAT_VERSION, conversations: wholes.map(withoutForgotten) },
+    null,
+    1,
+  );
+
+/** The places of what was forgotten stay, so that the rest keeps its own. @param {Whole} whole @returns {Whole} */
+function withoutForgotten({ conversation, turns }) {
+  const gone = new Set(
+    allAfter(fromTurns(turns))
+      .filter(isForgotten)
+      .map(({ id }) => id),
+  );
+  return { conversation, turns: turns.map((one) => (gone.has(one.id) ? erased(one) : one)) };
+}
 
 /** @param {Whole} whole @returns {string} */
 export function toMarkdown({ conversation, turns }) {
-  const said = shownAfter(fromTurns(turns, conversation.shown)).flatMap(({ role, content }) => {
-    const lines = content.split('\n').map((line) => line.replace(heading, '\\$&'));
-    return [names[role], '', ...lines, ''];
-  });
+  const path = shownAfter(fromTurns(turns, conversation.shown));
+  const said = path
+    .filter((one) => !isForgotten(one))
+    .flatMap(({ role, content }) => {
+      const lines = content.split('\n').map((line) => line.replace(heading, '\\$&'));
+      return [names[role], '', ...lines, ''];
+    });
   return [`# ${conversation.title}`, '', ...said].join('\n');
 }
 

@@ -62,6 +62,12 @@ export function saidUntil(place) {
   return path.reverse();
 }
 
+/** @param {Message} message @returns {boolean} whether the model is not told of it: of an answer its question decides */
+export function isForgotten({ role, forgotten, parent }) {
+  const question = /** @type {Place & {forgotten?: number}} */ (parent);
+  return Boolean(role === 'user' ? forgotten : question.forgotten);
+}
+
 /** @param {Place} place @returns {Message | undefined} with that id, at the place or after it */
 export function find(place, /** @type {string} */ id) {
   const open = [...place.children];

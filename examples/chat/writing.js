@@ -65,7 +65,7 @@ export function makeWriter(message, body, about) {
 }
 
 /** @param {Message} message @param {Conversation} about @param {boolean} [isEnd] */
-function keepAnswer(message, about, isEnd = false) {
+export function keepAnswer(message, about, isEnd = false) {
   const turn = turnOf(message, about);
   keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
 }

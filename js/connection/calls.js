@@ -26,6 +26,7 @@ export const calls = {
   applyTemplate: {},
   countChat: {},
   tokenizeChat: {},
+  findPages: {},
   info: {},
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },
   metrics: {},

@@ -270,6 +270,17 @@ export class Engine {
   }
 
   /**
+   * The pages that the prefix cache has of a conversation.
+   * @param {import('../index.js').ChatMessage[]} messages
+   * @param {import('../index.js').CountOptions} [options]
+   */
+  async findPages(messages, options) {
+    const tokens = await this.chat.completions.tokenize(messages, options);
+    const pages = await this.#connection.call('findPages', [tokens], options?.signal);
+    return { tokens: tokens.length, pages: pages.reverse() };
+  }
+
+  /**
    * Counts of requests (running, waiting, ended), tokens and passes.
    * @param {{format?: 'json' | 'prometheus'}} [options]
    * @returns {Promise<any>}

@@ -503,6 +503,13 @@ export class NativeEngine {
     return this.#json(this.#exports.kv_json, [0]);
   }
 
+  /** @param {number[]} tokens of a prompt @returns {number[]} its cached pages, the last one first */
+  findPages(tokens) {
+    return this.#with((passed) =>
+      this.#json(this.#exports.kv_find, [passed.ints(tokens), tokens.length]),
+    );
+  }
+
   // ---- embeddings ----
 
   /** @param {import('./engine_records.js').NativeEmbed} request */

@@ -21,6 +21,7 @@ const answers = {
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: ({ chat }, input) => chat().prompt(input).length,
   tokenizeChat: ({ chat }, input) => Array.from(chat().prompt(input)),
+  findPages: ({ native }, tokens) => native.findPages(tokens),
   info: ({ native }) => ({ ...native.info(), ...native.counters() }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),

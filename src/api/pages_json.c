@@ -153,3 +153,20 @@ void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, voi
   }
   json_close(&json, '{');
 }
+
+void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count, wick_text_sink sink,
+                     void *context) {
+  json_writer json;
+  json_begin(&json, sink, context);
+  json_open(&json, NULL, '[');
+  if (engine->prefix != NULL && count <= UINT32_MAX) {
+    const cache_salt none = {0, 0};
+    prefix_id id = prefix_peek(engine->prefix, none, tokens, (uint32_t)count);
+    while (id != PREFIX_NONE) {
+      const prefix_entry *entry = prefix_entry_at(engine->prefix, id);
+      json_u64(&json, NULL, (uint64_t)entry->page);
+      id = entry->parent;
+    }
+  }
+  json_close(&json, '[');
+}

@@ -134,6 +134,9 @@ TEST(before_the_directory_only_what_runs_is_told) {
   no_text();
   wick_pages_json(engine, true, keep_text, NULL);
   CHECK_EQ_STR(text, "{}");
+  no_text();
+  wick_pages_find(engine, &(int32_t){1}, 1, keep_text, NULL);
+  CHECK_EQ_STR(text, "[]");
   wick_engine_destroy(engine);
 }
 
@@ -253,6 +256,20 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   no_text();
   wick_pages_json(engine, true, keep_text, NULL);
   CHECK_SAYS("\"map\":[\"cc.");
+  // whole pages of what both prompts begin with, the last one first
+  static const struct {
+    size_t count;
+    const char *pages;
+  } asked[] = {{40, "[1,0]"}, {32, "[1,0]"}, {31, "[0]"}, {15, "[]"}, {0, "[]"}};
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    no_text();
+    wick_pages_find(engine, prompt, asked[i].count, keep_text, NULL);
+    CHECK_EQ_STR(text, asked[i].pages);
+  }
+  prompt[0]++;
+  no_text();
+  wick_pages_find(engine, prompt, 40, keep_text, NULL);
+  CHECK_EQ_STR(text, "[]");
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -1,0 +1,119 @@
+// examples/chat/forgetting.js — a question and its answers are forgotten: the model is not told of them any more, and what
+// follows is read again without them, behind what anybody waits for. They can be brought back, until they are
+// forgotten for good. Loaded when it is first asked for.
+
+import { messagesOf } from './answering.js';
+import { redraw, state } from './conversation.js';
+import { note } from './developer.js';
+import { byId } from './dom.js';
+import { enter, FORGET, strike } from './journal.js';
+import { keeper } from './keeper.js';
+import { showNotice } from './notice.js';
+import { titleOf } from './records.js';
+import { settings } from './settings.js';
+import { articles } from './shown.js';
+import { removeState } from './states.js';
+import { toolsTold } from './tools.js';
+import { allAfter, find, isForgotten, shownAfter } from './tree.js';
+import { keepState } from './visits.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./tree.js').Message} Message */
+
+/** Behind a user's questions, before what is kept for the next visit and begun before Enter. */
+const PRIORITY = -5;
+
+const log = byId('log');
+
+/** @type {AbortController | undefined} */
+let reading;
+
+/** Reads what is left, so that the next question finds it read. @param {Conversation} about */
+async function readAgain(about) {
+  reading?.abort();
+  const own = new AbortController();
+  reading = own;
+  const { engine, tree } = state();
+  const messages = messagesOf(shownAfter(tree));
+  if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
+  note('Forgotten', 'what is left is being read');
+  const tools = settings.tools ? { tools: toolsTold } : {};
+  const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
+  const { usage } = await engine.chat.completions.create({ ...body, signal: own.signal });
+  const { prompt_tokens: all, prompt_tokens_details: details } = usage;
+  note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were read again`);
+  if (tree === state().tree && !own.signal.aborted) keepState(engine, about.id, messages);
+}
+
+/** A title that was made of what is forgotten is made of what is left. @param {Conversation} about @param {string} gone @param {string} left */
+function retitle(about, gone, left) {
+  const title = titleOf(left);
+  if (about.title !== titleOf(gone) || title === about.title) return;
+  about.title = title;
+  keeper.add((store) => store.changeConversation(about.id, { title }));
+}
+
+/** @param {Conversation} about @param {Message} question */
+async function change(about, question) {
+  const { tree } = state();
+  if (!find(tree, question.id)) return; // another conversation is open
+  redraw(question.parent);
+  articles.get(question)?.querySelector('button')?.focus();
+  log.dispatchEvent(new CustomEvent('memory'));
+  await removeState(about.id).catch(() => {}); // there is no storage
+  await readAgain(about).catch((error) => {
+    note('Forgotten', error?.name === 'AbortError' ? '' : `what is left is read later: ${error}`);
+  });
+}
+
+/** @param {Message} question @param {Conversation} about @param {number} at when; 0: it is brought back */
+async function mark(question, about, at) {
+  const { tree } = state();
+  const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
+  const before = first()?.content ?? '';
+  question.forgotten = at;
+  const entry = FORGET + question.id;
+  enter(entry, { about: { ...about }, forgotten: { id: question.id, at } });
+  keeper.add(async (store) => {
+    await store.changeTurn(question.id, { forgotten: at });
+    if (question.forgotten === at) strike(entry);
+  });
+  retitle(about, before, first()?.content ?? '');
+  await change(about, question);
+}
+
+/** @param {Message} question @param {Conversation} about */
+export async function forget(question, about) {
+  const isOnly = !shownAfter(state().tree).some(
+    (one) => one !== question && one.parent !== question,
+  );
+  showNotice(
+    `Forgotten.${isOnly ? '' : ' What is left is being read again.'}`,
+    () => question.forgotten && bringBack(question, about),
+  );
+  await mark(question, about, Date.now());
+}
+
+/** @param {Message} question @param {Conversation} about */
+export async function bringBack(question, about) {
+  showNotice('It is back.');
+  await mark(question, about, 0);
+}
+
+/** @param {Message} question @param {Conversation} about */
+export async function erase(question, about) {
+  const button = /** @type {HTMLElement | null} */ (document.activeElement);
+  if (button?.textContent === 'Forget for good') {
+    button.textContent = 'Really?';
+    return;
+  }
+  for (const one of [question, ...question.children]) {
+    if (one !== question && one.role === 'user') continue;
+    one.content = '';
+    for (const name of /** @type {const} */ (['system', 'facts', 'reasoning', 'rounds', 'fork']))
+      delete one[name];
+  }
+  redraw(question.parent);
+  log.focus({ preventScroll: true });
+  await keeper.add((store) => store.erase(about.id, ({ id }) => id === question.id));
+}

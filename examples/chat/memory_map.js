@@ -1,0 +1,272 @@
+// examples/chat/memory_map.js — the tree of a conversation over the map of pages: every question and answer, on all branches,
+// with the pages of keys and values that the engine has of it, and which of them branches share. Loaded when it is first
+// opened.
+
+import { drawPages } from '../fork/kv_map.js';
+import { begunAhead } from './ahead.js';
+import { messagesOf } from './answering.js';
+import { goTo, state } from './conversation.js';
+import { byId, formatBytes } from './dom.js';
+import { settings } from './settings.js';
+import { toolsTold } from './tools.js';
+import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+/**
+ * What a question or an answer has of the map: places, in the order of its tokens. `missing` are pages that the engine has not:
+ * it would read them again.
+ * @typedef {{places: number[], missing: number, tokens: number}} Held
+ */
+/** A line of the tree. @typedef {{message?: Message, who: string, text: string, held: Held, level: number, isShown: boolean}} Line */
+
+/** More than a person looks through; each costs a call of the engine. */
+const LINES_MAX = 200;
+const LETTERS_MAX = 70;
+const SQUARES_MAX = 24;
+const WORDS = {
+  shared: 'shared',
+  private: 'in use by one',
+  cached: 'kept for later',
+  free: 'free',
+};
+
+const dialog = document.createElement('dialog');
+dialog.id = 'memory-dialog';
+dialog.setAttribute('aria-labelledby', 'memory-title');
+dialog.innerHTML = `<h2 id="memory-title">What the model has in memory</h2>
+  <p class="hint">Each square is a page of keys and values. A page that several branches begin with is there once.</p>
+  <div class="memory-pages" role="img"></div>
+  <p class="memory-legend"></p>
+  <h3 id="memory-tree-title">This conversation</h3>
+  <ul class="memory-tree" role="tree" aria-labelledby="memory-tree-title"></ul>
+  <p class="memory-sum" role="status"></p>
+  <form method="dialog" class="buttons"><button class="primary">Done</button></form>`;
+const find = (/** @type {string} */ selector) =>
+  /** @type {HTMLElement} */ (dialog.querySelector(selector));
+const [picture, legend, list] = ['pages', 'legend', 'tree'].map((name) => find(`.memory-${name}`));
+document.body.append(dialog);
+
+// ---- what is held ----
+
+const toolsOfPrompt = () => (settings.tools ? { tools: toolsTold } : {});
+
+/**
+ * @param {Engine} engine @param {Message[]} messages @param {number} pageTokens of a page
+ * @returns {Promise<Map<Message, Held>>} of each
+ */
+async function heldBy(engine, messages, pageTokens) {
+  /** @type {Map<Message, Held>} */
+  const held = new Map();
+  const known = new Set(messages);
+  for (const message of messages) {
+    if (isForgotten(message)) continue;
+    const { tokens } = await engine.findPages(messagesOf(saidUntil(message)), toolsOfPrompt());
+    held.set(message, { places: [], missing: 0, tokens });
+  }
+  for (const leaf of messages) {
+    if (leaf.children.some((one) => known.has(one))) continue;
+    const path = saidUntil(leaf).filter((one) => held.has(one));
+    if (path.length === 0) continue;
+    const { pages } = await engine.findPages(messagesOf(path), toolsOfPrompt());
+    let from = 0;
+    for (const one of path) {
+      const own = /** @type {Held} */ (held.get(one));
+      const to = Math.floor(own.tokens / pageTokens);
+      const there = pages.slice(from, to);
+      own.places = [...new Set([...own.places, ...there])];
+      own.missing = Math.max(0, to - from - own.places.length);
+      from = to;
+    }
+  }
+  return held;
+}
+
+/** @param {Map<Message, Held>} held @returns {Map<number, number>} how many branches have a page */
+function countBranches(held) {
+  /** @type {Map<number, number>} */
+  const branches = new Map();
+  const leaves = (/** @type {Message} */ one) =>
+    Math.max(1, allAfter(one).filter(({ children }) => children.length === 0).length);
+  for (const [message, { places }] of held)
+    for (const place of places)
+      branches.set(place, Math.max(branches.get(place) ?? 0, leaves(message)));
+  return branches;
+}
+
+// ---- the lines ----
+
+/** @param {string} text */
+function shortened(text) {
+  const line = text.trim().replace(/\s+/g, ' ');
+  return line.length > LETTERS_MAX ? `${line.slice(0, LETTERS_MAX)}…` : line || '…';
+}
+
+/** Branches are indented, what follows on one is not. @param {Place} place @param {Map<Message, Held>} held @returns {Line[]} */
+function linesOf(place, held) {
+  const shown = new Set(shownAfter(place));
+  /** @type {Line[]} */
+  const lines = [];
+  /** @type {{message: Message, level: number}[]} */
+  const open = place.children.map((message) => ({ message, level: 1 })).reverse();
+  for (let next = open.pop(); next && lines.length < LINES_MAX; next = open.pop()) {
+    const { message, level } = next;
+    const { role, content, children } = message;
+    const isGone = isForgotten(message);
+    const own = held.get(message) ?? { places: [], missing: 0, tokens: 0 };
+    lines.push({
+      ...{ message, level, held: own, isShown: shown.has(message) },
+      who: role === 'user' ? 'You' : 'Model',
+      text: isGone ? 'forgotten' : shortened(content),
+    });
+    const deeper = children.length > 1 ? level + 1 : level;
+    open.push(...children.map((one) => ({ message: one, level: deeper })).reverse());
+  }
+  return lines;
+}
+
+/** @param {Engine} engine @param {number} pageTokens @param {number} level @returns {Promise<Line[]>} answers that were begun before they were asked for */
+async function linesAhead(engine, pageTokens, level) {
+  const lines = [];
+  for (const { messages, text } of begunAhead()) {
+    const { tokens, pages } = await engine.findPages(messages, toolsOfPrompt());
+    const missing = Math.max(0, Math.floor(tokens / pageTokens) - pages.length);
+    const who = 'Begun before Enter';
+    lines.push({
+      who,
+      text: shortened(text),
+      level,
+      isShown: false,
+      held: { places: pages, missing, tokens },
+    });
+  }
+  return lines;
+}
+
+/** @param {Line} line @param {Map<number, number>} branches @returns {string} */
+function wordsFor({ held, text }, branches) {
+  if (text === 'forgotten' && held.tokens === 0) return 'not told to the model';
+  const { places, missing } = held;
+  const shared = places.filter((place) => (branches.get(place) ?? 0) > 1).length;
+  const parts = [
+    ...(shared > 0 ? [`${shared} shared`] : []),
+    ...(places.length > shared ? [`${places.length - shared} own`] : []),
+    ...(missing > 0 ? [`${missing} to be read again`] : []),
+  ];
+  const all = places.length + missing;
+  if (all === 0) return 'within a page';
+  return `${parts.join(', ')} of ${all} ${all === 1 ? 'page' : 'pages'}`;
+}
+
+/** @param {Line} line @param {Map<number, number>} branches */
+function stripOf({ held: { places, missing } }, branches) {
+  const strip = document.createElement('span');
+  strip.className = 'memory-strip';
+  strip.setAttribute('aria-hidden', 'true');
+  const kinds = [
+    ...places.map((place) => ((branches.get(place) ?? 0) > 1 ? 'shared' : 'private')),
+    ...Array.from({ length: Math.min(missing, SQUARES_MAX) }, () => 'free'),
+  ];
+  for (const kind of kinds.slice(0, SQUARES_MAX)) {
+    const square = document.createElement('span');
+    square.className = `kv-page ${kind}`;
+    strip.append(square);
+  }
+  if (kinds.length > SQUARES_MAX) strip.append(`+${kinds.length - SQUARES_MAX}`);
+  return strip;
+}
+
+/** Marks on the map what a line has. @param {Line | undefined} line */
+function point(line) {
+  const places = new Set(line?.held.places);
+  for (const [index, square] of [...picture.children].entries())
+    square.classList.toggle('here', places.has(index));
+}
+
+/** @param {Line} line @param {Map<number, number>} branches @returns {HTMLElement} */
+function itemOf(line, branches) {
+  const item = document.createElement('li');
+  item.setAttribute('role', 'treeitem');
+  item.setAttribute('aria-level', String(line.level));
+  item.setAttribute('aria-selected', String(line.isShown));
+  item.dataset.level = String(Math.min(line.level, 8));
+  item.tabIndex = -1;
+  const who = document.createElement('b');
+  who.textContent = `${line.who}: `;
+  const text = document.createElement('bdi');
+  text.textContent = line.text;
+  const facts = document.createElement('small');
+  facts.textContent = wordsFor(line, branches);
+  item.append(who, text, ' ', stripOf(line, branches), ' ', facts);
+  for (const name of ['focus', 'pointerenter']) item.addEventListener(name, () => point(line));
+  item.addEventListener('pointerleave', () => point(undefined));
+  item.addEventListener('click', () => {
+    if (!line.message || state().isRunning) return;
+    dialog.close();
+    goTo(line.message);
+  });
+  return item;
+}
+
+// ---- drawing ----
+
+let round = 0;
+
+async function draw() {
+  const own = ++round;
+  const { engine, tree } = state();
+  if (!engine) return;
+  const all = allAfter(tree);
+  const { pageTokens, pageBytes } = await engine.kvStats();
+  const held = await heldBy(engine, all.slice(0, LINES_MAX), pageTokens);
+  const told = linesOf(tree, held);
+  const end = told.findLast(({ isShown }) => isShown)?.level ?? 0;
+  const ahead = await linesAhead(engine, pageTokens, end + 1);
+  const stats = await engine.kvStats({ map: true });
+  if (own !== round) return; // a newer drawing is on its way
+  const branches = countBranches(held);
+  const behind = all.length > 0 ? (shownAfter(tree).at(-1)?.children.length ?? 0) : 0;
+  for (const {
+    held: { places },
+  } of ahead)
+    for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + behind);
+  drawPages({ picture, legend, words: WORDS }, stats);
+  const lines = [...told, ...ahead];
+  list.replaceChildren(...lines.map((line) => itemOf(line, branches)));
+  const first = /** @type {HTMLElement | null} */ (
+    list.querySelector('[aria-selected=true]') ?? list.firstElementChild
+  );
+  if (first) first.tabIndex = 0;
+  const there = new Set(lines.flatMap((line) => line.held.places));
+  const shared = [...there].filter((place) => (branches.get(place) ?? 0) > 1);
+  const more =
+    all.length > LINES_MAX ? ` ${all.length - LINES_MAX} more messages are not drawn.` : '';
+  find('.memory-sum').textContent =
+    `${there.size} pages of this conversation, ${formatBytes(there.size * pageBytes)}; ${shared.length} of them are shared by branches.${more}`;
+}
+
+list.addEventListener('keydown', (event) => {
+  const items = /** @type {HTMLElement[]} */ ([...list.children]);
+  const at = items.indexOf(/** @type {HTMLElement} */ (event.target));
+  if (event.key === 'Enter' || event.key === ' ') items[at]?.click();
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+  if (event.key === 'Enter' || event.key === ' ' || to !== undefined) event.preventDefault();
+  if (to === undefined || !items[to]) return;
+  for (const one of items) one.tabIndex = one === items[to] ? 0 : -1;
+  items[to].focus();
+});
+
+const drawIfOpen = () => {
+  if (dialog.open) draw().catch(() => {}); // the engine is closed
+};
+for (const name of ['answered', 'memory', 'conversation', 'engine'])
+  byId('log').addEventListener(name, drawIfOpen);
+
+/** @returns {Promise<void>} that settles when it is drawn */
+export async function openMemory() {
+  list.replaceChildren();
+  find('.memory-sum').textContent = 'The pages are looked up …';
+  dialog.showModal();
+  await draw();
+}

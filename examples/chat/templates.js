@@ -1,0 +1,143 @@
+// examples/chat/templates.js — models without a chat template: each goes on with a text, or is given a template that the user
+// chooses. The choice is remembered with the model. Loaded for such a model alone.
+
+import { byId, makeButton } from './dom.js';
+import { templates } from './template_list.js';
+
+/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./template_list.js').Template} Template */
+
+const REMEMBERED = 'wick-chat-templates';
+const SOURCE_LETTERS_MAX = 100_000;
+const [plain] = templates;
+
+/** Rendered before a template is kept. @type {import('wick-llm').ChatMessage[]} */
+export const trial = [
+  { role: 'user', content: 'Hello' },
+  { role: 'assistant', content: 'Hi' },
+  { role: 'user', content: 'Bye' },
+];
+
+/** A file has the same name before it is in the store and there. @param {Wish} wish @returns {string} */
+const keyFor = ({ name, source }) => ('url' in source ? source.url : name);
+
+/** @returns {Record<string, {id: string, source?: string}>} by the models' keys */
+function readRemembered() {
+  try {
+    const found = JSON.parse(localStorage.getItem(REMEMBERED) ?? '{}');
+    return typeof found === 'object' && found !== null ? found : {};
+  } catch {
+    return {}; // no storage here, or unknown content
+  }
+}
+
+/** @param {Wish} wish @returns {Template} what was chosen for it, else none */
+export function templateFor(wish) {
+  const { id, source } = readRemembered()[keyFor(wish)] ?? {};
+  if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)
+    return { id, name: 'a template of yours', source, stops: [] };
+  return templates.find((one) => one.id === id) ?? plain;
+}
+
+/** @param {Wish} wish @param {Template} template */
+export function rememberTemplate(wish, { id, source }) {
+  const own = id === 'own' ? { id, source } : { id };
+  try {
+    const all = { ...readRemembered(), [keyFor(wish)]: own };
+    localStorage.setItem(REMEMBERED, JSON.stringify(all));
+  } catch {
+    // no storage here, or no room: it is chosen again at the next visit
+  }
+}
+
+// ---- the page ----
+
+const line = document.createElement('p');
+line.className = 'facts template';
+const dialog = document.createElement('dialog');
+dialog.id = 'template-dialog';
+dialog.setAttribute('aria-labelledby', 'template-title');
+dialog.innerHTML = `<form method="dialog">
+  <h2 id="template-title">Chat template</h2>
+  <p class="hint">The file of this model names no template: it may know how a text goes on, or conversations in one of these forms. The page where the model comes from tells which.</p>
+  <label>Template <select name="template"></select></label>
+  <label hidden>In Jinja, as in tokenizer_config.json <textarea name="source" rows="8" spellcheck="false" maxlength="${SOURCE_LETTERS_MAX}"></textarea></label>
+  <p class="problem" role="alert" hidden></p>
+  <div class="buttons"><button type="button" value="cancel">Cancel</button><button type="submit" class="primary">Use it</button></div>
+</form>`;
+const form = /** @type {HTMLFormElement} */ (dialog.querySelector('form'));
+const choice = /** @type {HTMLSelectElement} */ (form.elements.namedItem('template'));
+const sourceField = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem('source'));
+const problem = /** @type {HTMLElement} */ (form.querySelector('.problem'));
+
+function showChoice() {
+  const label = /** @type {HTMLElement} */ (sourceField.parentElement);
+  label.hidden = choice.value !== 'own';
+}
+
+/** @type {(template: Template) => Promise<void>} */
+let use = async () => {};
+
+choice.append(
+  ...templates.map(({ id, name }) => new Option(name, id)),
+  new Option('One of yours …', 'own'),
+);
+choice.addEventListener('change', showChoice);
+form.querySelector('[value=cancel]')?.addEventListener('click', () => dialog.close());
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const known = templates.find(({ id }) => id === choice.value);
+  const own = { id: 'own', name: 'a template of yours', source: sourceField.value, stops: [] };
+  const submit = /** @type {HTMLButtonElement} */ (form.querySelector('.primary'));
+  problem.hidden = true;
+  submit.textContent = 'Trying it …';
+  try {
+    await use(known ?? own);
+    dialog.close();
+  } catch (error) {
+    problem.textContent = error instanceof Error ? error.message : String(error);
+    problem.hidden = false;
+  }
+  submit.textContent = 'Use it';
+});
+document.body.append(dialog);
+
+/**
+ * Says how the model is asked, and lets the user choose.
+ * @param {Template} template
+ * @param {(template: Template) => Promise<void>} choose rejects where the template does not work
+ */
+export function showTemplate(template, choose) {
+  use = choose;
+  const isPlain = template === plain;
+  line.textContent = isPlain
+    ? 'This model has no chat template: it goes on with your text. '
+    : `This model has no chat template of its own: it is asked with ${template.name}. `;
+  const button = makeButton('Choose a template', () => {
+    choice.value = template.id;
+    sourceField.value = template.id === 'own' ? template.source : '';
+    problem.hidden = true;
+    showChoice();
+    dialog.showModal();
+  });
+  button.setAttribute('aria-haspopup', 'dialog');
+  line.append(button);
+  byId('facts').after(line);
+  setContinuing(isPlain);
+}
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+
+/** @param {boolean} isContinuing what is typed is the text that the model goes on with */
+function setContinuing(isContinuing) {
+  document.body.classList.toggle('continuing', isContinuing);
+  promptField.placeholder = isContinuing ? 'Write how a text begins' : 'Ask something';
+  promptField.ariaLabel = isContinuing ? 'Your text' : 'Your message';
+  byId('send').textContent = isContinuing ? 'Go on' : 'Send';
+}
+
+/** The model has a template of its own. */
+export function hideTemplate() {
+  line.remove();
+  setContinuing(false);
+}

@@ -1,0 +1,216 @@
+// examples/chat/words.js — the words of an answer: for each the model tells what else it could have written there, and how
+// probable that was. Choosing one goes on from there in a version of its own. Loaded when it is first asked for.
+
+import { messagesOf } from './answering.js';
+import { makeButton } from './dom.js';
+import { saidUntil } from './tree.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./tree.js').Message} Message */
+/** `at` is where its text begins, with the space before it. @typedef {{at: number, text: string}} Word */
+/** @typedef {{text: string, probability: number, isEnd: boolean, canStand: boolean}} Alternative */
+/** @typedef {(message: Message, at: number, piece: string, isEnd: boolean) => unknown} Branch */
+
+/** More are not shown: a page of a hundred thousand elements is slow. */
+const WORDS_MAX = 4000;
+const ALTERNATIVES = 8;
+
+/** @param {string} text @returns {Iterable<string>} */
+function partsOf(text) {
+  if (!Intl.Segmenter) return text.match(/\s+|[^\s]+/g) ?? [];
+  const parts = new Intl.Segmenter(undefined, { granularity: 'word' }).segment(text);
+  return Array.from(parts, ({ segment }) => segment);
+}
+
+/** @param {string} text @returns {Word[]} each with the white space before it, in which models write them */
+export function wordsOf(text) {
+  /** @type {Word[]} */
+  const words = [];
+  let space = '';
+  let at = 0;
+  for (const part of partsOf(text)) {
+    if (part.trim() === '') {
+      space += part;
+      continue;
+    }
+    words.push({ at, text: space + part });
+    at += space.length + part.length;
+    space = '';
+    if (words.length === WORDS_MAX) break;
+  }
+  return words;
+}
+
+/** @param {number[]} bytes @returns {string | undefined} nothing: they end within a character */
+function textOf(bytes) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      Uint8Array.from(bytes),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {Engine} engine @returns {Promise<{ids: number[], texts: Set<string>}>} what ends an answer */
+async function endsOf(engine) {
+  const { tokenizer } = await engine.info();
+  const ids = tokenizer?.ends ?? [];
+  const texts = ids.map((id) => engine.detokenize([id], { special: true }));
+  return { ids, texts: new Set(await Promise.all(texts)) };
+}
+
+/** Whether it is a mark of the model's own, which no text has. @param {Engine} engine @param {string} text */
+async function isMark(engine, text) {
+  if (!/^[<[].*[>\]]$/s.test(text)) return false;
+  const [asMark, asText] = await Promise.all([
+    engine.tokenize(text, { parseSpecial: true }),
+    engine.tokenize(text, { parseSpecial: false }),
+  ]);
+  return asMark.join() !== asText.join();
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Message} message an answer
+ * @param {number} at how much of it stays
+ * @returns {Promise<Alternative[]>} what the model could write next, the most probable first
+ */
+async function alternativesAt(engine, message, at) {
+  const path = saidUntil(message);
+  const begun = { ...message, content: message.content.slice(0, at) };
+  const messages = messagesOf([...path.slice(0, -1), begun], begun);
+  const last = messages.at(-1);
+  if (last?.role === 'assistant' && last.content === '') messages.pop();
+  const ends = await endsOf(engine);
+  const { choices } = await engine.chat.completions.create({
+    ...{ messages, max_tokens: 1, temperature: 0, logprobs: true, top_logprobs: ALTERNATIVES },
+    // an answer that ends at once tells of no token; what is told is from before this
+    logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
+  });
+  const [first] = choices[0].logprobs?.content ?? [];
+  const told = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
+    const text = textOf(bytes);
+    const isEnd = ends.texts.has(token);
+    const canStand = text !== undefined && (isEnd || !(await isMark(engine, text)));
+    return { text: text ?? token, probability: Math.exp(logprob), isEnd, canStand };
+  });
+  return Promise.all(told);
+}
+
+/** @param {number} share @returns {string} */
+const inPercent = (share) => (share < 0.001 ? 'under 0.1 %' : `${(share * 100).toFixed(1)} %`);
+
+/** White space that cannot be seen otherwise. @param {string} text */
+const visible = (text) => text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ $/, '␣');
+
+/** @param {Alternative} alternative @param {boolean} isOwn the answer has it @param {() => void} choose @returns {HTMLLIElement} */
+function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
+  const item = document.createElement('li');
+  const button = makeButton('', choose);
+  const name = document.createElement('bdi');
+  name.textContent = isEnd ? 'end here' : visible(text);
+  const bar = document.createElement('meter');
+  bar.value = probability;
+  bar.setAttribute('aria-hidden', 'true');
+  button.append(name, bar, ` ${inPercent(probability)}${isOwn ? ', as it is' : ''}`);
+  button.disabled = isOwn || !canStand;
+  item.append(button);
+  return item;
+}
+
+/** Arrow keys go from word to word; the tab key goes past them. @param {HTMLElement} field */
+function moveByKeys(field) {
+  field.addEventListener('keydown', (event) => {
+    const at = /** @type {HTMLElement} */ (event.target);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (at.getAttribute('role') !== 'button') return;
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      at.click();
+    }
+    const words = [...field.children];
+    const next = step && words[words.indexOf(at) + step];
+    if (!(next instanceof HTMLElement)) return;
+    event.preventDefault();
+    at.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+}
+
+/** @param {Word[]} words @param {(word: Word, element: HTMLElement) => void} choose @returns {HTMLElement} */
+function fieldOf(words, choose) {
+  const field = document.createElement('div');
+  field.className = 'words-text';
+  field.dir = 'auto';
+  field.setAttribute('role', 'group');
+  field.setAttribute('aria-label', 'Words of this answer; arrow keys go from one to the next');
+  for (const [index, word] of words.entries()) {
+    const element = document.createElement('span');
+    element.textContent = word.text;
+    element.tabIndex = index === 0 ? 0 : -1;
+    element.setAttribute('role', 'button');
+    element.setAttribute('aria-pressed', 'false');
+    element.addEventListener('click', () => choose(word, element));
+    field.append(element);
+  }
+  moveByKeys(field);
+  return field;
+}
+
+/**
+ * Shows an answer as words that can be chosen, or as it was again.
+ * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch} branch goes on from another word
+ */
+export async function toggleWords(engine, message, article, branch) {
+  const body = /** @type {HTMLElement} */ (article.querySelector('.body'));
+  const before = article.querySelector('.words');
+  before?.remove();
+  body.hidden = !before;
+  if (before) return;
+  const panel = document.createElement('div');
+  panel.className = 'words';
+  const list = document.createElement('ul');
+  const says = document.createElement('p');
+  says.setAttribute('role', 'status');
+  says.textContent = 'Choose a word to see what else the model could have written there.';
+  let turn = 0;
+  const choose = async (/** @type {Word} */ word, /** @type {HTMLElement} */ element) => {
+    const own = ++turn;
+    for (const one of element.parentElement?.children ?? [])
+      one.setAttribute('aria-pressed', String(one === element));
+    list.replaceChildren();
+    says.textContent = 'The model is asked …';
+    const found = await alternativesAt(engine, message, word.at).catch((error) => String(error));
+    if (own !== turn) return;
+    if (typeof found === 'string') {
+      says.textContent = `It cannot be told: ${found}`;
+      return;
+    }
+    const isOwn = (/** @type {Alternative} */ one) => !one.isEnd && word.text.startsWith(one.text);
+    const has = found.findIndex(isOwn);
+    const odds = has < 0 ? 'not among the likeliest' : inPercent(found[has].probability);
+    says.textContent = `“${word.text.trim()}”: ${odds}. In its place:`;
+    const items = found.map((one, index) =>
+      itemOf(one, index === has, () =>
+        branch(message, word.at, one.isEnd ? '' : one.text, one.isEnd),
+      ),
+    );
+    list.replaceChildren(...items);
+    /** @type {HTMLElement | null} */ (list.querySelector('button:enabled'))?.focus();
+  };
+  panel.append(fieldOf(wordsOf(message.content), choose), says, list);
+  panel.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    const at = /** @type {HTMLElement | null} */ (panel.querySelector('[aria-pressed=true]'));
+    if (list.contains(document.activeElement)) at?.focus();
+    else
+      article
+        .querySelector('footer')
+        ?.querySelector('.open-words')
+        ?.dispatchEvent(new MouseEvent('click'));
+    event.stopPropagation();
+  });
+  body.after(panel);
+}
