@@ -1,36 +1,14 @@
 // The chat page for everyone: axe-core finds nothing against WCAG 2.1 A and AA in any state of the page, by day and by
 // night, on a desktop and on a phone. In Chromium, over an engine of the test's own.
 
-import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
+import { assertAccessible } from './support/accessible.mjs';
 import { useChat } from './support/chat_page.mjs';
 import { ask, talk } from './support/chat_stub.mjs';
 import { untilTrue } from './support/package.mjs';
 
 const { skip, openPage } = useChat('chat-accessible');
 /** @typedef {import('playwright-core').Page} Page */
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** WCAG 2.1, levels A and AA. */
-const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-
-/** @param {Page} page @returns {Promise<string[]>} what is wrong, and where */
-async function violations(page) {
-  // colours fade in: what counts is how they end
-  await page.evaluate(`for (const one of document.getAnimations())
-    if (one.effect.getComputedTiming().endTime < Infinity) one.finish()`);
-  await page.evaluate(axe);
-  const { violations: found, passes } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  assert.ok(passes.length > 10, 'the rules were applied');
-  return found.flatMap((/** @type {any} */ { id, nodes }) =>
-    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
-  );
-}
 
 const answer = `Some **words** with \`code\`, a [link](https://example.org/), $x^2$:
 
@@ -89,6 +67,14 @@ const states = {
   },
   'a question that is worded anew': (page) =>
     page.locator('.message.user').getByRole('button', { name: 'Edit' }).first().click(),
+  'a question that was forgotten': async (page) => {
+    await page.locator('.forget').first().click();
+    await page.getByRole('button', { name: 'Forget for good' }).waitFor();
+  },
+  'the words of an answer': async (page) => {
+    await page.locator('.open-words').click();
+    await page.locator('.words-text span').first().waitFor();
+  },
   'versions of a question, and what follows another': async (page) => {
     await talk(page, 'Second', 'Two.');
     await page.locator('.regenerate').first().click();
@@ -147,14 +133,6 @@ const devices = {
   'on a desktop': { viewport: { width: 1280, height: 800 } },
   'on a phone': { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 };
-
-/** @param {Page} page */
-async function assertAccessible(page) {
-  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-    await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await violations(page), [], colorScheme);
-  }
-}
 
 for (const [device, options] of Object.entries(devices)) {
   describe(`axe finds nothing ${device}`, () => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { assertAccessible } from './support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { pictures, useChat } from './support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from './support/chat_real.mjs';
@@ -350,6 +351,47 @@ test('the tree of a conversation shows the pages that its branches share', { ski
   await page.keyboard.press('Enter');
   await page.locator('.versions', { hasText: '1 / 2' }).waitFor();
   assert.equal(await page.locator('#memory-dialog').isVisible(), false);
+});
+
+/** A phone's, and a desktop's at 200 %. */
+const sizes = {
+  desktop: [1280, 800],
+  phone: [390, 780],
+  landscape: [780, 390],
+  double: [640, 400],
+};
+
+test('axe finds nothing in the words and in the tree, wherever they are shown', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  await askReal(page, 'Tell me a story about a fox.');
+  await page.locator('.open-words').click();
+  await page.locator('.words-text span').nth(5).click();
+  await page.locator('.words li').first().waitFor();
+  const look = async (/** @type {string} */ name) => {
+    for (const [size, [width, height]] of Object.entries(sizes)) {
+      await page.setViewportSize({ width, height });
+      await assertAccessible(page);
+      const isWide = 'document.documentElement.scrollWidth > innerWidth';
+      assert.equal(await page.evaluate(isWide), false, `${name} ${size}`);
+      for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+        await page.emulateMedia({ colorScheme });
+        await page.screenshot({ path: `${pictures}/${colorScheme}-${name}-${size}.png` });
+      }
+    }
+  };
+  await look('words');
+  await page.locator('.words li button:enabled').first().click();
+  await page.locator('.fork').waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+  await page.locator('.forget').first().click();
+  await page.locator('.message.forgotten').first().waitFor();
+  await page.click('#dismiss-notice');
+  await page.getByRole('button', { name: 'Bring back' }).click();
+  await page.click('#open-memory');
+  await page.locator('.memory-tree li').nth(2).waitFor();
+  await look('memory');
 });
 
 // ---- the other browsers ----

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, test } from 'node:test';
 import { templates } from '../examples/chat/template_list.js';
+import { assertAccessible } from './support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { pictures, useChat } from './support/chat_page.mjs';
 import { openReal, setTemperature } from './support/chat_real.mjs';
@@ -115,6 +116,14 @@ test('a template is chosen, and remembered with the model; another model has its
 
 test('a template that fails is told, and the one before stays', { skip }, async (t) => {
   const page = await open(t);
+  await page.getByRole('button', { name: 'Choose a template' }).click();
+  await page.selectOption('#template-dialog select', 'own');
+  await assertAccessible(page);
+  await page.setViewportSize({ width: 390, height: 780 });
+  await assertAccessible(page);
+  await page.screenshot({ path: `${pictures}/light-template-phone.png` });
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.locator('#template-dialog [value=cancel]').click();
   for (const source of [
     '{% if %}',
     "{{ raise_exception('no') }}",

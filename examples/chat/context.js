@@ -28,9 +28,10 @@ const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
 /** @param {number} size @returns {number} */
 const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
 
+const told = () => (settings.tools ? { tools: toolsTold } : {});
+
 /** @param {Engine} engine @param {Message[]} path */
-const count = (engine, path) =>
-  engine.countTokens(messagesOf(path), settings.tools ? { tools: toolsTold } : {});
+const count = (engine, path) => engine.countTokens(messagesOf(path), told());
 
 /**
  * @param {Engine} engine
@@ -152,11 +153,8 @@ export function sessionFor(engine, path) {
   return kept?.engine === engine && kept.start === readPart(path)[0] ? kept.session : undefined;
 }
 
-/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<number[]>} */
-async function tokensOf(engine, messages) {
-  const text = await engine.applyTemplate(messages);
-  return [...(await engine.tokenize(text))];
-}
+/** Of a prompt with the tools that the model is told of. @param {Engine} engine @param {ChatMessage[]} messages */
+const tokensOf = (engine, messages) => engine.tokenize(messages, told());
 
 /**
  * Drops from a session what its conversation no longer has.
@@ -192,7 +190,7 @@ export async function leaveOut(engine, before, start) {
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read
-    await engine.chat.completions.create({ messages: old, session, max_tokens: 1 });
+    await engine.chat.completions.create({ messages: old, ...told(), session, max_tokens: 1 });
     const tokens = await tokensOf(engine, old);
     await session.truncate(Math.min(tokens.length, (await session.tokens()).length));
     const rest = await dropMiddle(session, await tokensOf(engine, messagesOf(later)));

@@ -144,8 +144,9 @@ async function branchFrom(message, at, piece, isEnd) {
   });
   keepAnswer(branch, open.about, true);
   showAfter(question);
-  log.dispatchEvent(new CustomEvent('memory')); // what was begun goes on from the other branch
-  if (!isEnd) await continueAnswer(branch);
+  if (isEnd)
+    log.dispatchEvent(new CustomEvent('memory')); // what was begun goes on from the other one
+  else await continueAnswer(branch);
 }
 
 /** How the answer goes on that this one was forked from. @param {Message} message @param {HTMLElement} article */
@@ -185,7 +186,11 @@ function addForgotten(question, article, arrows) {
     one.role === 'user' ? [] : makeArrows(one, (id, direction) => turnTo(question, id, direction)),
   );
   const back = makeButton('Bring back', () => forget(question, 'bringBack'), 'branching');
-  const erase = makeButton('Forget for good', () => forget(question, 'erase'), 'branching');
+  const eraseIfMeant = () => {
+    if (erase.textContent === 'Really?') forget(question, 'erase');
+    else erase.textContent = 'Really?';
+  };
+  const erase = makeButton('Forget for good', eraseIfMeant, 'branching');
   const isThere = question.content !== '' && [back, erase];
   addFooter(article, '', [...arrows, ...versions, ...(isThere || [])]);
 }

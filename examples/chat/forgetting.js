@@ -102,11 +102,6 @@ export async function bringBack(question, about) {
 
 /** @param {Message} question @param {Conversation} about */
 export async function erase(question, about) {
-  const button = /** @type {HTMLElement | null} */ (document.activeElement);
-  if (button?.textContent === 'Forget for good') {
-    button.textContent = 'Really?';
-    return;
-  }
   for (const one of [question, ...question.children]) {
     if (one !== question && one.role === 'user') continue;
     one.content = '';

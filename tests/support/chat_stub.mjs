@@ -58,7 +58,7 @@ export const stubEngine = `
       info: async () => ({ shape: null, contextSize: globalThis.contextSize, threads: 1, kernels: '', sharing: 'none' }),
       kvStats: none, loadState: none, inspect: none, saveState: none,
       countTokens: async (input) => count(input),
-      tokenize: async (text) => Array.from({ length: countWords(text) }, (_, index) => index),
+      tokenize: async (input) => Array.from({ length: count(input) }, (_, index) => index),
       applyTemplate: async (messages) => messages.map(({ content }) => content).join(' '),
       createSession: async () => makeSession(),
       generate: () => ({ text: async () => 'Hello' }),

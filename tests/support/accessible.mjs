@@ -1,0 +1,35 @@
+// What axe-core finds in a page against WCAG 2.1 A and AA, by day and by night.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** WCAG 2.1, levels A and AA. */
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+
+/** @param {Page} page @returns {Promise<string[]>} what is wrong, and where */
+async function violations(page) {
+  // colours fade in: what counts is how they end
+  await page.evaluate(`for (const one of document.getAnimations())
+    if (one.effect.getComputedTiming().endTime < Infinity) one.finish()`);
+  await page.evaluate(axe);
+  const { violations: found, passes } = /** @type {any} */ (
+    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
+  );
+  assert.ok(passes.length > 10, 'the rules were applied');
+  return found.flatMap((/** @type {any} */ { id, nodes }) =>
+    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
+  );
+}
+
+/** @param {Page} page */
+export async function assertAccessible(page) {
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page), [], colorScheme);
+  }
+}
