@@ -34,7 +34,7 @@ TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
 UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
-WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),build/web/wick-$(variant).wasm build/web/wick-$(variant)-grammar.wasm)
+WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm,build/web/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-all
@@ -135,13 +135,16 @@ build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm
 build/wasi/%.wasm:
 	@mkdir -p $(@D)
 	$(Q)$(shorten) $< -o $@
-build/web/wick-%.wasm build/web/wick-%-grammar.wasm: build/obj/web-%/wick.wasm tools/build/split.mjs flags.mk
+listed = $(subst $(space),$(comma),$(strip $(1)))
+build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm: build/obj/web-%/wick.wasm \
+  tools/build/split.mjs tools/build/part_data.mjs tools/build/wasm_bytes.mjs flags.mk
 	@mkdir -p $(@D)
-	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --main $<.main --part $<.part \
-	  --sources '$(subst $(space),$(comma),$(strip $(GRAMMAR_SOURCES)))' --wasm-split '$(WASM_SPLIT)'
+	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --out $< --part 'grammar=$(call listed,$(GRAMMAR_SOURCES))' \
+	  --part 'extras=$(call listed,$(EXTRAS_SOURCES))' --wasm-split '$(WASM_SPLIT)'
 	$(Q)$(shorten) $<.main -o build/web/wick-$*.wasm
-	$(Q)$(shorten) $<.part -o build/web/wick-$*-grammar.wasm
-	@rm $<.main $<.part
+	$(Q)$(shorten) $<.grammar -o build/web/wick-$*-grammar.wasm
+	$(Q)$(shorten) $<.extras -o build/web/wick-$*-extras.wasm
+	@rm $<.main $<.grammar $<.extras
 
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs

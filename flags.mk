@@ -40,9 +40,9 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load or a request, where a short module, which is soon
 # loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
-SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed info_json load metrics pages_json) \
+SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed extras info_json load metrics pages_json) \
   $(patsubst %,src/api/%,reply state stats_json tokens value_json version) \
-  src/base/decimal src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
+  src/base/decimal src/base/extras src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
@@ -57,7 +57,7 @@ SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/
   src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/adapter_product src/model/forward src/model/pass src/model/rope src/model/segments \
   $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% src/tensor/% \
-  src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports
+  src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports web/extras_web
 
 # ---- native ----
 # A helper thread and the command line are all that differs from the other hosts.
@@ -97,16 +97,16 @@ WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
 
 WEB_TARGET := --target=wasm32-unknown-unknown
 # No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
-WEB_FLAGS := $(WEB_TARGET) -nostdlibinc -isystem web/libc $(WASM_FLAGS)
+WEB_FLAGS := $(WEB_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
 # Copies and fills are calls of web/libc/string.c, which says why; it alone has the instructions.
 STRING_FLAGS := -fno-builtin -mbulk-memory
 WEB_SINGLE_FLAGS := -DWICK_THREADS=0
 WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
-# JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.
+# Relocations are for tools/build/part_data.mjs. JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.
 WEB_MEMORY_INITIAL_BYTES := 1048576
 WEB_LINK := $(WEB_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--import-memory \
   -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=4294967296 \
-  -Wl,--export=__stack_pointer -Wl,--export=__heap_base
+  -Wl,--export=__stack_pointer -Wl,--export=__heap_base -Wl,--emit-relocs
 WEB_THREADS_LINK := -Wl,--shared-memory
 
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
@@ -115,12 +115,26 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
 
-# Of the web builds a module of its own, which is loaded when the first request has a grammar or tools
-# (tools/build/split.mjs). What the other module calls of it without such a request has no place here.
+# Of the web builds modules of their own (tools/build/split.mjs). This one is loaded when the first request
+# has a grammar or tools. What the first module calls of it without such a request has no place here.
 GRAMMAR_SOURCES := $(patsubst %,src/grammar/%,dfa finish formats free gbnf grammar machine mask numbers program \
   regex schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
   schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
   $(patsubst %,src/reply/%,hold hold_calls hold_channels)
+
+# This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
+# models these are. What others run has no place here.
+EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points \
+  grids iq4 iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
+  $(patsubst %,src/model/blocks/%,altup delta_net experts latent_attention laurel layer_inputs rwkv short_conv \
+  side_by_side ssm) \
+  $(patsubst %,src/model/%,convolution whole_attention) \
+  $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \
+  modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7) \
+  $(patsubst %,src/text/%,charsmap rwkv ugm wpm) \
+  $(patsubst %,src/kv/%,state) \
+  $(patsubst %,src/schedule/%,session_record) \
+  $(patsubst %,src/store/%,record)
 
 # ---- the C library, where others link (docs/c-library.md) ----
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.

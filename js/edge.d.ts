@@ -64,6 +64,11 @@ export interface EdgeOptions
    */
   grammarWasm?: import('./index.js').WasmModule;
   /**
+   * The compiled module of extras of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models of rarer
+   * families, types and tokenizers, keys and values of 8 and 4 bits, and saved state need it.
+   */
+  extrasWasm?: import('./index.js').WasmModule;
+  /**
    * The host's limit on all memory, for example 128 MB (`128e6`). What JavaScript needs is taken off, and a
    * model whose plan needs more than the rest is refused before its weights are read.
    */

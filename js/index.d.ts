@@ -174,6 +174,12 @@ export interface EngineSettings {
    * loads it. Where `wasm` is an address, it is looked for beside that.
    */
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+  /**
+   * The module of extras of the build that `wasm` is (`wick-…-extras.wasm`): models of rarer families, types and
+   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. Where `wasm` is an address, it is looked
+   * for beside that.
+   */
+  extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
 
 /** Starts a worker, loads a model into it, and answers when it is ready. */

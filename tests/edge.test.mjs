@@ -29,6 +29,7 @@ const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).hr
 const moduleOf = (/** @type {string} */ build) =>
   new WebAssembly.Module(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 const wasm = moduleOf('simd128-single');
+const extrasWasm = moduleOf('simd128-single-extras');
 const bytes = new Uint8Array(readFileSync(modelPath));
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const greedy = { temperature: 0, maxTokens: 24, ignoreEnd: true };
@@ -45,7 +46,7 @@ const refused =
 
 /** @param {import('node:test').TestContext} t @param {Partial<EdgeOptions>} [options] */
 async function openEdge(t, options = { bytes }) {
-  const engine = await createEngine({ wasm, ...options });
+  const engine = await createEngine({ wasm, extrasWasm, ...options });
   t.after(() => engine.close());
   return engine;
 }

@@ -90,7 +90,7 @@ test('bytes that come without a pause let messages and steps in between', async 
   const fedAfterTurns = [];
   const native = /** @type {any} */ ({
     nextRange: () => ({ file: 0, offset: fed, length: 4 - fed }),
-    feed: () => fed++,
+    feed: () => void fed++,
   });
   const onBytes = () =>
     new Promise((settle) =>

@@ -96,9 +96,9 @@ test('what a host brings is called with what the module passes', () => {
       return result;
     };
   const given = {
-    ...{ stateWrite: taken('state_write', true), stateRead: taken('state_read', true) },
-    ...{ swapOpen: taken('swap_open', true), swapWrite: taken('swap_write', true) },
-    ...{ swapRead: taken('swap_read', true), swapDrop: taken('swap_drop', undefined) },
+    ...{ state_write: taken('state_write', true), state_read: taken('state_read', true) },
+    ...{ swap_open: taken('swap_open', true), swap_write: taken('swap_write', true) },
+    ...{ swap_read: taken('swap_read', true), swap_drop: taken('swap_drop', undefined) },
     ...{ log: taken('log', undefined), random: taken('random', undefined) },
   };
   const memory = new WebAssembly.Memory({ initial: 1 });

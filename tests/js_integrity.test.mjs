@@ -133,6 +133,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
       'worker.js',
       'wasm/wick-simd128-single.wasm',
       'wasm/wick-simd128-single-grammar.wasm',
+      'wasm/wick-simd128-single-extras.wasm',
     ]) {
       test(`another ${file} is refused`, async () => {
         assert.equal(await tried(file), 'refused');

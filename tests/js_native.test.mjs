@@ -8,6 +8,7 @@ import { Heap } from '../js/wasm/heap.js';
 import * as layout from '../js/wasm/layout.js';
 import { NativeEngine } from '../js/wasm/native_engine.js';
 import { StateBytes } from '../js/wasm/state_transfer.js';
+import { swapHost } from '../js/wasm/swap_host.js';
 import { createMemory, instantiate, runHelper } from '../js/wasm/wasm_module.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
@@ -146,13 +147,14 @@ describe('loading', () => {
       ['load_feed', ENGINE, 1, 1000 + STAGING_BYTES, address, STAGING_BYTES],
       ['load_feed', ENGINE, 1, 1000 + 2 * STAGING_BYTES, address, 5],
       ['load_state', ENGINE],
+      ['extras_are_wanted'],
     ]);
     assert.ok(Buffer.concat(fed).equals(bytes));
     native.feed(0, 0, bytes.subarray(0, STAGING_BYTES));
     native.feed(0, 0, bytes.subarray(0, 0));
     assert.deepEqual(
       log.splice(0).map(([name]) => name),
-      ['load_feed', 'load_state', 'load_state'],
+      ['load_feed', 'load_state', 'extras_are_wanted', 'load_state', 'extras_are_wanted'],
     );
     assert.deepEqual([...blocks.keys()], [address]);
     acts.load_state = () => numbers(0, 0, 0, 0, 0, 0, 1);
@@ -841,7 +843,7 @@ describe('an engine', () => {
       drop: (/** @type {number} */ id) => void log.push(['drop', id]),
     });
     const module = new WebAssembly.Module(smallest);
-    await NativeEngine.create(module, config, { swap });
+    await NativeEngine.create(module, config, { swap: (heap) => swapHost(swap, heap) });
     const { swap_open, swap_write, swap_read, swap_drop, memory } = envs[0];
     const bytes = new Uint8Array(memory.buffer);
     bytes.set([1, 2, 3], 300);
@@ -883,7 +885,7 @@ describe('an engine', () => {
     pretend(t, made);
     const module = new WebAssembly.Module(threaded);
     for (const index of [0, 2]) {
-      await runHelper(module, made.memory, index);
+      await runHelper(module, { memory: made.memory, extras: undefined }, index);
       const top = 5000 + (index + 1) * layout.HELPER_STACK_BYTES;
       assert.equal(made.exports.__stack_pointer.value, top - (top % 16));
       assert.deepEqual(made.log.pop(), ['helper_main', index]);

@@ -861,17 +861,22 @@ describe('createEngine', () => {
   test('what is sent to the worker', async () => {
     const module = await WebAssembly.compile(readFileSync(new URL(single)));
     const grammar = single.replace(/\.wasm$/, '-grammar.wasm');
+    const extras = single.replace(/\.wasm$/, '-extras.wasm');
+    const parts = { grammar, extras };
     /** @type {[any, any][]} */
     const cases = [
-      [{}, { grammar }],
-      [{ eager: true }, { isEager: true, grammar }],
-      [{ chatTemplate: 'chatml' }, { chatTemplate: 'chatml', grammar }],
-      [{ draft: { file: 'd.gguf' } }, { draft: { kind: 'path', paths: ['d.gguf'] }, grammar }],
-      [{ wasm: module }, { module, grammar: undefined }],
-      [{ wasm: `${new URL('.', single)}` }, { grammar }],
-      [{ wasm: new URL('.', single) }, { grammar }],
-      [{ wasm: new URL(single) }, { grammar }],
-      [{ contextSize: 77, threads: undefined, wasm: module }, { grammar: undefined }],
+      [{}, { ...parts }],
+      [{ eager: true }, { isEager: true, ...parts }],
+      [{ chatTemplate: 'chatml' }, { chatTemplate: 'chatml', ...parts }],
+      [{ draft: { file: 'd.gguf' } }, { draft: { kind: 'path', paths: ['d.gguf'] }, ...parts }],
+      [{ wasm: module }, { module, grammar: undefined, extras: undefined }],
+      [{ wasm: `${new URL('.', single)}` }, { ...parts }],
+      [{ wasm: new URL('.', single) }, { ...parts }],
+      [{ wasm: new URL(single) }, { ...parts }],
+      [
+        { contextSize: 77, threads: undefined, wasm: module },
+        { grammar: undefined, extras: undefined },
+      ],
     ];
     for (const [options, wanted] of cases) {
       const { workers, ended } = await open(options);

@@ -25,7 +25,9 @@ const files = [
   'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].flatMap((kind) =>
-      ['', '-grammar'].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),
+      ['', '-grammar', '-extras'].map(
+        (part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`,
+      ),
     ),
   ),
 ];

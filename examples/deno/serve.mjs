@@ -15,7 +15,8 @@ const compile = async (build) => {
 };
 const wasm = await compile('simd128-single');
 const grammarWasm = await compile('simd128-single-grammar');
-const engine = await createEngine({ wasm, grammarWasm, file });
+const extrasWasm = await compile('simd128-single-extras');
+const engine = await createEngine({ wasm, grammarWasm, extrasWasm, file });
 
 const handle = createHandler(engine, { queueLimit: 32 });
 const onListen = ({ port }) => console.log(`listening at http://127.0.0.1:${port}/v1`);

@@ -4,6 +4,7 @@
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
 import wasm from 'wick-llm/wasm/wick-simd128-single.wasm';
+import extrasWasm from 'wick-llm/wasm/wick-simd128-single-extras.wasm'; // for rarer models
 import grammarWasm from 'wick-llm/wasm/wick-simd128-single-grammar.wasm'; // for grammars and tools
 
 let open;
@@ -11,7 +12,7 @@ let open;
 /** All memory of an isolate counts against the limit of 128 MB. */
 const opener = ({ CONTEXT, KV }) =>
   openOnce({
-    ...{ wasm, grammarWasm, isolateBytes: 128e6 },
+    ...{ wasm, grammarWasm, extrasWasm, isolateBytes: 128e6 },
     contextSize: CONTEXT ? Number(CONTEXT) : undefined, // by default the model's
     kvType: KV ?? undefined,
   });

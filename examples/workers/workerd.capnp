@@ -25,6 +25,8 @@ const wick :Workerd.Worker = (
      wasm = embed "../../dist/wasm/wick-simd128-single.wasm"),
     (name = "wick-llm/wasm/wick-simd128-single-grammar.wasm",
      wasm = embed "../../dist/wasm/wick-simd128-single-grammar.wasm"),
+    (name = "wick-llm/wasm/wick-simd128-single-extras.wasm",
+     wasm = embed "../../dist/wasm/wick-simd128-single-extras.wasm"),
   ],
   bindings = [
     (name = "MODELS", r2Bucket = "bucket"),

@@ -19,9 +19,9 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   port: MessagePort}} HelperMessage
  *
  * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
- * `grammar` is the second module of the build, or its address.
+ * `grammar` and `extras` are further modules of the build, or their addresses.
  * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
- *   grammar?: WebAssembly.Module | string | undefined,
+ *   grammar?: WebAssembly.Module | string | undefined, extras?: WebAssembly.Module | string | undefined,
  *   config: NativeConfig, source: SourceDescription, draft: OwnSource | undefined,
  *   isEager: boolean, sent: Int32Array | undefined,
  *   chatTemplate: string | undefined}} InitMessage

@@ -141,8 +141,11 @@ class Opener {
     let native;
     try {
       const onLog = (/** @type {string} */ text) => console.debug(text);
-      const grammar = options.grammarWasm ?? undefined;
-      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), { onLog, grammar });
+      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), {
+        onLog,
+        grammar: options.grammarWasm,
+        extras: options.extrasWasm,
+      });
     } catch (error) {
       throw inWords(foreignOf(error), options.isolateBytes, heldBytesOf(options));
     } finally {

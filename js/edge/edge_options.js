@@ -26,6 +26,7 @@ const engineNames = {
   ...{
     wasm: null,
     grammarWasm: null,
+    extrasWasm: null,
     isolateBytes: null,
     memoryLimit: null,
     contextSize: null,
@@ -49,44 +50,38 @@ export function checkEdgeOptions(options) {
   checkCallback('onProgress', options.onProgress);
   downloadOf(options);
   checkWasm(options.wasm);
-  checkGrammarWasm(options.grammarWasm ?? undefined);
+  for (const part of ['grammar', 'extras']) {
+    const option = `${part}Wasm`;
+    if ((options[option] ?? null) !== null) checkModule(options[option], option, `-${part}`);
+  }
   if (typeof (options.chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
   }
 }
 
-/** @param {unknown} wasm */
-function checkWasm(wasm) {
-  if (!(wasm instanceof WebAssembly.Module)) {
-    throw argumentError(
-      `wasm must be a WebAssembly.Module, as import gives it from ` +
-        `'wick-llm/wasm/wick-simd128-single.wasm', not ${shown(wasm)}`,
-    );
-  }
-  const exports = WebAssembly.Module.exports(wasm);
-  if (!exports.some(({ name }) => name === 'engine_create')) {
-    throw argumentError('wasm is no engine of this package: take wick-simd128-single.wasm');
-  }
-  if (isThreaded(wasm)) {
-    throw argumentError('wasm is a build with threads: take wick-simd128-single.wasm');
-  }
+/** @param {unknown} wasm @param {string} option @param {string} ending of the file's name */
+function checkModule(wasm, option, ending) {
+  if (wasm instanceof WebAssembly.Module) return;
+  throw argumentError(
+    `${option} must be a WebAssembly.Module, as import gives it from ` +
+      `'wick-llm/wasm/wick-simd128-single${ending}.wasm', not ${shown(wasm)}`,
+  );
 }
 
-/** @param {unknown} wasm */
-function checkGrammarWasm(wasm) {
-  if (wasm === undefined || wasm instanceof WebAssembly.Module) return;
-  throw argumentError(
-    `grammarWasm must be a WebAssembly.Module, as import gives it from ` +
-      `'wick-llm/wasm/wick-simd128-single-grammar.wasm', not ${shown(wasm)}`,
-  );
+/** @param {any} wasm */
+function checkWasm(wasm) {
+  checkModule(wasm, 'wasm', '');
+  const exports = WebAssembly.Module.exports(wasm);
+  const words = exports.some(({ name }) => name === 'engine_create')
+    ? isThreaded(wasm) && 'a build with threads'
+    : 'no engine of this package';
+  if (words) throw argumentError(`wasm is ${words}: take wick-simd128-single.wasm`);
 }
 
 /** @param {EdgeOptions} options */
 export function edgeConfigOf(options) {
-  const { isolateBytes, wasm, grammarWasm, ...rest } = options;
   const memoryLimit = memoryLimitOf(options, heldBytesOf(options));
-  const config = configOf({ .../** @type {any} */ (rest), memoryLimit, threads: 1 }, 1);
-  return { ...config, chooseThreads: false };
+  return configOf({ .../** @type {any} */ (options), memoryLimit, threads: 1 }, 1);
 }
 
 /** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */

@@ -125,7 +125,7 @@ async function startEngine(connection, options, config, locate) {
  * @returns {Promise<object>}
  */
 async function loadEngine(connection, options, config, found) {
-  const { module, grammar } = await findModules(options, config.threads);
+  const { module, grammar, extras } = await findModules(options, config.threads);
   const { description, source } = await found;
   connection.check();
   const threads = isThreaded(module) ? config.threads : 1;
@@ -133,6 +133,7 @@ async function loadEngine(connection, options, config, found) {
     type: /** @type {const} */ ('init'),
     module,
     grammar,
+    extras,
     config: { ...config, threads },
     source: description,
     draft: options.draft && draftOf(options.draft),

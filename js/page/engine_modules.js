@@ -1,11 +1,14 @@
 // js/page/engine_modules.js — which WebAssembly an engine runs: a build of the package for this host, or what the caller gives.
-// A build is two modules; the second one, of grammars, is loaded by the worker when a request needs it.
+// A build is three modules. The worker loads the one of grammars when a request needs it, and the one of extras when a model
+// does.
 
 import { detectSimd } from '../base/host_features.js';
 import { compileModule } from '../wasm/wasm_module.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
-/** @typedef {{module: WebAssembly.Module, grammar: WebAssembly.Module | string | undefined}} Modules */
+/** @typedef {WebAssembly.Module | string | undefined} Part */
+/** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part}} Modules */
+/** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm'>} Given */
 
 /** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
 const moduleUrls = {
@@ -20,6 +23,13 @@ const grammarUrls = {
   'simd128-threads': () => new URL('./wasm/wick-simd128-threads-grammar.wasm', import.meta.url),
   'relaxed-single': () => new URL('./wasm/wick-relaxed-single-grammar.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-grammar.wasm', import.meta.url),
+};
+/** @type {Record<string, () => URL>} */
+const extrasUrls = {
+  'simd128-single': () => new URL('./wasm/wick-simd128-single-extras.wasm', import.meta.url),
+  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-extras.wasm', import.meta.url),
+  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-extras.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-extras.wasm', import.meta.url),
 };
 
 /** Compiled modules of the package, which further engines use again. */
@@ -44,36 +54,44 @@ const wholeAddress = (address) => new URL(address, globalThis.location?.href).hr
 /**
  * @param {string} folder
  * @param {string} build
- * @returns {{wasm: string, grammarWasm: string}}
+ * @returns {Given}
  */
 const inFolder = (folder, build) => ({
   wasm: `${folder}wick-${build}.wasm`,
   grammarWasm: `${folder}wick-${build}-grammar.wasm`,
+  extrasWasm: `${folder}wick-${build}-extras.wasm`,
 });
 
 /**
- * The second module of what the caller gives: what is given, else it lies beside the first.
- * @param {Pick<EngineOptions, 'wasm' | 'grammarWasm'>} options
- * @returns {Promise<Modules['grammar']>}
+ * A further module of what the caller gives: what is given, else it lies beside the first.
+ * @param {EngineOptions['wasm']} wasm
+ * @param {EngineOptions['wasm']} given
+ * @param {string} name
+ * @returns {Promise<Part>}
  */
-async function findGrammar({ wasm, grammarWasm }) {
-  if (isAddress(grammarWasm)) return wholeAddress(grammarWasm);
-  if (grammarWasm) return compileModule(grammarWasm);
+async function findPart(wasm, given, name) {
+  if (isAddress(given)) return wholeAddress(given);
+  if (given) return compileModule(given);
   if (!isAddress(wasm)) return undefined;
-  return wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, '-grammar.wasm'));
+  return wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, `-${name}.wasm`));
 }
 
 /**
- * @param {Pick<EngineOptions, 'wasm' | 'grammarWasm'>} options
+ * @param {Given} options
  * @param {number} threads
  * @returns {Promise<Modules>}
  */
-export async function findModules({ wasm, grammarWasm }, threads) {
+export async function findModules({ wasm, grammarWasm, extrasWasm }, threads) {
   const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
   if (wasm === undefined || wasm === null) {
-    return { module: await ownModule(build), grammar: grammarUrls[build]().href };
+    const [grammar, extras] = [grammarUrls[build]().href, extrasUrls[build]().href];
+    return { module: await ownModule(build), grammar, extras };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');
-  const given = isFolder ? inFolder(String(wasm), build) : { wasm, grammarWasm };
-  return { module: await compileModule(given.wasm), grammar: await findGrammar(given) };
+  const given = isFolder ? inFolder(String(wasm), build) : { wasm, grammarWasm, extrasWasm };
+  return {
+    module: await compileModule(given.wasm ?? ''),
+    grammar: await findPart(given.wasm, given.grammarWasm, 'grammar'),
+    extras: await findPart(given.wasm, given.extrasWasm, 'extras'),
+  };
 }

@@ -45,6 +45,7 @@ const engineNames = {
   worker: null,
   wasm: null,
   grammarWasm: null,
+  extrasWasm: null,
 };
 
 /** @param {EngineOptions} options */

@@ -6,7 +6,6 @@ import { codeOfStatus, WickError } from '../base/errors.js';
 import { AdapterTable } from './adapter_table.js';
 import { configWords, embedWords, kvTypes, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
-import { GrammarPart } from './grammar_part.js';
 import { Heap, Passed } from './heap.js';
 import {
   ARRAY_ADDRESS,
@@ -39,6 +38,7 @@ import {
   VECTORS_TOKENS,
   VECTORS_WIDTH,
 } from './layout.js';
+import { ModulePart } from './module_part.js';
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
 
@@ -51,6 +51,8 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('./engine_records.js').Delta} Delta */
 /** @typedef {import('./engine_records.js').KvType} KvType */
+/** @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or what loads it */
+/** @typedef {{grammar: ModulePart, extras: ModulePart}} Parts */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
@@ -71,7 +73,6 @@ export class NativeEngine {
   #exports;
   #engine;
   #state;
-  #grammarPart;
   /** @type {NativeEngine | undefined} */
   #draft;
   /** @type {{address: number, sizeBytes: number} | undefined} */
@@ -82,11 +83,11 @@ export class NativeEngine {
    * @param {import('./wasm_module.js').Exports} exports
    * @param {number} engine
    * @param {StateBytes} state
-   * @param {GrammarPart} [grammarPart]
+   * @param {Parts} [parts] every engine has them; tests of one do without
    */
-  constructor(heap, exports, engine, state, grammarPart = new GrammarPart(exports, undefined)) {
+  constructor(heap, exports, engine, state, parts) {
     this.#state = state;
-    this.#grammarPart = grammarPart;
+    this.parts = /** @type {Parts} */ (parts);
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
@@ -102,15 +103,15 @@ export class NativeEngine {
    * @param {WebAssembly.Module} module
    * @param {NativeConfig} config
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
-   *   wasteBytes?: number, swap?: import('../storage/swap_file.js').SwapFile,
-   *   grammar?: WebAssembly.Module | (() => Promise<WebAssembly.Module>)}} [options]
+   *   wasteBytes?: number, swap?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
+   *   grammar?: PartSource | null, extras?: PartSource | null}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
-   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `grammar` is the second module of the
-   *   build, or what loads it (grammar_part.js).
+   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `grammar` and `extras` are the further
+   *   modules of the build (module_part.js).
    * @returns {Promise<NativeEngine>}
    */
   static async create(module, config, options = {}) {
-    const { onMemory, onLog, wasteBytes = 0, swap, grammar } = options;
+    const { onMemory, onLog, wasteBytes = 0, swap } = options;
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const created = createMemory({ shared: isThreaded(module), helpers });
     if (!created) {
@@ -125,15 +126,19 @@ export class NativeEngine {
     const exports = instantiate(module, memory, {
       log: (address, size) => onLog?.(heap?.readText(address, size) ?? ''),
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
-      stateWrite: (address, size) => state.take(address, size),
-      stateRead: (address, size) => state.give(address, size),
-      ...(swap && swapHost(swap, () => /** @type {Heap} */ (heap))),
+      state_write: (address, size) => state.take(address, size),
+      state_read: (address, size) => state.give(address, size),
+      ...swap?.(() => /** @type {Heap} */ (heap)),
     });
     exports.start(helpers, maximum);
     heap = new Heap(memory, exports);
     if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
-    const part = new GrammarPart(exports, grammar);
-    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state, part);
+    const parts = {
+      grammar: new ModulePart(exports, options.grammar, 'grammar'),
+      extras: new ModulePart(exports, options.extras, 'extras'),
+    };
+    exports.extras_set(Number(parts.extras.isReady));
+    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state, parts);
   }
 
   /**
@@ -143,7 +148,7 @@ export class NativeEngine {
    */
   createSibling(config) {
     const engine = createEngine(this.#heap, this.#exports, config);
-    return new NativeEngine(this.#heap, this.#exports, engine, this.#state, this.#grammarPart);
+    return new NativeEngine(this.#heap, this.#exports, engine, this.#state, this.parts);
   }
 
   /** From now on this loaded sibling proposes tokens. @param {NativeEngine} draft */
@@ -200,7 +205,12 @@ export class NativeEngine {
     };
   }
 
-  /** @param {number} file @param {number} offset @param {Uint8Array} bytes any number of them */
+  /**
+   * @param {number} file
+   * @param {number} offset
+   * @param {Uint8Array} bytes any number of them
+   * @returns {unknown} true if the model waits for extras: these bytes are to be fed again then
+   */
   feed(file, offset, bytes) {
     const { address, sizeBytes } = this.#takeStaging();
     for (let done = 0; done < bytes.byteLength; done += sizeBytes) {
@@ -211,6 +221,21 @@ export class NativeEngine {
       );
     }
     if (this.loadState().isComplete) this.#freeStaging();
+    return this.#exports.extras_are_wanted?.();
+  }
+
+  /**
+   * @template T
+   * @param {() => T} call that needs extras
+   * @returns {T | Promise<T>} a promise where they are loaded first
+   */
+  withExtras(call) {
+    const { extras } = this.parts;
+    const go = () => {
+      this.#exports.extras_set(1);
+      return call();
+    };
+    return extras.isLacking() ? extras.load().then(go) : go();
   }
 
   #takeStaging() {
@@ -436,12 +461,12 @@ export class NativeEngine {
 
   /** @param {NativeRequest} request @returns {boolean} whether the second module must be loaded before it is submitted */
   lacks({ grammar, healing }) {
-    return (grammar !== undefined || healing === true) && this.#grammarPart.isLacking();
+    return (grammar !== undefined || healing === true) && this.parts.grammar.isLacking();
   }
 
   /** @returns {Promise<void>} settles when no request lacks anything */
   loadGrammarPart() {
-    return this.#grammarPart.load();
+    return this.parts.grammar.load();
   }
 
   /** @param {NativeRequest} request @returns {number} the number of its first completion */
@@ -566,7 +591,7 @@ export class NativeEngine {
     return id >>> 0;
   }
 
-  // ---- saved state ----
+  // ---- saved state: withExtras calls these ----
 
   /**
    * @param {number} session 0: the prefix cache
@@ -655,24 +680,4 @@ function createEngine(heap, exports, config) {
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;
-}
-
-/**
- * @param {import('../storage/swap_file.js').SwapFile} swap
- * @param {() => Heap} heap
- * @returns {Partial<import('./wasm_module.js').Host>}
- */
-function swapHost(swap, heap) {
-  return {
-    swapOpen: (id, size) => swap.open(id, size >>> 0),
-    swapWrite: (id, offset, address, size) =>
-      swap.write(id, offset >>> 0, heap().read(address, size >>> 0)),
-    swapRead: (id, offset, address, size) => {
-      const bytes = new Uint8Array(size >>> 0);
-      const isRead = swap.read(id, offset >>> 0, bytes);
-      if (isRead) heap().write(address, bytes);
-      return isRead;
-    },
-    swapDrop: (id) => swap.drop(id),
-  };
 }

@@ -3,6 +3,7 @@
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
 import { HELPER_STACK_BYTES } from './layout.js';
+import { joinPart } from './module_part.js';
 
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
@@ -99,12 +100,12 @@ export function createMemory({ shared, helpers }) {
  * The functions that the module calls. Those of saved states and of swapping return false after a failure.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
- *   stateWrite: (address: number, size: number) => boolean,
- *   stateRead: (address: number, size: number) => boolean,
- *   swapOpen: (id: number, size: number) => boolean,
- *   swapWrite: (id: number, offset: number, address: number, size: number) => boolean,
- *   swapRead: (id: number, offset: number, address: number, size: number) => boolean,
- *   swapDrop: (id: number) => void}} Host
+ *   state_write: (address: number, size: number) => boolean,
+ *   state_read: (address: number, size: number) => boolean,
+ *   swap_open: (id: number, size: number) => boolean,
+ *   swap_write: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swap_read: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swap_drop: (id: number) => void}} Host
  */
 
 /**
@@ -128,27 +129,34 @@ export function instantiate(module, memory, host) {
   const env = {
     memory,
     now_us,
-    log: host.log ?? silent,
-    random: host.random ?? silent,
-    state_write: host.stateWrite ?? never,
-    state_read: host.stateRead ?? never,
-    swap_open: host.swapOpen ?? never,
-    swap_write: host.swapWrite ?? unswapped,
-    swap_read: host.swapRead ?? unswapped,
-    swap_drop: host.swapDrop ?? ((/** @type {number} */ _id) => {}),
+    log: silent,
+    random: silent,
+    state_write: never,
+    state_read: never,
+    swap_open: never,
+    swap_write: unswapped,
+    swap_read: unswapped,
+    swap_drop: (/** @type {number} */ _id) => {},
+    ...host,
   };
   const instance = new WebAssembly.Instance(module, { env });
   return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
 }
 
 /**
+ * What a helper gets from the engine's worker: `extras`, if the model needs them.
+ * @typedef {{memory: WebAssembly.Memory, extras: WebAssembly.Module | undefined}} HelperStart
+ */
+
+/**
  * Makes this thread a helper until it ends. It receives no messages any more.
  * @param {WebAssembly.Module} module
- * @param {WebAssembly.Memory} memory
+ * @param {HelperStart} start
  * @param {number} index from 0
  */
-export async function runHelper(module, memory, index) {
+export async function runHelper(module, { memory, extras }, index) {
   const exports = instantiate(module, memory, {});
+  if (extras) joinPart(exports, extras);
   const base = exports.__heap_base.value >>> 0;
   exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
   exports.helper_main(index);

@@ -34,8 +34,9 @@ const answers = {
     ...requests.addTo(native.stats()),
     kv: native.kvStats(),
   }),
-  saveState: ({ native }, session, packed) => native.saveState(session, packed),
-  loadState: ({ native }, bytes) => native.restoreState(bytes),
+  saveState: ({ native }, session, packed) =>
+    native.withExtras(() => native.saveState(session, packed)),
+  loadState: ({ native }, bytes) => native.withExtras(() => native.restoreState(bytes)),
   /** It waits for the file system. */
   keepFile: async (_, name, bytes) => {
     try {

@@ -7,6 +7,7 @@ import { ProgressMeter } from '../bytes/download_progress.js';
 import { openSwap } from '../storage/swap_file.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
+import { swapHost } from '../wasm/swap_host.js';
 import { compileModule } from '../wasm/wasm_module.js';
 import { loadModel } from './load_model.js';
 import { ownSource } from './own_source.js';
@@ -31,6 +32,9 @@ const TURN_MS_MAX = 15;
 const TELL_MS = 15;
 /** How long loading may delay messages and steps when requests are there already. */
 const FEED_MS_MAX = 8;
+
+/** @param {WebAssembly.Module | string | undefined} part a module of the build, or its address */
+const loaderOf = (part) => (typeof part === 'string' ? () => compileModule(part) : part);
 
 export class EngineWorker {
   #post;
@@ -126,16 +130,27 @@ export class EngineWorker {
   // ---- start ----
 
   /** @param {import('../connection/messages.js').InitMessage} message */
-  async #start({ module, grammar, helpers, config, source, draft, chatTemplate, isEager, sent }) {
-    this.#sent = sent;
+  async #start(message) {
+    const { module, grammar, extras, helpers, config, source, draft, chatTemplate, isEager } =
+      message;
+    this.#sent = message.sent;
+    /** Known when the directory is: the module that helpers need, too. @type {(extras: WebAssembly.Module | undefined) => void} */
+    let tellExtras = () => {};
+    const needed = new Promise((/** @type {typeof tellExtras} */ settle) => {
+      tellExtras = settle;
+    });
     if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
     const swap = this.#swap;
     const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
-      swap,
-      grammar: typeof grammar === 'string' ? () => compileModule(grammar) : grammar,
+      ...(swap && { swap: (heap) => swapHost(swap, heap) }),
+      grammar: loaderOf(grammar),
+      extras: loaderOf(extras),
       onLog: this.#log,
       onMemory: (memory) => {
-        for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
+        for (const helper of helpers) {
+          helper.onmessage = () =>
+            needed.then((found) => helper.postMessage({ memory, extras: found }));
+        }
       },
     });
     this.#native = native;
@@ -165,12 +180,14 @@ export class EngineWorker {
     if (isClosed()) return;
     const onBytes = () => {
       report();
+      if (native.loadState().isDirectoryReady) tellExtras(native.parts.extras.module);
       if (isRemote && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
     };
     await loadModel(native, opened, { onBytes, isClosed });
+    tellExtras(native.parts.extras.module);
     if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
     report('ready');

@@ -94,7 +94,8 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
         );
       }
       if (position === 0) refuseOthers(bytes);
-      native.feed(want.file, stream.position - bytes.byteLength, bytes);
+      const feed = () => native.feed(want.file, stream.position - bytes.byteLength, bytes);
+      if (feed()) await native.withExtras(() => isClosed() || feed());
       await onBytes?.();
       if (isClosed()) return;
     }

@@ -87,7 +87,7 @@ static wick_status make_loading(wick_engine *engine, model_adapter *adapter, wic
   adapter->loading = loading;
   loading->engine = engine;
   loading->adapter = adapter;
-  const loader_sink sink = {loading, take_directory, wants, place, NULL};
+  const loader_sink sink = {loading, NULL, take_directory, wants, place, NULL};
   return loader_create(&engine->memory, &sink, false, &loading->loader, error);
 }
 

@@ -304,6 +304,7 @@ static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
 wick_status engine_take_directory(void *context, wick_error *error) {
   wick_engine *engine = context;
   wick_status status;
+  kernels_bind();  // fills tables that may not have been there when the engine was made
   if (engine->config.directory_only) {
     status = look_at_directory(engine, error);
   } else {
@@ -314,6 +315,8 @@ wick_status engine_take_directory(void *context, wick_error *error) {
   engine->is_directory_ready = status == WICK_OK;
   return status;
 }
+
+static bool is_held(void *context) { return engine_is_held(context); }
 
 static bool is_wanted(void *context, uint32_t tensor) {
   const wick_engine *engine = context;
@@ -384,7 +387,8 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
       thread_pool_create(&engine->memory, chosen.host, chosen.threads, &engine->threads, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
-    const loader_sink sink = {engine, engine_take_directory, is_wanted, place, tensor_done};
+    const loader_sink sink = {engine,    is_held, engine_take_directory,
+                              is_wanted, place,   tensor_done};
     status = loader_create(&engine->memory, &sink, chosen.directory_only, &engine->loader, error);
   }
   if (status != WICK_OK) {

@@ -73,6 +73,9 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
 // the engine.
 wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
+// Whether the model, whose directories are complete, waits for code that is not there yet
+// (base/extras.h). Bytes that are fed then are not kept.
+bool engine_is_held(const wick_engine *engine);
 // Reports an error that was kept.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The error that loading has ended with.

@@ -31,7 +31,7 @@ wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_b
   wick_status status = loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled);
   // when only the directory is loaded, the loader does not call back
   if (status == WICK_OK && engine->config.directory_only && !engine->is_directory_ready &&
-      loader_is_complete(engine->loader)) {
+      loader_is_complete(engine->loader) && !engine_is_held(engine)) {
     status = engine_take_directory(engine, filled);
   }
   return remember(engine, status, filled);

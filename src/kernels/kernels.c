@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/extras.h"
 #include "kernels/grid_points.h"
 #include "kernels/simd.h"
 #include "kernels/tables.h"
@@ -131,7 +132,7 @@ static bool cpu_runs(const kernel_table *kernels) {
 }
 
 const kernel_table *kernels_bind(void) {
-  grids_unpack();
+  if (extras_are_there()) grids_unpack();
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
   return dot_is_made_of_pairs() ? &table_pairs : &table_quads;
 #elif defined(WICK_SIMD128)

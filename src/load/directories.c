@@ -210,7 +210,13 @@ static wick_status end_directory(loader *loader, uint32_t file) {
   loader->directories_complete++;
   if (loader->directories_complete < loader->file_count) return WICK_OK;
   status = count_tensors(loader);
-  if (status == WICK_OK && !loader->directory_only) status = begin_data(loader);
+  return status == WICK_OK ? load_begin(loader) : status;
+}
+
+wick_status load_begin(loader *loader) {
+  const loader_sink *sink = &loader->sink;
+  if (sink->is_held != NULL && sink->is_held(sink->context)) return WICK_OK;
+  const wick_status status = loader->directory_only ? WICK_OK : begin_data(loader);
   loader->is_ready = status == WICK_OK;
   return status;
 }

@@ -17,9 +17,12 @@ enum { LOADER_FILES_MAX = 1024 };
 
 // The receiver of a tensor's bytes (model/weights). place() repacks whole file blocks of one row,
 // in any order, each once. It is called for wanted tensors only; others are skipped.
-// directory_ready and tensor_done may be NULL.
+// is_held, directory_ready and tensor_done may be NULL.
 typedef struct loader_sink {
   void *context;
+  // Asked when all directories are complete: while it is true, nothing more happens and no bytes
+  // are kept. The next loader_feed asks again.
+  bool (*is_held)(void *context);
   // Binds tensors and allocates weights. Called once, inside of loader_feed, when the directories
   // of all files of the model are complete.
   wick_status (*directory_ready)(void *context, wick_error *error);
@@ -62,7 +65,8 @@ wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, co
 // call corrects an earlier one. `file` < loader_files().
 wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_error *error);
 
-bool loader_is_complete(const loader *loader);  // everything wanted is placed
+bool loader_has_directories(const loader *loader);  // those of all files are complete
+bool loader_is_complete(const loader *loader);      // everything wanted is placed
 bool loader_tensor_is_done(const loader *loader, uint32_t index);
 uint64_t loader_bytes_wanted(const loader *loader);  // directory and wanted tensors, known so far
 uint64_t loader_bytes_placed(const loader *loader);

@@ -163,6 +163,10 @@ wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, co
     status = load_take_directory(loader, file, offset_bytes, bytes, size_bytes, &used, error);
     if (status != WICK_OK) return answer(loader, status, error);
   }
+  if (!loader->is_ready && loader_has_directories(loader)) {
+    status = load_begin(loader);
+    if (status != WICK_OK) return answer(loader, status, error);
+  }
   if (!loader->is_ready || loader->directory_only || used == size_bytes) return WICK_OK;
   status = load_take_data(loader, file, offset_bytes + used, (const uint8_t *)bytes + used,
                           size_bytes - used, error);
@@ -178,6 +182,10 @@ wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_
 }
 
 // ---- what it tells ----
+
+bool loader_has_directories(const loader *loader) {
+  return loader->directories_complete == loader->file_count;
+}
 
 bool loader_is_complete(const loader *loader) {
   return loader->is_ready && loader->tensors_left == 0 && loader->failure.status == WICK_OK;

@@ -56,6 +56,8 @@ struct loader {
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
+// Goes on when the directories of all files are complete, unless the sink holds.
+wick_status load_begin(loader *loader);
 // Checks that all that the directory names fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);
 

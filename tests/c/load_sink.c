@@ -84,7 +84,7 @@ static void on_done(void *context, uint32_t index) {
 }
 
 loader_sink sink_calls(load_sink *sink) {
-  return (loader_sink){sink, on_directory, on_question, on_blocks, on_done};
+  return (loader_sink){sink, NULL, on_directory, on_question, on_blocks, on_done};
 }
 
 void sink_free(load_sink *sink) {

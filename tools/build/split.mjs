@@ -1,96 +1,24 @@
-// Splits a linked module in two: what every engine runs, and what only requests with a grammar or with tools run. The
-// second shares memory, table and functions of the first (binaryen's wasm-split). Each is a whole module to a host.
+// Splits a linked module: what every engine runs, and parts that are loaded when something needs them (PARTS in flags.mk).
+// A part shares memory, table and functions of the first (binaryen's wasm-split). Each is a whole module to a host.
 //
-//   node tools/build/split.mjs --linked FILE --map FILE --sources FILE,... --main FILE --part FILE [--wasm-split PROGRAM]
+//   node tools/build/split.mjs --linked FILE --map FILE --out PREFIX --part NAME=SOURCE,... [--part ...] [--wasm-split PROGRAM]
 //
-// The linker's map says which object a function comes from; functions of `sources` (without .c) go to the part. Exports for
-// the part are named after the module's bytes, so that a part of another build does not link. Without wasm-split the
-// first module is the linked one, and the second is empty.
+// writes PREFIX.main and PREFIX.NAME for each part. The linker's map says which object a function comes from; functions of
+// the sources (without .c) go to the part. Exports for a part are named after it and the module's bytes, so that a part of
+// another build does not link. Without wasm-split the first module is the linked one, and the parts are empty.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { appendData, takeData } from './part_data.mjs';
+import { leb, nameBytes, readModule } from './wasm_bytes.mjs';
 
-const IMPORT_SECTION = 2;
-const FUNCTION_SECTION = 3;
 const EMPTY_MODULE = [0, 97, 115, 109, 1, 0, 0, 0];
 const FEATURES = [
   ...['simd', 'relaxed-simd', 'threads', 'bulk-memory', 'nontrapping-float-to-int'],
   ...['sign-ext', 'mutable-globals', 'reference-types'],
 ].map((name) => `--enable-${name}`);
-
-/** @param {number} value @returns {number[]} */
-const leb = (value) =>
-  value < 128 ? [value] : [(value & 127) | 128, ...leb(Math.floor(value / 128))];
-
-/** @param {string} text */
-const nameBytes = (text) =>
-  Buffer.concat([Buffer.from(leb(Buffer.byteLength(text))), Buffer.from(text)]);
-
-class Reader {
-  /** @param {Buffer} bytes @param {number} at */
-  constructor(bytes, at) {
-    this.bytes = bytes;
-    this.at = at;
-  }
-
-  number() {
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = this.bytes[this.at++];
-      value += (byte & 127) * scale;
-      if (byte < 128) return value;
-    }
-  }
-
-  skipName() {
-    const size = this.number();
-    this.at += size;
-  }
-
-  skipLimits() {
-    const hasMost = (this.number() & 1) !== 0;
-    this.number();
-    if (hasMost) this.number();
-  }
-
-  /** @returns {boolean} whether the import is a function */
-  skipImport() {
-    this.skipName();
-    this.skipName();
-    const kind = this.bytes[this.at++];
-    if (kind === 0) this.number();
-    else if (kind === 3) this.at += 2;
-    else {
-      if (kind === 1) this.at++;
-      this.skipLimits();
-    }
-    return kind === 0;
-  }
-}
-
-/**
- * @param {Buffer} bytes a module
- * @returns {{sections: Buffer[], imported: number, defined: number}} all but custom sections, and numbers of functions
- */
-function readModule(bytes) {
-  /** @type {Buffer[]} */
-  const sections = [];
-  let [imported, defined, at] = [0, 0, 8];
-  while (at < bytes.length) {
-    const reader = new Reader(bytes, at + 1);
-    const size = reader.number();
-    const end = reader.at + size;
-    if (bytes[at] !== 0) sections.push(bytes.subarray(at, end));
-    if (bytes[at] === FUNCTION_SECTION) defined = reader.number();
-    if (bytes[at] === IMPORT_SECTION) {
-      for (let left = reader.number(); left > 0; left--) imported += Number(reader.skipImport());
-    }
-    at = end;
-  }
-  return { sections, imported, defined };
-}
 
 /** @param {string} map the linker's @returns {string[]} the object of each defined function, in order */
 function objectsOf(map) {
@@ -98,6 +26,13 @@ function objectsOf(map) {
   const first = lines.findIndex((line) => / CODE$/.test(line)) + 1;
   const last = lines.findIndex((line) => / DATA$/.test(line));
   return lines.slice(first, last).flatMap((line) => /\s(\S+):\(.*\)$/.exec(line)?.[1] ?? []);
+}
+
+/** @param {string} map the linker's @returns {number} the address of the constant data */
+function constantsIn(map) {
+  const found = /^ +([0-9a-f]+) +\w+ +\w+ \.rodata$/m.exec(map);
+  if (!found) throw new Error('the map has no constant data');
+  return Number.parseInt(found[1], 16);
 }
 
 /**
@@ -124,37 +59,78 @@ function named(linked, names) {
 }
 
 const { values } = parseArgs({
-  options: Object.fromEntries(
-    ['linked', 'map', 'sources', 'main', 'part', 'wasm-split'].map((name) => [
-      name,
-      { type: /** @type {const} */ ('string') },
-    ]),
-  ),
+  options: {
+    linked: { type: 'string' },
+    map: { type: 'string' },
+    out: { type: 'string' },
+    part: { type: 'string', multiple: true },
+    'wasm-split': { type: 'string' },
+  },
 });
-const { linked, map, sources, main, part } = /** @type {Record<string, string>} */ (values);
+const { linked = '', map = '', out = '' } = values;
+const parts = (values.part ?? []).map((text) => {
+  const [name, sources] = text.split('=');
+  return { name, sources: sources.split(',') };
+});
+const MAIN = `${out}.main`;
+
+/** @param {string[]} args */
+function wasmSplit(args) {
+  const program = /** @type {string} */ (values['wasm-split']);
+  const { status, stderr } = spawnSync(program, [...args, ...FEATURES], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`wasm-split: ${stderr}`);
+}
+
+/** @param {string[]} objects of the functions @returns {string[]} a name of each, which begins with its part's */
+function namesOf(objects) {
+  for (const { sources } of parts) {
+    const lost = sources.filter((source) => !objects.some((file) => file.endsWith(`/${source}.o`)));
+    if (lost.length > 0) throw new Error(`the module has nothing of ${lost.join(' ')}`);
+  }
+  return objects.map((file, index) => {
+    const part = parts.find(({ sources }) =>
+      sources.some((source) => file.endsWith(`/${source}.o`)),
+    );
+    return `${part?.name ?? 'main'}${index}`;
+  });
+}
 
 function split() {
-  const objects = objectsOf(readFileSync(map, 'utf8'));
-  const wanted = sources.split(',');
-  const isOfPart = objects.map((file) => wanted.some((source) => file.endsWith(`/${source}.o`)));
-  const lost = wanted.filter((source) => !objects.some((file) => file.endsWith(`/${source}.o`)));
-  if (lost.length > 0) throw new Error(`the module has nothing of ${lost.join(' ')}`);
   const bytes = readFileSync(linked);
-  const names = isOfPart.map((is, index) => `${is ? 'part' : 'main'}${index}`);
-  const [whole, list] = [`${linked}.named`, `${linked}.list`];
-  writeFileSync(whole, named(bytes, names));
-  writeFileSync(list, names.filter((_, index) => isOfPart[index]).join('\n'));
+  const names = namesOf(objectsOf(readFileSync(map, 'utf8')));
   const build = createHash('sha256').update(bytes).digest('hex').slice(0, 4);
-  const { status, stderr } = spawnSync(/** @type {string} */ (values['wasm-split']), [
-    ...[whole, `--split-funcs=@${list}`, `-o1=${main}`, `-o2=${part}`, ...FEATURES],
-    ...['--no-placeholders', '--import-namespace=main', `--export-prefix=%${build}`],
-  ]);
-  if (status !== 0) throw new Error(`wasm-split: ${stderr}`);
+  const [whole, list] = [`${linked}.named`, `${linked}.list`];
+  const moved = takeData(
+    bytes,
+    names.map((one) => parts.findIndex(({ name }) => one.startsWith(name))),
+    parts.length,
+    constantsIn(readFileSync(map, 'utf8')),
+  );
+  writeFileSync(whole, named(bytes, names));
+  for (const [number, { name }] of parts.entries()) {
+    writeFileSync(list, names.filter((one) => one.startsWith(name)).join('\n'));
+    wasmSplit([
+      ...[
+        whole,
+        `--split-funcs=@${list}`,
+        `-o1=${MAIN}`,
+        `-o2=${out}.${name}`,
+        '--no-placeholders',
+      ],
+      ...['--import-namespace=main', `--export-prefix=${name[0]}%${build}`],
+      ...(number < parts.length - 1 ? ['-g'] : []),
+    ]);
+    copyFileSync(MAIN, whole);
+  }
   for (const file of [whole, list]) rmSync(file);
+  for (const [number, { name }] of parts.entries()) {
+    const file = `${out}.${name}`;
+    writeFileSync(file, appendData(readFileSync(file), moved[number]));
+  }
 }
 
 if (values['wasm-split']) split();
 else {
-  copyFileSync(linked, main);
-  writeFileSync(part, Buffer.from(EMPTY_MODULE));
+  copyFileSync(linked, MAIN);
+  for (const { name } of parts) writeFileSync(`${out}.${name}`, Buffer.from(EMPTY_MODULE));
 }

@@ -7,15 +7,15 @@
 static void plan_llama(model_plan *plan) {
   attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
+  attention.rope = plan_rope(plan, attention.head_dim, true);
+  if (keys_count_or_none(plan->keys, "expert_count", MODEL_EXPERTS_MAX) == 0) {
+    plan_dense_decoder(plan, &attention, &dense);
+    return;
+  }
   experts_settings experts = experts_read(plan, false);
   experts.is_normalised = true;
   experts.expert_ffn = dense.ffn;
-  attention.rope = plan_rope(plan, attention.head_dim, true);
-  if (experts.experts == 0) {
-    plan_dense_decoder(plan, &attention, &dense);
-  } else {
-    plan_experts_decoder(plan, &attention, &experts, NULL);
-  }
+  plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
 // Encoders of the same shape say so by "attention.causal".

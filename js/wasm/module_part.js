@@ -1,0 +1,75 @@
+// js/wasm/module_part.js — a further module of a build, which few engines or requests need: it is loaded for the first one. It
+// works in the memory, the table and with the functions of the first.
+
+import { WickError } from '../base/errors.js';
+
+export class ModulePart {
+  #exports;
+  #source;
+  #name;
+  /** @type {Promise<void> | undefined} */
+  #loading;
+  /** What was joined, for other instances of the first module. @type {WebAssembly.Module | undefined} */
+  module;
+
+  /**
+   * @param {import('./wasm_module.js').Exports} exports of the first module
+   * @param {WebAssembly.Module | (() => Promise<WebAssembly.Module>) | null | undefined} source the further one, or what loads it;
+   *   none: nobody has it
+   * @param {'grammar' | 'extras'} name
+   */
+  constructor(exports, source, name) {
+    this.#exports = exports;
+    this.#source = source;
+    this.#name = name;
+    // so tools/build/split.mjs begins the names of exports that are for it
+    this.isReady = !Object.keys(exports).some((one) => one.startsWith(`${name[0]}%`));
+  }
+
+  /** @returns {boolean} whether it must be loaded first; a compiled module is there from now on */
+  isLacking() {
+    if (this.isReady) return false;
+    if (!this.#source) throw this.#fail(`give createEngine ${this.#name}Wasm of wasm's build`);
+    if (this.#source instanceof WebAssembly.Module) this.#join(this.#source);
+    return !this.isReady;
+  }
+
+  /** Several may wait for one. After a failure the next one tries again. @returns {Promise<void>} */
+  load() {
+    const load = /** @type {() => Promise<WebAssembly.Module>} */ (this.#source);
+    this.#loading ??= load()
+      .catch((error) => {
+        throw this.#fail(error.message, error);
+      })
+      .then((module) => this.#join(module))
+      .finally(() => {
+        this.#loading = undefined;
+      });
+    return this.#loading;
+  }
+
+  /** @param {WebAssembly.Module} module */
+  #join(module) {
+    try {
+      joinPart(this.#exports, module);
+    } catch (error) {
+      throw this.#fail(`this is of another build or version: ${error}`, error);
+    }
+    this.module = module;
+    this.isReady = true;
+  }
+
+  /** @param {string} words @param {unknown} [cause] */
+  #fail(words, cause) {
+    return new WickError('WASM', `This needs the module ${this.#name}: ${words}`, cause);
+  }
+}
+
+/**
+ * Its functions enter the table of this instance: every thread has its own.
+ * @param {import('./wasm_module.js').Exports} exports of the first module
+ * @param {WebAssembly.Module} module
+ */
+export function joinPart(exports, module) {
+  new WebAssembly.Instance(module, { main: /** @type {any} */ (exports) });
+}

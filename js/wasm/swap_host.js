@@ -1,0 +1,23 @@
+// js/wasm/swap_host.js — what the module calls to swap pages to a file.
+
+/** @typedef {import('./heap.js').Heap} Heap */
+
+/**
+ * @param {import('../storage/swap_file.js').SwapFile} swap
+ * @param {() => Heap} heap
+ * @returns {Partial<import('./wasm_module.js').Host>}
+ */
+export function swapHost(swap, heap) {
+  return {
+    swap_open: (id, size) => swap.open(id, size >>> 0),
+    swap_write: (id, offset, address, size) =>
+      swap.write(id, offset >>> 0, heap().read(address, size >>> 0)),
+    swap_read: (id, offset, address, size) => {
+      const bytes = new Uint8Array(size >>> 0);
+      const isRead = swap.read(id, offset >>> 0, bytes);
+      if (isRead) heap().write(address, bytes);
+      return isRead;
+    },
+    swap_drop: (id) => swap.drop(id),
+  };
+}

@@ -1,0 +1,14 @@
+// web/extras_web.c — the module of extras (base/extras.h) as JavaScript sees it
+// (js/wasm/module_part.js): whether a model waits for it, and that it has come.
+#include <stdint.h>
+
+#include "base/extras.h"
+
+__attribute__((export_name("extras_set"))) void web_extras_set(uint32_t are_there) {
+  extras_set(are_there != 0);
+}
+
+// Bytes that were fed to a model that waits are to be fed again.
+__attribute__((export_name("extras_are_wanted"))) uint32_t web_extras_are_wanted(void) {
+  return extras_are_wanted();
+}
