@@ -18,7 +18,9 @@ const files = [
     (name) => `wick-llm/${name}`,
   ),
   ...['simd128', 'relaxed'].flatMap((kernels) =>
-    ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
+    ['single', 'threads'].flatMap((kind) =>
+      ['', '-extras'].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),
+    ),
   ),
 ];
 
