@@ -260,6 +260,17 @@ class Sharpness(unittest.TestCase):
         self.assertTrue(bool((plain * export.SHARPNESS == sharp).all()) and bool((plain == again).all()))
 
 
+    def test_a_blend_lies_between_the_file_that_a_run_began_with_and_what_it_trained(self):
+        begun, trained, bpe = model.init_params(1), model.init_params(2), vocabulary.train(count=600)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.gguf")
+            export.write(path, begun, json.loads(bpe.to_str()), "f32")
+            mixed = export.blended(trained, path, 0.75)
+        for name in ("token_embd", "blk.1.ffn_up", "output_norm"):
+            wanted = 0.75 * numpy.asarray(trained[name]) + 0.25 * numpy.asarray(begun[name])
+            self.assertLess(float(numpy.abs(mixed[name] - wanted).max()), 1e-6, name)
+
+
 class Drawing(unittest.TestCase):
     def test_tokens_are_dropped_by_rank_then_by_share_and_the_likeliest_stays(self):
         logits = numpy.log(numpy.array([[0.5, 0.02, 0.3, 0.18]]))

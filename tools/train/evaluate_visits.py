@@ -103,8 +103,9 @@ def sampled_cases(count=500, seed=11):
     source, cases = _source(seed, held_out=False), []
     while len(cases) < count:
         system, told = corpus.conversation(source, lambda t: len(t) >= 1)
-        turn, before = _last(told)
-        cases.append((turn.kind, system or corpus.DEFAULT_SYSTEM, before, turn))
+        if told:  # a system prompt for JSON may have found no turn that fits
+            turn, before = _last(told)
+            cases.append((turn.kind, system or corpus.DEFAULT_SYSTEM, before, turn))
     return cases
 
 

@@ -102,13 +102,22 @@ def write(path, params, tokenizer_json, kind):
     writer.close()
 
 
+def blended(params, path, share):
+    """`share` of the trained weights and the rest of the file's that the run began with: better than either alone after a short run."""
+    begun = ggufmodel.GgufModel(path).trained_params()
+    return {name: share * np.asarray(value, np.float32) + (1 - share) * begun[name] for name, value in params.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", required=True, help="folder that train.py filled")
     parser.add_argument("--to", required=True, help="folder for the GGUF files")
     parser.add_argument("--types", default="q8_0,q4_0", help="which files, of q8_0, q4_0, f16, f32")
+    parser.add_argument("--blend", help="the GGUF file that the run began with, to average with")
+    parser.add_argument("--share", type=float, default=0.6, help="with --blend: the share of the trained weights")
     args = parser.parse_args()
     params = train.load_params(os.path.join(args.run, "checkpoint.npz"))
+    params = blended(params, args.blend, args.share) if args.blend else params
     with open(os.path.join(args.run, "tokenizer.json"), encoding="utf-8") as file:
         tokenizer_json = json.load(file)
     for kind in args.types.split(","):
