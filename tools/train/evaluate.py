@@ -26,6 +26,7 @@ import sums
 import turns
 
 BARS = {"questions": 0.90, "two-digit sums": 0.95, "JSON parses": 0.98}
+TOKENS_MAX = 250  # a story has about 180
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "..", "examples", "models")
 FILES = ("wick-4.2m-q8_0.gguf", "wick-4.2m-q4_0.gguf")
@@ -188,7 +189,7 @@ def evaluate(path, quick, verbose):
     tokenizer = loaded.tokenizer()
     params = {name: jnp.asarray(value) for name, value in loaded.params().items()}
     cases = make_cases(tokenizer, quick)
-    figures, failures = judge(cases, generate.answers(params, tokenizer, [c.prompt for c in cases]))
+    figures, failures = judge(cases, generate.answers(params, tokenizer, [c.prompt for c in cases], tokens_max=TOKENS_MAX))
     random.Random(1).shuffle(failures)
     for case, text in failures[:verbose]:
         print(f"  [{case.turn.kind}] {case.turn.user!r}\n    said {text!r}\n    want {case.turn.answer!r}")
