@@ -46,17 +46,17 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
-  src/load/directories src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
+  src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
   src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
-  src/reply/% src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
+  src/reply/% src/kv/state src/kv/statistics src/store/record src/tensor/% $(patsubst %,src/schedule/%,embedding session_record swap) src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,free machine mask said trie) \
-  src/kernels/fewbits src/kernels/iq4 src/kernels/lowbits src/kv/% src/load/loader src/model/blocks/altup src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
+  src/kernels/fewbits src/kernels/iq4 src/kernels/lowbits src/kv/% src/model/blocks/altup src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
   src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/adapter_product src/model/forward src/model/pass src/model/rope src/model/segments \
-  $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% src/tensor/% \
+  $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% \
   src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports web/extras_web
 
 # ---- native ----

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
+
 enum { PIECE_BYTES = 1024 * 1024, PATH_BYTES_MAX = 4096 };
 
 args_option adapter_files_option(adapter_files *adapters) {
@@ -24,11 +26,10 @@ static float read_scale(const char *given, size_t *path_bytes) {
   const char *colon = strrchr(given, ':');
   *path_bytes = strlen(given);
   if (colon == NULL || colon[1] == '\0') return 1;
-  char *end;
-  const float scale = strtof(colon + 1, &end);
-  if (*end != '\0') return 1;
+  double scale;
+  if (!decimal_read_f64(colon + 1, strlen(colon + 1), &scale)) return 1;
   *path_bytes = (size_t)(colon - given);
-  return scale;
+  return (float)scale;
 }
 
 static size_t read_file(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
 
@@ -128,11 +129,10 @@ static bool parse_u64(const args_option *option, const char *text) {
 }
 
 static bool parse_f32(const args_option *option, const char *text) {
-  char *end;
-  const double value = strtod(text, &end);
-  // written so that NaN fails
+  double value = 0;
+  const bool is_number = decimal_read_f64(text, strlen(text), &value);
   const bool is_lost = value != 0 && (float)value == 0;
-  if (end == text || *end != '\0' || is_lost || !(value >= option->low && value <= option->high)) {
+  if (!is_number || is_lost || value < option->low || value > option->high) {
     report("%s takes a number from %g to %g, not '%s'", option->name, option->low, option->high,
            text);
     return false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/math.h"
 #include "bench/convoy.h"
 #include "sample/rng.h"
@@ -49,12 +50,11 @@ static bool read_class(const char **at, workload_class *class) {
 }
 
 static bool read_share(const char **at, double *share) {
-  char *end;
   if (**at != ':') return true;
-  *share = strtod(*at + 1, &end);
-  if (end == *at + 1 || !(*share > 0 && *share <= (double)TOKENS_MAX)) return false;
-  *at = end;
-  return true;
+  const size_t size = strcspn(++*at, ",");
+  if (!decimal_read_f64(*at, size, share)) return false;
+  *at += size;
+  return *share > 0 && *share <= (double)TOKENS_MAX;
 }
 
 exit_code workload_parse_mix(const char *text, workload_mix *mix) {

@@ -375,6 +375,7 @@ static bool sizes_agree(const state_header *header, const kv_pool *pool, size_t 
   const uint64_t least = seq_payload_bytes(header->tokens, header->pages, 0, 0);
   if (header->payload_bytes < least) return false;
   const uint64_t data = header->payload_bytes - least;
+  if (page_bytes == 0) return data == 0;
   return data % page_bytes == 0 && data / page_bytes <= header->pages;
 }
 
