@@ -518,8 +518,8 @@ describe('sessions', () => {
       ['truncateSession', [4, 3]],
       ['dropFromSession', [4, 2, 2]],
       ['sessionTokens', [5]],
-      ['saveState', [4]],
-      ['saveState', [0]],
+      ['saveState', [4, undefined]],
+      ['saveState', [0, undefined]],
     ]);
     const path = join(folder, 'state');
     assert.equal(await session.save(path), bytes);
