@@ -33,7 +33,7 @@ const common = {
 };
 
 /** Bytes. Node prints the whole line of an error that nobody catches. */
-const lineLimits = [1000, 1020, 1040, 1060];
+const lineLimits = [1000, 1100, 1200, 1300];
 
 /**
  * Bundles in lines that end within no address of a file: bundlers of pages look for `new URL("...")` in the text.
