@@ -86,6 +86,17 @@ const states = {
     await page.getByRole('button', { name: 'Actions for A first question' }).click();
     await page.locator('.actions').waitFor();
   },
+  'the shelf of books': async (page) => {
+    if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
+    await page.click('#open-books');
+    await page.locator('#books-dialog summary', { hasText: 'Your key' }).click();
+    await page.locator('#book-file').setInputFiles({
+      name: 'a.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('word '.repeat(5000)),
+    });
+    await page.getByText(/tokens too long/).waitFor();
+  },
   'a search that finds': async (page) => {
     await page.keyboard.press('Control+k');
     await page.fill('#search', 'quoted');

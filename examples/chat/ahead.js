@@ -134,7 +134,8 @@ async function followUp() {
   const asked = new Set(path.map(({ content }) => content));
   const some = known().filter((text) => !asked.has(text));
   const { body } = wanted('');
-  const questions = some.length > 0 ? some : await suggest(engine, body).catch(() => []);
+  const questions =
+    some.length > 0 ? some : await suggest(engine, body, sessionFor(engine, path)).catch(() => []);
   if (reasonOff() !== '' || now().isRunning || !isStill() || questions.length === 0) return;
   const shown = questions.slice(0, 2);
   showChips(shown);

@@ -1,6 +1,7 @@
 // examples/chat/answering.js — what the model is asked, and what comes back: the request, the text as it is
 // written, and how it was made.
 
+import { withBook } from './book.js';
 import { messagesOfRounds, withCalls } from './calling.js';
 import { note } from './developer.js';
 import { keepSpeed } from './examine.js';
@@ -60,7 +61,7 @@ export function messagesOf(path, continued) {
     return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
   });
   const all = system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
-  return /** @type {ChatMessage[]} */ (all);
+  return withBook(/** @type {ChatMessage[]} */ (all));
 }
 
 /** What ends an answer, where the model does not know its template's marks. @type {string[]} */
@@ -102,31 +103,61 @@ export function bodyFor({ question, count, continued, suits }) {
 /**
  * @param {Engine} engine
  * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
- *   signal: AbortSignal, live: import('./live.js').Live}} wanted
+ *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./live.js').Live}} wanted `forks`: one for each answer
  * @param {typeof import('./ahead.js').takeEarly} takeEarly what was begun before it was asked for
  * @returns {Promise<AsyncIterable<import('./calling.js').Chunk>>}
  */
 export async function request(engine, wanted, takeEarly) {
-  const { count, session, signal, live } = wanted;
+  const { count, session, forks, signal, live } = wanted;
   const body = bodyFor(wanted);
-  const create = (/** @type {typeof body} */ asked, /** @type {object} */ more = {}) =>
+  const create = (/** @type {typeof body} */ asked, /** @type {any} */ more = {}) =>
     engine.chat.completions.create({
       seed: Math.floor(Math.random() * 2 ** 32),
       ...asked,
       ...more,
-      ...(session ? { session } : { n: count }),
+      ...(session ? { session } : !more.session && { n: count }),
       stream: true,
       stream_options: { include_usage: true },
       onPrefill: (progress) => live.read(progress),
       signal,
     });
-  const begin = () => takeEarly(engine, body, { signal, live }) ?? create(body);
+  const begin = () =>
+    takeEarly(engine, body, { signal, live }) ??
+    (forks ? sideBySide(create, body, forks) : create(body));
   if (!body.tools) return begin();
   const ask = async (/** @type {ChatMessage[]} */ messages, /** @type {boolean} */ isLast) =>
     messages.length === body.messages.length
       ? begin()
       : create({ ...body, messages }, isLast ? { tool_choice: 'none' } : {});
   return withCalls(body.messages, ask, signal);
+}
+
+/**
+ * Answers that are written at the same time, each on a fork of its own, as one stream.
+ * @param {(body: any, more: object) => Promise<AsyncIterable<import('./calling.js').Chunk>>} create
+ * @param {any} body @param {import('wick-llm').Session[]} forks
+ */
+async function* sideBySide(create, body, forks) {
+  const readers = await Promise.all(
+    forks.map(async (session, index) => {
+      const seed = body.seed === undefined ? {} : { seed: body.seed + index };
+      return (await create(body, { ...seed, session }))[Symbol.asyncIterator]();
+    }),
+  );
+  const read = (/** @type {number} */ index) =>
+    readers[index].next().then((step) => ({ index, step }));
+  const pending = new Map(readers.map((_, index) => [index, read(index)]));
+  try {
+    while (pending.size > 0) {
+      const { index, step } = await Promise.race(pending.values());
+      pending.delete(index);
+      if (step.done) continue;
+      pending.set(index, read(index));
+      yield { ...step.value, choices: step.value.choices.map((one) => ({ ...one, index })) };
+    }
+  } finally {
+    for (const index of pending.keys()) readers[index].return?.();
+  }
 }
 
 /** @param {ChatUsage} usage */

@@ -2,6 +2,7 @@
 // is seen, counted, kept as a draft and sent with the question.
 
 import { asBlock, textOf } from './blocks.js';
+import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
 import { showNotice } from './notice.js';
@@ -18,9 +19,11 @@ async function beginsWith(file, letters) {
 export const isModel = async (file) => /\.gguf$/i.test(file.name) || beginsWith(file, 'GGUF');
 
 const PDF_BYTES_MAX = 100e6;
+/** What is longer is better read once. */
+const BOOK_LETTERS_MIN = 6000;
 
 /** @param {File} file @returns {Promise<{text: string} | {refusal: string}>} */
-async function read(file) {
+export async function readText(file) {
   if (await beginsWith(file, '%PDF-')) {
     if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
     const library = await import('./pdfs.js').catch(() => undefined);
@@ -42,12 +45,21 @@ export async function attach(files) {
   /** @type {string[]} */
   const refused = [];
   const blocks = [];
+  /** @type {File[]} */
+  const books = [];
   for (const file of files) {
-    const found = await read(file);
+    if (await beginsWith(file, 'WICKBOOK')) {
+      addBooks([file]);
+      continue;
+    }
+    const found = await readText(file);
     if ('text' in found) blocks.push(asBlock(file.name, found.text));
     else refused.push(`${file.name}: ${found.refusal}.`);
+    if ('text' in found && found.text.length > BOOK_LETTERS_MIN) books.push(file);
   }
   if (refused.length > 0) showNotice(refused.join(' '));
+  else if (books.length > 0)
+    showNotice('This is long. As a book it is read once.', () => addBooks(books), 'Keep as a book');
   if (blocks.length === 0) return;
   const before = field.value; // with what was typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);

@@ -3,6 +3,7 @@
 // computed when what goes was still there, and are not read again.
 
 import { messagesOf, readPart } from './answering.js';
+import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { settings } from './settings.js';
@@ -150,6 +151,7 @@ let kept;
 
 /** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} the session that goes with this branch */
 export function sessionFor(engine, path) {
+  if (hasBook()) return bookSession(engine, path);
   return kept?.engine === engine && kept.start === readPart(path)[0] ? kept.session : undefined;
 }
 
@@ -186,7 +188,7 @@ export async function leaveOut(engine, before, start) {
   const old = messagesOf(before);
   start.isStart = true;
   const later = before.slice(before.indexOf(start));
-  if (before.indexOf(start) < 0) return; // nothing of what was read stays
+  if (before.indexOf(start) < 0 || hasBook()) return; // nothing of what was read stays; a book is there anyway
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read

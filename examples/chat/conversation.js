@@ -4,6 +4,7 @@
 
 import { takeEarly } from './ahead.js';
 import { messagesOf, request, write } from './answering.js';
+import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
@@ -282,12 +283,20 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const live = new Live();
   setBusy(true);
   keepInView();
+  /** Of the book. @type {import('wick-llm').Session[]} */
+  let forks = [];
   try {
-    const session = count === 1 ? sessionFor(asked, saidUntil(continued ?? question)) : undefined;
     const { signal } = running;
-    await untilTakenUp();
+    await Promise.all([untilTakenUp(), bookReady()]);
     signal.throwIfAborted();
-    const wanted = { question, count, continued, suits: temperature, session, signal, live };
+    const known = sessionFor(asked, saidUntil(continued ?? question));
+    const base = hasBook() ? known : undefined;
+    if (base) forks = await Promise.all(places.map(() => base.fork()));
+    const session = count > 1 ? undefined : base ? forks[0] : known;
+    const wanted = {
+      ...{ question, count, continued, suits: temperature, session, signal, live },
+      ...(base && count > 1 && { forks }),
+    };
     const chunks = await request(asked, wanted, takeEarly);
     await write(chunks, writers, endings, live, () => readBytesOf(asked));
   } catch (error) {
@@ -299,6 +308,8 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const isNothing =
     problem && answers.every((one) => one.content === '' && !one.reasoning && !one.rounds);
   if (!isNothing) endAnswers(answers, endings, asking.about);
+  if (count === 1 && endings[0] && asking === open) keepFork(forks[0], saidUntil(answers[0]));
+  else for (const one of forks) one.close().catch(() => {}); // with the engine
   setBusy(false);
   if (isNothing) for (const one of answers) removeLeaf(one, before);
   if (asking !== open) return; // another conversation was opened
@@ -309,7 +320,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const path = saidUntil(continued ?? question);
   if (isFull && !(await hasRoom(path, () => answerAnew(question, count)))) return;
   if (problem) throw problem;
-  keepState(asked, asking.about.id, messagesOf(saidUntil(answers[0])));
+  if (!hasBook()) keepState(asked, asking.about.id, messagesOf(saidUntil(answers[0])));
   byId('announcer').textContent =
     count === 1 ? `The model answered: ${answers[0].content}` : `The model wrote ${count} answers`;
   keepInView();
@@ -462,10 +473,10 @@ export async function openConversation(id) {
   return true;
 }
 
-/** A conversation with nothing in it. It is kept from its first letter on. */
-export function openNew() {
+/** A conversation with nothing in it. It is kept from its first letter on. @param {Partial<Conversation>} [known] of it, such as its book */
+export function openNew(known) {
   stop();
-  open = { about: newConversation({ settings: settingsToKeep() }), tree: newTree() };
+  open = { about: newConversation({ settings: settingsToKeep(), ...known }), tree: newTree() };
   compared = undefined;
   hideAll();
   setPrompt('');
@@ -502,6 +513,7 @@ export async function say(text, system) {
   const path = shownAfter(open.tree);
   const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0, system };
   const asking = open;
+  await bookReady();
   const again = (/** @type {boolean} */ isAlone) => askNext(text, system, isAlone).catch(tell);
   const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
   isMeasuring = false;

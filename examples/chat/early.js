@@ -199,11 +199,21 @@ export function beginFollowUps(engine, bodies, base) {
   });
 }
 
-/** @param {Engine} engine @param {any} body the conversation's, with a question that is left out @returns {Promise<string[]>} */
-export async function suggest(engine, body) {
+/**
+ * @param {Engine} engine @param {any} body the conversation's, with a question that is left out
+ * @param {Session} [base] that has read the conversation
+ * @returns {Promise<string[]>}
+ */
+export async function suggest(engine, body, base) {
+  const session = await base?.fork();
+  return ask(engine, body, session).finally(() => session?.close());
+}
+
+/** @param {Engine} engine @param {any} body @param {Session | undefined} session @returns {Promise<string[]>} */
+async function ask(engine, body, session) {
   const messages = [...body.messages.slice(0, -1), { role: 'user', content: SUGGEST }];
   const { choices } = await engine.chat.completions.create({
-    ...{ messages, max_tokens: SUGGEST_TOKENS_MAX, priority: PRIORITIES.suggest },
+    ...{ messages, max_tokens: SUGGEST_TOKENS_MAX, priority: PRIORITIES.suggest, session },
     chat_template_kwargs: { enable_thinking: false },
     thinking_budget_tokens: 0,
     response_format: { type: 'json_schema', json_schema: { name: 'questions', schema: QUESTIONS } },

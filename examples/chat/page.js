@@ -3,6 +3,7 @@
 import { WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
 import { startAhead, update as updateAhead } from './ahead.js';
+import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
 import { byId } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
@@ -169,6 +170,10 @@ async function loadFirst() {
 startAhead(conversation.state, {
   say: send,
   known: () => (current().loaded?.isBuiltIn ? builtInQuestions : []),
+});
+startBooks(() => ({ engine: conversation.state().engine, book: conversation.current().book }), {
+  openNew: conversation.openNew,
+  current,
 });
 startPicker(choose);
 startShortcuts();

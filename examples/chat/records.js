@@ -8,9 +8,10 @@ export const RECORD_VERSION = 1;
 
 /** `kept` is the fingerprint of a model of the store that has no address. @typedef {{name: string, url?: string, kept?: string}} ModelName */
 /**
- * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first.
+ * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first. `book` is what it is
+ * about (book_store.js).
  * @typedef {{id: string, version: number, title: string, created: number, changed: number, isPinned: boolean,
- *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string}} Conversation
+ *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string, book?: string}} Conversation
  */
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**

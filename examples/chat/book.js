@@ -1,0 +1,97 @@
+// examples/chat/book.js — the book that the open conversation is about: what the model is given of it, and the session that has read
+// it. Opening, reading and the shelf are loaded when they are wanted.
+
+import { byId } from './dom.js';
+import { showNotice } from './notice.js';
+
+/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
+/** @typedef {import('./tree.js').Message} Message */
+/** `last` has read the conversation, too, up to that path. @typedef {{id: string, messages: ChatMessage[], engine?: Engine,
+ *   base?: Session, last?: {session: Session, path: string[]}}} Open */
+
+/** Books whose reading goes on after a reload. */
+export const READING = 'wick-chat-reading';
+
+/** @type {Open | undefined} */
+let open;
+/** @type {Promise<unknown>} */
+let opening = Promise.resolve();
+
+/** @returns {Promise<unknown>} that settles when the conversation's book is there, or known to be gone */
+export const bookReady = () => opening;
+
+export const hasBook = () => open !== undefined;
+
+/** @param {Open | undefined} book */
+export function setBook(book) {
+  const before = open;
+  open = book;
+  for (const one of [before?.base, before?.last?.session]) one?.close().catch(() => {}); // with the engine
+}
+
+/**
+ * The book comes first, as it was read; what the conversation's system prompt says is told with the first question.
+ * @param {ChatMessage[]} messages
+ * @returns {ChatMessage[]}
+ */
+export function withBook(messages) {
+  if (!open) return messages;
+  const [first, ...rest] = messages;
+  if (first?.role !== 'system') return [...open.messages, ...messages];
+  const [question, ...later] = rest;
+  const told = question && { ...question, content: `${first.content}\n\n${question.content}` };
+  return /** @type {ChatMessage[]} */ ([...open.messages, ...(told ? [told] : []), ...later]);
+}
+
+/** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} to fork: it has read the book, and perhaps more of the path */
+export function bookSession(engine, path) {
+  if (open?.engine !== engine) return undefined;
+  const { base, last } = open;
+  return last?.path.every((id, index) => path[index]?.id === id) ? last.session : base;
+}
+
+/** A fork has answered: the next question goes on from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
+export function keepFork(fork, path) {
+  const before = open?.last?.session;
+  if (!open?.base || !fork) return fork?.close().catch(() => {});
+  open.last = { session: fork, path: path.map(({ id }) => id) };
+  return before?.close().catch(() => {});
+}
+
+/** @type {() => Promise<ReturnType<typeof import('./book_shelf.js').startShelf>>} */
+let shelf = () => Promise.reject(new Error('no shelf yet'));
+
+/** Puts documents and books on the shelf, and shows it. @param {File[]} files */
+export const addBooks = (files) => shelf().then((one) => one.add(files), late);
+
+const late = () => showNotice('What books need could not be loaded. Is there a network?');
+
+/**
+ * @param {() => {engine?: Engine, book?: string}} now what is open, and who answers
+ * @param {import('./book_shelf.js').Page} page
+ */
+export function startBooks(now, page) {
+  shelf = () => import('./book_shelf.js').then((one) => one.startShelf(now, page));
+  const follow = () => {
+    const { book, engine } = now();
+    if (book === undefined && !open) return;
+    if (book === undefined) return setBook(undefined);
+    if (book !== open?.id) setBook(undefined);
+    opening = opening
+      .then(() => import('./book_open.js'))
+      .then((one) => {
+        const isStill = () => now().book === book && now().engine === engine;
+        return isStill() && one.openBook(book, engine, isStill);
+      })
+      .catch(late);
+  };
+  byId('log').addEventListener('conversation', follow);
+  byId('log').addEventListener('engine', () => {
+    follow();
+    if (now().engine && globalThis.localStorage?.getItem(READING))
+      shelf().then((one) => one.goOn(), late);
+  });
+  byId('open-books').addEventListener('click', () => shelf().then((one) => one.show(), late));
+}

@@ -1,0 +1,191 @@
+// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. Nothing of a file is
+// believed: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
+//
+//   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
+//   head       JSON: Head
+//   8 bytes    bytes of the signature u32, 0 u32
+//   signature  JSON: of MARK and the head
+//   text       UTF-8, head.text.bytes
+//   state      of Session.save, head.state.bytes
+
+import { isOwn, sign } from './book_key.js';
+
+/** @typedef {import('./book_store.js').Book} Book */
+/** @typedef {import('./book_store.js').Reading} Reading */
+/** `sha256` is of the digests of its pieces; empty: the page that wrote it could not compute any. @typedef {{bytes: number, sha256: string}} Part */
+/** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
+ *   tokens: number, total: number, ms: number}}} Head */
+/** What a file has that can be used. `why`: nothing of its state. @typedef {{title: string, text: string, created: number,
+ *   state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why: string}} Found */
+
+const MAGIC = 'WICKBOOK';
+const VERSION = 1;
+const MARK = 'wick book 1\n';
+const HEAD_BYTES_MAX = 16_384;
+const SIGNATURE_BYTES_MAX = 1024;
+const TEXT_BYTES_MAX = 8e6;
+const STATE_BYTES_MAX = 2e9;
+const TITLE_LETTERS_MAX = 300;
+const TOKENS_MAX = 1e8;
+const PIECE_BYTES = 4 << 20;
+const DAY_MS = 24 * 3600e3;
+
+const encode = (/** @type {string} */ text) => new TextEncoder().encode(text);
+
+/** @param {Blob} blob @returns {Promise<string>} empty: this page cannot compute it */
+async function digestOf(blob) {
+  if (!globalThis.crypto?.subtle) return '';
+  const count = Math.ceil(blob.size / PIECE_BYTES);
+  const digests = new Uint8Array(count * 32);
+  for (let index = 0; index < count; index++) {
+    const piece = await blob.slice(index * PIECE_BYTES, (index + 1) * PIECE_BYTES).arrayBuffer();
+    digests.set(new Uint8Array(await crypto.subtle.digest('SHA-256', piece)), index * 32);
+  }
+  const all = new Uint8Array(await crypto.subtle.digest('SHA-256', digests));
+  return Array.from(all, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** @param {Uint8Array} head what is signed */
+const signed = (head) => new Uint8Array([...encode(MARK), ...head]);
+
+/** @param {...number} words @returns {Uint8Array<ArrayBuffer>} */
+function wordsOf(...words) {
+  const view = new DataView(new ArrayBuffer(words.length * 4));
+  for (const [index, word] of words.entries()) view.setUint32(index * 4, word, true);
+  return new Uint8Array(view.buffer);
+}
+
+/**
+ * @param {Book} book @param {string} text
+ * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] what a model has read of it
+ * @returns {Promise<Blob>}
+ */
+export async function writeBook(book, text, read) {
+  const parts = [new Blob([text]), ...(read ? [new Blob([read.bytes])] : [])];
+  const [own, state] = await Promise.all(
+    parts.map(async (part) => ({ bytes: part.size, sha256: await digestOf(part) })),
+  );
+  const { fingerprint, model, kvType, tokens, total, ms } = read?.reading ?? {};
+  const facts = { fingerprint, model, kvType, tokens, total, ms };
+  const head = encode(
+    JSON.stringify({
+      ...{ title: book.title, created: book.created, text: own },
+      ...(read && { state: { ...state, ...facts } }),
+    }),
+  );
+  const signature = read && own.sha256 ? await sign(signed(head)) : undefined;
+  const proof = signature ? encode(JSON.stringify(signature)) : new Uint8Array();
+  const front = [encode(MAGIC), wordsOf(VERSION, head.length), head, wordsOf(proof.length, 0)];
+  return new Blob([...front, proof, ...parts], { type: 'application/octet-stream' });
+}
+
+/** @param {Blob} file */
+export async function isBook(file) {
+  const start = new Uint8Array(await file.slice(0, MAGIC.length).arrayBuffer());
+  return String.fromCharCode(...start) === MAGIC;
+}
+
+const damaged = () => new Error('it is damaged, or no book of this page');
+
+/** @param {unknown} value @param {number} most */
+const isCount = (value, most) =>
+  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= most;
+
+/** @param {unknown} value @param {number} most */
+const isText = (value, most) =>
+  typeof value === 'string' && value.length > 0 && value.length <= most;
+
+/** @param {any} part @param {number} most bytes */
+const isPart = (part, most) =>
+  isCount(part?.bytes, most) && typeof part.sha256 === 'string' && part.sha256.length <= 64;
+
+/** @param {any} state */
+const isState = (state) =>
+  isPart(state, STATE_BYTES_MAX) &&
+  isText(state.fingerprint, 200) &&
+  isText(state.model, TITLE_LETTERS_MAX) &&
+  ['q8', 'q4'].includes(state.kvType) &&
+  isCount(state.total, TOKENS_MAX) &&
+  isCount(state.tokens, state.total) &&
+  typeof state.ms === 'number' &&
+  state.ms >= 0 &&
+  state.ms < DAY_MS;
+
+/** Reads on in a file, of which it knows where it is. */
+class Reader {
+  #at = 0;
+
+  /** @param {Blob} file */
+  constructor(file) {
+    this.file = file;
+  }
+
+  /** @param {number} bytes @param {number} most @returns {Blob} */
+  part(bytes, most) {
+    if (bytes > most || this.#at + bytes > this.file.size) throw damaged();
+    this.#at += bytes;
+    return this.file.slice(this.#at - bytes, this.#at);
+  }
+
+  /** @param {number} bytes @param {number} [most] @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  async bytes(bytes, most = bytes) {
+    const read = new Uint8Array(await this.part(bytes, most).arrayBuffer());
+    if (read.byteLength !== bytes) throw damaged();
+    return read;
+  }
+
+  async word() {
+    return new DataView((await this.bytes(4)).buffer).getUint32(0, true);
+  }
+
+  get isAtEnd() {
+    return this.#at === this.file.size;
+  }
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} nothing: it is no JSON */
+function jsonOf(bytes) {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {Blob} file
+ * @returns {Promise<Found>}
+ * @throws {Error} where nothing of it can be used
+ */
+export async function readBookFile(file) {
+  if (!(await isBook(file))) throw damaged();
+  const reader = new Reader(file);
+  await reader.bytes(MAGIC.length);
+  const version = await reader.word();
+  if (version !== VERSION) throw new Error(`it was written by another page (version ${version})`);
+  const headBytes = await reader.bytes(await reader.word(), HEAD_BYTES_MAX);
+  const proofSize = await reader.word();
+  if ((await reader.word()) !== 0) throw damaged();
+  const proof = await reader.bytes(proofSize, SIGNATURE_BYTES_MAX);
+  /** @type {Head} */
+  const head = jsonOf(headBytes);
+  const isHead = isText(head?.title, TITLE_LETTERS_MAX) && isCount(head.created, 1e15);
+  if (!isHead || !isPart(head.text, TEXT_BYTES_MAX)) throw damaged();
+  if (head.state !== undefined && !isState(head.state)) throw damaged();
+  const textPart = reader.part(head.text.bytes, TEXT_BYTES_MAX);
+  const statePart = head.state && reader.part(head.state.bytes, STATE_BYTES_MAX);
+  if (!reader.isAtEnd) throw damaged();
+  const own = await digestOf(textPart);
+  if (own !== '' && head.text.sha256 !== '' && own !== head.text.sha256) throw damaged();
+  const { title, created } = head;
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(await textPart.arrayBuffer());
+  if (text.trim() === '' || text.includes('\0')) throw damaged();
+  const found = { title, created, text };
+  if (!head.state || !statePart) return { ...found, why: 'nothing of it was read yet' };
+  if (!(await isOwn(signed(headBytes), jsonOf(proof) ?? {})))
+    return { ...found, why: 'no key of yours has signed what was read of it' };
+  if (own !== head.text.sha256 || (await digestOf(statePart)) !== head.state.sha256)
+    return { ...found, why: 'what was read of it is not what your key has signed' };
+  const bytes = new Uint8Array(await statePart.arrayBuffer());
+  return { ...found, state: head.state, bytes, why: '' };
+}

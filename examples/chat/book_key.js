@@ -1,0 +1,140 @@
+// examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that what is read in
+// was read by this user. Whoever has it can make the model say anything in a book, so it leaves the browser only as a file that the
+// user wants.
+
+import { addKey, listKeys } from './book_store.js';
+import { newId } from './records.js';
+
+/** `since` is when it became the user's. @typedef {{id: string, algorithm: 'Ed25519' | 'ECDSA', private: JsonWebKey,
+ *   public: JsonWebKey, since: number}} Key */
+/** @typedef {{algorithm: string, value: string}} Signature */
+
+const FORMAT = 'wick-book-key';
+const SIGNATURE_LETTERS_MAX = 200;
+/** The first that the browser has. @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>} */
+const algorithms = {
+  Ed25519: { make: { name: 'Ed25519' }, sign: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP' },
+  ECDSA: {
+    make: { name: 'ECDSA', namedCurve: 'P-256' },
+    sign: { name: 'ECDSA', hash: 'SHA-256' },
+    curve: 'P-256',
+    type: 'EC',
+  },
+};
+
+/** Pages that are served over HTTPS or from localhost. */
+export const canSign = () => globalThis.crypto?.subtle !== undefined;
+
+/** @returns {Promise<Key>} */
+async function makeKey() {
+  for (const algorithm of /** @type {Key['algorithm'][]} */ (Object.keys(algorithms))) {
+    try {
+      const made = /** @type {CryptoKeyPair} */ (
+        await crypto.subtle.generateKey(algorithms[algorithm].make, true, ['sign', 'verify'])
+      );
+      const [own, shown] = await Promise.all([
+        crypto.subtle.exportKey('jwk', made.privateKey),
+        crypto.subtle.exportKey('jwk', made.publicKey),
+      ]);
+      return { id: newId(), algorithm, private: own, public: shown, since: Date.now() };
+    } catch {
+      // this browser does not know it
+    }
+  }
+  throw new Error('this browser makes no keys');
+}
+
+async function ownKey() {
+  const [known] = await listKeys();
+  return /** @type {Key} */ (known ?? (await addKey(await makeKey(), true)));
+}
+
+/** @param {ArrayBuffer} bytes */
+const toText = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)));
+
+/** @param {string} text */
+const toBytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+/** @param {Key} key @param {Uint8Array<ArrayBuffer>} bytes */
+async function signWith(key, bytes) {
+  const { make, sign: how } = algorithms[key.algorithm];
+  const own = await crypto.subtle.importKey('jwk', key.private, make, false, ['sign']);
+  return crypto.subtle.sign(how, own, bytes);
+}
+
+/** @param {Key} key @param {Uint8Array<ArrayBuffer>} value @param {Uint8Array<ArrayBuffer>} bytes */
+async function isSignedWith(key, value, bytes) {
+  const { make, sign: how } = algorithms[key.algorithm];
+  const shown = await crypto.subtle.importKey('jwk', key.public, make, false, ['verify']);
+  return crypto.subtle.verify(how, shown, value, bytes);
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<Signature | undefined>} nothing: this page cannot sign */
+export async function sign(bytes) {
+  if (!canSign()) return undefined;
+  const key = await ownKey();
+  return { algorithm: key.algorithm, value: toText(await signWith(key, bytes)) };
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes @param {any} signature of unknown origin @returns {Promise<boolean>} whether a key of this user has made it */
+export async function isOwn(bytes, { algorithm, value } = {}) {
+  if (!canSign() || typeof value !== 'string' || value.length > SIGNATURE_LETTERS_MAX) return false;
+  const keys = (await listKeys()).filter((key) => key.algorithm === algorithm);
+  for (const key of keys) {
+    try {
+      if (await isSignedWith(key, toBytes(value), bytes)) return true;
+    } catch {
+      // no signature of this key, or a key that this browser does not know
+    }
+  }
+  return false;
+}
+
+/** @returns {Promise<string>} the text of a file */
+export async function exportKey() {
+  const { algorithm, private: own, public: shown } = await ownKey();
+  return JSON.stringify(
+    { format: FORMAT, version: 1, algorithm, private: own, public: shown },
+    null,
+    1,
+  );
+}
+
+/** @param {any} jwk @param {Key['algorithm']} algorithm @param {string[]} names of its numbers @returns {JsonWebKey | undefined} with nothing else */
+function numbersOf(jwk, algorithm, names) {
+  const { curve, type } = algorithms[algorithm];
+  if (jwk?.kty !== type || jwk.crv !== curve) return undefined;
+  const numbers = names.map((name) => [name, jwk[name]]);
+  const isWhole = numbers.every(([, one]) => typeof one === 'string' && one.length < 100);
+  return isWhole ? { kty: type, crv: curve, ...Object.fromEntries(numbers) } : undefined;
+}
+
+/**
+ * The key signs from now on. The one before stays, so that what it has signed is still proven.
+ * @param {string} text of a file
+ * @throws {Error} where it is no key, or a broken one
+ */
+export async function importKey(text) {
+  /** @type {any} */
+  let found;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    throw new Error('it is no key of this page');
+  }
+  if (found?.format !== FORMAT || !Object.hasOwn(algorithms, found.algorithm))
+    throw new Error('it is no key of this page');
+  const algorithm = /** @type {Key['algorithm']} */ (found.algorithm);
+  const names = algorithm === 'ECDSA' ? ['x', 'y'] : ['x'];
+  const shown = numbersOf(found.public, algorithm, names);
+  const own = numbersOf(found.private, algorithm, [...names, 'd']);
+  if (!shown || !own) throw new Error('it is damaged');
+  const key = { id: newId(), algorithm, private: own, public: shown, since: Date.now() };
+  const probe = crypto.getRandomValues(new Uint8Array(32));
+  const signed = await signWith(key, probe).catch(() => undefined);
+  const isPair =
+    signed && (await isSignedWith(key, new Uint8Array(signed), probe).catch(() => false));
+  if (!isPair) throw new Error(`it is damaged, or this browser does not know ${algorithm}`);
+  const same = (await listKeys()).find((one) => one.public.x === shown.x);
+  await addKey({ ...key, id: same?.id ?? key.id });
+}

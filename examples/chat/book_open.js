@@ -1,0 +1,107 @@
+// examples/chat/book_open.js — opens the book of a conversation: its text, and the session that has read it, which is loaded and not
+// read again. A state that does not go with the text is removed.
+
+import { WickError } from 'wick-llm';
+import { setBook } from './book.js';
+import { changeBook, readBook, readingOf, readState, removeReading } from './book_store.js';
+import { fingerprintOf, messagesOfBook, tokensOfBook } from './book_text.js';
+import { note } from './developer.js';
+import { byId } from './dom.js';
+import { showNotice } from './notice.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
+/** @typedef {import('./book_store.js').Reading} Reading */
+
+const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH', 'FULL'];
+
+/**
+ * A session of what was read of a text, or nothing: it is to be read again. A state that is of no use goes.
+ * @param {Engine} engine @param {Reading} reading @param {number[]} wanted the text's tokens
+ * @returns {Promise<Session | undefined>}
+ */
+export async function loadReading(engine, reading, wanted) {
+  const bytes = await readState(reading);
+  /** @type {Session | undefined} */
+  let session;
+  try {
+    session = bytes && (await engine.loadState(bytes)).session;
+  } catch (error) {
+    const { code } = /** @type {WickError} */ (error);
+    if (!(error instanceof WickError) || !useless.includes(code)) throw error;
+    note('Book', `its state is of no use: ${code}`);
+  }
+  const tokens = (await session?.tokens()) ?? [];
+  const isOfText =
+    session !== undefined &&
+    tokens.length === reading.tokens &&
+    tokens.length <= wanted.length &&
+    tokens.every((token, index) => token === wanted[index]);
+  if (isOfText) return session;
+  await session?.close();
+  await removeReading(reading.key);
+  return undefined;
+}
+
+/** @param {string} id @param {Engine} engine @param {import('wick-llm').ChatMessage[]} messages */
+async function openReading(id, engine, messages) {
+  const began = performance.now();
+  const reading = await readingOf(id, await fingerprintOf(engine));
+  if (!reading) return undefined;
+  const wanted = await tokensOfBook(engine, messages);
+  if (reading.tokens !== wanted.length) return undefined; // it was not read to its end
+  const base = await loadReading(engine, reading, wanted);
+  if (!base) return undefined;
+  const ms = performance.now() - began;
+  note('Book', `${reading.tokens} tokens opened in ${Math.round(ms)} ms, not read again`);
+  const savedMs = Math.max(0, reading.ms - ms);
+  await changeBook(id, (book) => ({
+    savedMs: book.savedMs + savedMs,
+    opened: book.opened + 1,
+  })).catch(() => {}); // a full disk
+  return base;
+}
+
+/** What stands above the conversation. @param {string} id @param {string} words */
+function showAbout(id, words) {
+  let line = document.querySelector('#about-book');
+  if (!line) {
+    line = document.createElement('p');
+    line.id = 'about-book';
+    line.className = 'facts';
+    line.setAttribute('role', 'status');
+    byId('log').before(line);
+  }
+  /** @type {HTMLElement} */ (line).dataset.book = id;
+  line.textContent = words;
+  byId('log').addEventListener('conversation', () => line.remove(), { once: true });
+}
+
+/**
+ * @param {string} id of a book
+ * @param {Engine | undefined} engine that answers
+ * @param {() => boolean} isStill open, with this engine
+ */
+export async function openBook(id, engine, isStill) {
+  const found = await readBook(id).catch(() => undefined);
+  if (!isStill()) return;
+  if (!found || found.book.deleted > 0) {
+    setBook(undefined);
+    const why = found ? 'was deleted' : 'is not in this browser';
+    showAbout(id, `The book of this conversation ${why}: answers are given without it.`);
+    return;
+  }
+  const { book, text } = found;
+  const messages = messagesOfBook(book.title, text);
+  setBook({ id, messages });
+  const base =
+    engine && (await openReading(id, engine, messages).catch((error) => note('Book', `${error}`)));
+  if (!isStill()) return void base?.close().catch(() => {}); // with the engine
+  if (base) setBook({ id, messages, engine, base });
+  const isUnread = engine && !base;
+  const hint = ': for this model it must be read again. The shelf of books reads it once.';
+  showAbout(id, `About “${book.title}”${isUnread ? hint : ''}`);
+  if (isUnread) showNotice(`“${book.title}” must be read again for this model.`, toShelf, 'Books');
+}
+
+const toShelf = () => byId('open-books').click();

@@ -1,0 +1,264 @@
+// examples/chat/book_reading.js — reads a book: in steps, of which what was read is stored from time to time, so that a reading goes on
+// after a pause, a reload or a crash and reads nothing twice that was stored.
+
+import { WickError } from 'wick-llm';
+import { READING } from './book.js';
+import { loadReading } from './book_open.js';
+import { keepReading, keyOf, readBook, readingOf } from './book_store.js';
+import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
+import { formatBytes } from './dom.js';
+import { makeRoom, offerRoom } from './room.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
+/** @typedef {import('./book_store.js').Kind} Kind */
+
+const STEP_TOKENS = 512;
+/** What was read is stored so often, and so that storing takes at most a tenth of the time. */
+const STORED_MS = 10_000;
+const STORING_SHARE = 10;
+/** Bytes of these types beside those of f16. */
+const SHARES = { q8: 9 / 16, q4: 5 / 16 };
+
+/** `ms` is how long reading `done` tokens took, `begun` were stored before.
+ * @typedef {{book: string, done: number, total: number, ms: number, begun: number, stored: number,
+ *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
+ */
+
+// ---- what goes on after a reload ----
+
+/** @returns {string[]} keys of book and model (keyOf) */
+export function wantedReadings() {
+  try {
+    const found = JSON.parse(localStorage.getItem(READING) ?? '[]');
+    return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return []; // no storage here, or unknown content
+  }
+}
+
+/** @param {string} key @param {boolean} isWanted */
+function remember(key, isWanted) {
+  const others = wantedReadings().filter((one) => one !== key);
+  try {
+    const all = isWanted ? [...others, key] : others;
+    if (all.length > 0) localStorage.setItem(READING, JSON.stringify(all));
+    else localStorage.removeItem(READING);
+  } catch {
+    // a page without storage goes on with nothing
+  }
+}
+
+// ---- one tab at a time ----
+
+/**
+ * @param {string} name
+ * @param {() => Promise<void>} work
+ * @returns {Promise<boolean>} false: another tab does it
+ */
+async function alone(name, work) {
+  if (!navigator.locks) {
+    await work(); // two tabs then store the same
+    return true;
+  }
+  return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+    if (lock) await work();
+    return lock !== null;
+  });
+}
+
+// ---- how large it becomes ----
+
+/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, of a model with attention alone */
+export async function sizeOf(engine, tokens, kind) {
+  const { pageBytes, pageTokens } = await engine.kvStats();
+  return (tokens * pageBytes * SHARES[kind]) / pageTokens;
+}
+
+/** @param {number} size @returns {Promise<string>} empty: there is room, or the browser does not tell */
+export async function lackOfRoom(size) {
+  const found = await navigator.storage?.estimate?.().catch(() => undefined);
+  const { usage = 0, quota = 0 } = found ?? {};
+  const free = quota - usage;
+  if (quota === 0 || free > size * 1.1) return '';
+  return `It takes about ${formatBytes(size)}, and this browser has ${formatBytes(Math.max(0, free))} free.`;
+}
+
+// ---- reading ----
+
+/** A book that is read, or was. */
+export class BookReading {
+  /** @type {Progress} */
+  progress;
+  /** Of its time, what earlier readings took. */
+  msBefore = 0;
+  #controller = new AbortController();
+  #isPaused = false;
+  /** What goes on after a reload. */
+  #key = '';
+  /** Of the last storing. */
+  #storedAt = 0;
+  #storingMs = 0;
+  /** What there was no room for. @type {Session | undefined} */
+  #left;
+  /** @type {() => void} */
+  #tell;
+
+  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} tell of progress */
+  constructor(engine, model, book, kind, tell) {
+    this.engine = engine;
+    this.model = model;
+    this.book = book;
+    this.kind = kind;
+    this.#tell = tell;
+    this.progress = {
+      ...{ book, done: 0, total: 0, ms: 0, begun: 0, stored: 0, bytes: 0 },
+      ...{ state: 'reading', problem: '' },
+    };
+  }
+
+  /** It is stored, and goes on when it is wanted again. */
+  pause() {
+    this.#isPaused = true;
+    this.#controller.abort();
+    remember(this.#key, false);
+  }
+
+  /** @param {Partial<Progress>} change */
+  #now(change) {
+    Object.assign(this.progress, change);
+    this.#tell();
+  }
+
+  /** @returns {Promise<void>} that settles when it is read, paused, or cannot go on */
+  async run() {
+    try {
+      const fingerprint = await fingerprintOf(this.engine);
+      this.#key = keyOf(this.book, fingerprint);
+      if (this.#isPaused) return;
+      remember(this.#key, true);
+      if (await alone(`wick-book ${this.#key}`, () => this.#read(fingerprint))) return;
+      this.#now({ state: 'paused', problem: 'Another tab is reading it.' });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    const { code, message } = /** @type {WickError} */ (error);
+    const isGone = error instanceof WickError && ['CLOSED', 'WORKER_CRASHED'].includes(code);
+    if (!isGone) remember(this.#key, false);
+    const problem = isGone ? 'Its model is gone.' : `It could not be read: ${message}`;
+    this.#now({ state: isGone ? 'paused' : 'failed', problem });
+  }
+
+  /** @param {string} fingerprint */
+  async #read(fingerprint) {
+    const found = await readBook(this.book);
+    if (!found) throw new Error('it is not here any more');
+    const { title } = found.book;
+    const messages = messagesOfBook(title, found.text);
+    const { tokens: count, most } = await measureBook(this.engine, title, found.text);
+    if (count > most) throw new Error(`it is ${count - most} tokens too long`);
+    const wanted = await tokensOfBook(this.engine, messages);
+    const session = this.#left ?? (await this.#begin(fingerprint, wanted));
+    this.#left = undefined;
+    try {
+      const isStored = await this.#steps(session, wanted, fingerprint);
+      if (!isStored) this.#left = session;
+    } finally {
+      if (this.#left !== session) await session.close().catch(() => {}); // with the engine
+    }
+  }
+
+  /** @param {string} fingerprint @param {number[]} wanted @returns {Promise<Session>} with what was stored of it */
+  async #begin(fingerprint, wanted) {
+    const reading = await readingOf(this.book, fingerprint);
+    const known = reading && (await loadReading(this.engine, reading, wanted));
+    const { tokens: begun, ms, size: bytes } = known ? reading : { tokens: 0, ms: 0, size: 0 };
+    this.msBefore = ms;
+    this.#now({ done: begun, begun, stored: begun, ms, bytes, total: wanted.length });
+    return known ?? this.engine.createSession();
+  }
+
+  /** @param {Session} session @param {number[]} wanted @param {string} fingerprint @returns {Promise<boolean>} whether all that was read is stored */
+  async #steps(session, wanted, fingerprint) {
+    this.#storedAt = performance.now();
+    while (this.progress.done < wanted.length && !this.#isPaused) {
+      await this.#step(session, wanted);
+      const since = performance.now() - this.#storedAt;
+      const isDue = since > Math.max(STORED_MS, this.#storingMs * STORING_SHARE);
+      if (isDue && this.progress.done < wanted.length) await this.#store(session, fingerprint);
+    }
+    const isRead = this.progress.done === wanted.length;
+    const isStored = await this.#store(session, fingerprint);
+    if (isRead && isStored) remember(this.#key, false);
+    this.#now({ state: !isStored ? 'failed' : isRead ? 'read' : 'paused' });
+    return isStored;
+  }
+
+  /** Nothing of it is wanted any more, such as with its engine. */
+  close() {
+    this.#isPaused = true;
+    this.#controller.abort();
+    this.#left?.close().catch(() => {}); // with the engine
+    this.#left = undefined;
+  }
+
+  /** Some more of it. @param {Session} session @param {number[]} wanted */
+  async #step(session, wanted) {
+    const { done, ms } = this.progress;
+    const began = performance.now();
+    const show = (/** @type {{done: number, total: number}} */ part) => {
+      const now = Math.max(done, Math.min(wanted.length, part.done));
+      const spent = performance.now() - began;
+      this.#now({ done: now, ms: ms + spent });
+    };
+    try {
+      const { signal } = this.#controller;
+      const step = wanted.slice(done, done + STEP_TOKENS);
+      await session.append(step, { signal, onPrefill: show });
+      this.#now({ done: done + step.length, ms: ms + performance.now() - began });
+    } catch (error) {
+      this.#now({ done, ms }); // the session is as it was before
+      if (/** @type {Error} */ (error).name !== 'AbortError') throw error;
+    }
+  }
+
+  /** @param {Session} session @param {string} fingerprint @returns {Promise<boolean>} */
+  async #store(session, fingerprint) {
+    const { done, stored, total, ms } = this.progress;
+    if (done <= stored) return done === stored;
+    const began = performance.now();
+    const bytes = await session.save({ kvType: this.kind });
+    const { book, model, kind: kvType } = this;
+    const reading = { book, fingerprint, model, kvType, tokens: done, total, ms };
+    const keep = () => keepReading(reading, bytes);
+    try {
+      await keep().catch(async (error) => {
+        if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
+        await keep();
+      });
+      this.#now({ stored: done, bytes: bytes.byteLength, problem: '' });
+      return true;
+    } catch (error) {
+      this.#sayFull(error, bytes.byteLength);
+      return false;
+    } finally {
+      this.#storingMs = performance.now() - began;
+      this.#storedAt = performance.now();
+    }
+  }
+
+  /** What was stored before stays. @param {unknown} error @param {number} size */
+  #sayFull(error, size) {
+    const { name, message } = /** @type {Error} */ (error);
+    const isFull = name === 'QuotaExceededError';
+    const why = isFull
+      ? `This browser's storage is full: ${formatBytes(size)} of what was read could not be kept.`
+      : `What was read could not be kept: ${message}`;
+    this.#now({ problem: why });
+    if (isFull) offerRoom(`${why} The text is there, and what was kept before.`);
+  }
+}

@@ -1,0 +1,88 @@
+// examples/chat/book_rows.js — a book on the shelf: what is known of it, in words, and what can be done with it.
+
+import { formatBytes, formatDuration, makeButton } from './dom.js';
+
+/** @typedef {import('./book_store.js').Book} Book */
+/** @typedef {import('./book_store.js').Reading} Reading */
+/** @typedef {import('./book_reading.js').BookReading} BookReading */
+/** @typedef {Record<'read' | 'pause' | 'open' | 'remove' | 'save', (book: Book) => unknown>} Actions */
+/** `own` is what the model that answers has read, `others` what others have.
+ * @typedef {{own?: Reading, others: Reading[], reading?: BookReading, asked?: import('./book_shelf.js').Asked, model: string,
+ *   actions: Actions}} Known */
+
+/** Sooner a speed would tell more of the clock than of the model. */
+const MEASURED_MS = 700;
+const number = new Intl.NumberFormat('en');
+
+/** @param {number} ms */
+function minutes(ms) {
+  if (ms < 1000) return 'less than a second';
+  return ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${(ms / 60_000).toFixed(1)} minutes`;
+}
+
+/** @param {import('./book_reading.js').Progress} progress */
+function progressInWords({ done, total, begun, ms }, /** @type {number} */ msBefore) {
+  if (total === 0) return 'Beginning';
+  const words = `Reading ${number.format(done)} of ${number.format(total)} tokens`;
+  const spent = ms - msBefore;
+  if (spent < MEASURED_MS || done <= begun || done >= total) return words;
+  return `${words}, about ${formatDuration((((total - done) / (done - begun)) * spent) / 1000)} more`;
+}
+
+/** @param {Book} book @param {Known} known @returns {string} */
+function facts(book, { own, others, reading, model }) {
+  const progress = reading?.progress;
+  if (progress?.state === 'reading') return progressInWords(progress, reading?.msBefore ?? 0);
+  const problem = progress?.problem ? ` ${progress.problem}` : '';
+  if (own && own.tokens < own.total)
+    return `${number.format(own.tokens)} of ${number.format(own.total)} tokens are read, ${formatBytes(own.size)}.${problem}`;
+  if (own) {
+    const saved = book.opened > 0 ? `${minutes(book.savedMs)} saved` : `read in ${minutes(own.ms)}`;
+    return `${number.format(own.total)} tokens, ${formatBytes(own.size)}, ${saved}.${problem}`;
+  }
+  if (problem) return problem.trim();
+  const whom = [...new Set(others.map((one) => one.model))].join(', ');
+  if (whom) return `Read for ${whom}. For ${model || 'another model'} it must be read again.`;
+  return `${number.format(book.letters)} letters, not read yet.`;
+}
+
+/** @param {Book} book @param {Known} known @returns {Record<string, () => unknown>} */
+function choices(book, { own, reading, asked, actions }) {
+  if (asked) return asked.choices;
+  const state = reading?.progress.state;
+  if (state === 'reading') return { Pause: () => actions.pause(book) };
+  const isRead = own && own.tokens === own.total;
+  const first = isRead ? 'Ask' : own || state === 'failed' ? 'Go on' : 'Read';
+  return {
+    [first]: () => (isRead ? actions.open(book) : actions.read(book)),
+    Export: () => actions.save(book),
+    Delete: () => actions.remove(book),
+  };
+}
+
+/** @param {Book} book @param {Known} known @returns {HTMLElement} */
+export function rowOf(book, known) {
+  const item = document.createElement('li');
+  item.dataset.id = book.id;
+  const name = document.createElement('span');
+  name.className = 'name';
+  name.textContent = book.title;
+  name.dir = 'auto';
+  const small = document.createElement('small');
+  small.textContent = known.asked?.text ?? facts(book, known);
+  item.append(name, small);
+  for (const [label, action] of Object.entries(choices(book, known))) {
+    const button = makeButton(label, action);
+    button.setAttribute('aria-label', `${label}: ${book.title}`);
+    item.append(button);
+  }
+  const progress = known.reading?.progress;
+  if (progress?.state === 'reading') {
+    const bar = document.createElement('progress');
+    bar.max = Math.max(1, progress.total);
+    bar.value = progress.done;
+    bar.setAttribute('aria-label', `Reading ${book.title}`);
+    item.append(bar);
+  }
+  return item;
+}

@@ -1,0 +1,465 @@
+// examples/chat/book_shelf.js — the shelf: which books there are, how far they were read for the model that answers, and what that saves. It is made
+// when it is first asked for.
+
+import { readText } from './attaching.js';
+import { isBook, readBookFile, writeBook } from './book_file.js';
+import { canSign, exportKey, importKey } from './book_key.js';
+import { BookReading, lackOfRoom, sizeOf, wantedReadings } from './book_reading.js';
+import { rowOf } from './book_rows.js';
+import {
+  addBook,
+  changeBook,
+  keepReading,
+  keyOf,
+  listBooks,
+  onBooks,
+  readBook,
+  readingOf,
+  readState,
+  removeBooks,
+  removeOldBooks,
+} from './book_store.js';
+import { fingerprintOf, measureBook, partsOf } from './book_text.js';
+import { byId, formatBytes, makeButton } from './dom.js';
+import { showNotice } from './notice.js';
+import { newId, titleOf } from './records.js';
+import { askToPersist, makeRoom } from './room.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./book_store.js').Book} Book */
+/** @typedef {import('./book_store.js').Kind} Kind */
+/** @typedef {{openNew: (known: {book: string}) => void, current: () => {loaded?: {name: string}}}} Page what the shelf needs of it */
+/** A question about a book, and its answers. @typedef {{text: string, choices: Record<string, () => unknown>}} Asked */
+
+const KIND = 'wick-chat-book-kind';
+const DRAWN_MS = 80;
+const NONE = 'There are no books yet.';
+
+let isBuilt = false;
+/** @type {() => {engine?: Engine}} */
+let now;
+/** @type {Page} */
+let page;
+/** In this tab, by book. @type {Map<string, BookReading>} */
+const readings = new Map();
+/** By book. @type {Map<string, Asked>} */
+const asked = new Map();
+
+// ---- the dialog ----
+
+const dialog = document.createElement('dialog');
+const status = document.createElement('p');
+const undo = makeButton('Undo', () => {});
+const list = document.createElement('ul');
+const deleted = document.createElement('details');
+const deletedList = document.createElement('ul');
+const kindField = document.createElement('select');
+const fileField = document.createElement('input');
+const keyField = document.createElement('input');
+
+/** @param {string} tag @param {Partial<HTMLElement>} known @param {...(Node | string)} children */
+function make(tag, known, ...children) {
+  const element = Object.assign(document.createElement(tag), known);
+  element.append(...children);
+  return element;
+}
+
+/** @param {string} text @param {() => unknown} [back] */
+function say(text, back) {
+  status.textContent = text;
+  undo.hidden = back === undefined;
+  undo.onclick = () => {
+    say('');
+    back?.();
+  };
+}
+
+function readKind() {
+  try {
+    return localStorage.getItem(KIND) === 'q4' ? 'q4' : 'q8';
+  } catch {
+    return 'q8'; // no storage here
+  }
+}
+
+function build() {
+  Object.assign(dialog, { id: 'books-dialog' });
+  dialog.setAttribute('aria-labelledby', 'books-title');
+  Object.assign(fileField, { type: 'file', multiple: true, hidden: true, id: 'book-file' });
+  fileField.setAttribute('aria-label', 'Documents and books');
+  Object.assign(keyField, { type: 'file', accept: '.json', hidden: true, id: 'book-key-file' });
+  keyField.setAttribute('aria-label', 'File of a key');
+  Object.assign(status, { id: 'books-note', className: 'hint', role: 'status' });
+  Object.assign(list, { id: 'books', className: 'kept books' });
+  for (const [value, text] of [
+    ['q8', '8 bits a number: closer'],
+    ['q4', '4 bits: about half as large'],
+  ])
+    kindField.append(make('option', /** @type {any} */ ({ value, textContent: text })));
+  kindField.value = readKind();
+  kindField.id = 'book-kind';
+  deletedList.className = 'kept';
+  deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
+  const key = make(
+    'details',
+    {},
+    make('summary', { textContent: 'Your key' }),
+    make('p', {
+      className: 'hint',
+      textContent:
+        'It signs what is exported, so that your other devices need not read it again. Whoever has the key can make the model say anything in a book: give it to nobody.',
+    }),
+    makeButton('Export the key', () => saveKey().catch(tell)),
+    ' ',
+    makeButton('Import a key', () => keyField.click()),
+  );
+  const kind = make('label', {}, 'What is read is kept with ', kindField);
+  const buttons = make('div', { className: 'buttons' });
+  buttons.append(
+    makeButton('Add a document', () => fileField.click()),
+    makeButton('Done', () => dialog.close(), 'primary'),
+  );
+  undo.hidden = true;
+  dialog.append(
+    make('h2', { id: 'books-title', textContent: 'Books' }),
+    make('p', {
+      className: 'hint',
+      textContent:
+        'A document is read once. What the model has read stays in this browser, and every question begins behind it at once.',
+    }),
+    ...[status, undo, list, deleted, kind, key, fileField, keyField, buttons],
+  );
+  document.body.append(dialog);
+}
+
+/** @param {unknown} error */
+function tell(error) {
+  const { name, message } = /** @type {Error} */ (error);
+  const isFull = name === 'QuotaExceededError';
+  say(isFull ? "This browser's storage is full: delete something, and try again." : message);
+}
+
+// ---- drawing ----
+
+let isDue = false;
+
+/** Soon, and once for all that happens at a time. */
+export function draw() {
+  if (isDue) return;
+  isDue = true;
+  setTimeout(() => {
+    isDue = false;
+    if (dialog.open) drawNow().catch(tell);
+  }, DRAWN_MS);
+}
+
+async function drawNow() {
+  const { engine } = now();
+  const fingerprint = await fingerprintOf(engine).catch(() => '');
+  const { books, readings: kept } = await listBooks();
+  const there = books.filter((one) => one.deleted === 0);
+  const rows = there.map((book) =>
+    rowOf(book, {
+      own: kept.find(({ key }) => engine && key === keyOf(book.id, fingerprint)),
+      others: kept.filter((one) => one.book === book.id && one.fingerprint !== fingerprint),
+      reading: readings.get(book.id),
+      asked: asked.get(book.id),
+      model: page.current().loaded?.name ?? '',
+      actions,
+    }),
+  );
+  const { activeElement } = document;
+  const focused = /** @type {HTMLElement | null} */ (activeElement?.closest('#books li'));
+  const label = activeElement?.textContent;
+  list.replaceChildren(...rows);
+  const again = focused && rows.find((row) => row.dataset.id === focused.dataset.id);
+  const buttons = [...(again?.querySelectorAll('button') ?? [])];
+  (buttons.find((one) => one.textContent === label) ?? buttons[0])?.focus();
+  const gone = books.filter((one) => one.deleted > 0);
+  deleted.hidden = gone.length === 0;
+  deletedList.replaceChildren(...gone.map((book) => goneRow(book, kept)));
+  if (there.length === 0 && status.textContent === '') say(NONE);
+  else if (there.length > 0 && status.textContent === NONE) say('');
+}
+
+/** @param {Book} book @param {import('./book_store.js').Reading[]} kept */
+function goneRow(book, kept) {
+  const size = kept.filter((one) => one.book === book.id).reduce((sum, one) => sum + one.size, 0);
+  const item = make('li', {}, make('span', { className: 'name', textContent: book.title }));
+  item.append(
+    make('small', { textContent: formatBytes(size + book.letters) }),
+    makeButton('Restore', () => changeBook(book.id, () => ({ deleted: 0 })).catch(tell)),
+    makeButton('Delete for good', () => removeBooks([book.id]).catch(tell)),
+  );
+  return item;
+}
+
+// ---- what can be done with a book ----
+
+/** @param {Book} book @param {Asked} question */
+function ask(book, question) {
+  asked.set(book.id, question);
+  draw();
+}
+
+/** @param {string} id */
+function answered(id) {
+  asked.delete(id);
+  draw();
+}
+
+/** @param {Book} book @param {number} tokens @param {number} most @param {number} size */
+function askTooLong(book, tokens, most, size) {
+  const limit = `this model reads ${size} at once, of which ${size - most} stay free for questions`;
+  const read = (/** @type {number | undefined} */ count) => () =>
+    cutUp(book, most, count).catch(tell);
+  ask(book, {
+    text: `It has ${tokens} tokens, and ${limit}: it is ${tokens - most} tokens too long.`,
+    choices: {
+      'Read the part that fits': read(1),
+      'Read it in parts': read(undefined),
+      Cancel: () => answered(book.id),
+    },
+  });
+}
+
+/** Each part becomes a book of its own. @param {Book} book @param {number} most tokens @param {number} [count] of parts */
+async function cutUp(book, most, count) {
+  answered(book.id);
+  const { engine } = now();
+  const found = await readBook(book.id);
+  if (!engine || !found) return;
+  const parts = await partsOf(engine, book.title, found.text, most, count);
+  const created = Date.now();
+  const made = [];
+  for (const [index, text] of parts.entries()) {
+    const which = count ? 'the beginning' : `part ${index + 1} of ${parts.length}`;
+    made.push(await put(`${book.title} (${which})`, text, created - index));
+  }
+  if (made.length > 0) await read(made[0]);
+  if (parts.length > 1) say(`It is in ${parts.length} parts now. The first one is being read.`);
+}
+
+/** Says what stands in its way, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
+async function read(book, isSure = false) {
+  const { engine } = now();
+  if (!engine) return say('No model answers yet.');
+  if (readings.get(book.id)?.progress.state === 'reading') return;
+  answered(book.id);
+  const found = await readBook(book.id);
+  if (!found) return;
+  const { tokens, most, size } = await measureBook(engine, book.title, found.text);
+  if (tokens > most) return askTooLong(book, tokens, most, size);
+  const lack = isSure ? '' : await lackOfRoom(await sizeOf(engine, tokens, kind()));
+  if (lack) {
+    ask(book, {
+      text: lack,
+      choices: { 'Read it anyway': () => read(book, true), Cancel: () => answered(book.id) },
+    });
+    return;
+  }
+  begin(engine, book);
+}
+
+const kind = () => /** @type {Kind} */ (kindField.value);
+
+/** @param {Engine} engine @param {Book} book */
+function begin(engine, book) {
+  const before = readings.get(book.id);
+  const isSame = before?.engine === engine && before.progress.state === 'failed';
+  if (before && !isSame) before.close();
+  const model = page.current().loaded?.name ?? 'a model';
+  const own = isSame ? before : new BookReading(engine, model, book.id, kind(), draw);
+  readings.set(book.id, own);
+  draw();
+  askToPersist(true);
+  own.run().then(() => {
+    draw();
+    if (own.progress.state === 'read' && !dialog.open)
+      showNotice(`“${book.title}” is read.`, () => actions.open(book), 'Ask about it');
+  });
+}
+
+/** @param {string} title @param {string} text @param {number} created @returns {Promise<Book>} */
+async function put(title, text, created = Date.now()) {
+  const letters = text.length;
+  const book = /** @type {Book} */ ({
+    ...{ id: newId(), version: 1, title, letters, created },
+    ...{ deleted: 0, savedMs: 0, opened: 0 },
+  });
+  const add = () => addBook(book, text);
+  await add().catch(async (error) => {
+    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
+    await add();
+  });
+  return book;
+}
+
+const actions = {
+  read: (/** @type {Book} */ book) => read(book).catch(tell),
+  pause: (/** @type {Book} */ book) => readings.get(book.id)?.pause(),
+  /** @param {Book} book */
+  open(book) {
+    dialog.close();
+    page.openNew({ book: book.id });
+    byId('prompt').focus();
+  },
+  /** @param {Book} book */
+  async remove(book) {
+    readings.get(book.id)?.pause();
+    answered(book.id);
+    await changeBook(book.id, () => ({ deleted: Date.now() })).catch(tell);
+    say(`“${book.title}” was deleted.`, () =>
+      changeBook(book.id, () => ({ deleted: 0 })).catch(tell),
+    );
+  },
+  save: (/** @type {Book} */ book) => saveBook(book).catch(tell),
+};
+
+/** @param {string} name @param {Blob} blob */
+function download(name, blob) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** @param {Book} book */
+async function saveBook(book) {
+  const found = await readBook(book.id);
+  if (!found) return;
+  const reading = await readingOf(book.id, await fingerprintOf(now().engine));
+  const bytes = reading && (await readState(reading));
+  const file = await writeBook(book, found.text, reading && bytes && { reading, bytes });
+  download(
+    `${
+      titleOf(book.title)
+        .replace(/[^\p{L}\p{N} ._-]+/gu, '')
+        .trim() || 'book'
+    }.wickbook`,
+    file,
+  );
+  if (!bytes) say('It is exported as its text: it was not read for this model.');
+  else if (!canSign()) say('It is exported without a signature: elsewhere it is read again.');
+  else say('It is exported. Elsewhere it is read again, unless your key is there.');
+}
+
+async function saveKey() {
+  if (!canSign()) throw new Error('Keys need a page that is served over HTTPS.');
+  download('wick-book-key.json', new Blob([await exportKey()], { type: 'application/json' }));
+  say('Keep the file to yourself: whoever has it can sign books in your name.');
+}
+
+async function takeKey() {
+  const [file] = keyField.files ?? [];
+  keyField.value = '';
+  if (!file) return;
+  if (!canSign()) throw new Error('Keys need a page that is served over HTTPS.');
+  const text = file.size < 10_000 ? await file.text() : '';
+  await importKey(text).catch((error) => {
+    throw new Error(`${file.name}: ${error.message}.`);
+  });
+  say('This is your key now. What it has signed is not read again. The one before is still known.');
+}
+
+// ---- what comes from outside ----
+
+/** @param {File} file */
+async function take(file) {
+  if (await isBook(file)) return takeBook(file);
+  const found = await readText(file);
+  if ('refusal' in found) throw new Error(found.refusal);
+  if (found.text.trim() === '') throw new Error('it is empty');
+  const book = await put(file.name.slice(0, 200), found.text);
+  await read(book);
+  return '';
+}
+
+/** @param {File} file @returns {Promise<string>} what is to be said of it */
+async function takeBook(file) {
+  const { title, text, created, state, bytes, why } = await readBookFile(file);
+  const book = await put(title, text, Math.min(created, Date.now()));
+  if (!state || !bytes) {
+    await read(book);
+    return `“${title}” is read again from its text: ${why}.`;
+  }
+  const { fingerprint, model, kvType, tokens, total, ms } = state;
+  await keepReading({ book: book.id, fingerprint, model, kvType, tokens, total, ms }, bytes);
+  return `“${title}” was read by you for ${model}: it is not read again.`;
+}
+
+/** @param {File[]} files */
+async function takeAll(files) {
+  if (!settings.remember)
+    return say('Settings say that nothing is kept in this browser: books need it.');
+  const said = [];
+  for (const file of files) {
+    try {
+      said.push(await take(file));
+    } catch (error) {
+      const { name, message } = /** @type {Error} */ (error);
+      const isFull = name === 'QuotaExceededError';
+      said.push(`${file.name}: ${isFull ? "this browser's storage is full" : message}.`);
+    }
+  }
+  const text = said.filter(Boolean).join(' ');
+  if (text) say(text);
+  draw();
+}
+
+// ---- the page's side ----
+
+function show() {
+  say('');
+  dialog.showModal();
+  drawNow().catch(tell);
+}
+
+/** Readings that a reload has ended. */
+async function goOn() {
+  const { engine } = now();
+  const fingerprint = await fingerprintOf(engine);
+  const { books } = await listBooks();
+  for (const book of books) {
+    const isWanted = wantedReadings().includes(keyOf(book.id, fingerprint));
+    const isRunning = readings.get(book.id)?.engine === engine;
+    if (!engine || !isWanted || isRunning || book.deleted > 0) continue;
+    begin(engine, book);
+    if (!dialog.open) showNotice(`“${book.title}” is being read on.`, show, 'Books');
+  }
+}
+
+/** @param {File[]} files */
+function add(files) {
+  if (!dialog.open) show();
+  takeAll(files).catch(tell);
+}
+
+/** @param {typeof now} state @param {Page} needed */
+export function startShelf(state, needed) {
+  const shelf = { show, goOn, add };
+  if (isBuilt) return shelf;
+  isBuilt = true;
+  now = state;
+  page = needed;
+  build();
+  onBooks(draw);
+  byId('log').addEventListener('engine', draw);
+  fileField.addEventListener('change', () => {
+    const files = [...(fileField.files ?? [])];
+    fileField.value = '';
+    takeAll(files).catch(tell);
+  });
+  keyField.addEventListener('change', () => takeKey().catch(tell));
+  kindField.addEventListener('change', () => {
+    try {
+      localStorage.setItem(KIND, kindField.value);
+    } catch {
+      // a page without storage asks again
+    }
+  });
+  removeOldBooks().catch(() => {}); // there is no storage
+  return shelf;
+}

@@ -1,0 +1,207 @@
+// examples/chat/book_store.js — books in IndexedDB: what is known of each, its text, and what models have read of it. A state lies in
+// pieces, which are replaced together: the old one stays until the new one is whole.
+
+import { openDB } from 'idb';
+
+const NAME = 'wick-chat-books';
+const PIECE_BYTES = 4 << 20;
+/** What was deleted goes for good then. */
+const DELETED_MS_MAX = 30 * 24 * 3600e3;
+
+/**
+ * `savedMs` is the reading that opening it has saved; `deleted` is when it was deleted, 0: not.
+ * @typedef {{id: string, version: 1, title: string, letters: number, created: number, deleted: number,
+ *   savedMs: number, opened: number}} Book
+ */
+/** @typedef {'q8' | 'q4'} Kind */
+/**
+ * What a model has read of a book: `tokens` of `total`, in `ms`.
+ * @typedef {{key: string, book: string, fingerprint: string, model: string, kvType: Kind, tokens: number, total: number,
+ *   ms: number, size: number, pieces: number}} Reading
+ */
+
+/** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
+let opening;
+
+function open() {
+  opening ??= openDB(NAME, 1, {
+    upgrade: (db) => {
+      db.createObjectStore('books', { keyPath: 'id' });
+      db.createObjectStore('texts');
+      db.createObjectStore('readings', { keyPath: 'key' }).createIndex('book', 'book');
+      db.createObjectStore('pieces');
+      db.createObjectStore('keys', { keyPath: 'id' });
+    },
+    blocking: (_, __, event) => {
+      opening = undefined;
+      /** @type {IDBDatabase} */ (event.target).close();
+    },
+    terminated: () => {
+      opening = undefined;
+    },
+  });
+  opening.catch(() => {
+    opening = undefined;
+  });
+  return opening;
+}
+
+/** @param {string} book @param {string} fingerprint */
+export const keyOf = (book, fingerprint) => `${book} ${fingerprint}`;
+
+/** All pieces of one state. @param {string} key */
+const piecesOf = (key) => IDBKeyRange.bound([key], [key, []]);
+
+const channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : undefined;
+const news = new EventTarget();
+channel?.addEventListener('message', () => news.dispatchEvent(new Event('change')));
+
+/** Tells this tab and the others that something was stored. */
+function tell() {
+  channel?.postMessage('change');
+  news.dispatchEvent(new Event('change'));
+}
+
+/** @param {() => void} listener */
+export const onBooks = (listener) => news.addEventListener('change', listener);
+
+/** @returns {Promise<{books: Book[], readings: Reading[]}>} also those that were deleted; the newest first */
+export async function listBooks() {
+  const db = await open();
+  const [books, readings] = await Promise.all([db.getAll('books'), db.getAll('readings')]);
+  return { books: books.sort((a, b) => b.created - a.created), readings };
+}
+
+/** @param {string} id @returns {Promise<{book: Book, text: string} | undefined>} */
+export async function readBook(id) {
+  const db = await open();
+  const [book, text] = await Promise.all([db.get('books', id), db.get('texts', id)]);
+  return book && text !== undefined ? { book, text } : undefined;
+}
+
+/** @param {Book} book @param {string} text */
+export async function addBook(book, text) {
+  const transaction = (await open()).transaction(['books', 'texts'], 'readwrite');
+  transaction.objectStore('books').put(book);
+  transaction.objectStore('texts').put(text, book.id);
+  await transaction.done;
+  tell();
+}
+
+/** @param {string} id @param {(book: Book) => Partial<Book>} change */
+export async function changeBook(id, change) {
+  const transaction = (await open()).transaction('books', 'readwrite');
+  const book = await transaction.store.get(id);
+  if (book) await transaction.store.put({ ...book, ...change(book) });
+  await transaction.done;
+  tell();
+}
+
+/** @param {string} book @param {string} fingerprint @returns {Promise<Reading | undefined>} */
+export const readingOf = async (book, fingerprint) =>
+  (await open()).get('readings', keyOf(book, fingerprint));
+
+/**
+ * Replaces a shorter one. What another tab has stored of more tokens stays.
+ * @param {Omit<Reading, 'key' | 'size' | 'pieces'>} reading
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {Promise<void>}
+ */
+export async function keepReading(reading, bytes) {
+  const key = keyOf(reading.book, reading.fingerprint);
+  const transaction = (await open()).transaction(['books', 'readings', 'pieces'], 'readwrite');
+  const done = transaction.done.then(
+    () => undefined,
+    (reason) => ({ reason }),
+  );
+  try {
+    const [books, readings, pieces] = ['books', 'readings', 'pieces'].map((name) =>
+      transaction.objectStore(name),
+    );
+    const before = await readings.get(key);
+    const isLonger = before?.total === reading.total && before.tokens > reading.tokens;
+    if (!isLonger && (await books.get(reading.book))) {
+      const count = Math.ceil(bytes.byteLength / PIECE_BYTES);
+      await pieces.delete?.(piecesOf(key));
+      for (let index = 0; index < count; index++) {
+        const from = index * PIECE_BYTES;
+        await pieces.put?.(bytes.slice(from, from + PIECE_BYTES), [key, index]);
+      }
+      await readings.put?.({ ...reading, key, size: bytes.byteLength, pieces: count });
+    }
+  } catch (error) {
+    try {
+      transaction.abort();
+    } catch {
+      // it has ended
+    }
+    const reason = (await done)?.reason;
+    throw reason && reason.name !== 'AbortError' ? reason : error;
+  }
+  const failure = await done;
+  if (failure) throw failure.reason; // such as a full disk
+  tell();
+}
+
+/** @param {Reading} reading @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} nothing: pieces of it are missing */
+export async function readState({ key, size, pieces }) {
+  const db = await open();
+  const bytes = new Uint8Array(size);
+  let done = 0;
+  for (let index = 0; index < pieces; index++) {
+    const piece = await db.get('pieces', [key, index]);
+    if (!(piece instanceof Uint8Array) || done + piece.byteLength > size) return undefined;
+    bytes.set(piece, done);
+    done += piece.byteLength;
+  }
+  return done === size ? bytes : undefined;
+}
+
+/** @param {string} key of a state that is of no use */
+export async function removeReading(key) {
+  const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
+  transaction.objectStore('readings').delete(key);
+  transaction.objectStore('pieces').delete(piecesOf(key));
+  await transaction.done;
+  tell();
+}
+
+/** @param {string[]} ids of books that go for good, with all that was read of them */
+export async function removeBooks(ids) {
+  const names = ['books', 'texts', 'readings', 'pieces'];
+  const transaction = (await open()).transaction(names, 'readwrite');
+  const [books, texts, readings, pieces] = names.map((name) => transaction.objectStore(name));
+  for (const id of ids) {
+    for (const key of await readings.index('book').getAllKeys(id)) {
+      readings.delete?.(key);
+      pieces.delete?.(piecesOf(String(key)));
+    }
+    books.delete?.(id);
+    texts.delete?.(id);
+  }
+  await transaction.done;
+  tell();
+}
+
+/** What was deleted long ago. */
+export async function removeOldBooks() {
+  const { books } = await listBooks();
+  const since = Date.now() - DELETED_MS_MAX;
+  const old = books.filter(({ deleted }) => deleted > 0 && deleted < since);
+  if (old.length > 0) await removeBooks(old.map(({ id }) => id));
+}
+
+// ---- the user's keys (book_key.js) ----
+
+/** The first one signs; the others were replaced, and still prove. @returns {Promise<any[]>} the newest first */
+export const listKeys = async () =>
+  (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
+
+/** @param {any} key @param {boolean} [isFirst] only where there is none, such as another tab's @returns {Promise<any>} the one that is there */
+export async function addKey(key, isFirst = false) {
+  const transaction = (await open()).transaction('keys', 'readwrite');
+  const [known] = isFirst ? await transaction.store.getAll() : [];
+  if (!known) await transaction.store.put(key);
+  await transaction.done;
+  return known ?? key;
+}
