@@ -123,41 +123,15 @@ export async function request(engine, wanted, takeEarly) {
     });
   const begin = () =>
     takeEarly(engine, body, { signal, live }) ??
-    (forks ? sideBySide(create, body, forks) : create(body));
+    (forks
+      ? import('./book_shelf.js').then((one) => one.sideBySide(create, body, forks))
+      : create(body));
   if (!body.tools) return begin();
   const ask = async (/** @type {ChatMessage[]} */ messages, /** @type {boolean} */ isLast) =>
     messages.length === body.messages.length
       ? begin()
       : create({ ...body, messages }, isLast ? { tool_choice: 'none' } : {});
   return withCalls(body.messages, ask, signal);
-}
-
-/**
- * Answers that are written at the same time, each on a fork of its own, as one stream.
- * @param {(body: any, more: object) => Promise<AsyncIterable<import('./calling.js').Chunk>>} create
- * @param {any} body @param {import('wick-llm').Session[]} forks
- */
-async function* sideBySide(create, body, forks) {
-  const readers = await Promise.all(
-    forks.map(async (session, index) => {
-      const seed = body.seed === undefined ? {} : { seed: body.seed + index };
-      return (await create(body, { ...seed, session }))[Symbol.asyncIterator]();
-    }),
-  );
-  const read = (/** @type {number} */ index) =>
-    readers[index].next().then((step) => ({ index, step }));
-  const pending = new Map(readers.map((_, index) => [index, read(index)]));
-  try {
-    while (pending.size > 0) {
-      const { index, step } = await Promise.race(pending.values());
-      pending.delete(index);
-      if (step.done) continue;
-      pending.set(index, read(index));
-      yield { ...step.value, choices: step.value.choices.map((one) => ({ ...one, index })) };
-    }
-  } finally {
-    for (const index of pending.keys()) readers[index].return?.();
-  }
 }
 
 /** @param {ChatUsage} usage */

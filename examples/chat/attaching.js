@@ -5,18 +5,10 @@ import { asBlock, textOf } from './blocks.js';
 import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
+import { beginsWith } from './first_bytes.js';
 import { showNotice } from './notice.js';
 
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
-
-/** @param {File} file @param {string} letters of ASCII @returns {Promise<boolean>} */
-async function beginsWith(file, letters) {
-  const start = new Uint8Array(await file.slice(0, letters.length).arrayBuffer());
-  return String.fromCharCode(...start) === letters;
-}
-
-/** @param {File} file @returns {Promise<boolean>} */
-export const isModel = async (file) => /\.gguf$/i.test(file.name) || beginsWith(file, 'GGUF');
 
 const PDF_BYTES_MAX = 100e6;
 /** What is longer is better read once. */

@@ -80,7 +80,7 @@ export function startBooks(now, page) {
     if (book === undefined) return setBook(undefined);
     if (book !== open?.id) setBook(undefined);
     opening = opening
-      .then(() => import('./book_open.js'))
+      .then(() => import('./book_shelf.js'))
       .then((one) => {
         const isStill = () => now().book === book && now().engine === engine;
         return isStill() && one.openBook(book, engine, isStill);

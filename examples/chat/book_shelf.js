@@ -1,6 +1,9 @@
 // examples/chat/book_shelf.js — the shelf: which books there are, how far they were read for the model that answers, and what that saves. It is made
 // when it is first asked for.
 
+export { sideBySide } from './book_answers.js';
+export { openBook } from './book_open.js';
+
 import { readText } from './attaching.js';
 import { isBook, readBookFile, writeBook } from './book_file.js';
 import { canSign, exportKey, importKey } from './book_key.js';

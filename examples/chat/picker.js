@@ -1,9 +1,10 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: one of a list, a file, or what is searched for or pasted.
 // Its header is read and judged before its weights come.
 
-import { attach, isModel } from './attaching.js';
+import { attach } from './attaching.js';
 import { byId, formatBytes, makeButton } from './dom.js';
 import { examine, readDevice, speedsHere } from './examine.js';
+import { isModel } from './first_bytes.js';
 import { hubAddress, listHubFiles, searchHub } from './hub.js';
 import { refresh } from './manager.js';
 import { models, nameOfUrl } from './models.js';
