@@ -178,6 +178,42 @@ test('a document is read once; questions, their variants and the next visit read
   );
 });
 
+test('Forget and words in a talk about a book read nothing of the book again', {
+  skip,
+}, async (t) => {
+  const page = await openPage(await newContext(t));
+  await openShelf(page);
+  await add(page, 'foxes.txt', textOf(3000));
+  const { tokens } = await untilRead(page, 'foxes.txt');
+  await button(page, 'Ask', 'foxes.txt').click();
+  await page.getByText('About “foxes.txt”').waitFor();
+  await ask(page, 'Where does the fox live?');
+  await ask(page, 'Tell me a story about a fox.');
+  const forgotten = page.locator('#kv-facts dd[data-fact="Forgotten"]', { hasText: /read again$/ });
+  await page.getByRole('button', { name: 'Forget this' }).first().click();
+  await forgotten.waitFor();
+  const [, again, all] = /(\d+) of (\d+) tokens/.exec(await forgotten.innerText()) ?? [];
+  assert.ok(Number(all) > tokens && Number(again) <= Number(all) - tokens, `${again} of ${all}`);
+  const next = await ask(page, 'Why?');
+  assert.ok(next.prompt - next.cached < 60, JSON.stringify({ next, tokens }));
+  await page.getByRole('button', { name: 'Bring back' }).click();
+  await page.locator('.message.forgotten').waitFor({ state: 'detached' });
+  await forgotten.waitFor();
+  const whole = await ask(page, 'And then?');
+  assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
+  await page.locator('.open-words').last().click();
+  await page.locator('.words-text span').first().click();
+  const other = page.locator('.words li button:enabled').nth(1);
+  await other.click();
+  await page.locator('.fork').waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+  const facts = await page.locator('#kv-facts').innerText();
+  const [, cached] = /Last prompt\s+\d+ tokens, (\d+) of them/.exec(facts) ?? [];
+  assert.ok(Number(cached) >= tokens, facts);
+  const last = await ask(page, 'Why?');
+  assert.ok(last.prompt - last.cached < 60, JSON.stringify({ last, tokens }));
+});
+
 test('opening a book is faster than reading it anew', { skip }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);

@@ -3,6 +3,7 @@
 // off. What is asked of the engine is in early.js, which is loaded at the first pause.
 
 import { bodyFor } from './answering.js';
+import { bookReady } from './book.js';
 import { sessionFor } from './context.js';
 import { note } from './developer.js';
 import { byId, makeButton } from './dom.js';
@@ -93,7 +94,7 @@ const isVoid = (own) => own !== turn || reasonOff() !== '' || now().isRunning ||
 
 async function load() {
   early ??= await import('./early.js');
-  await untilTakenUp();
+  await Promise.all([untilTakenUp(), bookReady()]);
   return early;
 }
 

@@ -52,6 +52,9 @@ export function bookSession(engine, path) {
   return last?.path.every((id, index) => path[index]?.id === id) ? last.session : base;
 }
 
+/** What has read the book, to ask something beside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
+export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
+
 /** A fork has answered: the next question goes on from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
 export function keepFork(fork, path) {
   const before = open?.last?.session;

@@ -3,6 +3,7 @@
 // forgotten for good. Loaded when it is first asked for.
 
 import { messagesOf } from './answering.js';
+import { forkBook, hasBook, keepFork } from './book.js';
 import { redraw, state } from './conversation.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
@@ -34,15 +35,24 @@ async function readAgain(about) {
   const own = new AbortController();
   reading = own;
   const { engine, tree } = state();
-  const messages = messagesOf(shownAfter(tree));
+  const path = shownAfter(tree);
+  const messages = messagesOf(path);
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
   note('Forgotten', 'what is left is being read');
   const tools = settings.tools ? { tools: toolsTold } : {};
   const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
-  const { usage } = await engine.chat.completions.create({ ...body, signal: own.signal });
+  const session = await forkBook(engine, path); // what is left goes behind the book, which is not read again
+  const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
+  const { usage } = await asking.catch((error) => {
+    session?.close().catch(() => {}); // with the engine
+    throw error;
+  });
   const { prompt_tokens: all, prompt_tokens_details: details } = usage;
   note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were read again`);
-  if (tree === state().tree && !own.signal.aborted) keepState(engine, about.id, messages);
+  const isStill = tree === state().tree && !own.signal.aborted;
+  if (isStill && session) keepFork(session, path);
+  else session?.close().catch(() => {}); // with the engine
+  if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 
 /** A title that was made of what is forgotten is made of what is left. @param {Conversation} about @param {string} gone @param {string} left */

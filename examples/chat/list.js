@@ -5,7 +5,6 @@ import { byId, makeButton } from './dom.js';
 import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
-import { search } from './search.js';
 import { listenToAll } from './tabs.js';
 import { download, readConversations, toJson, toMarkdown } from './transfer.js';
 
@@ -259,11 +258,18 @@ function drawDeleted() {
   byId('deleted-list').replaceChildren(...items);
 }
 
+/** The index and its library come with the first search. @param {string} query */
+const find = (query) =>
+  import('./search.js').then(
+    ({ search }) => search(query),
+    (error) => void page.tell(error),
+  );
+
 async function refresh() {
   const own = ++round;
   const { conversations, drafts: kept } = await keeper.store.overview();
   const query = searchField.value.trim();
-  const found = query === '' ? undefined : await search(query);
+  const found = query === '' ? undefined : await find(query);
   if (own !== round) return; // a newer drawing is on its way
   all = conversations;
   drafts = new Map(

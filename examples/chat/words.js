@@ -2,6 +2,7 @@
 // probable that was. Choosing one goes on from there in a version of its own. Loaded when it is first asked for.
 
 import { messagesOf } from './answering.js';
+import { forkBook } from './book.js';
 import { makeButton } from './dom.js';
 import { saidUntil } from './tree.js';
 
@@ -83,11 +84,14 @@ async function alternativesAt(engine, message, at) {
   const last = messages.at(-1);
   if (last?.role === 'assistant' && last.content === '') messages.pop();
   const ends = await endsOf(engine);
-  const { choices } = await engine.chat.completions.create({
-    ...{ messages, max_tokens: 1, temperature: 0, logprobs: true, top_logprobs: ALTERNATIVES },
+  const session = await forkBook(engine, path);
+  const asking = engine.chat.completions.create({
+    ...{ messages, session, max_tokens: 1, temperature: 0 },
+    ...{ logprobs: true, top_logprobs: ALTERNATIVES },
     // an answer that ends at once tells of no token; what is told is from before this
     logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
   });
+  const { choices } = await asking.finally(() => session?.close());
   const [first] = choices[0].logprobs?.content ?? [];
   const told = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
     const text = textOf(bytes);
