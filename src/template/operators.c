@@ -89,7 +89,7 @@ static jinja_value divide_reals(uint32_t op, double a, double b) {
     quotient -= 1;
   }
   if (op == '%') return jinja_float(rest != 0 ? rest : b < 0 ? -0.0 : 0.0);
-  if (quotient == 0) return jinja_float((a < 0) != (b < 0) ? -0.0 : 0.0);
+  if (quotient == 0) return jinja_float(a == 0 ? a / b : 0.0);  // of zeros the sign counts
   const double whole = floor_of(quotient);
   return jinja_float(quotient - whole > 0.5 ? whole + 1 : whole);
 }
