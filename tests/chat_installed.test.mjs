@@ -86,6 +86,7 @@ test('a shared text is in the field of a new conversation, once, and is not sent
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'Before', 'An answer.');
+  await untilKept(page, ({ turns }) => turns.length === 2);
   const text = 'A <b>text</b> & “more”';
   const query = new URLSearchParams({ title: 'A page', text, link: 'https://example.org/?a=b' });
   await page.goto(`${siteUrl()}?${query}`);
