@@ -85,14 +85,18 @@ async function heldBy(engine, messages, pageTokens) {
 
 /** @param {Map<Message, Held>} held @returns {Map<number, number>} how many branches have a page */
 function countBranches(held) {
-  /** @type {Map<number, number>} */
-  const branches = new Map();
-  const leaves = (/** @type {Message} */ one) =>
-    Math.max(1, allAfter(one).filter(({ children }) => children.length === 0).length);
-  for (const [message, { places }] of held)
-    for (const place of places)
-      branches.set(place, Math.max(branches.get(place) ?? 0, leaves(message)));
-  return branches;
+  /** @type {Map<number, Set<Message>>} */
+  const ends = new Map();
+  for (const [message, { places }] of held) {
+    const leaves = allAfter(message).filter(({ children }) => children.length === 0);
+    // answers that begin with the same words share pages, too
+    for (const place of places) {
+      const known = ends.get(place) ?? new Set();
+      for (const leaf of leaves.length > 0 ? leaves : [message]) known.add(leaf);
+      ends.set(place, known);
+    }
+  }
+  return new Map([...ends].map(([place, known]) => [place, known.size]));
 }
 
 // ---- the lines ----
