@@ -15,16 +15,19 @@ comma := ,
 space := $(subst ,, )
 
 # ---- sources: new files are found by themselves ----
-CLI_SRC := $(wildcard src/cli/*.c)
+# Of the command line's programs one has the usual commands, the others have all.
+CLI_SRC := $(filter-out src/cli/commands_usual.c,$(wildcard src/cli/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Of hosts whose C library has it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
 # What the specification asks for and inference does not need: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
+ENGINE_SRC := $(filter-out src/cli/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
-WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) $(wildcard wasi/*.c) web/web_heap.c web/libc/string.c
+WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
+# What the command line has there beside the engine
+WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c wasi/malloc.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # What is compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
@@ -33,6 +36,7 @@ LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
 TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
 UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm,build/web/wick-$(variant)$(part)))
 
@@ -73,7 +77,8 @@ endef
 .PHONY: FORCE
 MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
 $(foreach config,$(MODULE_CONFIGS),\
-  $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS)))
+  $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
+  $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
 # What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
@@ -89,9 +94,10 @@ level_flags = $($(1)_FLAGS) -DWICK_LEVEL=$(1)
 $(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
 $(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
   $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
-$(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),$(WASI_SRC) $(CLI_SRC)))
+$(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
+  $(WASI_SRC) $(WASI_PROGRAM_SRC)))
 $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
-  $(WASI_SRC) $(CLI_SRC)))
+  $(WASI_SRC) $(WASI_PROGRAM_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
@@ -108,7 +114,7 @@ all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the d
 	@$(NODE) tools/build/sizes.mjs
 
 native: build/native/wick ## build/native/wick, the command line
-wasi: build/wasi/wick.wasm build/wasi/wick-relaxed.wasm ## the command line for WASI runtimes
+wasi: $(WASI_PROGRAMS) ## the command line for WASI runtimes: a small program, and one with everything
 web: $(WEB_MODULES) ## the browser's modules
 
 # $(call levels,CONFIG): the objects of its levels
@@ -118,20 +124,26 @@ build/native/wick: $(objects_native) $(call levels,native) build/obj/native/list
 	@echo "  LD $@"
 	$(Q)$(NATIVE_CC) $(filter %.o,$^) $(NATIVE_RELEASE_LINK) $(NATIVE_LINK) -o $@
 
-# $(call linked,CONFIG,LINK FLAGS): links CONFIG's objects. The linked file keeps its names for
-# profilers and disassemblers; the modules that are shipped do not. Its map says where functions are from.
+# $(call linked,CONFIG,NAME,LINK FLAGS,SOURCES LEFT OUT): links CONFIG's objects. The linked file keeps its
+# names for profilers and disassemblers; the modules that are shipped do not. Its map says where functions
+# are from.
 define linked
-build/obj/$(1)/wick.wasm: $(objects_$(1)) build/obj/$(1)/list
+linked_$(1)_$(2) := $(filter-out $(4:%=build/obj/$(1)/%.o),$(objects_$(1)))
+build/obj/$(1)/$(2).wasm: $$(linked_$(1)_$(2)) build/obj/$(1)/list flags.mk
 	@echo "  LD $$@"
-	$$(Q)$(WASM_CC) $(2) -Wl,-Map=$$@.map $(objects_$(1)) -o $$@
+	$$(Q)$(WASM_CC) $(3) -Wl,-Map=$$@.map $$(linked_$(1)_$(2)) -o $$@
 endef
 shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
-$(foreach config,wasi wasi-relaxed,$(eval $(call linked,$(config),$(WASI_LINK))))
-$(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),$(call web_link,$(variant)))))
+$(foreach config,wasi wasi-relaxed,\
+  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES) src/cli/commands_all))\
+  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual)))
+$(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(call web_link,$(variant)))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm
+build/wasi/wick-full.wasm: build/obj/wasi/wick-full.wasm
+build/wasi/wick-full-relaxed.wasm: build/obj/wasi-relaxed/wick-full.wasm
 build/wasi/%.wasm:
 	@mkdir -p $(@D)
 	$(Q)$(shorten) $< -o $@
@@ -149,8 +161,7 @@ build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs
 dist: build/dist.stamp ## dist/, the npm package's files
-build/dist.stamp: $(JS_SRC) $(WEB_MODULES) \
-  build/wasi/wick.wasm build/wasi/wick-relaxed.wasm
+build/dist.stamp: $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
 	@echo "  BUNDLE dist/"
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs)
@@ -172,7 +183,7 @@ FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
-$(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
+$(1): $(filter-out build/obj/$(2)/src/cli/% build/obj/$(2)/wasi/malloc.o,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
   $(call levels,$(2)) \
   build/obj/$(2)/list
 	@mkdir -p $$(@D)
@@ -273,7 +284,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 endef
 .PHONY: tidy check-quick
 $(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
-$(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/platform/no_threads.c $(wildcard wasi/*.c component/*.c)))
+$(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/cli/commands_usual.c src/platform/no_threads.c $(wildcard wasi/*.c component/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
 
@@ -292,6 +303,7 @@ check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
 	$(Q)$(NODE) tools/build/check_callers.mjs
+	$(Q)$(NODE) tools/build/check_formats.mjs
 	$(Q)$(NODE) tools/build/check_js_rooms.mjs
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion

@@ -94,12 +94,18 @@ WASM_LINK := -Wl,--stack-first -Wl,-z,stack-size=$(WASM_STACK_BYTES)
 WASI_TARGET := --target=$(WASI_TRIPLE) --sysroot=$(WASI_SYSROOT)
 WASI_FLAGS := $(WASI_TARGET) $(WASM_FLAGS) -DWICK_THREADS=0
 WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
+# wick.wasm is linked without EXTRAS_SOURCES: calls of these become traps, their addresses 0, and what only they
+# use goes, too. src/api/extras.c refuses what would come there. wick-full.wasm, of the same objects, shows
+# that nothing else is missing.
+WASI_SMALL_LINK := -Wl,--unresolved-symbols=ignore-all
 
 WEB_TARGET := --target=wasm32-unknown-unknown
 # No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
 WEB_FLAGS := $(WEB_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
 # Copies and fills are calls of web/libc/string.c, which says why; it alone has the instructions.
 STRING_FLAGS := -fno-builtin -mbulk-memory
+# Else clang makes a calloc of the malloc and memset in wasi/malloc.c.
+MALLOC_FLAGS := -Oz -fno-builtin
 WEB_SINGLE_FLAGS := -DWICK_THREADS=0
 WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
 # Relocations are for tools/build/part_data.mjs. JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.

@@ -109,7 +109,7 @@ async function importWasi() {
 /** @param {string[]} args @param {{stdout?: number}} [options] @returns {Promise<number>} the exit code */
 async function runWasi(args, { stdout = 1 } = {}) {
   const WASI = await importWasi();
-  const name = detectSimd() === 'relaxed' ? 'wick-relaxed.wasm' : 'wick.wasm';
+  const name = detectSimd() === 'relaxed' ? 'wick-full-relaxed.wasm' : 'wick-full.wasm';
   const wasi = new WASI({
     version: 'preview1',
     args: ['wick', ...args],

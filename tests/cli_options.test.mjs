@@ -90,8 +90,8 @@ const commands = {
     '--rate': 'a number from 0 to 100000',
     '--requests': 'a whole number from 0 to 10000',
     '--mix': 'classes with their shares, as chat:0.7,short:0.2,512/128:0.1',
-    '--ttft': 'a number from 0 to 1e+07',
-    '--itl': 'a number from 0 to 1e+07',
+    '--ttft': 'a number from 0 to 1e7',
+    '--itl': 'a number from 0 to 1e7',
   },
   'bench --convoy': {
     ...load,

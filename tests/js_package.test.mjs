@@ -71,7 +71,7 @@ describe('files', () => {
       ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
-      ...['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'],
+      ...['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'],
     ]) {
       assert.ok(files.includes(`dist/${name}`), `dist/${name} is missing`);
     }

@@ -16,9 +16,17 @@ const web = variants.map((variant) => `web/wick-${variant}.wasm`);
 const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
 /** What models of rarer kinds load. */
 const extras = variants.map((variant) => `web/wick-${variant}-extras.wasm`);
-const wasi = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
-/** Pages load the web's; an edge runtime's hold the command line, too. */
-const gzippedBytesMax = { web: 220_000, grammar: 43_700, extras: 56_500, wasi: 359_000 };
+/** The command line for edge runtimes: usual models and commands. */
+const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
+/** All of it. */
+const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
+const wasi = [...small, ...full];
+const modules = { web, grammar, extras, small, full };
+/** @type {Record<keyof typeof modules, number>} */
+const gzippedBytesMax = {
+  ...{ web: 220_000, grammar: 43_700, extras: 56_500 },
+  ...{ small: 257_000, full: 356_000 },
+};
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
@@ -117,9 +125,9 @@ test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async 
   }
 });
 
-for (const [host, files] of Object.entries({ web, grammar, extras, wasi })) {
-  const most = gzippedBytesMax[/** @type {'web' | 'grammar' | 'extras' | 'wasi'} */ (host)];
-  test(`${host}: a module is at most ${most} bytes when gzipped`, () => {
+for (const [kind, files] of Object.entries(modules)) {
+  const most = gzippedBytesMax[/** @type {keyof typeof modules} */ (kind)];
+  test(`${kind}: a module is at most ${most} bytes when gzipped`, () => {
     for (const file of files) {
       const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
       assert.ok(gzipped <= most, `${file}: ${gzipped}`);
@@ -141,14 +149,16 @@ test('what only tests use is linked into nothing that is shipped', async () => {
   const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));
   assert.ok(names.length > 50, `${names.length} functions`);
   // linked files that still have their names; the shipped modules are stripped
-  const modules = [...web, ...wasi].map((file) => {
-    const config = file.replace(/^web\/wick-/, 'web-').replace(/^wasi\/wick/, 'wasi');
-    return built(`obj/${config.replace(/\.wasm$/, '')}/wick.wasm`);
-  });
-  for (const file of [built('native/wick'), ...modules]) {
+  const linked = [
+    ...variants.map((variant) => `obj/web-${variant}/wick.wasm`),
+    ...['wasi', 'wasi-relaxed'].flatMap((config) =>
+      ['wick', 'wick-full'].map((name) => `obj/${config}/${name}.wasm`),
+    ),
+  ];
+  for (const file of ['native/wick', ...linked].map(built)) {
     const { stdout } = await run('llvm-nm-19', ['--defined-only', '--format=just-symbols', file]);
-    const linked = new Set(stdout.toString().split('\n'));
-    assert.ok(linked.has('kv_row_write'), `${file} has no names`);
-    for (const name of names) assert.ok(!linked.has(name), `${file} has ${name}`);
+    const found = new Set(stdout.toString().split('\n'));
+    assert.ok(found.has('kv_row_write'), `${file} has no names`);
+    for (const name of names) assert.ok(!found.has(name), `${file} has ${name}`);
   }
 });

@@ -7,13 +7,13 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
-import { native, plainHosts, temporaryFolder, wick } from './support/cli.mjs';
+import { native, smallHosts, temporaryFolder, wick } from './support/cli.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
 const chromium = locate('chromium');
-const wasmtime = plainHosts.find(({ runtime }) => runtime === 'wasmtime');
+const wasmtime = smallHosts.find(({ runtime }) => runtime === 'wasmtime');
 if (!wasmtime) throw new Error('process.mjs knows no wasmtime');
 
 /** @param {string} text @param {string} language @returns {string[]} the code blocks of a document */

@@ -56,9 +56,11 @@ static wick_status take_directory(void *context, wick_error *error) {
   wick_engine *engine = loading->engine;
   model_adapter *adapter = loading->adapter;
   const model_tensors tensors = engine_tensors(engine);
-  wick_status status =
-      adapter_read(adapter, engine->model, &tensors, loader_directory(loading->loader),
-                   engine_batch_tokens(engine), error);
+  wick_status status = engine_refuse_types(loading->loader, error);
+  if (status == WICK_OK) {
+    status = adapter_read(adapter, engine->model, &tensors, loader_directory(loading->loader),
+                          engine_batch_tokens(engine), error);
+  }
   if (status == WICK_OK) {
     status =
         engine_check_budget(engine, "the model with the adapter", adapter_bytes(adapter), error);

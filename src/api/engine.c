@@ -72,6 +72,8 @@ static wick_status check_config(wick_config *config, wick_error *error) {
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KV_TYPE, config->k_type,
                         config->v_type);
   }
+  const wick_status kept = engine_refuse_config(config, error);
+  if (kept != WICK_OK) return kept;
   if (wick_kernels_name(config->kernels) == NULL) {
     fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
               "this processor or build has no kernels '%s'", config->kernels);
@@ -142,7 +144,9 @@ uint32_t engine_batch_tokens(const wick_engine *engine) {
 static wick_status read_model(wick_engine *engine, wick_error *error) {
   const gguf_directory *directory = loader_directory(engine->loader);
   const model_tensors tensors = engine_tensors(engine);
-  wick_status status =
+  wick_status status = engine_refuse_model(engine->loader, error);
+  if (status != WICK_OK) return status;
+  status =
       model_create(&engine->memory, engine->kernels, directory, &tensors, &engine->model, error);
   if (status == WICK_OK) status = choose_context(engine, error);
   if (status != WICK_OK) return status;
@@ -282,8 +286,10 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
 
 static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
   const gguf_directory *directory = loader_directory(engine->loader);
-  const wick_status status = tokenizer_create(
-      &engine->memory, directory, engine->config.pre_tokenizer, &engine->tokenizer, error);
+  wick_status status = engine_refuse_tokenizer(directory, error);
+  if (status != WICK_OK) return status;
+  status = tokenizer_create(&engine->memory, directory, engine->config.pre_tokenizer,
+                            &engine->tokenizer, error);
   if (status != WICK_E_NODATA) return status;
   return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");

@@ -1,10 +1,15 @@
-// api/extras.c — which models need the code that web builds keep in a module of its own (extras in
-// flags.mk). Whatever is not named here needs it, so that what is added later does, too.
+// api/extras.c — which models need the code that some builds are without (extras in flags.mk): in
+// web builds they wait for it, the small WASI program refuses them. Whatever is not named here
+// needs it, so that what is added later does, too.
 #include "base/extras.h"
 
 #include <string.h>
 
 #include "api/insides.h"
+#include "base/text.h"
+
+static const char ARCHITECTURE[] = "general.architecture", TOKENIZER[] = "tokenizer.ggml.model";
+enum { KEY_BYTES = 64, WHAT_BYTES = 192 };
 
 // Families without experts, recurrent layers or encoders, whose files are not among the extras.
 static const char FAMILIES[] =
@@ -28,50 +33,111 @@ static bool is_among(gguf_string text, const char *words) {
   return false;
 }
 
-static bool has_usual_text(const gguf_directory *directory, const char *key, const char *usual) {
-  gguf_string text;
+// Text that is missing, or is none, is refused by those who read it.
+static bool has_unusual_text(const gguf_directory *directory, const char *key, const char *usual,
+                             gguf_string *text) {
   wick_error ignored;
-  return gguf_get_string(directory, key, &text, &ignored) == WICK_OK && is_among(text, usual);
+  return gguf_get_string(directory, key, text, &ignored) == WICK_OK && !is_among(*text, usual);
 }
 
-static bool ends_with(gguf_string key, const char *end) {
-  const size_t size_bytes = strlen(end);
-  return key.size_bytes >= size_bytes &&
-         memcmp(key.bytes + key.size_bytes - size_bytes, end, size_bytes) == 0;
+// The first key of a usual architecture that makes layers of another kind, or NULL. Values of a
+// wrong type are refused by those who read them.
+static const char *find_unusual_key(const gguf_directory *directory, char key[KEY_BYTES]) {
+  gguf_string name = {"", 0};
+  wick_error ignored;
+  uint32_t experts = 0;
+  bool is_causal = true;
+  gguf_get_string(directory, "general.architecture", &name, &ignored);
+  const int shown = name.size_bytes < KEY_BYTES ? (int)name.size_bytes : 0;
+  text_format(key, KEY_BYTES, "%.*s.expert_count", shown, name.bytes);
+  gguf_get_u32(directory, key, &experts, &ignored);
+  if (experts > 0) return key;
+  text_format(key, KEY_BYTES, "%.*s.attention.causal", shown, name.bytes);
+  gguf_get_bool(directory, key, &is_causal, &ignored);
+  return is_causal ? NULL : key;
 }
 
-// Keys of any architecture that make layers of another kind: their presence is enough.
-static bool has_unusual_key(const gguf_directory *directory) {
-  for (size_t i = 0; i < gguf_value_count(directory); i++) {
-    const gguf_string key = gguf_value_at(directory, i)->key;
-    if (ends_with(key, ".expert_count") || ends_with(key, ".attention.causal")) return true;
-  }
-  return false;
-}
+static bool is_usual_type(uint32_t type) { return type < 32 && (TYPES >> type & 1) != 0; }
 
-static bool is_usual_kv(kernel_kv_type type) {
-  return type == KERNEL_KV_F32 || type == KERNEL_KV_F16;
-}
-
-static bool has_unusual_type(const loader *loader) {
+static const gguf_tensor *find_unusual_tensor(const loader *loader) {
   for (size_t i = 0; i < loader_tensor_count(loader); i++) {
-    const uint32_t type = loader_tensor_at(loader, i)->type;
-    if (type >= 32 || (TYPES >> type & 1) == 0) return true;
+    const gguf_tensor *tensor = loader_tensor_at(loader, i);
+    if (!is_usual_type(tensor->type)) return tensor;
   }
-  return false;
+  return NULL;
 }
+
+static bool is_usual_kv(wick_kv_type type) { return type == WICK_KV_F32 || type == WICK_KV_F16; }
+
+static bool are_usual_kv(const wick_config *config) {
+  return is_usual_kv(config->k_type) && is_usual_kv(config->v_type);
+}
+
+// ---- Where they may come ----
 
 static bool needs_extras(const wick_engine *engine) {
   const gguf_directory *directory = loader_directory(engine->loader);
-  const wick_config *config = &engine->config;
-  return !is_usual_kv(config->k_type) || !is_usual_kv(config->v_type) || config->swap != NULL ||
-         !has_usual_text(directory, "general.architecture", FAMILIES) ||
-         !has_usual_text(directory, "tokenizer.ggml.model", TOKENIZERS) ||
-         has_unusual_key(directory) || has_unusual_type(engine->loader);
+  gguf_string text;
+  char key[KEY_BYTES];
+  return !are_usual_kv(&engine->config) || engine->config.swap != NULL ||
+         has_unusual_text(directory, ARCHITECTURE, FAMILIES, &text) ||
+         has_unusual_text(directory, TOKENIZER, TOKENIZERS, &text) ||
+         find_unusual_key(directory, key) != NULL || find_unusual_tensor(engine->loader) != NULL;
 }
 
 bool engine_is_held(const wick_engine *engine) {
-  const bool is_held = !extras_are_there() && needs_extras(engine);
+  const bool is_held = !extras_are_there() && extras_program() == NULL && needs_extras(engine);
   if (is_held) extras_want();
   return is_held;
+}
+
+// ---- Where they are left out ----
+
+static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *what) {
+  return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
+                   "%s is not in this program; %s has all that Wick supports", what,
+                   extras_program());
+}
+
+// Refuses text of a key that the usual code does not know.
+static wick_status refuse_text(const gguf_directory *directory, const char *key, const char *usual,
+                               const char *kind, wick_error *error) {
+  gguf_string text;
+  char what[WHAT_BYTES], quoted[GGUF_QUOTE_BYTES];
+  if (!has_unusual_text(directory, key, usual, &text)) return WICK_OK;
+  text_format(what, sizeof what, "the %s '%s' (%s)", kind, gguf_quote(text, quoted), key);
+  return refuse(error, gguf_find(directory, key)->offset_bytes, what);
+}
+
+wick_status engine_refuse_config(const wick_config *config, wick_error *error) {
+  if (extras_program() == NULL || are_usual_kv(config)) return WICK_OK;
+  const wick_kv_type type = is_usual_kv(config->k_type) ? config->v_type : config->k_type;
+  refuse(error, WICK_NO_OFFSET, type == WICK_KV_Q8 ? "the KV type q8" : "the KV type q4");
+  return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KV_TYPE, config->k_type,
+                      config->v_type);
+}
+
+wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error) {
+  if (extras_program() == NULL) return WICK_OK;
+  return refuse_text(directory, TOKENIZER, TOKENIZERS, "tokenizer", error);
+}
+
+wick_status engine_refuse_types(const loader *loader, wick_error *error) {
+  const gguf_tensor *tensor = extras_program() == NULL ? NULL : find_unusual_tensor(loader);
+  if (tensor == NULL) return WICK_OK;
+  char what[WHAT_BYTES], quoted[GGUF_QUOTE_BYTES];
+  text_format(what, sizeof what, "the type %s (tensor '%s')", type_facts(tensor->type)->name,
+              gguf_quote(tensor->name, quoted));
+  return refuse(error, tensor->entry_offset_bytes, what);
+}
+
+wick_status engine_refuse_model(const loader *loader, wick_error *error) {
+  if (extras_program() == NULL) return WICK_OK;
+  const gguf_directory *directory = loader_directory(loader);
+  wick_status status = refuse_text(directory, ARCHITECTURE, FAMILIES, "architecture", error);
+  if (status != WICK_OK) return status;
+  char key[KEY_BYTES], what[WHAT_BYTES];
+  if (find_unusual_key(directory, key) == NULL) return engine_refuse_types(loader, error);
+  text_format(what, sizeof what, "what '%s' asks for", key);
+  return refuse(error, gguf_find(directory, key)->offset_bytes, what);
 }

@@ -76,6 +76,11 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 // Whether the model, whose directories are complete, waits for code that is not there yet
 // (base/extras.h). Bytes that are fed then are not kept.
 bool engine_is_held(const wick_engine *engine);
+// Where that code is left out for good: what needs it is refused as WICK_E_UNSUPPORTED.
+wick_status engine_refuse_config(const wick_config *config, wick_error *error);
+wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
+wick_status engine_refuse_model(const loader *loader, wick_error *error);
+wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of tensors
 // Reports an error that was kept.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The error that loading has ended with.

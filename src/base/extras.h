@@ -1,20 +1,27 @@
-// base/extras.h — whether the code is there that web builds keep in a module of its own, "extras"
-// in flags.mk: rarer families, types, tokenizers and KV types, and saved state. It is there in all
-// other builds. Only the thread of the engines asks and tells.
+// base/extras.h — whether the code is there that some builds are without, "extras" in flags.mk:
+// rarer families, types, tokenizers and KV types, and saved state. Web builds have it in a module
+// that may come later, the small WASI program never has it, all others always. Only the thread of
+// the engines asks and tells.
 #ifndef WICK_EXTRAS_H
 #define WICK_EXTRAS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #if WICK_EXTRAS_APART
 bool extras_are_there(void);
+// Also ends the waiting.
+void extras_set(bool are_there);
+static inline const char *extras_program(void) { return NULL; }
 #else
-static inline bool extras_are_there(void) { return true; }
+// The program that has them, where this one is without them for good; NULL otherwise.
+const char *extras_program(void);
+// `program` has them and this one has not. The name is kept where it is.
+void extras_leave_out(const char *program);
+static inline bool extras_are_there(void) { return extras_program() == NULL; }
 #endif
 // Something waits for them.
 void extras_want(void);
 bool extras_are_wanted(void);
-// Also ends the waiting.
-void extras_set(bool are_there);
 
 #endif

@@ -1,12 +1,12 @@
 // cli/args.c — the option parser.
 #include "cli/args.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/decimal.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
 
@@ -77,31 +77,45 @@ args_option args_token_list(const char *name, args_tokens *value, const char *va
   return with_value(name, ARGS_TOKENS, value, value_name, help);
 }
 
+enum { HELP_COLUMN_BYTES = 24 };
+
 static void print_usage(const args_spec *spec) {
   output_format(OUTPUT_TEXT, "usage: %s\n", spec->usage);
   for (size_t i = 0; i < spec->option_count; i++) {
     const args_option *option = &spec->options[i];
     char left[40];
-    snprintf(left, sizeof left, "%s%s%s", option->name, option->value_name ? " " : "",
-             option->value_name ? option->value_name : "");
-    output_format(OUTPUT_TEXT, "  %-24s %s\n", left, option->help);
+    text_format(left, sizeof left, "%s%s%s", option->name, option->value_name ? " " : "",
+                option->value_name ? option->value_name : "");
+    output_row(OUTPUT_TEXT, HELP_COLUMN_BYTES, left, option->help);
   }
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
+// The number of the digits at `text`: where they end, or NULL when there are none or too many.
+static const char *read_digits(const char *text, uint64_t *value) {
+  const char *at = text;
+  for (*value = 0; *at >= '0' && *at <= '9'; at++) {
+    if (!checked_mul_u64(*value, 10, value)) return NULL;
+    if (!checked_add_u64(*value, (uint64_t)(*at - '0'), value)) return NULL;
+  }
+  return at == text ? NULL : at;
+}
+
 // Digits and nothing else, so that "-1", "0x10" and " 7" are refused.
 static bool read_unsigned(const char *text, uint64_t *value) {
-  if (*text == '\0' || strspn(text, "0123456789") != strlen(text)) return false;
-  errno = 0;
-  *value = strtoull(text, NULL, 10);
-  return errno == 0;
+  const char *end = read_digits(text, value);
+  return end != NULL && *end == '\0';
+}
+
+static void report_range(const args_option *option, const char *text) {
+  report("%s takes a whole number from %lld to %lld, not '%s'", option->name,
+         (long long)option->low, (long long)option->high, text);
 }
 
 static bool parse_u32(const args_option *option, const char *text) {
   uint64_t value;
   if (!read_unsigned(text, &value) || (double)value < option->low || (double)value > option->high) {
-    report("%s takes a whole number from %.0f to %.0f, not '%s'", option->name, option->low,
-           option->high, text);
+    report_range(option, text);
     return false;
   }
   *(uint32_t *)option->value = (uint32_t)value;
@@ -114,8 +128,7 @@ static bool parse_i32(const args_option *option, const char *text) {
   const bool is_number = read_unsigned(text + (is_negative ? 1 : 0), &value);
   const double number = is_negative ? -(double)value : (double)value;
   if (!is_number || number < option->low || number > option->high) {
-    report("%s takes a whole number from %.0f to %.0f, not '%s'", option->name, option->low,
-           option->high, text);
+    report_range(option, text);
     return false;
   }
   *(int32_t *)option->value = (int32_t)number;
@@ -162,7 +175,7 @@ static bool find_choice(const args_option *option, const char *text, size_t size
   char list[128] = "";
   for (uint32_t i = 0; option->choices[i] != NULL; i++) {
     const size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
+    text_format(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
   }
   report("%s is one of %s, not '%.*s'", option->name, list, (int)size, text);
   return false;
@@ -187,12 +200,12 @@ static bool parse_pair(const args_option *option, const char *text) {
 // Reads one id at `text`. Returns what follows it, or NULL. An id that fits is taken here; the
 // model refuses ids that its vocabulary does not have.
 static const char *read_token(const char *text, int32_t *id) {
-  char *end;
-  errno = 0;
-  const long long value = strtoll(text, &end, 10);
-  if (end == text || errno != 0 || value < INT32_MIN || value > INT32_MAX) return NULL;
+  uint64_t number;
+  const bool is_negative = *text == '-';
+  const char *end = read_digits(is_negative ? text + 1 : text, &number);
+  if (end == NULL || number > (uint64_t)INT32_MAX + is_negative) return NULL;
   if (*end != '\0' && strchr(", \n\t\r", *end) == NULL) return NULL;
-  *id = (int32_t)value;
+  *id = (int32_t)(is_negative ? -(int64_t)number : (int64_t)number);
   return end;
 }
 

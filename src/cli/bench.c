@@ -55,7 +55,7 @@ typedef struct bench_run {
 static void print_row(const bench_run *run, const char *test, uint32_t tokens,
                       const double *values) {
   const summary of = summarise(values, run->options->setup.repetitions, run->result.scratch);
-  output_format(OUTPUT_TEXT, "| %u | %s | %s %u | %.2f | %.2f | %.2f to %.2f |\n",
+  output_printf(OUTPUT_TEXT, "| %u | %s | %s %u | %.2f | %.2f | %.2f to %.2f |\n",
                 (unsigned)wick_engine_threads(run->engine),
                 wick_engine_config(run->engine)->kernels, test, (unsigned)tokens, of.median,
                 of.stddev, of.interval.low, of.interval.high);
@@ -66,7 +66,7 @@ static void print_header(const bench_run *run) {
   wick_plan plan;
   if (wick_model_get_info(run->engine, &info, NULL) != WICK_OK) return;
   if (wick_memory_plan(run->engine, &plan, NULL) != WICK_OK) return;
-  output_format(OUTPUT_TEXT, "%s: %.*s, %.1f million parameters, weights %.1f MB\n\n",
+  output_printf(OUTPUT_TEXT, "%s: %.*s, %.1f million parameters, weights %.1f MB\n\n",
                 run->options->path, (int)info.architecture.size_bytes, info.architecture.bytes,
                 (double)info.parameters / 1e6, (double)plan.weights_bytes / 1e6);
   output_format(OUTPUT_TEXT,
@@ -88,7 +88,7 @@ static void print_metrics(const wick_engine *engine) {
     pass = row.pass;
     if (row.time_us == 0) continue;
     const double time_us = (double)row.time_us;
-    output_format(OUTPUT_TEXT, "| %s | %llu | %.1f | %.0f | %.0f | %.2f | %.2f | %.1f %% |\n",
+    output_printf(OUTPUT_TEXT, "| %s | %llu | %.1f | %.0f | %.0f | %.2f | %.2f | %.1f %% |\n",
                   row.op, (unsigned long long)row.count, row.mean_us, row.p50_us, row.p99_us,
                   (double)row.bytes / time_us * 1e-3, (double)row.macs / time_us * 1e-3,
                   row.share * 100);
@@ -107,14 +107,14 @@ static void print_rows(bench_run *run, bool is_first) {
 static void print_latencies(bench_run *run) {
   bench_result *result = &run->result;
   const summary ttft = summarise(result->ttft_ms, run->options->setup.repetitions, result->scratch);
-  output_format(OUTPUT_TEXT, "\nload %.1f ms, time to the first token %.2f ms (median)",
+  output_printf(OUTPUT_TEXT, "\nload %.1f ms, time to the first token %.2f ms (median)",
                 run->load_ms, ttft.median);
   if (result->itl_count > 0)
-    output_format(OUTPUT_TEXT, ", between tokens p50 %.3f ms", percentile(result, 500));
+    output_printf(OUTPUT_TEXT, ", between tokens p50 %.3f ms", percentile(result, 500));
   if (stat_has_tail(result->itl_count, 950))
-    output_format(OUTPUT_TEXT, ", p95 %.3f ms", percentile(result, 950));
+    output_printf(OUTPUT_TEXT, ", p95 %.3f ms", percentile(result, 950));
   if (stat_has_tail(result->itl_count, 990))
-    output_format(OUTPUT_TEXT, ", p99 %.3f ms", percentile(result, 990));
+    output_printf(OUTPUT_TEXT, ", p99 %.3f ms", percentile(result, 990));
   output_format(OUTPUT_TEXT, "\n");
 }
 

@@ -231,7 +231,7 @@ static exit_code print_rows(const bench_host *host, const convoy_outcome *of) {
 }
 
 static void print_limit(const char *what, double value, double most, const char *unit) {
-  output_format(OUTPUT_TEXT, "| %s | %.1f %s | %.0f %s | %s |\n", what, value, unit, most, unit,
+  output_printf(OUTPUT_TEXT, "| %s | %.1f %s | %.0f %s | %s |\n", what, value, unit, most, unit,
                 value > most ? "exceeded" : "kept");
 }
 
@@ -247,7 +247,7 @@ static exit_code print_tables(const convoy_job *job, const bench_host *host,
   output_format(OUTPUT_TEXT, "\nConvoy of %u x %s, %u x %s ", (unsigned)job->counts[KIND_LONG],
                 job->classes[KIND_LONG].name, (unsigned)job->counts[KIND_SHORT],
                 job->classes[KIND_SHORT].name);
-  if (job->rate > 0) output_format(OUTPUT_TEXT, "at %.2f/s: ", (double)job->rate);
+  if (job->rate > 0) output_printf(OUTPUT_TEXT, "at %.2f/s: ", (double)job->rate);
   if (job->rate <= 0) output_format(OUTPUT_TEXT, "at once: ");
   output_format(OUTPUT_TEXT, "%s", verdict->passed ? "passed" : "failed by");
   for (int i = 0; i < REASONS; i++) {
@@ -260,7 +260,7 @@ static exit_code print_tables(const convoy_job *job, const bench_host *host,
               limits->hol_blocking_ms_max, "ms");
   print_limit("KV fragmentation", verdict->kv_fragmentation_pct, limits->kv_fragmentation_pct_max,
               "%");
-  output_format(OUTPUT_TEXT,
+  output_printf(OUTPUT_TEXT,
                 "\np99 of short requests %.1f ms alone, %.1f ms in the convoy; blocked %.1f ms in "
                 "the mean; at most %.1f ms waited while long prompts were read.\n",
                 verdict->baseline_short_ms_p99, verdict->convoy_short_ms_p99,

@@ -193,7 +193,7 @@ void bench_print_percentiles(const bench_samples *samples, bench_series series) 
     double value = 0;
     stat_percentile(series.values, series.count, permilles[i], samples->scratch, &value);
     if (stat_has_tail(series.count, permilles[i])) {
-      output_format(OUTPUT_TEXT, "%s%.2f", gap, value);
+      output_printf(OUTPUT_TEXT, "%s%.2f", gap, value);
     } else {
       output_format(OUTPUT_TEXT, "%s-", gap);
     }
@@ -342,7 +342,7 @@ void bench_print_host(const bench_host *host) {
 }
 
 void bench_print_load(const serve_run *run) {
-  output_format(OUTPUT_TEXT,
+  output_printf(OUTPUT_TEXT,
                 "%.1f s, %.1f tokens/s out, %llu passes of %.1f rows, at most %u running and %u "
                 "waiting, %llu preempted, %zu refused, %u KV pages at once, %.1f %% of their slots "
                 "without a token, %.1f %% of those of pages in use\n",

@@ -129,7 +129,7 @@ static void write_json(const saturation_job *job, const bench_host *host,
 }
 
 static void print_row(const char *name, const saturation_pass *pass) {
-  output_format(OUTPUT_TEXT, "| %s | %u | %.1f | %.1f | ", name,
+  output_printf(OUTPUT_TEXT, "| %s | %u | %.1f | %.1f | ", name,
                 (unsigned)pass->samples.result.iterations, pass->tok_s, pass->ms_p99);
   bench_print_percentiles(&pass->samples, pass->samples.result.ttft_ms);
   output_format(OUTPUT_TEXT, " | ");
@@ -147,7 +147,7 @@ static void print_tables(const saturation_job *job, const bench_host *host,
                 job->class.name);
   print_row("alone", &of->alone);
   print_row("under load", &of->loaded);
-  output_format(OUTPUT_TEXT,
+  output_printf(OUTPUT_TEXT,
                 "\nSaturation at %.0f %% load (%.2f arrivals/s): %s. Throughput %+.1f %% (limit "
                 "-%.0f %%), p99 %+.1f %% (limit +%.0f %%).\n",
                 limits->load_pct, of->rate, of->passed ? "passed" : "failed",

@@ -124,7 +124,7 @@ static exit_code write_json(const serve_job *job, const bench_host *host, const 
 
 static void print_row(const char *name, const class_count *count, const serve_run *run,
                       const bench_samples *of) {
-  output_format(OUTPUT_TEXT, "| %s | %zu | %zu | %.2f | ", name, count->requests, count->well,
+  output_printf(OUTPUT_TEXT, "| %s | %zu | %zu | %.2f | ", name, count->requests, count->well,
                 per_second(count->well, run));
   bench_print_percentiles(of, of->result.ttft_ms);
   output_format(OUTPUT_TEXT, " | ");
@@ -148,13 +148,13 @@ static exit_code print_classes(const serve_job *job, const bench_host *host, con
   }
   const class_count count = count_class(job, run->open, BENCH_EVERY_KIND);
   print_row("all", &count, run, all);
-  output_format(
+  output_printf(
       OUTPUT_TEXT,
       "\nServed well: the first token within %.0f ms, the mean gap within %.0f ms. Arrivals "
       "%.2f/s.\n",
       (double)job->ttft_ms_max, (double)job->itl_ms_max, (double)job->rate);
   bench_print_load(run);
-  output_format(OUTPUT_TEXT, "peak memory %.1f MB, load %.1f ms, cold start %.1f ms\n",
+  output_printf(OUTPUT_TEXT, "peak memory %.1f MB, load %.1f ms, cold start %.1f ms\n",
                 (double)all->result.memory_bytes_peak / 1e6, host->load_ms, host->cold_start_ms);
   return code;
 }

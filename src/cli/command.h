@@ -19,7 +19,7 @@ typedef enum exit_code {
 // `argv` holds the arguments behind the command's name.
 typedef struct command {
   const char *name, *summary;
-  exit_code (*run)(int argc, char **argv);
+  exit_code (*run)(int argc, char **argv);  // NULL: another program has it (commands.h)
 } command;
 
 exit_code command_run(int argc, char **argv);

@@ -67,7 +67,7 @@ static void print_value(const wick_engine *engine, uint32_t index, const wick_me
     snprintf(type, sizeof type, "%s", value->type);
   }
   cell_shorten(&shown);
-  output_format(OUTPUT_TEXT, "  %-42s %-15s %.*s\n", format_name(key, value->key), type,
+  output_printf(OUTPUT_TEXT, "  %-42s %-15s %.*s\n", format_name(key, value->key), type,
                 (int)shown.used_bytes, shown.text);
 }
 
@@ -86,10 +86,10 @@ static void print_tensor(const wick_tensor_info *tensor, bool is_split) {
     snprintf(shape + used, sizeof shape - used, "%s%llu", d == 0 ? "" : " x ",
              (unsigned long long)tensor->dims[d]);
   }
-  output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
+  output_printf(OUTPUT_TEXT, "  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
                 tensor->type, shape, (unsigned long long)tensor->offset_bytes,
                 (unsigned long long)tensor->size_bytes);
-  if (is_split) output_format(OUTPUT_TEXT, "  %4u", (unsigned)tensor->file + 1);
+  if (is_split) output_printf(OUTPUT_TEXT, "  %4u", (unsigned)tensor->file + 1);
   output_format(OUTPUT_TEXT, "\n");
 }
 
@@ -98,7 +98,7 @@ static void print_tensors(const wick_engine *engine, const wick_file_info *file)
   wick_tensor_info tensor;
   wick_load_get_state(engine, &state);
   output_format(OUTPUT_TEXT, "\ntensors (%u)\n", (unsigned)file->tensor_count);
-  output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset",
+  output_printf(OUTPUT_TEXT, "  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset",
                 "bytes", state.files > 1 ? "  file" : "");
   for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) {
     print_tensor(&tensor, state.files > 1);
@@ -137,7 +137,7 @@ static void print_types(const wick_engine *engine) {
   output_format(OUTPUT_TEXT, "\ntypes\n");
   for (size_t i = 0; i < count; i++) {
     char text[32];
-    output_format(OUTPUT_TEXT, "  %-8s %6llu tensors  %12s\n", sums[i].type,
+    output_printf(OUTPUT_TEXT, "  %-8s %6llu tensors  %12s\n", sums[i].type,
                   (unsigned long long)sums[i].tensors, format_bytes(text, sums[i].bytes));
   }
 }
@@ -176,11 +176,11 @@ static void print_plan(const wick_engine *engine) {
                 (unsigned)plan.context_tokens);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     char text[32];
-    output_format(OUTPUT_TEXT, "  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
+    output_printf(OUTPUT_TEXT, "  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
   }
   const uint64_t limit = wick_engine_memory_limit(engine);
   char text[32];
-  output_format(OUTPUT_TEXT, "  %-16s %12s\n", "limit here",
+  output_printf(OUTPUT_TEXT, "  %-16s %12s\n", "limit here",
                 limit == 0 ? "none" : format_bytes(text, limit));
 }
 

@@ -1,34 +1,26 @@
 // cli/main.c — the command line: finds the command and runs it. One program for every host.
-#include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "base/extras.h"
+#include "cli/commands.h"
 #include "cli/nearest.h"
 
-static const command commands[] = {
-    {"run", "continues a prompt", command_run},
-    {"chat", "a conversation by the model's chat template", command_chat},
-    {"logits", "writes the logits of every position", command_logits},
-    {"embed", "texts to vectors", command_embed},
-    {"rerank", "how well documents fit a query", command_rerank},
-    {"tokenize", "text to token ids", command_tokenize},
-    {"detokenize", "token ids to text", command_detokenize},
-    {"template", "makes a prompt of a conversation", command_template},
-    {"inspect", "metadata, tensors and the memory plan", command_inspect},
-    {"bench", "measures prefill and decode", command_bench},
-    {"perplexity", "how well a model predicts a text", command_perplexity},
-    {"quantize", "writes a model file anew in another type", command_quantize},
-    {"embed-component", "a component of wasi:http with its model", command_embed_component},
-    {"constrain", "checks texts against a grammar", command_constrain},
-    {"synth", "makes a model with random weights of a known shape", command_synth},
-};
+enum { NAME_COLUMN_BYTES = 15 };
 
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+static void print_commands_elsewhere(output_stream out) {
+  output_format(out, "\n%s has further ones:", FULL_PROGRAM);
+  for (const command *one = COMMANDS; one->name != NULL; one++) {
+    if (one->run == NULL) output_format(out, " %s", one->name);
+  }
+  output_format(out, ".\nIt runs all models and KV types, too; here only usual ones run.\n");
+}
 
 static void print_help(output_stream out) {
   output_format(out, "wick runs GGUF language models.\n\nusage: wick COMMAND ...\n");
-  for (int i = 0; i < COMMAND_COUNT; i++)
-    output_format(out, "  %-15s %s\n", commands[i].name, commands[i].summary);
+  for (const command *one = COMMANDS; one->name != NULL; one++) {
+    if (one->run != NULL) output_row(out, NAME_COLUMN_BYTES, one->name, one->summary);
+  }
+  if (FULL_PROGRAM != NULL) print_commands_elsewhere(out);
   output_format(
       out,
       "\n'wick COMMAND --help' lists a command's options, 'wick --version' tells the version.\nA "
@@ -39,20 +31,28 @@ static void print_help(output_stream out) {
 }
 
 static const command *find_command(const char *name) {
-  for (int i = 0; i < COMMAND_COUNT; i++) {
-    if (strcmp(name, commands[i].name) == 0) return &commands[i];
+  for (const command *one = COMMANDS; one->name != NULL; one++) {
+    if (strcmp(name, one->name) == 0) return one;
   }
   return NULL;
 }
 
 static exit_code refuse_command(const char *name) {
   nearest meant = nearest_begin(name, strlen(name));
-  for (int i = 0; i < COMMAND_COUNT; i++) nearest_offer(&meant, commands[i].name);
+  for (const command *one = COMMANDS; one->name != NULL; one++) nearest_offer(&meant, one->name);
   if (meant.name != NULL) {
     report("there is no command '%s'; did you mean '%s'?", name, meant.name);
   } else {
     report("there is no command '%s' ('wick help' lists them)", name);
   }
+  return EXIT_USAGE;
+}
+
+static exit_code run_command(const char *name, int argc, char **argv) {
+  const command *one = find_command(name);
+  if (one == NULL) return refuse_command(name);
+  if (one->run != NULL) return one->run(argc, argv);
+  report("the command '%s' is in %s", name, FULL_PROGRAM);
   return EXIT_USAGE;
 }
 
@@ -67,8 +67,7 @@ static exit_code help(const char *name) {
     return output_end();
   }
   char option[] = "--help";
-  const command *one = find_command(name);
-  return one == NULL ? refuse_command(name) : one->run(1, (char *[]){option});
+  return run_command(name, 1, (char *[]){option});
 }
 
 int main(int argc, char **argv) {
@@ -84,6 +83,6 @@ int main(int argc, char **argv) {
                   WICK_VERSION_PATCH);
     return (int)output_end();
   }
-  const command *one = find_command(name);
-  return (int)(one == NULL ? refuse_command(name) : one->run(argc - 2, argv + 2));
+  if (FULL_PROGRAM != NULL) extras_leave_out(FULL_PROGRAM);
+  return (int)run_command(name, argc - 2, argv + 2);
 }

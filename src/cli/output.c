@@ -5,12 +5,15 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 64 * 1024, FORMAT_BYTES_MAX = 4096, PAUSE_NS = 1000 * 1000 };
+#include "base/text.h"
+
+enum { BUFFER_BYTES = 64 * 1024, PAUSE_NS = 1000 * 1000 };
 
 typedef struct buffer {
   char bytes[BUFFER_BYTES];
@@ -18,14 +21,16 @@ typedef struct buffer {
   int failed_errno;
 } buffer;
 
-static buffer buffers[2];
+static buffer buffers[OUTPUT_FILE];
+static int file_fd;
 
 static buffer *buffer_of(output_stream to) { return &buffers[to - OUTPUT_TEXT]; }
 
 static void write_all(output_stream to, const char *bytes, size_t size_bytes) {
   buffer *state = buffer_of(to);
+  const int fd = to == OUTPUT_FILE ? file_fd : (int)to;
   while (size_bytes > 0 && state->failed_errno == 0) {
-    const ssize_t written = write((int)to, bytes, size_bytes);
+    const ssize_t written = write(fd, bytes, size_bytes);
     if (written > 0) {
       bytes += written;
       size_bytes -= (size_t)written;
@@ -56,12 +61,17 @@ void output_put(output_stream to, const void *bytes, size_t size_bytes) {
 }
 
 void output_format(output_stream to, const char *format, ...) {
-  char text[FORMAT_BYTES_MAX];
+  char text[OUTPUT_FORMAT_BYTES_MAX];
   va_list arguments;
   va_start(arguments, format);
-  const int size = vsnprintf(text, sizeof text, format, arguments);
+  output_put(to, text, text_format_list(text, sizeof text, format, arguments));
   va_end(arguments);
-  if (size > 0) output_put(to, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
+}
+
+void output_row(output_stream to, size_t width, const char *name, const char *says) {
+  output_format(to, "  %s", name);
+  for (size_t used = strlen(name); used < width; used++) output_put(to, " ", 1);
+  output_format(to, " %s\n", says);
 }
 
 bool output_is_terminal(int descriptor) {
@@ -91,30 +101,30 @@ int output_failure(void) {
 static bool is_standard(const output_file *file) { return strcmp(file->path, "-") == 0; }
 
 static void make_file(output_file *file) {
-  file->stream = fopen(file->path, "wb");
-  file->is_made = file->stream != NULL;
+  file_fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  file->is_made = file->is_open = file_fd >= 0;
   if (!file->is_made) file->failed_errno = errno;
+  buffer_of(OUTPUT_FILE)->used_bytes = 0;
+  buffer_of(OUTPUT_FILE)->failed_errno = 0;
 }
 
 bool output_file_write(output_file *file, const void *bytes, size_t size_bytes) {
   if (!is_standard(file) && !file->is_made && file->failed_errno == 0) make_file(file);
   if (file->failed_errno != 0) return false;
-  if (file->stream == NULL) {
-    output_put(OUTPUT_TEXT, bytes, size_bytes);
-    file->failed_errno = buffer_of(OUTPUT_TEXT)->failed_errno;
-  } else {
-    errno = 0;
-    const bool is_written = fwrite(bytes, 1, size_bytes, file->stream) == size_bytes;
-    if (!is_written) file->failed_errno = errno != 0 ? errno : EIO;
-  }
+  const output_stream to = file->is_open ? OUTPUT_FILE : OUTPUT_TEXT;
+  output_put(to, bytes, size_bytes);
+  file->failed_errno = buffer_of(to)->failed_errno;
   return file->failed_errno == 0;
 }
 
 void output_file_close(output_file *file) {
   if (is_standard(file)) {
     if (!output_flush(OUTPUT_TEXT)) file->failed_errno = output_failure();
-  } else if (file->stream != NULL && fclose(file->stream) != 0) {
-    file->failed_errno = errno;
+  } else if (file->is_open) {
+    if (!output_flush(OUTPUT_FILE)) file->failed_errno = buffer_of(OUTPUT_FILE)->failed_errno;
+    if (close(file_fd) != 0 && file->failed_errno == 0) {
+      file->failed_errno = errno;
+    }
   }
-  file->stream = NULL;
+  file->is_open = false;
 }

@@ -6,13 +6,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
-typedef enum output_stream { OUTPUT_TEXT = 1, OUTPUT_LOG = 2 } output_stream;  // descriptors
+typedef enum output_stream {
+  OUTPUT_TEXT = 1,
+  OUTPUT_LOG = 2,
+  OUTPUT_FILE = 3  // that of output_file_write
+} output_stream;
+enum { OUTPUT_FORMAT_BYTES_MAX = 4096 };
 
 // Buffered until the flush. After a failure, further text is dropped.
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
+// What base/text.h formats, at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The same by the C library's printf, whose code a small program is without: widths and decimals.
+void output_printf(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A line of two columns, of which the first has at least `width` bytes.
+void output_row(output_stream to, size_t width, const char *name, const char *says);
 // False when the reader went away or a write failed: time to stop.
 bool output_flush(output_stream to);
 
@@ -29,11 +38,10 @@ void output_log_json(void *context, const char *bytes, size_t size_bytes);
 int output_failure(void);
 
 // A file that a command makes, or standard output for the path "-". An existing file is replaced at
-// the first write, so a command that fails before changes nothing.
+// the first write, so a command that fails before changes nothing. One file is made at a time.
 typedef struct output_file {
   const char *path;
-  FILE *stream;  // NULL: standard output, or nothing was written
-  bool is_made;
+  bool is_made, is_open;
   int failed_errno;  // of the first write that failed, 0: none
 } output_file;
 

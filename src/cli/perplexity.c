@@ -115,13 +115,13 @@ static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t 
 
 static void print_result(const perplexity_sums *sums) {
   const double nll = sums->nll_nats / (double)sums->predicted;
-  output_format(OUTPUT_TEXT, "{\"tokens\":%zu,\"nll_nats\":%.6f,\"perplexity\":%.4f",
+  output_printf(OUTPUT_TEXT, "{\"tokens\":%zu,\"nll_nats\":%.6f,\"perplexity\":%.4f",
                 sums->positions, nll, math_exp(nll));
   if (sums->reference != NULL) {
     double sum = 0, p99 = 0;
     for (size_t i = 0; i < sums->positions; i++) sum += sums->kl[i];
     stat_percentile(sums->kl, sums->positions, 990, sums->kl + sums->positions, &p99);
-    output_format(
+    output_printf(
         OUTPUT_TEXT, ",\"kl_nats_mean\":%.8f,\"kl_nats_p99\":%.8f,\"top1_agreement\":%.4f",
         sum / (double)sums->positions, p99, (double)sums->agreed / (double)sums->positions);
   }

@@ -40,7 +40,7 @@ static void tell_tensor(void *context, const quantize_report *report) {
   job->bytes_after += report->bytes_after;
   if (job->is_quiet) return;
   char name[GGUF_QUOTE_BYTES];
-  output_format(OUTPUT_LOG, "[%4u/%4u] %-40s %5s -> %-5s %9.2f MB\n", report->index + 1,
+  output_printf(OUTPUT_LOG, "[%4u/%4u] %-40s %5s -> %-5s %9.2f MB\n", report->index + 1,
                 report->count, gguf_quote(report->name, name), type_facts(report->from)->name,
                 type_facts(report->to)->name, (double)report->bytes_after / 1e6);
   output_flush(OUTPUT_LOG);
@@ -108,7 +108,7 @@ static exit_code open_input(quantize_job *job) {
 
 static void tell_sum(const quantize_job *job) {
   if (job->is_quiet) return;
-  output_format(OUTPUT_LOG, "weights: %.2f MB -> %.2f MB\n", (double)job->bytes_before / 1e6,
+  output_printf(OUTPUT_LOG, "weights: %.2f MB -> %.2f MB\n", (double)job->bytes_before / 1e6,
                 (double)job->bytes_after / 1e6);
   output_flush(OUTPUT_LOG);
 }

@@ -1,9 +1,9 @@
 // cli/report.c — messages, and the exit codes that go with them.
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 void replace_controls(char *text) {
@@ -16,7 +16,7 @@ void report(const char *format, ...) {
   char line[1024];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
+  text_format_list(line, sizeof line, format, arguments);
   va_end(arguments);
   replace_controls(line);
   output_flush(OUTPUT_TEXT);
@@ -52,7 +52,7 @@ static exit_code exit_code_of(wick_status status) {
 exit_code report_error(const char *subject, const wick_error *error) {
   char place[48] = "";
   if (error->offset_bytes != WICK_NO_OFFSET) {
-    snprintf(place, sizeof place, " at byte %llu", (unsigned long long)error->offset_bytes);
+    text_format(place, sizeof place, " at byte %llu", (unsigned long long)error->offset_bytes);
   }
   report("%s: %s (%s%s)", subject, error->message, wick_status_name(error->status), place);
   return exit_code_of(error->status);

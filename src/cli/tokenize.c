@@ -1,7 +1,7 @@
 // cli/tokenize.c — text to token ids. Needs a vocabulary and no weights.
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/model_file.h"
@@ -15,8 +15,8 @@ typedef struct tokenize_options {
 static exit_code print_tokens(const int32_t *tokens, size_t count) {
   for (size_t i = 0; i < count; i++) {
     char text[16];
-    const int size = snprintf(text, sizeof text, "%s%d", i == 0 ? "" : " ", (int)tokens[i]);
-    output_put(OUTPUT_TEXT, text, (size_t)size);
+    output_put(OUTPUT_TEXT, text,
+               text_format(text, sizeof text, "%s%d", i == 0 ? "" : " ", (int)tokens[i]));
   }
   output_put(OUTPUT_TEXT, "\n", 1);
   return output_end();

@@ -1,7 +1,6 @@
 // cli/workload.c — classes and arrivals.
 #include "cli/workload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ export function temporaryFolder() {
 function wasiHost(runtime, program) {
   const kind = program.includes('relaxed') ? 'relaxed SIMD' : 'plain SIMD';
   return {
-    name: `WASI, ${kind}, ${runtime}`,
+    name: `WASI, ${program.includes('full') ? '' : 'small, '}${kind}, ${runtime}`,
     program,
     runtime,
     skip: wasiRuntimes[runtime].find().skip,
@@ -36,18 +36,21 @@ function wasiHost(runtime, program) {
 
 /** @type {Host} */
 export const native = { name: 'native', program: 'native/wick', skip: false };
-/** @param {boolean} isExtra @param {boolean} isRelaxed */
-const wasiHosts = (isExtra, isRelaxed) =>
+/** @param {string} program @param {boolean} isExtra @returns {Host[]} it in the runtimes that take it */
+const wasiHosts = (program, isExtra) =>
   Object.entries(wasiRuntimes)
-    .filter(([, one]) => (one.isExtra ?? false) === isExtra && (one.relaxed || !isRelaxed))
-    .map(([runtime]) => wasiHost(runtime, `wasi/wick${isRelaxed ? '-relaxed' : ''}.wasm`));
+    .filter(([, one]) => (one.isExtra ?? false) === isExtra)
+    .filter(([, one]) => one.relaxed || !program.includes('relaxed'))
+    .map(([runtime]) => wasiHost(runtime, `wasi/${program}.wasm`));
 
-/** The module that runs everywhere, in each runtime that most tests run in. */
-export const plainHosts = wasiHosts(false, false);
+/** The module that runs everywhere and has everything, in each runtime that most tests run in. */
+export const plainHosts = wasiHosts('wick-full', false);
 /** The faster module, in those that take it. */
-export const relaxedHosts = wasiHosts(false, true);
-/** Both, in the others. */
-export const extraHosts = [...wasiHosts(true, false), ...wasiHosts(true, true)];
+export const relaxedHosts = wasiHosts('wick-full-relaxed', false);
+/** Both, of usual models and commands alone. */
+export const smallHosts = [...wasiHosts('wick', false), ...wasiHosts('wick-relaxed', false)];
+/** The same in the other runtimes. */
+export const extraHosts = [...wasiHosts('wick', true), ...wasiHosts('wick-relaxed', true)];
 
 /**
  * Runs `wick ...args`. Modules see the repository, the shared folder and `folders` under the paths

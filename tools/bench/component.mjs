@@ -39,7 +39,7 @@ const model = modelFile(options.model);
 async function direct() {
   const guest = ['bench', `/models/${basename(model)}`, '--serve', '--rate', '0'];
   const mix = ['--requests', `${clients}`, '--mix', `${PROMPT_TOKENS}/${tokens}:1`];
-  const args = ['run', '--dir', `${dirname(model)}::/models`, built('wasi/wick.wasm')];
+  const args = ['run', '--dir', `${dirname(model)}::/models`, built('wasi/wick-full.wasm')];
   const wasmtime = locate('wasmtimeCommand').path;
   const told = ['--format', 'json'];
   const { code, stdout, stderr } = await run(wasmtime, [...args, ...guest, ...mix, ...told]);

@@ -160,7 +160,7 @@ await bundle();
 moveSources();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
-copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);
+copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
 /** What `integrity` takes of each file that a page loads: pages and proxies can refuse other bytes. */
 const integrity = Object.fromEntries(

@@ -1,0 +1,37 @@
+// cli/commands.h — the list of commands. commands_all.c makes a program with all of them,
+// commands_usual.c a small one, which is linked without the code of the further commands.
+#ifndef WICK_CLI_COMMANDS_H
+#define WICK_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+// The function, the name, what it does.
+#define COMMANDS_USUAL(X)                                                \
+  X(command_run, "run", "continues a prompt")                            \
+  X(command_chat, "chat", "a conversation by the model's chat template") \
+  X(command_embed, "embed", "texts to vectors")                          \
+  X(command_rerank, "rerank", "how well documents fit a query")          \
+  X(command_tokenize, "tokenize", "text to token ids")                   \
+  X(command_detokenize, "detokenize", "token ids to text")               \
+  X(command_template, "template", "makes a prompt of a conversation")
+#define COMMANDS_FURTHER(X)                                                                \
+  X(command_inspect, "inspect", "metadata, tensors and the memory plan")                   \
+  X(command_logits, "logits", "writes the logits of every position")                       \
+  X(command_bench, "bench", "measures prefill and decode")                                 \
+  X(command_perplexity, "perplexity", "how well a model predicts a text")                  \
+  X(command_quantize, "quantize", "writes a model file anew in another type")              \
+  X(command_embed_component, "embed-component", "a component of wasi:http with its model") \
+  X(command_constrain, "constrain", "checks texts against a grammar")                      \
+  X(command_synth, "synth", "makes a model with random weights of a known shape")
+
+#define COMMAND_HERE(function, name, summary) {name, summary, function},
+// A command that only FULL_PROGRAM has.
+#define COMMAND_ELSEWHERE(function, name, summary) {name, summary, NULL},
+
+// The last one has no name.
+extern const command COMMANDS[];
+// The program that has what this one is without: commands, and extras (base/extras.h). NULL: this
+// one has everything.
+extern const char *const FULL_PROGRAM;
+
+#endif

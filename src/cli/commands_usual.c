@@ -1,0 +1,11 @@
+// cli/commands_usual.c — the small WASI program: what edge functions use. Makefile links it without
+// extras, too.
+#include "cli/commands.h"
+
+const command COMMANDS[] = {COMMANDS_USUAL(COMMAND_HERE)
+                                COMMANDS_FURTHER(COMMAND_ELSEWHERE){NULL, NULL, NULL}};
+#ifdef __wasm_relaxed_simd__
+const char *const FULL_PROGRAM = "wick-full-relaxed.wasm";
+#else
+const char *const FULL_PROGRAM = "wick-full.wasm";
+#endif
