@@ -56,6 +56,8 @@ function engineOf() {
       {
         get: (_, name) => {
           if (name === 'then') return undefined;
+          if (name === 'parts') return { extras: { module: 'extras' } };
+          if (name === 'withExtras') return (/** @type {() => any} */ run) => run();
           return (/** @type {any[]} */ ...values) => {
             if (!quiet.test(String(name))) log.push([name, ...values]);
             return acts[String(name)]?.(...values);
@@ -167,14 +169,14 @@ describe('the start', () => {
     );
     const [[module, given, options]] = created;
     assert.deepEqual([module, given], ['module', { ...config, swap: 0 }]);
-    assert.deepEqual(Object.keys(options), ['swap', 'grammar', 'onLog', 'onMemory']);
-    assert.equal(options.swap, undefined);
+    assert.deepEqual(Object.keys(options), ['grammar', 'extras', 'onLog', 'onMemory']);
     options.onLog('word');
     assert.equal(posted.pop(), 'word');
     options.onMemory('memory');
     assert.deepEqual(helper.sent, []);
     helper.onmessage();
-    assert.deepEqual(helper.sent, ['memory']);
+    await turns();
+    assert.deepEqual(helper.sent, [{ memory: 'memory', extras: 'extras' }]);
   });
 
   test('a failure: told by its code, or as a crash', async (t) => {
@@ -559,7 +561,7 @@ describe('calls', () => {
       ],
       ['embed', ['r'], ['embedded', 'r'], []],
       ['stats', [], { a: 1, added: 1, kv: 'kv' }, [['stats'], ['kvStats']]],
-      ['saveState', [6], 'saveState', [['saveState', 6]]],
+      ['saveState', [6, 'p'], 'saveState', [['saveState', 6, 'p']]],
       ['loadState', ['b'], 'restoreState', [['restoreState', 'b']]],
       ['metrics', ['json', false], 'metrics', [['metrics']]],
       ['metrics', ['prometheus', false], 'metricsText', [['metricsText']]],
