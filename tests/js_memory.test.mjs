@@ -132,7 +132,7 @@ test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async 
 const helperScript = `
 import { workerData } from 'node:worker_threads';
 const { runHelper } = await import(workerData.script);
-await runHelper(workerData.module, workerData.memory, 0);
+await runHelper(workerData.module, { memory: workerData.memory, extras: undefined }, 0);
 `;
 
 /** @param {WebAssembly.Module} module @param {WebAssembly.Memory} memory */

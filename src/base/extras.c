@@ -4,7 +4,7 @@
 static bool are_wanted;
 
 #if WICK_EXTRAS_APART
-static bool are_missing;
+static bool are_missing = true;  // until someone has joined them and says so
 
 bool extras_are_there(void) { return !are_missing; }
 

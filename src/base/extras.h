@@ -10,7 +10,7 @@
 
 #if WICK_EXTRAS_APART
 bool extras_are_there(void);
-// Also ends the waiting.
+// Also ends the waiting. Before the first call they are missing.
 void extras_set(bool are_there);
 static inline const char *extras_program(void) { return NULL; }
 #else
