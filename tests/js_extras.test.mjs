@@ -2,11 +2,12 @@
 // what becomes of engines where it is missing; saved state.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serve } from '../tools/serve.mjs';
+import { readPieces, writePieces } from './support/gguf_pieces.mjs';
 import { locate } from './support/locate.mjs';
 import {
   assertSpeaks,
@@ -116,6 +117,27 @@ test('a model that needs it fetches it once, another never, saved state when it 
     await assertSpeaks(await openEngine(t, { file: modelPath, kvType, ...options }));
   }
   assert.equal(fetched.filter((path) => path.includes('extras')).length, 3);
+});
+
+test('an adapter of a rarer type fetches it', { skip: shared.skip }, async (t) => {
+  const IQ4_NL = 20;
+  const pieces = readPieces(join(sets[1], 'lora/llama.qv.gguf'));
+  const [{ entry }] = pieces.tensors.values();
+  entry.writeUInt32LE(IQ4_NL, entry.length - 12);
+  pieces.data = Buffer.alloc(pieces.data.length); // it changes nothing
+  const file = join(temporaryFolder(), 'adapter.gguf');
+  writeFileSync(file, writePieces(pieces));
+  const model = join(sets[0], 'models/llama.gguf');
+  for (const threads of [1, 2]) {
+    const engine = await openEngine(t, { file: model, threads });
+    const wanted = await answerOf(engine, [1, 2, 3]);
+    const { rank } = await engine.adapters.add({ file }, { name: 'a' });
+    assert.equal(rank, 8);
+    const adapters = [{ name: 'a', scale: 1 }];
+    const text = await engine.generate([1, 2, 3], { ...greedy, adapters }).text();
+    assert.equal(text, await engine.generate([1, 2, 3], greedy).text());
+    assert.deepEqual(await answerOf(engine, [1, 2, 3]), wanted);
+  }
 });
 
 test('where it is missing such a model is refused by name', { skip: shared.skip }, async (t) => {

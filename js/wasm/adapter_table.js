@@ -25,6 +25,7 @@ const PIECE_BYTES = 262144;
  * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
  * @property {(place: number) => number} number of a result
  * @property {(status: number) => void} check
+ * @property {() => boolean} wantsExtras
  */
 
 export class AdapterTable {
@@ -60,7 +61,12 @@ export class AdapterTable {
     this.#engine.check(status);
   }
 
-  /** @param {string} name @param {number} offset @param {Uint8Array} bytes from there on */
+  /**
+   * @param {string} name
+   * @param {number} offset
+   * @param {Uint8Array} bytes from there on
+   * @returns {boolean} whether the adapter waits for extras: these bytes are to be fed again then
+   */
   feed(name, offset, bytes) {
     const number = this.#numberOf(name);
     for (let done = 0; done < bytes.byteLength; done += PIECE_BYTES) {
@@ -71,6 +77,7 @@ export class AdapterTable {
         this.#checkLoading(name, this.#engine.run('adapter_feed', number, ...at));
       });
     }
+    return this.#engine.wantsExtras();
   }
 
   /** @param {string} name @param {number} sizeBytes of its file */

@@ -96,6 +96,7 @@ export class NativeEngine {
       pass: (use) => this.#with(use),
       number: (place) => heap.number(place),
       check: (status) => this.#check(status),
+      wantsExtras: () => this.wantsExtras(),
     });
   }
 
@@ -221,7 +222,12 @@ export class NativeEngine {
       );
     }
     if (this.loadState().isComplete) this.#freeStaging();
-    return this.#exports.extras_are_wanted?.();
+    return this.wantsExtras();
+  }
+
+  /** @returns {boolean} whether the model, or an adapter, waits for extras */
+  wantsExtras() {
+    return Boolean(this.#exports.extras_are_wanted?.());
   }
 
   /**

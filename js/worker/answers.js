@@ -26,7 +26,10 @@ const answers = {
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),
   addAdapter: ({ native }, name) => native.adapters.add(name),
-  feedAdapter: ({ native }, name, offset, bytes) => native.adapters.feed(name, offset, bytes),
+  feedAdapter({ native }, name, offset, bytes) {
+    const feed = () => native.adapters.feed(name, offset, bytes);
+    return feed() ? native.withExtras(feed) : undefined;
+  },
   endAdapter: ({ native }, name, sizeBytes) => native.adapters.end(name, sizeBytes),
   removeAdapter: ({ native }, name) => native.adapters.remove(name),
   listAdapters: ({ native }) => native.adapters.list(),

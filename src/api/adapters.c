@@ -68,6 +68,10 @@ static wick_status take_directory(void *context, wick_error *error) {
   return status == WICK_OK ? adapter_allocate(adapter, error) : status;
 }
 
+static bool is_held(void *context) {
+  return engine_types_are_held(((const adapter_loading *)context)->loader);
+}
+
 static bool wants(void *context, uint32_t tensor) {
   (void)context;
   (void)tensor;
@@ -89,7 +93,7 @@ static wick_status make_loading(wick_engine *engine, model_adapter *adapter, wic
   adapter->loading = loading;
   loading->engine = engine;
   loading->adapter = adapter;
-  const loader_sink sink = {loading, NULL, take_directory, wants, place, NULL};
+  const loader_sink sink = {loading, is_held, take_directory, wants, place, NULL};
   return loader_create(&engine->memory, &sink, false, &loading->loader, error);
 }
 

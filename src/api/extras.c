@@ -85,10 +85,19 @@ static bool needs_extras(const wick_engine *engine) {
          find_unusual_key(directory, key) != NULL || find_unusual_tensor(engine->loader) != NULL;
 }
 
+static bool may_come(void) { return !extras_are_there() && extras_program() == NULL; }
+
+static bool want_if(bool is_needed) {
+  if (is_needed) extras_want();
+  return is_needed;
+}
+
 bool engine_is_held(const wick_engine *engine) {
-  const bool is_held = !extras_are_there() && extras_program() == NULL && needs_extras(engine);
-  if (is_held) extras_want();
-  return is_held;
+  return may_come() && want_if(needs_extras(engine));
+}
+
+bool engine_types_are_held(const loader *loader) {
+  return may_come() && want_if(find_unusual_tensor(loader) != NULL);
 }
 
 // ---- Where they are left out ----

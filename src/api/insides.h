@@ -76,6 +76,7 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 // Whether the model, whose directories are complete, waits for code that is not there yet
 // (base/extras.h). Bytes that are fed then are not kept.
 bool engine_is_held(const wick_engine *engine);
+bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
 // Where that code is left out for good: what needs it is refused as WICK_E_UNSUPPORTED.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
