@@ -83,6 +83,7 @@ test('what cannot be read says why, and what was typed stays', { skip }, async (
   const cases = [
     ['locked.pdf', pdfOf(['Secret'], locked), /^locked\.pdf: it is encrypted/],
     ['scan.pdf', pdfOf(['', '']), /^scan\.pdf: it has no text/],
+    ['empty.pdf', pdfOf([]), /^empty\.pdf: it has no pages/],
     ['bad.pdf', '%PDF-1.4\nnothing of a PDF', /^bad\.pdf: it is damaged/],
     ['bytes.bin', 'a\0b', /^bytes\.bin: neither a model, a PDF nor a text/],
   ];

@@ -124,6 +124,8 @@ test('a larger model is offered once, after the first answer that knows nothing'
 test('a text becomes a block that it cannot end; what is no text is refused', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
+  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments
+  assert.ok(many.startsWith('many:\n`````\n````'));
   assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
   assert.equal(await textOf(new Blob(['höher'])), 'höher');
   assert.equal(await textOf(new Blob([new Uint8Array([0xff, 0xfe])])), undefined);

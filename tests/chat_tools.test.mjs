@@ -27,6 +27,8 @@ describe('the calculator', () => {
     ['17 × 23 ÷ 2', 195.5],
     ['1.5e3 / .5', 3000],
     ['8 - 3 - 2', 3],
+    ['9007199254740991', 9007199254740991],
+    ['94906265 * 94906265', 9007199136250225],
   ];
   for (const [text, value] of values) test(text, () => assert.equal(calculate(text), value));
   const wrong = ['', '1 +', '(1', '1)', '2 3', 'x', '1/0', '9^999', 'alert(1)', '1..2', '1 + $'];
@@ -49,6 +51,9 @@ test('a tool that fails says why, whatever the model gave it', async () => {
     ['calculator', '{"expression":5}', /^Error: expression must be a text/],
     ['calculator', `{"expression":"${'1+'.repeat(200)}1"}`, /^Error: expression has at most/],
     ['calculator', '{"expr', /^Error: /],
+    ['calculator', '{"expression":"123456789 * 987654321"}', /^about 121932631112635\d*$/],
+    ['calculator', '{"expression":"2^100"}', /^about 1\.26765060022823e\+30$/],
+    ['calculator', '{"expression":"3 * 5"}', /^15$/],
     ['calculator', 'null', /^Error: arguments are an object/],
     ['toString', '{}', /^Error: there is no tool named toString/],
     ['__proto__', '{}', /^Error: there is no tool/],

@@ -13,6 +13,7 @@ import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 import { temporaryFolder, untilTrue } from './support/package.mjs';
+import { randomFrom } from './support/random_numbers.mjs';
 
 const { skip: skipChromium } = locate('chromium');
 const shared = locate('shared');
@@ -41,9 +42,12 @@ after(async () => {
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** @param {import('node:test').TestContext} t @param {RegExp} [expected] of the console */
-async function openContext(t, expected) {
-  const context = await browser.newContext();
+/**
+ * @param {import('node:test').TestContext} t @param {RegExp} [expected] of the console
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function openContext(t, expected, options) {
+  const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE_MS);
   /** @type {string[]} */
   const problems = [];
@@ -132,6 +136,21 @@ describe('passages', () => {
     const foxes = passagesOf('🦊'.repeat(5000)); // no place between words
     assert.equal(foxes.map(({ text }) => text).join(''), '🦊'.repeat(5000));
     for (const { text } of foxes) encodeURIComponent(text); // throws within a character
+    for (const [line, heading] of [
+      ['# a  #  b ##', 'a  #  b'],
+      ['## C#', 'C#'],
+      ['###', ''],
+      ['#tag', undefined],
+    ])
+      assert.deepEqual(
+        passagesOf(`${line}\nx`),
+        heading === undefined ? [{ heading: '', text: `${line}\nx` }] : [{ heading, text: 'x' }],
+      );
+    const wide = `# a${' '.repeat(400_000)}b`; // took minutes
+    assert.deepEqual(
+      passagesOf(wide).map(({ text }) => text),
+      ['# a', 'b'],
+    );
   });
 });
 
@@ -331,25 +350,41 @@ test('two tabs: one makes the index, and both have it', { skip }, async (t) => {
 test('a disk that is full is told; what is there is searched, and it goes on with more room', {
   skip,
 }, async (t) => {
-  const context = await openContext(t);
-  const page = await openPage(context, true);
+  // Chromium remembers for half a minute how much room there was, so there is little from the beginning
+  const context = await openContext(t, undefined, { serviceWorkers: 'block' });
+  const page = await context.newPage();
   const { origin } = new URL(server.url);
-  await choose(page, folderOf({ 'garden.md': garden }), /1 notes/);
-  await whole(page);
   const devtools = await context.newCDPSession(page);
   await devtools.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1e6 });
-  const text = Array.from({ length: 60_000 }, (_, index) => `word${index} of a long text`).join(
-    '\n',
-  );
-  const folder = folderOf({ 'garden.md': garden, 'long.md': text });
-  await page.setInputFiles('#folder-files', folder);
+  await page.goto(server.url);
+  await loadModel(page, 'nomic-bert.gguf');
+  await choose(page, folderOf({ 'garden.md': garden }), /1 notes/);
+  await whole(page);
+  // a text that does not become small by compression, with few passages that are not the same
+  const { pick } = randomFrom(1);
+  const paragraphs = Array.from({ length: 90 }, (_, index) => {
+    const letters = Array.from({ length: 900 }, () => pick([...'abcdefghij klmnop']));
+    return `paragraph${index} ${letters.join('')}`;
+  });
+  const text = Array.from({ length: 20 }, () => paragraphs.join('\n\n')).join('\n\n');
+  const folder = folderOf({ 'garden.md': garden, 'long.md': text, 'other.md': letter });
+  await choose(page, folder, /my notes: 3 notes, 1,803 passages\. 2 new/);
   await page.locator('.problem', { hasText: 'storage of this browser is full' }).first().waitFor();
-  await page.fill('#query', 'roses');
-  await firstHit(page, 'words', /The garden/);
+  for (const [query, found] of /** @type {const} */ ([
+    ['roses', /The garden/],
+    ['paragraph77', /long/],
+    ['bergen', /A letter/],
+  ])) {
+    await page.fill('#query', query);
+    await firstHit(page, 'words', found);
+  }
   await devtools.send('Storage.overrideQuotaForOrigin', { origin });
-  await choose(page, folder, /2 notes/);
+  await choose(page, folder, /3 notes, 1,803 passages/);
   if (await page.locator('#pause', { hasText: 'Go on' }).isVisible()) await page.click('#pause');
   await whole(page);
+  assert.equal(await page.locator('.problem:visible').count(), 0);
+  await page.reload();
+  await page.locator('#folder-state', { hasText: '3 notes, 1,803 passages. As they' }).waitFor();
 });
 
 test('a model that writes texts is taken with a warning, one that ranks is refused', {
@@ -397,6 +432,13 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await write('two.md', letter);
   await page.click('#again');
   await page.locator('#folder-state', { hasText: /2 notes, 3 passages\. 1 new/ }).waitFor();
+  // a disk that is not there looks like this
+  await page.evaluate(`showDirectoryPicker().then((folder) =>
+    Promise.all(['one.md', 'two.md'].map((name) => folder.removeEntry(name))))`);
+  await page.click('#again');
+  await page.locator('#folder-state', { hasText: 'No note is in the folder now' }).waitFor();
+  await page.fill('#query', 'bergen');
+  await firstHit(page, 'words', /A letter/);
   await page.click('#forget');
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });

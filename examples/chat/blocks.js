@@ -15,8 +15,9 @@ export async function textOf(file) {
 
 /** @param {string} name @param {string} text @returns {string} whose fence the text cannot end */
 export function asBlock(name, text) {
-  const runs = text.match(/`{3,}/g) ?? [];
-  const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)));
+  let ticks = 3; // a text may have more runs than a call has room for arguments
+  for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);
+  const fence = '`'.repeat(ticks);
   const kind = /\.(\w{1,10})$/.exec(name)?.[1] ?? '';
   return `${name.replaceAll(/[\r\n]/g, ' ')}:\n${fence}${kind}\n${text.replace(/\n?$/, '\n')}${fence}`;
 }

@@ -65,5 +65,6 @@ export function calculate(text) {
   const value = sum();
   if (at < tokens.length) throw new Error(`“${tokens[at]}” is not understood`);
   if (!Number.isFinite(value)) throw new Error('it has no value');
-  return Number(value.toPrecision(15)); // 0.1 + 0.2 is 0.3
+  // 0.1 + 0.2 is 0.3, and whole numbers have 16 digits
+  return Number.isInteger(value) ? value : Number(value.toPrecision(15));
 }

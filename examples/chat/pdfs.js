@@ -36,6 +36,7 @@ async function read(pdf) {
   const { numPages } = pdf;
   if (numPages > PAGES_MAX)
     throw new PdfError('TOO_LONG', `it has ${numPages} pages; at most ${PAGES_MAX} are read`);
+  if (!(numPages > 0)) throw new PdfError('NO_TEXT', 'it has no pages');
   let text = '';
   for (let number = 1; number <= numPages; number++) {
     const page = await pdf.getPage(number);

@@ -14,6 +14,12 @@ function shortText(value, name) {
   return value;
 }
 
+/** @param {number} value @returns {string} which says where it has lost digits */
+const inWords = (value) =>
+  Math.abs(value) <= Number.MAX_SAFE_INTEGER
+    ? String(value)
+    : `about ${Number(value.toPrecision(15))}`;
+
 /** @type {Record<string, Tool>} */
 export const tools = {
   clock: {
@@ -35,7 +41,7 @@ export const tools = {
       properties: { expression: { type: 'string', description: 'For example (2 + 3) * 4^2' } },
       required: ['expression'],
     },
-    run: ({ expression }) => String(calculate(shortText(expression, 'expression'))),
+    run: ({ expression }) => inWords(calculate(shortText(expression, 'expression'))),
   },
 };
 

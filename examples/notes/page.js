@@ -73,8 +73,6 @@ async function takeFolder(listing) {
   reading = own;
   stopEmbedding();
   showProblem('folder-problem');
-  if (folder !== listing.name) words = new WordIndex();
-  folder = listing.name;
   byId('reading-bar').hidden = false;
   try {
     const found = await readFolder(listing, {
@@ -84,15 +82,25 @@ async function takeFolder(listing) {
         byId('folder-state').textContent = `Reading ${number(done)} of ${number(all)} notes`;
       },
     });
+    own.signal.throwIfAborted();
+    if (folder !== listing.name) words = new WordIndex();
+    folder = listing.name;
     const there = new Set(found.notes.map(({ path }) => path));
     for (const path of notes.keys()) if (!there.has(path)) words.remove(path);
     await useNotes(found.notes);
-    await writeSetting('folder', { name: folder, ...(handle && { handle }) });
     showFolder(found, listing.isCut);
+    const setting = { name: folder, ...(handle && { handle }) };
+    await writeSetting('folder', setting).catch((error) =>
+      showProblem('folder-problem', storageWords(error)),
+    );
+    if (found.unkept > 0) showProblem('folder-problem', unkeptWords(found.unkept));
     news.postMessage('changed');
     embed();
   } catch (error) {
     if (!own.signal.aborted) showProblem('folder-problem', storageWords(error));
+    if (reading !== own) return;
+    if (folder) showFolder();
+    else byId('folder-state').textContent = 'No folder yet.';
   } finally {
     if (reading === own) {
       reading = undefined;
@@ -100,6 +108,9 @@ async function takeFolder(listing) {
     }
   }
 }
+
+const unkeptWords = (/** @type {number} */ count) =>
+  `The storage of this browser is full. ${number(count)} notes can be searched until the page is left. Free some room, and choose the folder again.`;
 
 /** @param {unknown} error @returns {Error} */
 function storageWords(error) {
@@ -115,8 +126,11 @@ function showFolder(found, isCut = false) {
   const changes = found
     ? ` ${number(found.read)} new or changed, ${number(found.removed)} gone.`
     : ' As they were the last time.';
+  const empty = found?.isEmpty
+    ? ' No note is in the folder now: these are those of the last time.'
+    : '';
   byId('folder-state').textContent =
-    `${folder}: ${number(notes.size)} notes, ${number(count)} passages.${changes}` +
+    `${folder}: ${number(notes.size)} notes, ${number(count)} passages.${empty || changes}` +
     (isCut ? ' The folder has more than are looked at.' : '');
   byId('again').hidden = !handle;
   byId('forget').hidden = false;

@@ -4,8 +4,22 @@
 
 /** About 250 tokens: small embedders read 512. */
 const PASSAGE_CHARACTERS = 1000;
-const HEADING = /^#{1,6}\s+(.*?)\s*#*$/;
 const TITLE_CHARACTERS_MAX = 200;
+
+/**
+ * A longer one is text like any other.
+ * @param {string} line @returns {string | undefined} what it says, where it is a heading
+ */
+function headingOf(line) {
+  const marks = /^#{1,6}(?=\s|$)/.exec(line)?.[0].length;
+  if (marks === undefined) return undefined;
+  const text = line.slice(marks).trim();
+  let end = text.length;
+  while (text[end - 1] === '#') end--;
+  const isClosed = end === 0 || /\s/.test(text[end - 1]); // "C#" is not
+  const heading = isClosed ? text.slice(0, end).trimEnd() : text;
+  return heading.length > TITLE_CHARACTERS_MAX ? undefined : heading;
+}
 
 /** @param {string} block @returns {string[]} pieces of at most a passage, cut between words where there are any */
 function cut(block) {
@@ -43,10 +57,10 @@ export function passagesOf(text) {
   const body = text.replace(/^---\n[\s\S]{0,20000}?\n---\n/, ''); // settings of a note
   for (const line of body.split('\n')) {
     if (/^\s*(```|~~~)/.test(line)) isCode = !isCode;
-    const found = isCode ? null : HEADING.exec(line);
-    if (found) {
+    const found = isCode ? undefined : headingOf(line);
+    if (found !== undefined) {
       end();
-      heading = found[1].slice(0, TITLE_CHARACTERS_MAX);
+      heading = found;
       continue;
     }
     const isBreak = line.trim() === '';

@@ -46,8 +46,23 @@ async function readNote(folder, { path, file: open }, before) {
 }
 
 /**
- * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[]}} Reading `read`: that are
- *   new or others than before
+ * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[], isEmpty: boolean,
+ *   unkept: number}} Reading `read`: that are new or others than before; `unkept`: that the disk had no room for; `isEmpty`: the
+ *   folder has no notes any more, and `notes` are those of the last time
+ */
+
+/** @param {Note} note @returns {Promise<boolean>} whether there was room for it */
+async function keep(note) {
+  try {
+    await writeNote(note);
+    return true;
+  } catch (error) {
+    if (/** @type {any} */ (error)?.name !== 'QuotaExceededError') throw error;
+    return false;
+  }
+}
+
+/**
  * @param {Listing} listing
  * @param {{onProgress: (done: number, all: number) => void, signal: AbortSignal}} how
  * @returns {Promise<Reading>}
@@ -55,7 +70,10 @@ async function readNote(folder, { path, file: open }, before) {
 export async function readFolder({ name, found }, { onProgress, signal }) {
   const before = new Map((await readNotes(name)).map((note) => [note.path, note]));
   /** @type {Reading} */
-  const reading = { notes: [], read: 0, removed: 0, skipped: [] };
+  const reading = { notes: [], read: 0, removed: 0, skipped: [], isEmpty: false, unkept: 0 };
+  // a folder that has become empty at once may be a disk that is not there
+  if (found.length === 0 && before.size > 0)
+    return { ...reading, notes: [...before.values()], isEmpty: true };
   for (const [index, one] of found.entries()) {
     signal.throwIfAborted();
     const old = before.get(one.path);
@@ -69,17 +87,14 @@ export async function readFolder({ name, found }, { onProgress, signal }) {
     if (typeof note === 'string') reading.skipped.push({ path: one.path, reason: note });
     else {
       reading.notes.push(note);
-      if (note !== old) await writeNote(note);
+      if (note !== old && !(await keep(note))) reading.unkept++;
       if (note.hash !== old?.hash) reading.read++;
     }
     onProgress(index + 1, found.length);
   }
   const there = new Set(reading.notes.map(({ path }) => path));
   const gone = [...before.keys()].filter((path) => !there.has(path));
-  // a folder that has become empty at once may be a disk that is not there
-  if (found.length > 0) {
-    await deleteNotes(name, gone);
-    reading.removed = gone.length;
-  }
+  await deleteNotes(name, gone);
+  reading.removed = gone.length;
   return reading;
 }
