@@ -48,6 +48,21 @@ async function type(page, text) {
   await untilBegun(page, text);
 }
 
+test('what begins answers cannot be loaded: nothing is begun, and Enter answers', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  let asked = 0;
+  await page.route(/\/early-\w+\.js$/, (route) => {
+    asked++;
+    return route.abort();
+  });
+  await page.fill('#prompt', 'What is Wick?');
+  await untilFact(page, 'Before Enter', /^not begun: .*early/);
+  assert.ok(asked > 0);
+  assert.match(await askReal(page, 'What is Wick?'), /\w/);
+});
+
 test('what is typed is answered at Enter with what would have been answered, and says so', {
   skip,
 }, async (t) => {

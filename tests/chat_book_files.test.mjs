@@ -9,6 +9,7 @@ Object.assign(globalThis, { BroadcastChannel: undefined }); // an open one keeps
 const { isBook, readBookFile, writeBook } = await import('../examples/chat/book_file.js');
 const { exportKey, importKey } = await import('../examples/chat/book_key.js');
 const store = await import('../examples/chat/book_store.js');
+const { partsInWords, partsOf } = await import('../examples/chat/book_text.js');
 
 const text = 'A fox lives by the river. Ein Fuchs — 狐.';
 const state = Uint8Array.from({ length: 5000 }, (_, index) => index * 7);
@@ -244,4 +245,22 @@ test('a longer reading is not replaced by a shorter one, and goes with its book'
   assert.equal(await store.readState(kept), undefined);
   await store.keepReading(facts, state); // of a book that is gone
   assert.equal(await store.readingOf('b', 'f'), undefined);
+});
+
+test('a text of more parts than are made says how much of it they are', async () => {
+  /** A letter is a token. @type {any} */
+  const engine = {
+    tokenize: async (/** @type {any[]} */ messages) =>
+      Array.from(messages.map(({ content }) => content).join('\n'), (one) => one.charCodeAt(0)),
+  };
+  const long = 'A line of a long text.\n'.repeat(100);
+  const all = await partsOf(engine, 'Long', long, 500);
+  assert.equal(all.join(''), long);
+  assert.equal(
+    partsInWords(all, long),
+    `It is in ${all.length} parts now. The first one is being read.`,
+  );
+  const some = await partsOf(engine, 'Long', long, 500, 3);
+  assert.ok(some.length === 3 && long.startsWith(some.join('')));
+  assert.match(partsInWords(some, long), / 3 parts now\. .* They are its first \d\d %: more/);
 });

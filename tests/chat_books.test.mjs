@@ -329,17 +329,17 @@ test('a text that is too long says by how much, and is read in parts', { skip },
   await untilRead(page, 'long.txt (the beginning)');
 });
 
+/** Where `isFull` says so there is no room for what models read. */
+const canBeFull = `const { put } = IDBObjectStore.prototype;
+  IDBObjectStore.prototype.put = function (value, ...rest) {
+    if (globalThis.isFull && this.name === 'pieces') throw new DOMException('full', 'QuotaExceededError');
+    return put.call(this, value, ...rest);
+  };`;
+
 test('a full disk is said, nothing is lost, and nothing is read again when there is room', {
   skip,
 }, async (t) => {
-  const page = await openPage(
-    await newContext(t),
-    `const { put } = IDBObjectStore.prototype;
-     IDBObjectStore.prototype.put = function (value, ...rest) {
-       if (globalThis.isFull && this.name === 'pieces') throw new DOMException('full', 'QuotaExceededError');
-       return put.call(this, value, ...rest);
-     };`,
-  );
+  const page = await openPage(await newContext(t), canBeFull);
   await openShelf(page);
   await page.evaluate('globalThis.isFull = true');
   await add(page, 'full.txt', textOf(3000));
@@ -466,7 +466,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   );
   await page.getByText(/whoever has it can sign books in your name/).waitFor();
 
-  const other = await openPage(await newContext(t));
+  const other = await openPage(await newContext(t), canBeFull);
   await openShelf(other);
   await add(other, 'mine.wickbook', book);
   await other.getByText(/is read again from its text: no key of yours has signed/).waitFor();
@@ -476,6 +476,12 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await other.getByText('no.json: it is no key of this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
   await other.getByText(/This is your key now/).waitFor();
+  await other.evaluate('globalThis.isFull = true');
+  await add(other, 'mine.wickbook', book);
+  await other.getByText(/“mine\.txt” is there as its text\. .* storage is full/).waitFor();
+  await button(other, 'Read', 'mine.txt').waitFor();
+  await button(other, 'Delete', 'mine.txt').click();
+  await other.evaluate('isFull = false');
   await add(other, 'mine.wickbook', book);
   await other.getByText(/was read by you for .*: it is not read again/).waitFor();
   const { tokens } = await untilRead(other, 'mine.txt');

@@ -106,14 +106,20 @@ function plan() {
   if (text.trim() === '') return void early?.dropDraft();
   if (isVoid(own)) return undefined;
   note('Before Enter', 'waiting for a pause');
-  pausing = setTimeout(async () => {
-    const { beginDraft } = await load();
-    const { engine } = now();
-    if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
-    const { body, path } = wanted(text);
-    await beginDraft(engine, body, sessionFor(engine, path));
-  }, PAUSE_MS);
+  pausing = setTimeout(
+    () => begin(own, text).catch((error) => note('Before Enter', `not begun: ${error.message}`)),
+    PAUSE_MS,
+  );
   return undefined;
+}
+
+/** @param {number} own the plan @param {string} text of the draft */
+async function begin(own, text) {
+  const { beginDraft } = await load();
+  const { engine } = now();
+  if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
+  const { body, path } = wanted(text);
+  await beginDraft(engine, body, sessionFor(engine, path));
 }
 
 /** @param {string[]} questions */

@@ -22,7 +22,7 @@ import {
   removeBooks,
   removeOldBooks,
 } from './book_store.js';
-import { fingerprintOf, measureBook, partsOf } from './book_text.js';
+import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
 import { byId, formatBytes, makeButton } from './dom.js';
 import { showNotice } from './notice.js';
 import { newId, titleOf } from './records.js';
@@ -241,7 +241,7 @@ async function cutUp(book, most, count) {
     made.push(await put(`${book.title} (${which})`, text, created - index));
   }
   if (made.length > 0) await read(made[0]);
-  if (parts.length > 1) say(`It is in ${parts.length} parts now. The first one is being read.`);
+  if (parts.length > 1) say(partsInWords(parts, found.text));
 }
 
 /** Says what stands in its way, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
@@ -291,13 +291,16 @@ async function put(title, text, created = Date.now()) {
     ...{ id: newId(), version: 1, title, letters, created },
     ...{ deleted: 0, savedMs: 0, opened: 0 },
   });
-  const add = () => addBook(book, text);
-  await add().catch(async (error) => {
-    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
-    await add();
-  });
+  await withRoom(() => addBook(book, text));
   return book;
 }
+
+/** What costs nothing but time goes, where there is no room. @param {() => Promise<void>} keep */
+const withRoom = (keep) =>
+  keep().catch(async (error) => {
+    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
+    await keep();
+  });
 
 const actions = {
   read: (/** @type {Book} */ book) => read(book).catch(tell),
@@ -389,7 +392,14 @@ async function takeBook(file) {
     return `“${title}” is read again from its text: ${why}.`;
   }
   const { fingerprint, model, kvType, tokens, total, ms } = state;
-  await keepReading({ book: book.id, fingerprint, model, kvType, tokens, total, ms }, bytes);
+  const reading = { book: book.id, fingerprint, model, kvType, tokens, total, ms };
+  const keep = () => keepReading(reading, bytes);
+  try {
+    await withRoom(keep);
+  } catch (error) {
+    if (/** @type {Error} */ (error).name !== 'QuotaExceededError') throw error;
+    return `“${title}” is there as its text. For what was read of it (${formatBytes(bytes.byteLength)}) this browser's storage is full.`;
+  }
   return `“${title}” was read by you for ${model}: it is not read again.`;
 }
 

@@ -75,6 +75,15 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
   return parts;
 }
 
+/** @param {string[]} parts of partsOf @param {string} text @returns {string} which says where they are not all of it */
+export function partsInWords(parts, text) {
+  const letters = parts.reduce((sum, { length }) => sum + length, 0);
+  const share = Math.floor((100 * letters) / text.length);
+  const rest =
+    letters < text.length ? ` They are its first ${share} %: more parts are not made.` : '';
+  return `It is in ${parts.length} parts now. The first one is being read.${rest}`;
+}
+
 /**
  * @param {Engine} engine @param {string} title @param {string} text
  * @returns {Promise<{tokens: number, most: number, size: number}>} `most`: that fit; `size`: of the context
