@@ -256,7 +256,7 @@ coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branc
 	$(Q)LLVM=$(LLVM) ONLY='$(ONLY)' $(NODE) tools/coverage/run.mjs
 
 # Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
-# JOBS and RESUME are. It takes hours; CI does not run it.
+# AT, JOBS and RESUME are. It takes hours; CI does not run it.
 .PHONY: mutants
 mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.so ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
@@ -265,7 +265,7 @@ mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.
 	  MUTANTS_TEST_LINK='-fuse-ld=lld $(NATIVE_LINK) $(ASAN_FLAGS)' \
 	  MUTANTS_NATIVE_OBJECTS='$(objects_native) $(call levels,native)' \
 	  MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_RELEASE_LINK) $(NATIVE_LINK)' \
-	  SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
+	  SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' AT='$(AT)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
 	  $(NODE) tools/mutants/run.mjs
 
 # ---- checks ----

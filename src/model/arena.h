@@ -24,6 +24,9 @@ static inline uint32_t arena_line_floats(uint32_t count) {
   return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
 
+// The memory of an arena that has none: what is used already lies there, too.
+void arena_begin(scratch_arena *arena, uint8_t *base, uint64_t size_bytes);
+
 // Room for so many bytes on a cache line; NULL while measuring.
 void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes);
 float *arena_take_floats(scratch_arena *arena, uint64_t count);
@@ -33,6 +36,6 @@ float *arena_take_floats(scratch_arena *arena, uint64_t count);
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 
 static inline uint64_t arena_mark(const scratch_arena *arena) { return arena->used_bytes; }
-static inline void arena_release(scratch_arena *arena, uint64_t mark) { arena->used_bytes = mark; }
+void arena_release(scratch_arena *arena, uint64_t mark);
 
 #endif

@@ -82,7 +82,7 @@ wick_status forward_create(const loaded_model *model, seq_store *store, thread_p
     forward_destroy(forward);
     return memory_fail(memory, error, "the scratch of the forward pass");
   }
-  forward->pass.arena.base = forward->block;
+  arena_begin(&forward->pass.arena, forward->block, bytes);
   take_buffers(model, forward);
   *out = forward;
   return WICK_OK;

@@ -1,4 +1,5 @@
-// Which engines are no drafts for which, and why: each reason word for word.
+// Which engines are no drafts for which, and why: each reason word for word. What is taken
+// proposes.
 #include "fixture_model.h"
 #include "model_builder.h"
 
@@ -42,6 +43,10 @@ static void check_refused(wick_engine *engine, wick_engine *draft, wick_status w
   CHECK_EQ_STR(error.message, message);
 }
 
+static void ignore_event(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)context, (void)event, (void)behind;
+}
+
 TEST(what_is_no_draft_is_refused_with_its_reason) {
   static const char ENCODER[] = "an encoder has no draft and is none",
                     BUSY[] = "the model has a draft already, or requests run on that";
@@ -73,4 +78,28 @@ TEST(what_is_no_draft_is_refused_with_its_reason) {
   check_refused(other, model, WICK_E_BUSY, BUSY);
   wick_engine *const all[] = {model, draft, third, encoder, other, larger};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) wick_engine_destroy(all[i]);
+}
+
+// A prompt of which nothing repeats leaves proposals to the draft, which has the same weights here.
+TEST(a_draft_proposes_in_requests_of_its_engine) {
+  enum { WANTED = 6 };
+  const int32_t prompt[] = {1, 20, 30};
+  wick_engine *engine = open_built((built_engine){.vocabulary = BUILT_SPM});
+  wick_engine *draft = open_built((built_engine){.vocabulary = BUILT_SPM});
+  wick_request request = fixture_request(prompt, 3, WANTED);
+  request.sampling.temperature = 0;
+  request.always_speculates = true;
+  wick_stats stats;
+  wick_error error = {0};
+  uint32_t id;
+  REQUIRE(CHECK_EQ_INT(wick_engine_set_draft(engine, draft, &error), WICK_OK));
+  REQUIRE(CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK));
+  fixture_run(engine, ignore_event, NULL);
+  wick_stats_get(engine, &stats);
+  CHECK_EQ_UINT(stats.tokens_out, WANTED);
+  CHECK_EQ_UINT(stats.draft_failed, 0);
+  CHECK(stats.tokens_accepted > 0);
+  CHECK_EQ_UINT(stats.tokens_accepted, stats.tokens_proposed);
+  wick_engine_destroy(engine);
+  wick_engine_destroy(draft);
 }

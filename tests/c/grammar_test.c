@@ -65,6 +65,11 @@ static const grammar_case CASES[] = {
      "{\"not\":{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":1}}}}",
      {"{\"a\":2}", "{}", "1", "[{\"a\":1}]"},
      {"{\"a\":1}", "{\"a\":1.0,\"b\":2}"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":\"number\",\"format\":\"int32\"}",
+     {"-2147483648", "2147483647", "0", "-1"},
+     {"-2147483649", "2147483648", "1.5", "-9999999999"}},
 };
 
 TEST(holds_what_each_kind_means) {

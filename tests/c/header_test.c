@@ -405,6 +405,17 @@ TEST(an_engine_without_a_model_has_no_figures_and_drafts_for_nobody) {
   wick_engine_destroy(empty);
 }
 
+TEST(the_default_of_embeddings_is_nothing_whatever_stood_there) {
+  wick_embed_request request;
+  memset(&request, 0xa5, sizeof request);
+  wick_embed_default(&request);
+  CHECK(request.texts == NULL && request.text_count == 0);
+  CHECK(request.adapters == NULL && request.adapter_count == 0);
+  CHECK(!request.normalizes && !request.truncates);
+  CHECK_EQ_INT(request.pooling, WICK_POOLING_MODEL);
+  CHECK_EQ_UINT(request.dimensions, 0);
+}
+
 TEST(a_plan_over_the_budget_is_refused_with_its_numbers) {
   wick_config config;
   wick_config_default(&config);

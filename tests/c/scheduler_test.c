@@ -215,6 +215,25 @@ TEST(a_draft_model_changes_no_text) {
   CHECK(us_with < us_without);
 }
 
+// What its passes take is measured, since proposals are wanted where they pay. The first context
+// page makes each of them take the same.
+TEST(the_time_of_a_proposal_is_that_of_a_pass_of_the_draft_model) {
+  int32_t prompt[6];
+  uint32_t id;
+  simulation_setup setup = ROOMY;
+  setup.draft_pages = 30;
+  fill_prompt(prompt, 6, CHAIN_NEW, 1);
+  wick_request wanted = make_request(prompt, 6, 0);
+  wanted.max_tokens = 8;
+  wanted.always_speculates = true;
+  REQUIRE(simulation_open(&sim, &setup));
+  CHECK(drafter_token_us(sim.drafter) == 0.0f);
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  CHECK(simulation_run(&sim, 100000));
+  CHECK(drafter_token_us(sim.drafter) == (float)(SIM_SMALL_PASS_US + SIM_ROW_US + SIM_LOGITS_US));
+  simulation_close(&sim);
+}
+
 // One whose pages run out proposes no more: the text is the same, and the count says why it is
 // slow.
 TEST(a_draft_model_that_cannot_go_on_is_counted) {

@@ -167,6 +167,23 @@ TEST(where_other_places_disagree_less_is_proposed) {
   CHECK(text.proposed - text.accepted < 20);
 }
 
+// Two places go on in the same way, and a third does not: it is asked about the first token alone.
+TEST(a_place_that_has_disagreed_is_asked_no_more) {
+  static const int32_t tokens[] = {1, 2, 3, 50, 51, 52, 53, 60, 1, 2, 3, 4, 5, 6,
+                                   7, 8, 1, 2,  3,  4,  5,  6,  7, 9, 1, 2, 3};
+  speculation s = {0};
+  speculation_look_up(&s, tokens, sizeof tokens / sizeof *tokens, 4);
+  REQUIRE(CHECK_EQ_UINT(s.found, 4));
+  for (int32_t i = 0; i < 4; i++) CHECK_EQ_INT(s.proposed[i], 4 + i);
+  // 3, 4, 5 and 6 tokens agree: of the first, one of two others disagrees
+  CHECK(s.kinds[0] != s.kinds[1]);
+  CHECK_EQ_UINT(s.kinds[1], s.kinds[2]);
+  speculation alone = {0};
+  speculation_look_up(&alone, tokens + 8, 19, 4);  // without the third place
+  CHECK(alone.kinds[0] != s.kinds[0]);
+  for (uint32_t i = 1; i < 4; i++) CHECK_EQ_UINT(alone.kinds[i], s.kinds[i]);
+}
+
 // A copy in which each twelfth token is another, as of a name: it is followed behind it at once.
 TEST(behind_a_change_what_was_followed_goes_on) {
   int32_t passage[360];

@@ -1,6 +1,7 @@
 // make mutants: makes small faults in the engine and the package, one at a time, and looks whether the tests
-// that are mapped to the room (rooms.json) see them. SEED chooses, C and JS say how many, ROOM restricts,
-// JOBS are tried side by side, RESUME=1 goes on with a run that was ended.
+// that are mapped to the room (rooms.json) see them. SEED chooses, C and JS say how many, ROOM restricts to a
+// room and AT to places (a folder, a file, a line of one: AT='src/cli/ src/base/math.c:20-24'), JOBS are tried
+// side by side, RESUME=1 goes on with a run that was ended.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -48,6 +49,7 @@ const seed = number('SEED', Math.floor(Math.random() * 1e6));
 const wanted = { c: number('C', 300), js: number('JS', 200) };
 const jobs = number('JOBS', 2);
 const only = process.env.ROOM ?? '';
+const at = (process.env.AT ?? '').split(' ').filter((word) => word !== '');
 const folder = join(root, process.env.MUTANTS_FOLDER ?? 'build/mutants');
 const resultsPath = join(folder, 'results.jsonl');
 
@@ -79,6 +81,15 @@ const idOf = (file, source, mutation) =>
     .digest('hex')
     .slice(0, 16);
 
+/** @param {string} file @param {number} line @returns {boolean} whether AT names the place, or nothing */
+const isAt = (file, line) =>
+  at.length === 0 ||
+  at.some((word) => {
+    const [path, first, last = first] = word.split(/[:-](?=\d+(?:-\d+)?$)/);
+    if (first === undefined) return file.startsWith(path);
+    return file === path && line >= Number(first) && line <= Number(last);
+  });
+
 /**
  * All mutants of a language in the order in which they are drawn: a line first, then one of its changes, so that a
  * line of many signs counts no more than others. Then the lines' others, should the lines not suffice.
@@ -103,7 +114,9 @@ function drawn(language) {
     if (only && room !== only) continue;
     const source = readFileSync(join(root, file), 'utf8');
     for (const mutation of mutationsOf(source, language)) {
-      const key = `${file}:${describeMutation(source, mutation).line}`;
+      const { line } = describeMutation(source, mutation);
+      if (!isAt(file, line)) continue;
+      const key = `${file}:${line}`;
       const id = idOf(file, source, mutation);
       lines.set(key, [...(lines.get(key) ?? []), { language, room, file, mutation, id }]);
     }
@@ -291,7 +304,9 @@ async function tryAll(mutants, count, { places, baseline, known }) {
 }
 
 mkdirSync(folder, { recursive: true });
-console.log(`mutants: SEED=${seed}, C=${wanted.c}, JS=${wanted.js}${only && `, ROOM=${only}`}`);
+console.log(
+  `mutants: SEED=${seed}, C=${wanted.c}, JS=${wanted.js}${only && `, ROOM=${only}`}${at.map((word) => `, AT=${word}`).join('')}`,
+);
 const known = before();
 const places = Array.from({ length: jobs }, (_, i) => new Place(join(folder, `worker${i}`)));
 const baseline = new Baseline();
