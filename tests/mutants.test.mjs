@@ -139,6 +139,14 @@ test('a process is overdue by its own processor time or by waiting, and what it 
   assert.equal((await of('exit 3')).status, 'failed');
 });
 
+test('a test has not waited while nobody looked', async () => {
+  const limits = { cpuMs: 1000, idleMs: 600 };
+  const ended = runUntilFailure('bash', ['-c', 'sleep 0.2'], { cwd: root, env: {}, limits });
+  await new Promise((done) => setTimeout(() => setImmediate(done), 50));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500); // the test ends meanwhile
+  assert.equal((await ended).status, 'passed');
+});
+
 /** @type {Record<'c' | 'js', Record<string, {sources: string[], tests: string[]}>>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 

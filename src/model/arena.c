@@ -4,7 +4,8 @@
 // The address sanitizer sees what is read and written beside the buffers that are taken: there a
 // line that belongs to nobody is behind each of them.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
-#include <sanitizer/asan_interface.h>
+void __asan_unpoison_memory_region(const volatile void *from, size_t size_bytes);
+void __asan_poison_memory_region(const volatile void *from, size_t size_bytes);
 enum { GAP_BYTES = CACHE_LINE_BYTES };
 static void allow(const uint8_t *from, uint64_t size_bytes) {
   __asan_unpoison_memory_region(from, (size_t)size_bytes);

@@ -227,8 +227,9 @@ async function tryMutant(place, mutant, baseline) {
       each.file === file && each.before === described.before && each.after === described.after,
   );
   if (known) return told({ outcome: 'listed', by: known.reason });
-  const made = language === 'c' ? place.buildC(file, source) : place.buildJs(file, source);
   try {
+    const made =
+      language === 'c' ? await place.buildC(file, source) : await place.buildJs(file, source);
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
     const ordered = baseline.ordered(tests, chances.of(mutant));

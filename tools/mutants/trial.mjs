@@ -1,7 +1,7 @@
 // One worker's place to try mutants in: a copy of the sources and tests below build/mutants/, with links to
 // what is not changed. A mutant is built there and its room's tests run until one of them fails.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -97,7 +97,9 @@ function watchIdle(pid, take) {
     const { cpuMs, isReady } = workOf(pid);
     const atMs = performance.now();
     const passedMs = atMs - last.atMs;
-    if (!isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
+    // a look that comes late has not seen what was between, and maybe not that the tree has ended
+    const isLate = passedMs > 2 * LOOK_MS;
+    if (!isLate && !isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
     last = { cpuMs, atMs };
     take(idleMs);
   }, LOOK_MS);
@@ -159,13 +161,27 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
   });
 }
 
-/** @param {string} program @param {string[]} args @param {string} [input] */
-function runTool(program, args, input) {
-  return spawnSync(program, args, { cwd: root, input, maxBuffer: 1 << 28 });
+/**
+ * Others' tests go on meanwhile, and are looked at.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {string} [cwd]
+ * @returns {Promise<{status: number | null, stderr: string}>}
+ */
+function runTool(program, args, cwd = root) {
+  return new Promise((settle, fail) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (bytes) => {
+      stderr += bytes;
+    });
+    child.on('error', fail);
+    child.on('close', (status) => settle({ status, stderr }));
+  });
 }
 
 /** @param {string} file @param {string} source where it is @param {string[]} flags @param {string} out */
-function compile(file, source, flags, out) {
+async function compile(file, source, flags, out) {
   const [compiler] = given('MUTANTS_CC');
   const args = [
     ...flags,
@@ -173,7 +189,7 @@ function compile(file, source, flags, out) {
     '-Werror=incompatible-pointer-types',
     `-I${dirname(file)}`,
   ];
-  return runTool(compiler, [...args, '-c', source, '-o', out]).status === 0;
+  return (await runTool(compiler, [...args, '-c', source, '-o', out])).status === 0;
 }
 
 /** @param {string} test */
@@ -256,7 +272,7 @@ export class Place {
     const options = { env: this.#env, limits };
     const [file, ...words] = test.split(' ');
     if (isOfNode(test)) {
-      this.#linkProgram();
+      await this.#linkProgram();
       const only = words.length === 0 ? [] : [`--test-name-pattern=${words.join(' ')}`];
       const args = ['--test-reporter=tap', ...only, join(this.tree, file)];
       return runUntilFailure(process.execPath, args, { ...options, cwd: this.tree });
@@ -266,13 +282,18 @@ export class Place {
     const program = join(this.out, 'test');
     const inputs = [`build/obj/asan/tests/c/${file}.o`, object, 'build/test/native-asan/libwick.a'];
     const [compiler] = given('MUTANTS_CC');
-    const linked = runTool(compiler, [...inputs, ...given('MUTANTS_TEST_LINK'), '-o', program]);
+    const linked = await runTool(compiler, [
+      ...inputs,
+      ...given('MUTANTS_TEST_LINK'),
+      '-o',
+      program,
+    ]);
     if (linked.status !== 0) throw new Error(`${test} does not link: ${linked.stderr}`);
     return runUntilFailure(program, words, { ...options, cwd: root });
   }
 
   /** The command with the mutant in place of the source's object, for the first test that runs it. */
-  #linkProgram() {
+  async #linkProgram() {
     if (!this.mutantOf) return;
     const own = `build/obj/native/${this.mutantOf.replace(/\.c$/, '.o')}`;
     const objects = given('MUTANTS_NATIVE_OBJECTS').map((name) =>
@@ -280,52 +301,59 @@ export class Place {
     );
     const wick = join(this.tree, 'build/native/wick');
     const [compiler] = given('MUTANTS_CC');
-    const linked = runTool(compiler, [...objects, ...given('MUTANTS_NATIVE_LINK'), '-o', wick]);
+    const linked = await runTool(compiler, [
+      ...objects,
+      ...given('MUTANTS_NATIVE_LINK'),
+      '-o',
+      wick,
+    ]);
     if (linked.status !== 0) throw new Error(`wick does not link: ${linked.stderr}`);
     this.mutantOf = '';
   }
 
-  /** What the compiler makes of a source without a mutant. @param {string} file @returns {Buffer} */
-  #unchanged(file) {
+  /** What the compiler makes of a source without a mutant. @param {string} file @returns {Promise<Buffer>} */
+  async #unchanged(file) {
     const built = join(root, `build/obj/native/${file.replace(/\.c$/, '.o')}`);
     if (existsSync(built)) return readFileSync(built);
     const own = join(this.out, 'unchanged.o');
-    compile(file, join(root, file), given('MUTANTS_PLAIN_FLAGS'), own);
+    await compile(file, join(root, file), given('MUTANTS_PLAIN_FLAGS'), own);
     return readFileSync(own);
   }
 
   /**
    * @param {string} file
    * @param {string} text
-   * @returns {'uncompilable' | 'equivalent' | {object: string}}
+   * @returns {Promise<'uncompilable' | 'equivalent' | {object: string}>}
    */
-  buildC(file, text) {
+  async buildC(file, text) {
     const source = join(this.out, basename(file)); // objects name it
     writeFileSync(source, text);
     const changed = join(this.out, 'changed.o');
-    if (!compile(file, source, given('MUTANTS_PLAIN_FLAGS'), changed)) return 'uncompilable';
-    if (this.#unchanged(file).equals(readFileSync(changed))) return 'equivalent';
+    if (!(await compile(file, source, given('MUTANTS_PLAIN_FLAGS'), changed)))
+      return 'uncompilable';
+    if ((await this.#unchanged(file)).equals(readFileSync(changed))) return 'equivalent';
     this.mutantOf = file;
     if (file.startsWith('src/cli/')) return { object: '' };
     const object = join(this.out, 'mutant.o');
-    if (!compile(file, source, given('MUTANTS_TEST_FLAGS'), object)) return 'uncompilable';
+    if (!(await compile(file, source, given('MUTANTS_TEST_FLAGS'), object))) return 'uncompilable';
     // before the engine's archive, and an archive, too: tests may have their own in place of a source
     const archive = join(this.out, 'mutant.a');
     rmSync(archive, { force: true });
     const [archiver] = given('MUTANTS_AR');
-    if (runTool(archiver, ['rcs', archive, object]).status !== 0) throw new Error('no archive');
+    const archived = await runTool(archiver, ['rcs', archive, object]);
+    if (archived.status !== 0) throw new Error('no archive');
     return { object: archive };
   }
 
   /**
    * @param {string} file
    * @param {string} source
-   * @returns {'uncompilable' | 'equivalent' | {object: ''}}
+   * @returns {Promise<'uncompilable' | 'equivalent' | {object: ''}>}
    */
-  buildJs(file, source) {
+  async buildJs(file, source) {
     writeFileSync(join(this.tree, file), source);
     const bundle = join(this.tree, 'tools/build/bundle.mjs');
-    const made = spawnSync(process.execPath, [bundle], { cwd: this.tree });
+    const made = await runTool(process.execPath, [bundle], this.tree);
     if (made.status !== 0) return 'uncompilable';
     const isSame = (/** @type {string} */ name) => {
       const [a, b] = [join(root, 'dist', name), join(this.tree, 'dist', name)];
