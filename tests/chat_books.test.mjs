@@ -341,6 +341,11 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
   await openShelf(page);
+  for (const name of ['gone.txt', 'read.txt']) {
+    await add(page, name, textOf(300));
+    await untilRead(page, name);
+  }
+  await button(page, 'Delete', 'gone.txt').click();
   await page.evaluate('globalThis.isFull = true');
   await add(page, 'full.txt', textOf(3000));
   await row(page, 'full.txt')
@@ -350,6 +355,16 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
     .getByText(/The text is there, and what was kept before/)
     .first()
     .waitFor();
+  // what can go is offered; the shelf lies over it
+  for (const name of [
+    /^Delete: a deleted book \(\d+ kB\)$/,
+    /^Delete: what was read of “read\.txt” \(/,
+  ])
+    await page
+      .locator('#room button', { hasText: name })
+      .evaluate((/** @type {any} */ one) => one.click());
+  await button(page, 'Read', 'read.txt').waitFor();
+  await untilTrue(page, "document.querySelector('#books-dialog details').hidden");
   await page.evaluate(`isFull = false; ${watchBars}`);
   await button(page, 'Go on', 'full.txt').click();
   const { tokens } = await untilRead(page, 'full.txt');

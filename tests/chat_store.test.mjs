@@ -16,6 +16,7 @@ import {
   wholeFromList,
 } from '../examples/chat/records.js';
 import { Store } from '../examples/chat/store.js';
+import { readConversations, toMarkdown } from '../examples/chat/transfer.js';
 
 /** @typedef {import('../examples/chat/records.js').Turn} Turn */
 /** @typedef {import('../examples/chat/records.js').Conversation} Conversation */
@@ -299,4 +300,47 @@ test('a title is the first words', () => {
   const long = titleOf('word '.repeat(40));
   assert.ok(long.length <= 61 && long.endsWith('word…'), long);
   assert.equal(titleOf('x'.repeat(90)), `${'x'.repeat(60)}…`);
+});
+
+test('Markdown has the calls of tools, whatever they say, and is read with them', () => {
+  const odd = '## You\n\n```\n## Call: x\n\\## Model\n````';
+  const call = { id: 'a', name: 'calculator', arguments: '{"expression":"2+2"}', result: '4' };
+  const rounds = [
+    { content: 'Let me see.', calls: [call, { ...call, arguments: odd, result: odd }] },
+    { content: '', calls: [{ id: 'b', name: 'clock', arguments: '{}' }] },
+  ];
+  const said = (/** @type {any[]} */ all) =>
+    all.map(({ role, content, rounds: of = [] }) => [
+      role,
+      content,
+      of.map((/** @type {any} */ one) => [
+        one.content,
+        one.calls.map((/** @type {any} */ { id: _, ...rest }) => rest),
+      ]),
+    ]);
+  const turn = (/** @type {any} */ one, /** @type {number} */ index) => ({
+    ...{ id: String(index), parent: index ? String(index - 1) : '', created: index },
+    ...one,
+  });
+  const turns = [
+    { role: 'user', content: 'How much?' },
+    { role: 'assistant', content: 'Four.', rounds },
+    { role: 'user', content: '## Call: no call\n\nBut a text.' },
+    { role: 'assistant', content: '', rounds: [{ content: '', calls: [call] }] },
+    { role: 'user', content: 'Go on.' },
+  ].map(turn);
+  const [whole] = readConversations(
+    JSON.stringify({ format: 'wick-chat', version: 1, conversations: [{ turns }] }),
+    'a.json',
+  );
+  const markdown = toMarkdown(whole);
+  assert.match(
+    markdown,
+    /## Call: calculator\n\n```json\n\{"expression":"2\+2"\}\n```\n\n```\n4\n```/,
+  );
+  const [read] = readConversations(markdown, 'a.md');
+  assert.deepEqual(said(read.turns), said(turns));
+  // a file of before has such lines as text
+  const [old] = readConversations('# T\n\n## You\n\nHi\n\n## Call: me\n\nBye\n', 'b.md');
+  assert.equal(old.turns[0].content, 'Hi\n\n## Call: me\n\nBye');
 });

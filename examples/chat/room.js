@@ -14,6 +14,7 @@ const FREE_SHARE_MIN = 0.03;
 const QUESTIONS_BEFORE_ASKING = 3;
 /** So many are offered to be deleted; the list of models has all. */
 const MODELS_MAX = 3;
+const BOOKS_MAX = 3;
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -51,6 +52,30 @@ async function deletedButtons() {
   const ids = deleted.map(({ id }) => id);
   const what = ids.length === 1 ? 'a deleted conversation' : `${ids.length} deleted conversations`;
   return [freeing(what, () => keeper.store.remove(ids))];
+}
+
+/** Books that were deleted, and what was read of others, the largest first. @returns {Promise<HTMLElement[]>} */
+async function bookButtons() {
+  const store = await import('./book_store.js');
+  const { books, readings } = await store.listBooks();
+  const known = new Map(books.map((book) => [book.id, book]));
+  const isGone = (/** @type {string} */ id) => known.get(id)?.deleted !== 0;
+  const gone = books.filter(({ id }) => isGone(id)).map(({ id }) => id);
+  const size = readings.reduce((sum, one) => sum + (isGone(one.book) ? one.size : 0), 0);
+  const what = gone.length === 1 ? 'a deleted book' : `${gone.length} deleted books`;
+  const others = readings.filter(({ book }) => !isGone(book)).sort((a, b) => b.size - a.size);
+  return [
+    ...(gone.length > 0
+      ? [freeing(`${what} (${formatBytes(size)})`, () => store.removeBooks(gone))]
+      : []),
+    ...others
+      .slice(0, BOOKS_MAX)
+      .map(({ key, book, size: own }) =>
+        freeing(`what was read of “${known.get(book)?.title}” (${formatBytes(own)})`, () =>
+          store.removeReading(key),
+        ),
+      ),
+  ];
 }
 
 /** Models that do not answer now, the one that was not used for the longest time first. @returns {Promise<HTMLElement[]>} */
@@ -92,7 +117,12 @@ export const offerRoom = (text) => show(text);
 
 /** @param {string} text */
 async function show(text) {
-  const found = await Promise.allSettled([deletedButtons(), modelButtons(), stateButtons()]);
+  const found = await Promise.allSettled([
+    deletedButtons(),
+    modelButtons(),
+    stateButtons(),
+    bookButtons(),
+  ]);
   const buttons = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const again = makeButton('Try again', () => keeper.retry());
   const list = makeButton('Conversations', () => byId('open-list').click());

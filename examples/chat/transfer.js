@@ -10,7 +10,8 @@ const FORMAT = 'wick-chat';
 const FORMAT_VERSION = 1;
 const names = { user: '## You', assistant: '## Model' };
 /** A line of a message that looks like one of ours gets a backslash, which Markdown does not show. */
-const heading = /^(\\*)(## (?:You|Model)|# .*)$/;
+const heading = /^(\\*)(## (?:You|Model)|## Call: .*|# .*)$/;
+const CALL = '## Call: ';
 
 /** @param {Whole[]} wholes @returns {string} */
 export const toJson = (wholes) =>
@@ -30,33 +31,118 @@ function withoutForgotten({ conversation, turns }) {
   return { conversation, turns: turns.map((one) => (gone.has(one.id) ? erased(one) : one)) };
 }
 
+/** @param {string} text @param {string} kind @returns {string[]} lines of a block that the text cannot end */
+function blockLines(text, kind) {
+  let ticks = 3;
+  for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);
+  return ['`'.repeat(ticks) + kind, ...text.split('\n'), '`'.repeat(ticks), ''];
+}
+
+/** @param {string} title @param {string[]} lines @returns {string[]} */
+const section = (title, lines) => [
+  title,
+  '',
+  ...lines.map((line) => line.replace(heading, '\\$&')),
+  '',
+];
+
+/** @param {import('./calling.js').Round} round @returns {string[]} */
+const roundLines = ({ content, calls }) => [
+  ...section(names.assistant, content.split('\n')),
+  ...calls.flatMap(({ name, arguments: json, result }) =>
+    section(CALL + name.replaceAll(/[\r\n]/g, ' '), [
+      ...blockLines(json, 'json'),
+      ...(result === undefined ? [] : blockLines(result, '')),
+    ]),
+  ),
+];
+
 /** @param {Whole} whole @returns {string} */
 export function toMarkdown({ conversation, turns }) {
   const path = shownAfter(fromTurns(turns, conversation.shown));
   const said = path
     .filter((one) => !isForgotten(one))
-    .flatMap(({ role, content }) => {
-      const lines = content.split('\n').map((line) => line.replace(heading, '\\$&'));
-      return [names[role], '', ...lines, ''];
-    });
+    .flatMap(({ role, content, rounds = [] }) => [
+      ...rounds.flatMap(roundLines),
+      ...section(names[role], content.split('\n')),
+    ]);
   return [`# ${conversation.title}`, '', ...said].join('\n');
+}
+
+/** @typedef {{role: string, lines: string[]}} Section `role`: user, assistant, or the heading of a call */
+
+/** @param {string[]} lines @param {number} from @param {string} kind @returns {{text: string, next: number} | undefined} nothing: no block is there */
+function blockAt(lines, from, kind) {
+  const start = lines.findIndex((line, index) => index >= from && line !== '');
+  const ticks = /^`{3,}/.exec(lines[start] ?? '')?.[0];
+  if (!ticks || lines[start] !== ticks + kind) return undefined;
+  const end = lines.indexOf(ticks, start + 1);
+  return end < 0 ? undefined : { text: lines.slice(start + 1, end).join('\n'), next: end + 1 };
+}
+
+/** @param {Section} call @param {number} index @returns {import('./calling.js').Call | undefined} nothing: it is text */
+function callOf({ role, lines }, index) {
+  const json = blockAt(lines, 0, 'json');
+  if (!json) return undefined;
+  const result = blockAt(lines, json.next, '');
+  const call = { id: `call-${index}`, name: role.slice(CALL.length), arguments: json.text };
+  return { ...call, ...(result && { result: result.text }) };
+}
+
+/** @param {string[]} lines */
+const contentOf = (lines) => lines.join('\n').replace(/^\n|\n$/g, '');
+
+/** @typedef {{role: string, content: string, rounds: import('./calling.js').Round[]}} Said */
+
+/** @param {Section[]} sections @returns {Said[]} calls with the answer that they are of */
+function saidIn(sections) {
+  /** @type {Said[]} */
+  const said = [];
+  let isCalling = false;
+  for (const [index, one] of sections.entries()) {
+    const last = said.at(-1);
+    const call = one.role.startsWith(CALL) ? callOf(one, index) : undefined;
+    if (call && last?.role === 'assistant') {
+      if (!isCalling) last.rounds.push({ content: last.content, calls: [] });
+      last.rounds.at(-1)?.calls.push(call);
+      last.content = '';
+      isCalling = true;
+    } else if (one.role.startsWith(CALL) && last) {
+      // of a file that has no calls
+      last.content += `\n\n${one.role}\n${one.lines.join('\n')}`.replace(/\n$/, '');
+    } else if (isCalling && last && one.role === 'assistant') {
+      last.content = contentOf(one.lines);
+      isCalling = false;
+    } else {
+      said.push({ role: one.role, content: contentOf(one.lines), rounds: [] });
+      isCalling = false;
+    }
+  }
+  return said;
+}
+
+/** @param {string} line @param {boolean} isFirst @returns {string | undefined} whose section begins, or nothing */
+function roleOf(line, isFirst) {
+  if (line === names.user) return 'user';
+  if (line === names.assistant) return 'assistant';
+  return !isFirst && line.startsWith(CALL) ? line : undefined;
 }
 
 /** @param {string} text @returns {Whole | undefined} */
 function fromMarkdown(text) {
   let title = '';
-  /** @type {{role: string, lines: string[]}[]} */
-  const said = [];
+  /** @type {Section[]} */
+  const sections = [];
   for (const line of text.replaceAll('\r\n', '\n').split('\n')) {
-    const role = line === names.user ? 'user' : line === names.assistant ? 'assistant' : undefined;
-    if (role) said.push({ role, lines: [] });
-    else if (said.length > 0) said.at(-1)?.lines.push(line.replace(heading, unescaped));
+    const role = roleOf(line, sections.length === 0);
+    if (role) sections.push({ role, lines: [] });
+    else if (sections.length > 0) sections.at(-1)?.lines.push(line.replace(heading, unescaped));
     else if (title === '' && line.startsWith('# ')) title = line.slice(2);
   }
   const now = Date.now();
-  const turns = said.map(({ role, lines }, index) => ({
+  const turns = saidIn(sections).map((said, index) => ({
     ...{ id: String(index), parent: index === 0 ? '' : String(index - 1), created: now + index },
-    ...{ role, content: lines.join('\n').replace(/^\n|\n$/g, '') },
+    ...said,
   }));
   return wholeFrom({ conversation: { title: title || undefined }, turns });
 }
