@@ -27,6 +27,7 @@ static int find(const int *list, int count) {
   use(Math.min(list, count), size_max(list, count), maximal(list, count));
   use(wasm_f32x4_add(list, count), wasm_f32x4_sub(list, count));
   free(list);
+  SIMD_OPAQUE(list);
   list = work_alloc(work, 9, sizeof *list);
   capacity = capacity == 0 ? 8 : capacity * 2;
   if (used > most) most = used;

@@ -216,12 +216,13 @@ function ofReturn(site, i) {
 
 /**
  * An expression statement deleted. C's own free() is left out: only commands call it, whose processes end soon, so that
- * no behaviour depends on it (the engine calls memory_free, and tests count its blocks).
+ * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which says
+ * nothing but what the optimiser may not know.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofStatement(site, i) {
   if (!site.beginning(i) || NOT_A_STATEMENT.has(site.text(i))) return [];
-  if (site.language === 'c' && site.text(i) === 'free') return [];
+  if (site.language === 'c' && /^(free|SIMD_OPAQUE)$/.test(site.text(i))) return [];
   if (site.tokens[i].kind !== 'name' && !/^(\(|\*|\+\+|--)$/.test(site.text(i))) return [];
   const last = site.statementEnd(i);
   if (last <= i) return [];

@@ -312,16 +312,17 @@ const known = before();
 const places = Array.from({ length: jobs }, (_, i) => new Place(join(folder, `worker${i}`)));
 const baseline = new Baseline();
 const used = /** @type {const} */ (['c', 'js']).filter((language) => wanted[language] > 0);
+const mutants = { c: wanted.c > 0 ? drawn('c') : [], js: wanted.js > 0 ? drawn('js') : [] };
 const needed = used.flatMap((language) =>
-  Object.entries(rooms[language]).flatMap(([room, { tests }]) =>
-    only && room !== only ? [] : tests,
+  [...new Set(mutants[language].map(({ room }) => room))].flatMap(
+    (room) => rooms[language][room].tests,
   ),
 );
 await baseline.measure(places, needed);
 /** @type {Result[]} */
 const results = [];
 for (const language of used) {
-  results.push(...(await tryAll(drawn(language), wanted[language], { places, baseline, known })));
+  results.push(...(await tryAll(mutants[language], wanted[language], { places, baseline, known })));
 }
 writeFileSync(join(folder, 'report.json'), `${JSON.stringify({ seed, results }, null, 1)}\n`);
 printReport(results);
