@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildNotes } from '../examples/notes/build.mjs';
 import { passagesOf, titleOf } from '../examples/notes/passages.js';
+import { firstWords } from '../examples/shared/query.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -152,6 +153,15 @@ describe('passages', () => {
       ['# a', 'b'],
     );
   });
+});
+
+test('a text that is pasted into a search box is searched for its first words, each once', () => {
+  assert.equal(firstWords('  the  KV cache the '), 'the KV cache');
+  assert.equal(firstWords('a '.repeat(3000)), 'a'); // took half a minute
+  const words = Array.from({ length: 100 }, (_, index) => `w${index}`);
+  assert.equal(firstWords(words.join('\n')), words.slice(0, 32).join(' '));
+  assert.equal(firstWords('x'.repeat(1e6)).length, 2000);
+  assert.equal(firstWords(' '), '');
 });
 
 test('by words without a model; what is no note is told, and what looks like HTML is text', {

@@ -178,6 +178,8 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   await page.keyboard.type('saltt'); // with a fault
   await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
   await page.waitForURL(/\/some\/path\/docs\/js-api\.html#tenants-salt$/);
+  await page.fill('#search', 'a '.repeat(3000));
+  await page.locator('#search-state:text("12 sections")').waitFor();
   await page.fill('#search', 'zebrafish');
   await page.locator('#search-state:text("Nothing found")').waitFor();
   await page.selectOption('#theme', 'dark');

@@ -1,5 +1,6 @@
 // examples/docs/page.js — a page of the documentation: its search, its colours, and its list on a phone.
 
+import { firstWords } from '../shared/query.js';
 import { searchOptions } from './search_options.js';
 
 const RESULTS_MAX = 12;
@@ -56,10 +57,12 @@ async function search() {
   try {
     const find = await searcher();
     if (text !== byId('search').value.trim()) return;
-    const found = find(text).slice(0, RESULTS_MAX);
+    const found = find(firstWords(text)).slice(0, RESULTS_MAX);
     list.replaceChildren(...found.map(resultItem));
     byId('search-state').textContent =
-      found.length === 0 ? 'Nothing found' : `${found.length} sections`;
+      found.length === 0
+        ? 'Nothing found'
+        : `${found.length} section${found.length === 1 ? '' : 's'}`;
   } catch (error) {
     byId('search-state').textContent = `The search cannot be used: ${error}`;
   }

@@ -1,6 +1,7 @@
 // examples/notes/searching.js — the two searches: by meaning, over the vectors of all passages, and by words, over their text.
 
 import MiniSearch from 'minisearch';
+import { firstWords } from '../shared/query.js';
 
 /** @typedef {import('./database.js').Note} Note */
 /** @typedef {import('./database.js').Vectors} Vectors */
@@ -92,7 +93,7 @@ export class WordIndex {
 
   /** @param {string} text @param {Map<string, Note>} notes @returns {Hit[]} */
   search(text, notes) {
-    const found = this.#index.search(text);
+    const found = this.#index.search(firstWords(text));
     return spread(
       found.flatMap(({ id, score, terms }) => {
         const place = this.#passages.get(id);

@@ -1,0 +1,9 @@
+// examples/shared/query.js — what is typed, or pasted, into a search box, as a search over words can take it.
+
+/** Each word is compared with all words that there are. */
+const WORDS_MAX = 32;
+const LETTERS_MAX = 2000;
+
+/** @param {string} text @returns {string} its first words, each once */
+export const firstWords = (text) =>
+  [...new Set(text.slice(0, LETTERS_MAX).trim().split(/\s+/))].slice(0, WORDS_MAX).join(' ');
