@@ -116,7 +116,7 @@ _VISITS = [  # (weight, function that makes the turns of one episode): the last 
     (2, visits.capitals),
     (4, visits.jokes),
     (10, lambda s: [visits.two(s)]),
-    (42, lambda s: [wordsums.wish(s)]),
+    (60, lambda s: [wordsums.wish(s)]),
     (2, wordsums.follow_up),
     (11, lambda s: [visit_records.wish(s)]),
     (6, followups.story),

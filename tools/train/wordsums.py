@@ -112,9 +112,9 @@ def _said(rng, number, spelled):
 def plain(source):
     """A sum in free wording: signs or words, figures or number words."""
     rng = source.rng
-    sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 2))[0]
+    sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 3))[0]
     a, b = _numbers(source, sign)
-    spelled = rng.random() < (0.22 if source.held_out else 0.34)  # what is hard is practised more often than visitors ask it
+    spelled = rng.random() < (0.22 if source.held_out else 0.4)  # what is hard is practised more often than visitors ask it
     if sign in _ORDERS and rng.random() < 0.27:
         text = haste.expand(rng, rng.choice(_ORDERS[sign])) + rng.choice(["", "", "?"])
     else:
@@ -243,4 +243,4 @@ def follow_up(source):
 
 
 def wish(source):
-    return source.rng.choices((plain, problem, beyond, double_half, three, many, figures), (13, 8, 5, 1.5, 1, 4, 0.7))[0](source)
+    return source.rng.choices((plain, problem, beyond, double_half, three, many, figures), (15, 8, 5, 1.5, 1, 5, 0.7))[0](source)
