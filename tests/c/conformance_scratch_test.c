@@ -305,6 +305,12 @@ static void close_decode(decode_case *c) {
   CHECK_EQ_UINT(c->memory.blocks_now, 0);
 }
 
+// Not memset: the address sanitizer would see that it writes the gaps between buffers, too.
+__attribute__((no_sanitize("address"))) static void fill_ones(volatile uint64_t *at,
+                                                              uint64_t size_bytes) {
+  for (uint64_t i = 0; i < size_bytes / sizeof *at; i++) at[i] = UINT64_MAX;
+}
+
 // Every buffer of the forward pass becomes NaN.
 static void poison_scratch(const decode_case *c) {
   const uint64_t bytes = forward_plan_bytes(c->model, 1, 1);
@@ -312,7 +318,7 @@ static void poison_scratch(const decode_case *c) {
   for (int i = 0; i < BLOCKS_MAX; i++) {
     // the memory's own header comes first
     if (guarded[i].at == NULL || guarded[i].size_bytes != bytes + CACHE_LINE_BYTES) continue;
-    memset(guarded[i].at + CACHE_LINE_BYTES, 0xff, (size_t)bytes);
+    fill_ones((volatile uint64_t *)(void *)(guarded[i].at + CACHE_LINE_BYTES), bytes);
     found++;
   }
   CHECK_EQ_INT(found, 1);
