@@ -297,7 +297,7 @@ test('an answer can end at a word', { skip }, async (t) => {
   const words = page.locator('.words-text span');
   await words.first().waitFor();
   const all = await words.allInnerTexts();
-  const behind = all.indexOf(' fox') + 1; // “There was once a fox” is a sentence
+  const behind = all.indexOf('.'); // a story may end without its mark
   assert.ok(behind > 1);
   await words.nth(behind).click();
   const end = page.locator('.words li button', { hasText: 'end here' });
