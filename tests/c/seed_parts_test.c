@@ -135,3 +135,30 @@ TEST(a_cleared_cache_finds_nothing_and_keeps_its_counters) {
   CHECK_EQ_UINT(prefix_count(cache), 1);
   close_cache();
 }
+
+TEST(a_cleared_cache_gives_back_each_entry_with_its_last_user) {
+  REQUIRE(open_cache());
+  enum { ENTRIES = 3 };  // each the parent of the next
+  static const uint32_t ORDERS[][ENTRIES] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+  for (size_t order = 0; order < sizeof ORDERS / sizeof *ORDERS; order++) {
+    prefix_id ids[ENTRIES];
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+      ids[i] = insert(i == 0 ? PREFIX_NONE : ids[i - 1], (int32_t)i);
+    }
+    prefix_clear(cache);
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+      wick_error error = {0};
+      CHECK_EQ_UINT(prefix_stats_get(cache).pages_held, ENTRIES - i);
+      const prefix_entry *entry = prefix_entry_at(cache, ids[ORDERS[order][i]]);
+      if (!CHECK(entry != NULL)) break;
+      CHECK(!entry->is_linked);
+      CHECK_EQ_UINT(entry->parent, PREFIX_NONE);
+      CHECK_EQ_UINT(entry->child_count, 0);
+      if (prefix_check(cache, &error) != WICK_OK) CHECK_EQ_STR(error.message, "");
+      CHECK_EQ_INT(prefix_release(cache, ids[ORDERS[order][i]]), WICK_OK);
+    }
+    CHECK_EQ_UINT(prefix_stats_get(cache).pages_held, 0);
+    CHECK(prefix_is_empty(cache));
+  }
+  close_cache();
+}
