@@ -7,42 +7,12 @@ import { test } from 'node:test';
 import { pictures, useChat } from './support/chat_page.mjs';
 import { untilKept } from './support/chat_stub.mjs';
 import { untilTrue } from './support/package.mjs';
+import { pdfOf } from './support/pdf.mjs';
 
 /** @type {string[]} */
 const asked = [];
 const { skip, openPage } = useChat('chat-pdf', { onRequest: (path) => asked.push(path) });
 /** @typedef {import('playwright-core').Page} Page */
-
-/**
- * A PDF with a line of text on each page; an empty one is a page without text.
- * @param {string[]} lines
- * @param {string} [trailer] more of it
- */
-function pdfOf(lines, trailer = '') {
-  const kids = lines.map((_, index) => `${4 + 2 * index} 0 R`).join(' ');
-  const objects = [
-    '<</Type/Catalog/Pages 2 0 R>>',
-    `<</Type/Pages/Kids[${kids}]/Count ${lines.length}>>`,
-    '<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>',
-  ];
-  for (const [index, line] of lines.entries()) {
-    const content = line === '' ? '' : `BT /F1 20 Tf 40 100 Td (${line}) Tj ET`;
-    const page = `<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents ${5 + 2 * index} 0 R`;
-    objects.push(`${page}/Resources<</Font<</F1 3 0 R>>>>>>`);
-    objects.push(`<</Length ${content.length}>>\nstream\n${content}\nendstream`);
-  }
-  let text = '%PDF-1.4\n';
-  const offsets = objects.map((body, index) => {
-    const offset = text.length;
-    text += `${index + 1} 0 obj\n${body}\nendobj\n`;
-    return offset;
-  });
-  const rows = offsets.map((one) => `${String(one).padStart(10, '0')} 00000 n \n`).join('');
-  const count = objects.length + 1;
-  const table = `xref\n0 ${count}\n0000000000 65535 f \n${rows}`;
-  const id = '<00112233445566778899aabbccddeeff>';
-  return `${text}${table}trailer\n<</Size ${count}/Root 1 0 R/ID[${id}${id}]${trailer}>>\nstartxref\n${text.length}\n%%EOF`;
-}
 
 const key = `<${'5a'.repeat(32)}>`;
 const locked = `/Encrypt<</Filter/Standard/V 1/R 2/O${key}/U${key}/P -44>>`;

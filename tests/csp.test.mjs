@@ -120,7 +120,7 @@ let other;
 before(async () => {
   await buildChat(chatSite);
   await buildBench(benchSite);
-  buildFork(forkSite);
+  await buildFork(forkSite);
   for (const [name, site] of Object.entries(sites)) {
     copyFileSync(resolve(root, 'tests/support/csp_probe.js'), resolve(site, 'csp_probe.js'));
     changePage(site, (html) => {

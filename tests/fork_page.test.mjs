@@ -20,7 +20,7 @@ let browser;
 
 before(async () => {
   mkdirSync(pictures, { recursive: true });
-  buildFork();
+  await buildFork();
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });

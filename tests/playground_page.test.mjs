@@ -192,6 +192,7 @@ test('a run is stopped, and what is there stays', { skip }, async (t) => {
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
   await page.click('#run');
   await page.locator('#output span').nth(10).waitFor();
+  assert.equal(await page.locator('#state').innerText(), 'Writing …');
   await page.click('#stop');
   await page.locator('#state:text("Stopped")').waitFor();
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);

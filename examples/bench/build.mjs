@@ -5,12 +5,16 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeEnvironment } from '../../tools/bench/environment.mjs';
+import { addServiceWorker, modelFiles, packageFiles } from '../chat/build.mjs';
 import { bundlePage, copyPackages } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/bench-page');
+
+/** Files that the page needs without a network, beside its scripts and styles. */
+const files = ['index.html', 'icon.svg', ...packageFiles([], ['-extras']), ...modelFiles];
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */
 export async function buildBench(folder = site, place = undefined) {
@@ -27,6 +31,7 @@ export async function buildBench(folder = site, place = undefined) {
   await bundlePage([resolve(here, 'page.js'), resolve(here, 'page.css')], folder, {
     'globalThis.WICK_VERSION': JSON.stringify(built),
   });
+  await addServiceWorker(folder, files);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildBench();

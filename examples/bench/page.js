@@ -1,5 +1,6 @@
 // examples/bench/page.js — the page: its form, its plots and its tables; results that are saved, linked to and read again.
 
+import { keepPage } from '../chat/offline.js';
 import { packFragment, unpackFragment } from '../shared/fragment.js';
 import { readReport } from './import.js';
 import { measure } from './measure.js';
@@ -263,3 +264,4 @@ globalThis.addEventListener('hashchange', importLink);
 for (const wide of document.querySelectorAll('.scroll')) wide.setAttribute('tabindex', '0');
 showFields();
 importLink();
+keepPage();

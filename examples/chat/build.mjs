@@ -16,38 +16,56 @@ export const site = resolve(root, 'build/chat');
 
 const copied = ['index.html', 'icon.svg', 'manifest.webmanifest'];
 
-/** Files of the page beside what is bundled and its icons, which it needs without a network, too. */
-const files = [
-  ...copied,
-  ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'worker.js'].map(
+/**
+ * Files of the package that a page needs without a network.
+ * @param {string[]} scripts beside those that every page has
+ * @param {string[]} parts of the WebAssembly beside the main one: '-grammar', '-extras'
+ */
+export const packageFiles = (scripts, parts) => [
+  ...['index.js', 'sources.js', 'tabs.js', 'worker.js', ...scripts].map(
     (name) => `wick-llm/${name}`,
   ),
-  'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].flatMap((kind) =>
-      ['', '-grammar', '-extras'].map(
-        (part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`,
-      ),
+      ['', ...parts].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),
     ),
   ),
 ];
 
+/** The built-in model, and the module that has its address. */
+export const modelFiles = ['index.js', 'wick-4.2m-q8_0.gguf'].map(
+  (name) => `wick-llm-demo-model/${name}`,
+);
+
+/** Files of the page beside what is bundled and its icons, which it needs without a network, too. */
+const files = [
+  ...copied,
+  ...packageFiles(['models.js'], ['-grammar', '-extras']),
+  'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
+];
+
+/** @param {string} folder @returns {string[]} scripts, styles and pictures of the page itself */
+const madeIn = (folder) =>
+  readdirSync(folder).filter(
+    (name) => /\.(css|js|png)$/.test(name) && name !== 'service_worker.js',
+  );
+
 /**
- * Writes the build's name into the page, and makes the service worker that stores the page.
+ * Writes the build's name into the pages, and makes the service worker that stores them.
  * @param {string} folder
- * @param {string[]} [own] files beside scripts, styles and icons
+ * @param {string[]} [own] files beside scripts, styles and icons; those that end in .html are pages
  */
 export async function addServiceWorker(folder, own = files) {
-  const isMade = (/** @type {string} */ name) =>
-    /\.(css|js|png)$/.test(name) && name !== 'service_worker.js';
-  const all = [...readdirSync(folder).filter(isMade), ...own];
+  const all = [...new Set([...madeIn(folder), ...own])];
   const hash = createHash('sha256');
   for (const name of all) hash.update(readFileSync(resolve(folder, name)));
   hash.update(readFileSync(resolve(here, 'service_worker.js')));
   const version = hash.digest('hex').slice(0, 16);
-  const page = resolve(folder, 'index.html');
-  const html = readFileSync(page, 'utf8');
-  writeFileSync(page, html.replace(/(?<=name="version" content=")\w*/, version));
+  for (const name of all.filter((one) => one.endsWith('.html'))) {
+    const page = resolve(folder, name);
+    const html = readFileSync(page, 'utf8');
+    writeFileSync(page, html.replace(/(?<=name="version" content=")\w*/, version));
+  }
   await build({
     entryPoints: [resolve(here, 'service_worker.js')],
     outfile: resolve(folder, 'service_worker.js'),

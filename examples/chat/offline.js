@@ -4,10 +4,13 @@
 /** Caches in which earlier pages kept models. */
 const FORMER = 'wick-chat-model';
 
-/** Once the page works: it does not compete with the model for the network. */
-export async function keepPage() {
+/**
+ * Once the page works: it does not compete with the model for the network.
+ * @param {string | URL} [worker] the service worker's address
+ */
+export async function keepPage(worker = 'service_worker.js') {
   // there is none in pages that are not served over HTTPS or from localhost
-  const found = await navigator.serviceWorker?.register('service_worker.js').catch(() => {});
+  const found = await navigator.serviceWorker?.register(worker).catch(() => {});
   await found?.update().catch(() => {}); // browsers look for a new one when they find the time
 }
 

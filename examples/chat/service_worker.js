@@ -1,5 +1,5 @@
-// examples/chat/service_worker.js — the page without a network: its files are kept as one build made
-// them. The page itself comes from the network where there is one, and tells which build is the newest;
+// examples/chat/service_worker.js — the page, or pages of one folder, without a network: their files are kept as one build
+// made them. The page itself comes from the network where there is one, and tells which build is the newest;
 // the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
 // headers, so a page that is cross-origin isolated stays so, and has its threads. Where the server cannot isolate
 // it, the worker does.
@@ -53,12 +53,13 @@ function isolated(response) {
   return new Response(response.body, { status, statusText, headers: own });
 }
 
-/** @param {any} event a FetchEvent, of the page itself */
+/** @param {any} event a FetchEvent, of a page */
 async function answerPage(event) {
+  const { origin, pathname } = new URL(event.request.url); // a page is the same one with any query
   const fresh = fetch(event.request);
   const response = await inTime(fresh);
   if (!response) {
-    const page = await kept('./');
+    const page = await kept(origin + pathname);
     if (page) await caches.delete(NEWER);
     return page ?? fresh;
   }

@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import MiniSearch from 'minisearch';
+import { addServiceWorker } from '../chat/build.mjs';
 import { bundlePage } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 import { addressIn, groups, pageOf, pictureOf, readText, root } from './outline.mjs';
@@ -140,6 +141,12 @@ export async function buildDocs(folder = site, place = undefined) {
     ['page.js', 'page.css'].map((name) => resolve(here, name)),
     folder,
   );
+  await addServiceWorker(folder, [
+    ...[...documents.keys()].map(pageOf),
+    ...[...pictures].map(pictureOf),
+    'icon.svg',
+    'search.json',
+  ]);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildDocs();

@@ -1,5 +1,6 @@
 // examples/docs/page.js — a page of the documentation: its search, its colours, and its list on a phone.
 
+import { keepPage } from '../chat/offline.js';
 import { firstWords } from '../shared/query.js';
 import { searchOptions } from './search_options.js';
 
@@ -115,3 +116,5 @@ const foldList = () => {
 };
 foldList();
 isNarrow.addEventListener('change', foldList);
+
+keepPage(new URL('service_worker.js', base));

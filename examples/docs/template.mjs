@@ -38,6 +38,7 @@ export function pageHtml({ title, page, html, list, links }) {
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta http-equiv="Content-Security-Policy" content="${policy}">
   <meta name="color-scheme" content="light dark">
+  <meta name="version" content="">
   <title>${escaped(title)} · Wick</title>
   <link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
   <link rel="stylesheet" href="${at('page.css')}">

@@ -5,12 +5,16 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { addServiceWorker, modelFiles, packageFiles } from '../chat/build.mjs';
 import { copyPackages } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/fork-page');
+
+/** Files that the page needs without a network, beside its scripts and styles. */
+const files = ['index.html', 'icon.svg', ...packageFiles([], []), ...modelFiles];
 
 /**
  * The page's policy allows no script inside the page, except for the import map by its hash.
@@ -25,7 +29,7 @@ function allowImportMap(html) {
 }
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */
-export function buildFork(folder = site, place = undefined) {
+export async function buildFork(folder = site, place = undefined) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const html = readFileSync(resolve(here, 'index.html'), 'utf8');
@@ -35,6 +39,7 @@ export function buildFork(folder = site, place = undefined) {
   }
   copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
   copyPackages(folder);
+  await addServiceWorker(folder, files);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildFork();
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildFork();

@@ -165,6 +165,8 @@ try {
     },
   });
   showState();
+  // the page is kept for use without a network; there are no service workers without HTTPS or localhost
+  navigator.serviceWorker?.register('service_worker.js').catch(() => {});
 } catch (error) {
   showProblem(error);
   state.textContent = '';

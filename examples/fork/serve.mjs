@@ -6,6 +6,6 @@ import { serve } from '../../tools/serve.mjs';
 import { buildFork, site } from './build.mjs';
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8082' } } });
-buildFork();
+await buildFork();
 const server = await serve({ root: site, port: Number(values.port) });
 console.log(`\nWick forks: ${server.url}   (Ctrl-C ends it)\n`);

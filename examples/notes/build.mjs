@@ -3,7 +3,7 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addServiceWorker } from '../chat/build.mjs';
+import { addServiceWorker, packageFiles } from '../chat/build.mjs';
 import { bundlePage, copyPackages } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 
@@ -14,14 +14,7 @@ export const site = resolve(root, 'build/notes-page');
 /** Files that the page needs without a network, beside its scripts and styles. */
 const files = [
   ...['index.html', 'icon.svg'],
-  ...['index.js', 'models.js', 'sources.js', 'tabs.js', 'tasks.js', 'worker.js'].map(
-    (name) => `wick-llm/${name}`,
-  ),
-  ...['simd128', 'relaxed'].flatMap((kernels) =>
-    ['single', 'threads'].flatMap((kind) =>
-      ['', '-extras'].map((part) => `wick-llm/wasm/wick-${kernels}-${kind}${part}.wasm`),
-    ),
-  ),
+  ...packageFiles(['models.js', 'tasks.js'], ['-extras']),
 ];
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */

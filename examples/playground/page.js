@@ -3,6 +3,7 @@
 import { modelUrl } from 'wick-llm-demo-model';
 import { byId } from '../chat/dom.js';
 import { models } from '../chat/models.js';
+import { keepPage } from '../chat/offline.js';
 import { packFragment, unpackFragment } from '../shared/fragment.js';
 import { inWords, useModelChoice } from '../shared/model_choice.js';
 import { answer } from './answer.js';
@@ -149,6 +150,7 @@ async function run() {
       return;
     }
     const ending = await answer(engine, asked, hasTokens, own.signal, (piece) => {
+      if (!first) byId('state').textContent = 'Writing …';
       first ||= performance.now();
       written += piece.text;
       count += piece.tokens.length;
@@ -215,7 +217,8 @@ async function readLink() {
 const offers = models.map(({ name, note, url, isBuiltIn }) => ({
   name,
   note,
-  source: { url: isBuiltIn ? modelUrl.href : url },
+  // the service worker keeps the built-in model with the page
+  source: isBuiltIn ? { url: modelUrl.href, cache: false } : { url },
 }));
 
 const choice = useModelChoice({
@@ -256,3 +259,4 @@ globalThis.addEventListener('keydown', (event) => {
 fillExamples();
 if (!(await readLink())) show(samples[0]);
 choice.start();
+keepPage();

@@ -198,7 +198,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
       try {
         // nothing is downloaded without being asked for
         const isOwn = begin && String(before.source.url) === String(offers[0].source.url);
-        await bring(before, isOwn ? {} : { cache: 'only' });
+        await (isOwn ? bring(offers[0]) : bring(before, { cache: 'only' }));
         const index = all.findIndex(({ source }) => String(source.url) === before.source.url);
         if (index >= 0) select.value = String(index);
         showFields();
