@@ -29,6 +29,7 @@ static int find(const int *list, int count) {
   free(list);
   SIMD_OPAQUE(list);
   list = work_alloc(work, 9, sizeof *list);
+  jinja_step(run, 6);
   capacity = capacity == 0 ? 8 : capacity * 2;
   if (used > most) most = used;
   if (used < 3 && used > most) most = used;
@@ -57,6 +58,8 @@ static int find(const int *list, int count) {
     'arguments: use(wasm_f32x4_add(list, count), wasm_f32x4_sub(count, list));',
     'statement: ;',
     'constant: list = work_alloc(work, 8, sizeof *list);',
+    'statement: ;',
+    'constant: jinja_step(run, 5);',
     'statement: ;',
     'equality: capacity = capacity != 0 ? 8 : capacity * 2;',
     'constant: capacity = capacity == 1 ? 8 : capacity * 2;',

@@ -6,16 +6,8 @@
 
 #include "base/math.h"
 
-// A block's codes and scales for the 8 rows of a group, of which one is used.
-enum { LAYOUT_BYTES_MAX = QUANTIZE_CHUNK_VALUES * KERNEL_ROW_GROUP * 2 };
-
 bool quantize_can_decode(const kernel_table *kernels, ggml_type type) {
-  const ggml_type_facts *facts = type_facts(type);
-  if (type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) return true;
-  uint64_t bytes;
-  return facts->block_values > 1 && kernels->types[type].matmul != NULL &&
-         kernels->types[type].matrix_bytes(1, QUANTIZE_CHUNK_VALUES, &bytes) &&
-         bytes <= LAYOUT_BYTES_MAX;
+  return kernels->types[type].matmul != NULL;
 }
 
 static float half_at(const uint8_t *bytes, size_t index) {
@@ -39,7 +31,7 @@ void quantize_decode(const kernel_table *kernels, ggml_type type, const uint8_t 
   } else if (type == GGML_TYPE_BF16) {
     for (size_t i = 0; i < count; i++) out[i] = bf16_at(blocks, i);
   } else {
-    _Alignas(64) uint8_t layout[LAYOUT_BYTES_MAX];
+    _Alignas(64) uint8_t layout[QUANTIZE_LAYOUT_BYTES_MAX];
     const uint32_t cols = (uint32_t)count, block_count = cols / type_facts(type)->block_values;
     kernel_matrix matrix = {layout, 1, cols, type, 0};
     memset(layout, 0, sizeof layout);

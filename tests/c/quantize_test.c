@@ -98,6 +98,26 @@ TEST(extreme_values_stay_finite) {
   }
 }
 
+TEST(a_chunk_of_every_type_has_room_in_its_layout) {
+  const kernel_table *kernels = kernels_bind();
+  uint32_t count = 0;
+  for (ggml_type type = 0; type < GGML_TYPE_COUNT; type++) {
+    const ggml_type_facts *facts = type_facts(type);
+    const bool is_float = facts != NULL && facts->block_values == 1;
+    if (facts == NULL || kernels->types[type].matmul == NULL) continue;
+    uint64_t bytes = 0;
+    CHECK_EQ_UINT(QUANTIZE_CHUNK_VALUES % facts->block_values, 0);
+    CHECK(quantize_can_decode(kernels, type));
+    CHECK(kernels->types[type].matrix_bytes(1, QUANTIZE_CHUNK_VALUES, &bytes));
+    CHECK(is_float || bytes <= QUANTIZE_LAYOUT_BYTES_MAX);
+    count++;
+  }
+  CHECK(count >= TYPE_COUNT);
+  CHECK(!quantize_can_decode(kernels, GGML_TYPE_I8));
+  CHECK(!quantize_can_decode(kernels, GGML_TYPE_I32));
+  CHECK(!quantize_can_decode(kernels, GGML_TYPE_F64));
+}
+
 // ---- the search for scales, against its definition in double ----
 
 enum { GROUP_MAX = 32, TRIES = 21 };

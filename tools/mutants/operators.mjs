@@ -162,7 +162,8 @@ function isFirstRoom(site, i) {
 }
 
 /**
- * One more is no fault among the arguments of an allocation: it takes a little more memory.
+ * One more is no fault among the arguments of an allocation, which takes a little more memory, or of a count of steps,
+ * which a limit ends a little earlier.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofNumber(site, i) {
@@ -170,7 +171,7 @@ function ofNumber(site, i) {
   const whole = /^(\d+|0x[\da-f]+)([uUlLn]*)$/i.exec(text);
   if (kind !== 'number' || !whole || isLimit(site, i) || isFirstRoom(site, i)) return [];
   const value = BigInt(whole[1]);
-  const isRoom = site.language === 'c' && /_alloc(_|$)/.test(calledWith(site, i));
+  const isRoom = site.language === 'c' && /_alloc(_|$)|_step$/.test(calledWith(site, i));
   const more = isRoom ? [] : [value + 1n];
   const others = value === 0n ? more : [...more, value - 1n];
   return others.map((other) => ({ start, end, text: `${other}${whole[2]}`, operator: 'constant' }));

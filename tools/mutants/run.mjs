@@ -172,6 +172,11 @@ class Baseline {
    */
   ordered(tests, chance) {
     const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
+    return this.#withinBudget(tests).toSorted((a, b) => chance(b) / cost(b) - chance(a) / cost(a));
+  }
+
+  /** @param {string[]} tests @returns {string[]} the fastest */
+  #withinBudget(tests) {
     let sum = 0;
     return tests
       .filter((test) => this.#times.has(test))
@@ -179,8 +184,17 @@ class Baseline {
       .filter((test) => {
         sum += this.of(test).cpuMs;
         return sum < BUDGET_MS;
-      })
-      .toSorted((a, b) => chance(b) / cost(b) - chance(a) / cost(a));
+      });
+  }
+
+  /** Tells which tests no mutant has time for. @param {string} room @param {string[]} tests */
+  tellLeftOut(room, tests) {
+    const taken = this.#withinBudget(tests);
+    for (const test of tests) {
+      if (!this.#times.has(test) || taken.includes(test)) continue;
+      const seconds = (this.of(test).cpuMs / 1000).toFixed(1);
+      console.log(`${room}: no time for ${test}, which takes ${seconds} s`);
+    }
   }
 }
 
@@ -314,11 +328,16 @@ const baseline = new Baseline();
 const used = /** @type {const} */ (['c', 'js']).filter((language) => wanted[language] > 0);
 const mutants = { c: wanted.c > 0 ? drawn('c') : [], js: wanted.js > 0 ? drawn('js') : [] };
 const needed = used.flatMap((language) =>
-  [...new Set(mutants[language].map(({ room }) => room))].flatMap(
-    (room) => rooms[language][room].tests,
-  ),
+  [...new Set(mutants[language].map(({ room }) => room))].map((room) => ({
+    name: `${language}/${room}`,
+    tests: rooms[language][room].tests,
+  })),
 );
-await baseline.measure(places, needed);
+await baseline.measure(
+  places,
+  needed.flatMap(({ tests }) => tests),
+);
+for (const { name, tests } of needed) baseline.tellLeftOut(name, tests);
 /** @type {Result[]} */
 const results = [];
 for (const language of used) {
