@@ -32,6 +32,47 @@ const untilShown = (page, texts) =>
 /** @param {Page} page @returns {Promise<string[]>} what the model was told last */
 const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
+test('what was forgotten a month ago is looked for once a day, not at each start', {
+  skip,
+}, async (t) => {
+  const script = `globalThis.reads = [];
+    const getAll = IDBObjectStore.prototype.getAll;
+    IDBObjectStore.prototype.getAll = function (...how) {
+      if (how[0] === undefined) reads.push(this.name);
+      return getAll.apply(this, how);
+    };`;
+  const page = await openPage(t, { script });
+  await talk(page, 'First', 'One.');
+  await untilTrue(page, "localStorage.getItem('wick-chat-tidied') !== null");
+  assert.ok(/** @type {any} */ (await page.evaluate('reads')).includes('turns'));
+  await page.reload();
+  await page.locator('.message.user').waitFor();
+  await page.waitForSelector('#send:not([disabled])');
+  assert.ok(!(/** @type {any} */ (await page.evaluate('reads')).includes('turns')));
+  await page.evaluate("localStorage.setItem('wick-chat-tidied', Date.now() - 2 * 86400e3)");
+  await page.reload();
+  await untilTrue(page, "Number(localStorage.getItem('wick-chat-tidied')) > Date.now() - 86400e3");
+  assert.ok(/** @type {any} */ (await page.evaluate('reads')).includes('turns'));
+});
+
+test('the words behind the 4,000th can be read, and the page says that they cannot be chosen', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
+  await talk(page, 'Much', `${'word '.repeat(4000)}and the end`);
+  await page.locator('.open-words').click();
+  await page.locator('.words .hint').waitFor();
+  assert.match(
+    await page.locator('.words').innerText(),
+    /and the end\s+Only the first 4,000 words/,
+  );
+  assert.equal(await page.locator('.words-text span').count(), 4000);
+  await talk(page, 'Little', 'word '.repeat(4000));
+  await page.locator('.open-words').last().click();
+  await page.locator('.words-text').last().waitFor();
+  assert.equal(await page.locator('.words .hint').count(), 1);
+});
+
 /** @param {Page} page */
 async function threeTurns(page) {
   await talk(page, 'First', 'One.');

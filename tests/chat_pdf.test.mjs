@@ -67,3 +67,20 @@ test('what cannot be read says why, and what was typed stays', { skip }, async (
   await untilTrue(page, `${field}.includes('Some text')`);
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
+
+test('a PDF whose reading takes a while tells its pages', { skip }, async (t) => {
+  const script = `const now = performance.now.bind(performance);
+    performance.now = () => 5000 * now(); // a slow device
+    globalThis.told = [];
+    addEventListener('DOMContentLoaded', () => {
+      const notice = document.getElementById('notice-text');
+      new MutationObserver(() => told.push(notice.textContent)).observe(notice, { childList: true });
+    });`;
+  const page = await openPage(t, { script });
+  const lines = Array.from({ length: 40 }, (_, index) => `Line ${index}`);
+  await drop(page, { 'long.pdf': pdfOf(lines) });
+  await untilTrue(page, `${field}.includes('Line 39')`);
+  const told = /** @type {string[]} */ (await page.evaluate('told'));
+  assert.ok(told.includes('long.pdf: page 20 of 40 is read.'), told.join());
+  assert.equal(await page.locator('#notice').isHidden(), true);
+});

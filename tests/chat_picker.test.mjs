@@ -212,4 +212,62 @@ describe('in the page', { skip }, () => {
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('The hub has no GGUF model of these words.').waitFor();
   });
+
+  test('a mirror of the hub: one that is none is refused in words, a good one is kept and asked for everything', async (t) => {
+    const context = await browser.newContext({ serviceWorkers: 'block' });
+    t.after(() => context.close());
+    context.setDefaultTimeout(PATIENCE_MS);
+    /** @type {string[]} */
+    const elsewhere = [];
+    await context.route(/huggingface\.co/, (route) => {
+      elsewhere.push(route.request().url());
+      return route.abort();
+    });
+    const page = await context.newPage();
+    await page.goto(server.url);
+    await page.waitForSelector('#send:not([disabled])');
+    await page.click('#choose-model');
+    await page.getByText('Hub', { exact: true }).click();
+    const says = page.locator('#hub-state');
+    /** @type {[typed: string, words: RegExp][]} */
+    const wrong = [
+      ['mirror', /begins with https/],
+      ['ftp://mirror.example', /begins with https/],
+      ['http://mirror.example', /begins with https/],
+      ['https://me:secret@mirror.example', /without a login/],
+      ['https://mirror.example/?a=b', /without a login/],
+      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub answered 404\.$/],
+      [server.url, /^There is no hub at /],
+    ];
+    for (const [typed, words] of wrong) {
+      await page.fill('#hub-address', typed);
+      await page.click('#use-hub');
+      await untilTrue(page, `${words}.test(document.getElementById('hub-state').textContent)`);
+      assert.equal(await page.evaluate("localStorage.getItem('wick-chat-hub')"), null, typed);
+    }
+    await page.fill('#hub-address', `${fake.url}/`);
+    await page.press('#hub-address', 'Enter');
+    await says.getByText('Models are searched for and downloaded there').waitFor();
+    await page.screenshot({ path: `${pictures}/models-hub.png` });
+    await page.reload();
+    await page.waitForSelector('#send:not([disabled])');
+    await page.click('#choose-model');
+    await page.fill('#model-url', 'tiny');
+    await page.locator('#found .row', { hasText: 'wick/tiny-GGUF' }).waitFor();
+    // an address of the usual hub is fetched from the mirror, too
+    const usual = 'https://huggingface.co/wick/tiny-GGUF/resolve/main/tiny-Q4_0.gguf';
+    await page.fill('#model-url', usual);
+    await page.locator('#found .verdict').waitFor();
+    await page.click('#load-model');
+    await page.locator('#model-name', { hasText: 'tiny-Q4_0.gguf' }).waitFor();
+    assert.deepEqual(elsewhere, []);
+    await page.click('#choose-model');
+    await page.getByText('Hub', { exact: true }).click();
+    await page.fill('#hub-address', '');
+    await page.click('#use-hub');
+    await untilTrue(
+      page,
+      "document.getElementById('hub-address').value === 'https://huggingface.co'",
+    );
+  });
 });

@@ -95,6 +95,17 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   assert.equal(prompt, `${texts[0]}${texts[1]} Then`);
 });
 
+test('the weights of a model without a template are loaded once', { skip }, async (t) => {
+  const page = await open(t);
+  const created = `created.filter(({ url, model, directoryOnly }) =>
+    !directoryOnly && String(url ?? model).endsWith('${NAME}')).map(({ chatTemplate }) => typeof chatTemplate)`;
+  assert.deepEqual(await page.evaluate(created), ['string']);
+  await page.reload();
+  await page.locator('.template').waitFor();
+  assert.deepEqual(await page.evaluate(created), ['string']);
+  assert.equal(await page.evaluate('created.some(({ directoryOnly }) => directoryOnly)'), false);
+});
+
 test('a template is chosen, and remembered with the model', { skip }, async (t) => {
   const page = await open(t);
   await choose(page, 'chatml');

@@ -453,6 +453,24 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });
 
+test('two folders of one name are kept apart, and each is known again', { skip }, async (t) => {
+  const page = await openPage(await openContext(t));
+  const first = folderOf({ 'garden.md': garden, 'README.md': '# First\n\nOf roses.\n' });
+  const second = folderOf({
+    'letter.md': letter,
+    'README.md': '# Second\n\nOf trains and more.\n',
+  });
+  await choose(page, first, /^my notes: 2 notes, 3 passages\. 2 new or changed, 0 gone/);
+  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 2 new or changed, 0 gone/);
+  await page.fill('#query', 'roses');
+  await page.locator('#words-note', { hasText: 'No note has these words' }).waitFor();
+  writeFileSync(join(first, 'README.md'), '# First\n\nOf roses, and changed.\n');
+  await choose(page, first, /^my notes: 2 notes, 3 passages\. 1 new or changed, 0 gone/);
+  await page.reload();
+  await page.locator('#folder-state', { hasText: /^my notes: 2 notes/ }).waitFor();
+  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 gone/);
+});
+
 /** What is done in browsers that are driven by scripts alone: a folder is given as files of its field. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };

@@ -6,7 +6,7 @@ import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
 import { beginsWith } from './first_bytes.js';
-import { showNotice } from './notice.js';
+import { hideNotice, showNotice } from './notice.js';
 
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
@@ -14,14 +14,41 @@ const PDF_BYTES_MAX = 100e6;
 /** What is longer is better read once. */
 const BOOK_LETTERS_MIN = 6000;
 
-/** @param {File} file @returns {Promise<{text: string} | {refusal: string}>} */
-export async function readText(file) {
+/** A wait that is shorter is not told of; then it is told so often. */
+const TELL_MS = 1000;
+
+/**
+ * Tells how far a file is read that takes a while.
+ * @param {string} name
+ * @param {(words: string) => void} say
+ */
+export function makeTeller(name, say) {
+  let told = performance.now();
+  let wasTold = false;
+  return {
+    onPage: (/** @type {number} */ page, /** @type {number} */ pages) => {
+      if (performance.now() - told < TELL_MS) return;
+      told = performance.now();
+      wasTold = true;
+      say(`${name}: page ${page} of ${pages} is read.`);
+    },
+    /** What was told is past. */
+    done: () => wasTold && say(''),
+  };
+}
+
+/**
+ * @param {File} file
+ * @param {(page: number, pages: number) => void} [onPage] of a PDF
+ * @returns {Promise<{text: string} | {refusal: string}>}
+ */
+export async function readText(file, onPage) {
   if (await beginsWith(file, '%PDF-')) {
     if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
     const library = await import('./pdfs.js').catch(() => undefined);
     if (!library) return { refusal: 'what reads PDFs could not be loaded' };
     const bytes = new Uint8Array(await file.arrayBuffer());
-    return library.textOfPdf(bytes).then(
+    return library.textOfPdf(bytes, onPage).then(
       (text) => ({ text }),
       (error) => ({ refusal: error.message }),
     );
@@ -44,7 +71,9 @@ export async function attach(files) {
       addBooks([file]);
       continue;
     }
-    const found = await readText(file);
+    const teller = makeTeller(file.name, (words) => (words ? showNotice(words) : hideNotice()));
+    const found = await readText(file, teller.onPage);
+    teller.done();
     if ('text' in found) blocks.push(asBlock(file.name, found.text));
     else refused.push(`${file.name}: ${found.refusal}.`);
     if ('text' in found && found.text.length > BOOK_LETTERS_MIN) books.push(file);

@@ -4,7 +4,7 @@
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
 
-import { readText } from './attaching.js';
+import { makeTeller, readText } from './attaching.js';
 import { isBook, readBookFile, writeBook } from './book_file.js';
 import { canSign, exportKey, importKey } from './book_key.js';
 import { BookReading, lackOfRoom, sizeOf, wantedReadings } from './book_reading.js';
@@ -375,7 +375,9 @@ async function takeKey() {
 /** @param {File} file */
 async function take(file) {
   if (await isBook(file)) return takeBook(file);
-  const found = await readText(file);
+  const teller = makeTeller(file.name, say);
+  const found = await readText(file, teller.onPage);
+  teller.done();
   if ('refusal' in found) throw new Error(found.refusal);
   if (found.text.trim() === '') throw new Error('it is empty');
   const book = await put(file.name.slice(0, 200), found.text);

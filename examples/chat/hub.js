@@ -10,13 +10,50 @@ const ADDRESS = 'wick-chat-hub';
 const RESULTS_MAX = 12;
 const PAGES_MAX = 10;
 
+/** A page's policy lets it ask these. @param {URL} url */
+const canBeAsked = ({ protocol, hostname }) =>
+  protocol === 'https:' ||
+  (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
+
+/**
+ * @param {string} typed the address of a hub
+ * @returns {string} as it is kept, without a slash at the end
+ * @throws {Error} that says what is wrong with it
+ */
+export function readAddress(typed) {
+  const text = typed.trim();
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !canBeAsked(url))
+    throw new Error('An address that begins with https:// is wanted, or http://localhost.');
+  if (url.username || url.password || url.search || url.hash)
+    throw new Error('An address without a login, ? and # is wanted.');
+  return (url.origin + url.pathname).replace(/\/+$/, '');
+}
+
+/**
+ * From now on models are searched for and downloaded there.
+ * @param {string} typed an address; empty: the usual hub again
+ * @throws {Error} that says why it is not used
+ */
+export async function useHub(typed) {
+  const address = typed.trim() === '' ? DEFAULT : readAddress(typed);
+  if (address === DEFAULT) return void localStorage.removeItem(ADDRESS);
+  try {
+    const { isList } = await ask(`${address}/api/models?limit=1`);
+    if (!isList) throw new Error('its answer is no list of models');
+  } catch (error) {
+    throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
+  }
+  localStorage.setItem(ADDRESS, address);
+}
+
 /** @returns {string} the hub's address, or that of a mirror */
 export function hubAddress() {
   try {
     const own = localStorage.getItem(ADDRESS) ?? '';
-    return URL.canParse(own) ? own.replace(/\/+$/, '') : DEFAULT;
+    return own === '' ? DEFAULT : readAddress(own);
   } catch {
-    return DEFAULT; // no storage here
+    return DEFAULT; // no storage here, or unknown content
   }
 }
 
@@ -26,8 +63,8 @@ export function hubAddress() {
  * @returns {string | undefined} nothing: it is no file of the hub
  */
 export function hubNameOf(url) {
-  const hub = hubAddress();
-  if (!url.startsWith(`${hub}/`)) return undefined;
+  const hub = [hubAddress(), DEFAULT].find((one) => url.startsWith(`${one}/`));
+  if (!hub) return undefined;
   const found = /^\/([\w.-]+\/[\w.-]+)\/resolve\/([\w.-]+)\/(.+\.gguf)$/i.exec(
     url.slice(hub.length),
   );
@@ -36,7 +73,11 @@ export function hubNameOf(url) {
   return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decodeURIComponent(path)}`;
 }
 
-/** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], next?: string}>} */
+/** @param {string} url @returns {string} where the file of the hub is fetched from: the mirror, if there is one */
+export const mirrored = (url) =>
+  url.startsWith(`${DEFAULT}/`) ? hubAddress() + url.slice(DEFAULT.length) : url;
+
+/** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], isList: boolean, next?: string}>} */
 async function ask(url, signal) {
   const response = await fetch(url, { signal });
   if (!response.ok) {
@@ -45,7 +86,8 @@ async function ask(url, signal) {
   }
   const rows = await response.json();
   const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
-  return { rows: Array.isArray(rows) ? rows : [], next };
+  const isList = Array.isArray(rows);
+  return { rows: isList ? rows : [], isList, next };
 }
 
 /** @param {string} text @param {AbortSignal} [signal] @returns {Promise<Found[]>} repositories with GGUF files, the most loaded first */

@@ -19,6 +19,17 @@ function localStore() {
   }
 }
 
+const TIDIED = 'wick-chat-tidied';
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** It reads all turns, and what is removed is a month old: once a day is enough. @param {Store} store */
+async function removeOld(store) {
+  const last = Number(localStore()?.getItem(TIDIED) ?? 0);
+  if (Math.abs(Date.now() - last) < DAY_MS) return;
+  await store.removeOld();
+  localStore()?.setItem(TIDIED, String(Date.now()));
+}
+
 const openDisk = async () => new Store(await openDatabase(NAME), tell);
 
 /**
@@ -34,7 +45,7 @@ export async function openStore() {
     const store = await openDisk();
     await takeUp(store).catch(() => {}); // there is no room: it stays where it is
     keeper.use(store);
-    store.removeOld().catch(() => {});
+    removeOld(store).catch(() => {});
     // where there is no room for it, it is tried again at the next visit
     return { taken: await store.takeOver(localStore()).catch(() => undefined) };
   } catch (problem) {

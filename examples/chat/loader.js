@@ -3,6 +3,7 @@
 
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answering.js';
+import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
 import { byId } from './dom.js';
@@ -14,7 +15,7 @@ import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
 import { askToPersist, makeRoom, offerRoom } from './room.js';
-import { settings } from './settings.js';
+import { contextWanted, settings } from './settings.js';
 import { takeInLater } from './taking_in.js';
 import { useStates } from './visits.js';
 import { builtIn, isSame, modelOf, rememberModel } from './wishes.js';
@@ -31,6 +32,8 @@ let loading;
 let wished;
 /** What answered last. @type {Wish | undefined} */
 let loaded;
+/** The context that was wished for when it was loaded. @type {number | undefined} */
+let contextOfLoaded;
 
 export const current = () => ({ engine, loaded, wished, isLoading: loading !== undefined });
 
@@ -194,6 +197,36 @@ async function dropBad(wish, error) {
   await (await keptModels())?.delete(await storeNameOf(url)).catch(() => {});
 }
 
+// ---- its context ----
+
+/**
+ * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays as it is.
+ * @param {number | undefined} context in tokens
+ * @param {any} options
+ * @returns {Promise<Engine>} with the usual context where the model cannot have this one
+ */
+async function createWith(context, options) {
+  if (context === undefined) return createEngine(options);
+  const kvTokens = context + 3 * CONTEXT_USUAL;
+  try {
+    return await createEngine({ ...options, contextSize: context, kvTokens });
+  } catch (error) {
+    if (!(error instanceof WickError) || options.signal.aborted) throw error;
+    const made = await createEngine(options);
+    const { contextSize } = await made.info();
+    showNotice(`It reads ${contextSize} tokens at once, not ${context}: ${sentence(error)}`);
+    return made;
+  }
+}
+
+/** The conversation that is open wants another context than the model has. */
+export async function followContext() {
+  const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
+  if (!isOther()) return;
+  await conversation.untilAnswered();
+  if (isOther() && loaded) await load(loaded);
+}
+
 // ---- loading ----
 
 /**
@@ -217,20 +250,21 @@ export async function load(wish, failed) {
     const brought = await bringModel(wish, own.signal);
     isNew = brought.isNew === true;
     if (loading !== own) return;
+    const context = contextWanted();
     const create = (/** @type {Template | undefined} */ template) =>
-      createEngine(
-        /** @type {import('wick-llm').EngineOptions} */ ({
-          ...brought.options,
-          signal: own.signal,
-          onProgress: showProgress,
-          ...(settings.threads && { threads: settings.threads }),
-          ...(template && { chatTemplate: template.source }),
-        }),
-      );
-    made = await create(undefined);
+      createWith(context, {
+        ...brought.options,
+        signal: own.signal,
+        onProgress: showProgress,
+        ...(settings.threads && { threads: settings.threads }),
+        ...(template && { chatTemplate: template.source }),
+      });
+    let template = await knownTemplate(wish, isNew, { ...brought.options, signal: own.signal });
+    if (loading !== own) return;
+    made = await create(template);
     if (loading !== own) return void made.close();
-    const template = await templateOf(made, wish);
-    if (template) {
+    if (!template && (await hasNoTemplate(made))) {
+      template = await rememberedFor(wish);
       await made.close();
       made = await create(template);
       if (loading !== own) return void made.close();
@@ -240,6 +274,7 @@ export async function load(wish, failed) {
     await conversation.untilAnswered();
     if (loading !== own) return void made.close();
     await closeEngine();
+    contextOfLoaded = context;
     await begin(made, wish, template);
     if (isNew) askToPersist(true); // a download is worth keeping
   } catch (error) {
@@ -263,10 +298,43 @@ export async function load(wish, failed) {
 
 // ---- models without a chat template ----
 
-/** @param {Engine} made @param {Wish} wish @returns {Promise<Template | undefined>} nothing: the model has its own */
-async function templateOf(made, wish) {
-  if ((await made.info()).chatTemplate !== null) return undefined;
-  return (await import('./templates.js')).templateFor(wish);
+/** @param {Engine} made */
+const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
+
+/** @param {Wish} wish without a template of its own @returns {Promise<Template>} what it is asked with, from now on */
+async function rememberedFor(wish) {
+  const { rememberTemplate, templateFor } = await import('./templates.js');
+  const template = templateFor(wish);
+  rememberTemplate(wish, template);
+  return template;
+}
+
+/** Whether any model of this browser has no template. */
+function areTemplatesKnown() {
+  try {
+    return localStorage.getItem('wick-chat-templates') !== null;
+  } catch {
+    return false; // no storage here
+  }
+}
+
+/**
+ * The template is an option of the engine, which has the weights: what was here before is known, the header of a new model is read
+ * first.
+ * @param {Wish} wish
+ * @param {boolean} isNew
+ * @param {any} options of its engine
+ * @returns {Promise<Template | undefined>} nothing: the model has its own, as far as is known
+ */
+async function knownTemplate(wish, isNew, options) {
+  if (wish.isBuiltIn) return undefined;
+  const known = areTemplatesKnown() && (await import('./templates.js')).knownTemplate(wish);
+  if (known) return known;
+  if (!isNew && !('file' in wish.source)) return undefined;
+  const { shared, ...own } = options;
+  const header = await createEngine({ ...own, directoryOnly: true, threads: 1 });
+  const isWithout = await hasNoTemplate(header).finally(() => header.close());
+  return isWithout ? rememberedFor(wish) : undefined;
 }
 
 /** What was shown of a template before is of another model. */

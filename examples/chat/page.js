@@ -17,6 +17,7 @@ import {
   choose,
   closeEngine,
   current,
+  followContext,
   inWords,
   leaveInBackground,
   load,
@@ -110,6 +111,13 @@ byId('settings-dialog').addEventListener('close', () => {
   followSetting(conversation.current().id).catch(tell);
   if (!settings.remember) forget();
   updateAhead();
+  followContext().catch(tell);
+});
+
+byId('open-settings').addEventListener('click', async () => {
+  const { fillSizes } = await import('./context_choice.js');
+  const field = /** @type {HTMLSelectElement} */ (document.querySelector('[name="context"]'));
+  await fillSizes(field, byId('context-hint'), current().engine).catch(() => {}); // another model comes
 });
 
 // ---- which model ----
@@ -142,7 +150,10 @@ async function wantModel() {
   return about === conversation.current() ? choose(wish) : undefined;
 }
 
-byId('log').addEventListener('conversation', () => void wantModel());
+byId('log').addEventListener(
+  'conversation',
+  () => void wantModel().then(followContext).catch(tell),
+);
 
 // a download that nobody waited for any more
 onDownload((one) => {

@@ -31,14 +31,15 @@ async function open(bytes) {
   }
 }
 
-/** @param {any} pdf @returns {Promise<string>} */
-async function read(pdf) {
+/** @param {any} pdf @param {(page: number, pages: number) => void} onPage @returns {Promise<string>} */
+async function read(pdf, onPage) {
   const { numPages } = pdf;
   if (numPages > PAGES_MAX)
     throw new PdfError('TOO_LONG', `it has ${numPages} pages; at most ${PAGES_MAX} are read`);
   if (!(numPages > 0)) throw new PdfError('NO_TEXT', 'it has no pages');
   let text = '';
   for (let number = 1; number <= numPages; number++) {
+    onPage(number, numPages);
     const page = await pdf.getPage(number);
     const { items } = await page.getTextContent();
     const own = items.map(wordsOf).join('').trim();
@@ -50,11 +51,15 @@ async function read(pdf) {
   return text.trimEnd();
 }
 
-/** @param {Uint8Array} bytes @returns {Promise<string>} in which each page with text is named @throws {PdfError} */
-export async function textOfPdf(bytes) {
+/**
+ * @param {Uint8Array} bytes
+ * @param {(page: number, pages: number) => void} [onPage] is read now
+ * @returns {Promise<string>} in which each page with text is named @throws {PdfError}
+ */
+export async function textOfPdf(bytes, onPage = () => {}) {
   const pdf = await open(bytes);
   try {
-    return await read(pdf);
+    return await read(pdf, onPage);
   } catch (error) {
     if (error instanceof PdfError) throw error;
     throw new PdfError('DAMAGED', 'it is damaged');

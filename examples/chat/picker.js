@@ -5,7 +5,7 @@ import { attach } from './attaching.js';
 import { byId, formatBytes, makeButton } from './dom.js';
 import { examine, readDevice, speedsHere } from './examine.js';
 import { isModel } from './first_bytes.js';
-import { hubAddress, listHubFiles, searchHub } from './hub.js';
+import { hubAddress, listHubFiles, mirrored, searchHub, useHub } from './hub.js';
 import { refresh } from './manager.js';
 import { models, nameOfUrl } from './models.js';
 import { specOf } from './specs.js';
@@ -120,14 +120,14 @@ function cardOf({ fits, verdict, facts }, name) {
 
 /** @param {string} url @param {AbortSignal} signal */
 async function showFile(url, signal) {
-  const { facts, limitBytes } = await examine({ url }, signal);
+  const { facts, limitBytes } = await examine({ url: mirrored(url) }, signal);
   const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
   if (signal.aborted) return [];
   judged = { url, verdict };
   return [cardOf(verdict, nameOfUrl(url))];
 }
 
-const spec = () => specOf(field.value, hubAddress(), document.baseURI);
+const spec = () => specOf(mirrored(field.value.trim()), hubAddress(), document.baseURI);
 
 async function lookUp() {
   looking?.abort();
@@ -243,16 +243,39 @@ function takeDrops() {
   });
 }
 
+/** The hub is asked before its address is kept. */
+async function takeHub() {
+  const says = byId('hub-state');
+  const address = /** @type {HTMLInputElement} */ (byId('hub-address'));
+  says.textContent = 'Asking it …';
+  try {
+    await useHub(address.value);
+    address.value = hubAddress();
+    says.textContent = 'Models are searched for and downloaded there.';
+    lookUp();
+  } catch (error) {
+    says.textContent = /** @type {Error} */ (error).message;
+  }
+}
+
 /** @param {(wish: Wish) => unknown} loadWish */
 export function startPicker(loadWish) {
   load = loadWish;
   listModels();
   byId('choose-model').addEventListener('click', () => {
     dialog.returnValue = '';
+    /** @type {HTMLInputElement} */ (byId('hub-address')).value = hubAddress();
+    byId('hub-state').textContent = '';
     dialog.showModal();
     refresh();
   });
   field.addEventListener('input', lookUpSoon);
+  byId('use-hub').addEventListener('click', takeHub);
+  byId('hub-address').addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter') return;
+    event.preventDefault(); // the dialog's own button is Load
+    takeHub();
+  });
   byId('model-form').addEventListener('submit', (event) => {
     event.preventDefault();
     if (fileField.files?.length || field.value.trim() === '') take(readWish());

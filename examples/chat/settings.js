@@ -1,11 +1,12 @@
 // examples/chat/settings.js — the user's settings, stored in this browser where it allows that.
 
+import { CONTEXT_USUAL } from './context_sizes.js';
 import { byId } from './dom.js';
 
 /**
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
  *   repeatPenalty: number, maxTokens: number, seed: number | undefined,
- *   threads: number | undefined, remember: boolean, theme: string,
+ *   context: number | undefined, threads: number | undefined, remember: boolean, theme: string,
  *   ahead: boolean, tools: boolean}} Settings
  */
 
@@ -19,6 +20,7 @@ const defaults = {
   repeatPenalty: 1,
   maxTokens: 1024,
   seed: undefined,
+  context: undefined, // the engine's own choice
   threads: undefined,
   remember: true,
   theme: '',
@@ -62,6 +64,14 @@ export function useSettings(kept = {}) {
   Object.assign(settings, defaults, Object.fromEntries([...known, ...own]));
 }
 
+const CONTEXT_MAX = 1 << 20;
+
+/** @returns {number | undefined} tokens; nothing: the usual ones */
+export function contextWanted() {
+  const wanted = Math.floor(settings.context ?? 0);
+  return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;
+}
+
 function store() {
   try {
     localStorage.setItem(key, JSON.stringify(settings));
@@ -94,8 +104,14 @@ function showTheme() {
 }
 
 function fillForm() {
+  // its sizes come with the model's facts
+  const wanted = String(contextWanted() ?? '');
+  /** @type {HTMLElement} */ (field('context')).replaceChildren(
+    new Option(wanted ? `${wanted} tokens` : 'as usual', wanted),
+  );
   for (const name of [...numbers, 'system']) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];
+    if (name === 'context') continue;
     field(name).value = String(value ?? '');
   }
   field('remember').checked = settings.remember;

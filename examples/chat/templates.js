@@ -31,7 +31,12 @@ function readRemembered() {
   }
 }
 
-/** @param {Wish} wish @returns {Template} what was chosen for it, else none */
+/** @param {Wish} wish @returns {Template | undefined} what was chosen for it, or was used; nothing: it is new here, or has its own */
+export function knownTemplate(wish) {
+  return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;
+}
+
+/** @param {Wish} wish without a template of its own @returns {Template} what was chosen for it, else none */
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)

@@ -14,7 +14,7 @@
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
 /** More of a device's memory than this leaves too little for all else. */
-const SHARE_MAX = 0.6;
+export const MEMORY_SHARE_MAX = 0.6;
 /** Who reads along reads about so fast. */
 const READING_PER_SECOND = 6;
 /** Speeds of models that are much smaller tell little. */
@@ -71,7 +71,7 @@ function memoryVerdict({ error, needBytes }, { limitBytes, memoryGb }) {
   const need = sized(needBytes);
   if (needBytes > limitBytes)
     return ['no', `It does not fit: it needs ${need}, and a page can have ${sized(limitBytes)}.`];
-  if (memoryGb !== undefined && needBytes > memoryGb * 1e9 * SHARE_MAX)
+  if (memoryGb !== undefined && needBytes > memoryGb * 1e9 * MEMORY_SHARE_MAX)
     return ['tight', `It may be too much: it needs ${need} of this device's ${memoryGb} GB.`];
   return ['yes', `It fits: it needs ${need}.`];
 }

@@ -163,6 +163,21 @@ function fieldOf(words, choose) {
   return field;
 }
 
+/** @param {Word[]} words @param {string} text @returns {HTMLElement[]} what stands behind the words, if there is more */
+function restOf(words, text) {
+  const last = words.at(-1);
+  const rest = last ? text.slice(last.at + last.text.length) : '';
+  if (rest.trim() === '') return [];
+  const shown = document.createElement('div');
+  shown.className = 'words-rest';
+  shown.dir = 'auto';
+  shown.textContent = rest;
+  const hint = document.createElement('p');
+  hint.className = 'hint';
+  hint.textContent = `Only the first ${WORDS_MAX.toLocaleString('en')} words can be chosen.`;
+  return [shown, hint];
+}
+
 /**
  * Shows an answer as words that can be chosen, or as it was again.
  * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch} branch goes on from another word
@@ -204,7 +219,8 @@ export async function toggleWords(engine, message, article, branch) {
     list.replaceChildren(...items);
     /** @type {HTMLElement | null} */ (list.querySelector('button:enabled'))?.focus();
   };
-  panel.append(fieldOf(wordsOf(message.content), choose), says, list);
+  const words = wordsOf(message.content);
+  panel.append(fieldOf(words, choose), ...restOf(words, message.content), says, list);
   panel.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;
     const at = /** @type {HTMLElement | null} */ (panel.querySelector('[aria-pressed=true]'));

@@ -41,6 +41,15 @@ const beginning = (...parts) => IDBKeyRange.bound(parts, [...parts, []]);
 /** @param {string} folder @returns {Promise<Note[]>} */
 export const readNotes = async (folder) => (await open()).getAll('notes', beginning(folder));
 
+/** @param {string} folder @returns {Promise<Map<string, {size: number, modified: number}>>} its notes' files by their paths */
+export async function readPaths(folder) {
+  const transaction = (await open()).transaction('notes');
+  const found = new Map();
+  for await (const { value } of transaction.store.iterate(beginning(folder)))
+    found.set(value.path, { size: value.size, modified: value.modified });
+  return found;
+}
+
 /** @param {string} model @param {string} folder @returns {Promise<Vectors[]>} */
 export const readVectors = async (model, folder) =>
   (await open()).getAll('vectors', beginning(model, folder));

@@ -7,6 +7,7 @@ import { forgetAll, readNotes, readSetting, readVectors, writeSetting } from './
 import { embedders, examineEmbedder, prefixesOf } from './embedders.js';
 import { countEmbedded, embedNotes } from './embedding.js';
 import { listDropped, listFiles, listHandle } from './folder.js';
+import { idOfFolder } from './folders.js';
 import { readFolder } from './reading.js';
 import { showHits } from './results.js';
 import { searchMeaning, WordIndex } from './searching.js';
@@ -66,8 +67,8 @@ async function readKeptVectors() {
 /** @type {AbortController | undefined} */
 let reading;
 
-/** @param {Listing} listing */
-async function takeFolder(listing) {
+/** @param {Listing} taken */
+async function takeFolder(taken) {
   reading?.abort();
   const own = new AbortController();
   reading = own;
@@ -75,6 +76,8 @@ async function takeFolder(listing) {
   showProblem('folder-problem');
   byId('reading-bar').hidden = false;
   try {
+    const listing = { ...taken, name: await idOfFolder(taken, handle).catch(() => taken.name) };
+    own.signal.throwIfAborted();
     const found = await readFolder(listing, {
       signal: own.signal,
       onProgress: (done, all) => {

@@ -8,9 +8,11 @@ import { untilTrue } from './package.mjs';
 const capturing = `
   import * as own from './index.js?own';
   export * from './index.js?own';
-  globalThis.engines = [];
+  Object.assign(globalThis, { engines: [], created: [] });
   export const createEngine = async (options) => {
     const made = await own.createEngine({ ...options, ...globalThis.engineOptions });
+    globalThis.created.push({ ...options, signal: undefined, onProgress: undefined });
+    if (options.directoryOnly) return made;
     globalThis.engine = made;
     globalThis.engines.push(made);
     return made;

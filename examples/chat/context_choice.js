@@ -1,0 +1,63 @@
+// examples/chat/context_choice.js — how many tokens the model reads at once: sizes from the usual one up to what it was trained
+// for, each with the memory that it costs here. Loaded with the settings.
+
+import { CONTEXT_USUAL, sizesOf } from './context_sizes.js';
+import { formatBytes } from './dom.js';
+import { readDevice } from './examine.js';
+import { contextWanted } from './settings.js';
+import { MEMORY_SHARE_MAX } from './verdict.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./context_sizes.js').Size} Size */
+
+/** @param {Engine} engine @returns {Promise<{sizes: Size[], trained: number}>} no sizes: it reads no more than it does */
+async function readSizes(engine) {
+  const [info, kv] = await Promise.all([engine.info(), engine.kvStats()]);
+  const trained = info.shape?.contextTrained ?? 0;
+  if (!info.plan || trained <= CONTEXT_USUAL) return { sizes: [], trained };
+  const { limitBytes, memoryGb } = await readDevice(info.memory.limitBytes);
+  const device = memoryGb === undefined ? limitBytes : memoryGb * 1e9 * MEMORY_SHARE_MAX;
+  const model = {
+    trained,
+    now: info.contextSize,
+    bytesPerToken: kv.pageBytes / kv.pageTokens,
+    totalBytes: info.plan.totalBytes,
+  };
+  return { sizes: sizesOf(model, Math.min(limitBytes, device)), trained };
+}
+
+const number = (/** @type {number} */ value) => value.toLocaleString('en');
+
+/** @param {Size} size */
+function wordsOf({ tokens, moreBytes, fits }) {
+  const name = `${number(tokens)} tokens`;
+  if (Math.abs(moreBytes) < 1e5) return `${name}, as now`;
+  const cost = `about ${formatBytes(Math.abs(moreBytes))} of memory`;
+  if (!fits) return `${name}: ${cost} more, too much here`;
+  return `${name}: ${cost} ${moreBytes > 0 ? 'more' : 'less'}`;
+}
+
+/**
+ * @param {HTMLSelectElement} field
+ * @param {HTMLElement} hint
+ * @param {Engine | undefined} engine that answers now
+ */
+export async function fillSizes(field, hint, engine) {
+  const { sizes, trained } = engine ? await readSizes(engine) : { sizes: [], trained: 0 };
+  const wanted = contextWanted() ?? CONTEXT_USUAL;
+  const options = sizes.map((size) => {
+    const value = size.tokens === CONTEXT_USUAL ? '' : String(size.tokens);
+    const option = new Option(wordsOf(size), value);
+    option.disabled = !size.fits && size.tokens !== wanted;
+    return option;
+  });
+  const isKnown = wanted === CONTEXT_USUAL || sizes.some(({ tokens }) => tokens === wanted);
+  if (options.length === 0) options.push(new Option(`at most ${number(CONTEXT_USUAL)} tokens`, ''));
+  if (!isKnown) options.push(new Option(`${number(wanted)} tokens`, String(wanted)));
+  field.replaceChildren(...options);
+  field.value = wanted === CONTEXT_USUAL ? '' : String(wanted);
+  hint.textContent =
+    trained > 0
+      ? `This model was trained to read ${number(trained)} tokens at once. Another context loads it again, and is kept with the conversation.`
+      : '';
+}

@@ -1,0 +1,21 @@
+// examples/chat/context_sizes.js — sizes of a context, and what each costs.
+
+/** What the engine reads at once without a wish, where the model was trained for so much. */
+export const CONTEXT_USUAL = 4096;
+
+/** `moreBytes` beside what the engine has now. @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size */
+
+/**
+ * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model `now` tokens are its context
+ * @param {number} limitBytes that it may have
+ * @returns {Size[]} the usual one first; the last is what the model was trained for
+ */
+export function sizesOf({ trained, now, bytesPerToken, totalBytes }, limitBytes) {
+  /** @type {Size[]} */
+  const sizes = [];
+  for (let tokens = CONTEXT_USUAL; ; tokens = Math.min(trained, tokens * 2)) {
+    const moreBytes = (tokens - now) * bytesPerToken;
+    sizes.push({ tokens, moreBytes, fits: tokens <= now || totalBytes + moreBytes <= limitBytes });
+    if (tokens >= trained) return sizes;
+  }
+}

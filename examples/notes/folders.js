@@ -1,0 +1,85 @@
+// examples/notes/folders.js — which folder it is: two of one name are kept apart. A handle tells whether it is the same folder; of a
+// list of files its notes do.
+
+import { readPaths, readSetting, writeSetting } from './database.js';
+
+/** @typedef {import('./folder.js').Listing} Listing */
+/** `id` is what its notes are kept under, and what is shown: the name, with a number where there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
+
+const FOLDERS_MAX = 200;
+/** Of the paths of the smaller of two lists. */
+const SHARE_MIN = 0.5;
+/** So many paths in common are no coincidence, such as a lone README.md is. */
+const PATHS_SURE = 3;
+
+/** @returns {Promise<Folder[]>} the last used one first */
+async function readFolders() {
+  const all = (await readSetting('folders')) ?? [];
+  const last = await readSetting('folder'); // all that earlier pages kept
+  if (!last || all.some((/** @type {Folder} */ { id }) => id === last.name)) return all;
+  return [{ id: last.name, ...last }, ...all];
+}
+
+/** @param {Folder} one @param {any} handle */
+const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => false) ?? false;
+
+/**
+ * @param {Folder} one @param {Listing} listing of a folder of the same name
+ * @returns {Promise<number>} 0: it is another folder; else the share of paths in common
+ */
+async function likeness({ id }, { found }) {
+  const kept = await readPaths(id);
+  if (kept.size === 0 || found.length === 0) return 1; // what is empty may be a disk that is not there
+  const common = found.filter(({ path }) => kept.has(path));
+  const share = common.length / Math.min(kept.size, found.length);
+  if (share < SHARE_MIN) return 0;
+  if (common.length >= PATHS_SURE) return share;
+  for (const { path, file } of common) {
+    const { size, lastModified } = await file();
+    const note = kept.get(path);
+    if (note?.size === size && note.modified === lastModified) return share;
+  }
+  return 0;
+}
+
+/** @param {Folder[]} same of the listing's name @param {Listing} listing @param {any} handle @returns {Promise<Folder | undefined>} */
+async function findSame(same, listing, handle) {
+  for (const one of handle ? same : []) if (await isEntry(one, handle)) return one;
+  /** @type {Folder | undefined} */
+  let best;
+  let most = 0;
+  for (const one of same) {
+    if (handle && one.handle) continue; // the browser has told that it is another
+    const share = await likeness(one, listing);
+    if (share > most) [best, most] = [one, share];
+  }
+  return best;
+}
+
+/** @param {string} name @param {Folder[]} all @returns {string} that no other folder has */
+function newId(name, all) {
+  const ids = new Set(all.map(({ id }) => id));
+  let id = name;
+  for (let count = 2; ids.has(id); count++) id = `${name} (${count})`;
+  return id;
+}
+
+/**
+ * @param {Listing} listing
+ * @param {any} [handle] of the folder, where the browser gives one
+ * @returns {Promise<string>} what its notes are kept under
+ */
+export async function idOfFolder(listing, handle) {
+  const all = await readFolders();
+  const same = all.filter(({ name }) => name === listing.name);
+  const found = await findSame(same, listing, handle);
+  const id = found?.id ?? newId(listing.name, all);
+  const own = {
+    id,
+    name: listing.name,
+    ...((handle ?? found?.handle) && { handle: handle ?? found?.handle }),
+  };
+  const others = all.filter((one) => one.id !== id);
+  await writeSetting('folders', [own, ...others].slice(0, FOLDERS_MAX)).catch(() => {}); // a full disk
+  return id;
+}
