@@ -165,7 +165,7 @@ class Baseline {
   }
 
   /**
-   * As many as a mutant has time for, the fastest being taken first.
+   * As many as a mutant has time for, in the order of the room.
    * @param {string[]} tests
    * @param {(test: string) => number} chance that a test sees a mutant
    * @returns {string[]} first those that see the most in their time
@@ -175,16 +175,15 @@ class Baseline {
     return this.#withinBudget(tests).toSorted((a, b) => chance(b) / cost(b) - chance(a) / cost(a));
   }
 
-  /** @param {string[]} tests @returns {string[]} the fastest */
+  /** @param {string[]} tests those that see the most first @returns {string[]} one that is too long is passed over */
   #withinBudget(tests) {
-    let sum = 0;
-    return tests
-      .filter((test) => this.#times.has(test))
-      .toSorted((a, b) => this.of(a).cpuMs - this.of(b).cpuMs)
-      .filter((test) => {
-        sum += this.of(test).cpuMs;
-        return sum < BUDGET_MS;
-      });
+    let leftMs = BUDGET_MS;
+    return tests.filter((test) => {
+      const { cpuMs } = this.of(test);
+      if (!this.#times.has(test) || cpuMs >= leftMs) return false;
+      leftMs -= cpuMs;
+      return true;
+    });
   }
 
   /** Tells which tests no mutant has time for. @param {string} room @param {string[]} tests */
