@@ -70,6 +70,28 @@ static const grammar_case CASES[] = {
      "{\"type\":\"number\",\"format\":\"int32\"}",
      {"-2147483648", "2147483647", "0", "-1"},
      {"-2147483649", "2147483648", "1.5", "-9999999999"}},
+    // a format holds for values of its type alone
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":[\"string\",\"integer\",\"null\"],\"format\":\"int32\"}",
+     {"-2147483648", "2147483647", "\"2147483648\"", "\"\"", "null"},
+     {"-2147483649", "2147483648", "1.5", "true"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":\"string\",\"format\":\"int32\"}",
+     {"\"a\"", "\"\""},
+     {"1", "null"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":[\"integer\",\"string\"],\"format\":\"date\"}",
+     {"5", "99999999999", "\"2024-02-28\""},
+     {"\"x\"", "\"2024-13-01\"", "null"}},
+    // of a rule written twice the last one counts
+    {WICK_GRAMMAR_GBNF,
+     true,
+     "root ::= a\na ::= \"x\"\na ::= \"y\" a | \"z\"",
+     {"z", "yz", "yyz"},
+     {"x", "yx", "", "y"}},
 };
 
 TEST(holds_what_each_kind_means) {
