@@ -85,7 +85,7 @@ test('a size is chosen with its cost in sight, kept with the conversation, and t
   assert.match(offered[2], /^16,384 tokens: about \d+(\.\d)? MB of memory more$/);
   assert.match(await page.innerText('#context-hint'), /trained to read 16,384 tokens/);
   await assertAccessible(page);
-  await page.screenshot({ path: `${pictures}/light-context.png` });
+  await page.screenshot({ path: `${pictures}/chat-context.png` });
   const before = await page.evaluate('engine.info().then(({ memory }) => memory.usedBytes)');
   await page.selectOption('[name=context]', String(TRAINED));
   await page.click('#settings-form [value=save]');

@@ -132,6 +132,72 @@ test('killed at random moments: no question, no draft and no answer that was see
   t.diagnostic(`${rounds} kills, ${asked.length} questions, all there`);
 });
 
+/** The state of what was read of the database, by the turns' ids. @param {any[]} turns */
+const stateOf = (turns) =>
+  new Map(
+    turns.map(({ id, forgotten, rounds = [] }) => {
+      const calls = rounds.flatMap((/** @type {any} */ round) => round.calls);
+      const results = calls.filter((/** @type {any} */ { result }) => result !== undefined);
+      return [id, { forgotten: Boolean(forgotten), calls: calls.length, results: results.length }];
+    }),
+  );
+
+test('killed while tools run and questions are forgotten: what was kept of both is there', {
+  skip,
+}, async (t) => {
+  const context = await browser.newContext({ serviceWorkers: 'block' });
+  t.after(() => context.close());
+  const random = randomFrom(soakSeed + 2);
+  const calls = [1, 2, 3].map((one) => ['calculator', `{"expression":"${one} + 391"}`]);
+  const settings = JSON.stringify(JSON.stringify({ tools: true }));
+  const withTools = `${script}
+    globalThis.callsByItself = ${JSON.stringify(calls)};
+    if (!localStorage.getItem('wick-chat-settings')) localStorage.setItem('wick-chat-settings', ${settings});`;
+  let page = await openStub(context, server.url, { script: withTools });
+  /** @type {string[]} */
+  const asked = [];
+  let [forgets, results] = [0, 0];
+  const rounds = soakCount(200);
+  for (let round = 0; round < rounds; round++) {
+    const text = `Question ${round} of ${soakSeed}`;
+    await type(page, text, true);
+    await page.locator('.message.user .body', { hasText: text }).waitFor();
+    asked.push(text);
+    const buttons = page.getByRole('button', { name: 'Forget this' });
+    if (random() < 0.4) {
+      await page.locator('#log[aria-busy=false]').waitFor();
+      const count = await buttons.count();
+      await buttons.nth(Math.floor(random() * count)).click();
+    }
+    await new Promise((settle) => setTimeout(settle, random() * 500));
+    const before = stateOf((await readAll(page)).turns);
+    const names = Object.keys(kills);
+    const kill = names[Math.floor(random() * names.length)];
+    await kills[kill](page);
+    if (kill === 'reload') await page.waitForSelector('#send:not([disabled])');
+    else page = await openStub(context, server.url, { script: withTools });
+    const what = `seed ${soakSeed}, round ${round}, ${kill}`;
+    const { turns } = await readAll(page);
+    for (const one of asked)
+      assert.ok(
+        turns.some(({ content }) => content === one),
+        `${what}: ${one}`,
+      );
+    const after = stateOf(turns);
+    for (const [id, was] of before) {
+      const is = after.get(id);
+      const isKept =
+        is && is.forgotten === was.forgotten && is.calls >= was.calls && is.results >= was.results;
+      assert.ok(isKept, `${what}: ${JSON.stringify(was)} became ${JSON.stringify(is)}`);
+    }
+    forgets = [...after.values()].filter(({ forgotten }) => forgotten).length;
+    results = [...after.values()].reduce((sum, one) => sum + one.results, 0);
+    if (random() < 0.3) await page.click('#new-chat');
+  }
+  assert.ok(results > 0, 'tools were run');
+  t.diagnostic(`${rounds} kills, ${forgets} questions forgotten, ${results} results of tools`);
+});
+
 /** Opens a conversation of the list, if there is one. @param {Page} page @param {number} where from 0 to 1 */
 async function openAny(page, where) {
   await page.evaluate((place) => {

@@ -56,8 +56,7 @@ export async function fillSizes(field, hint, engine) {
   if (!isKnown) options.push(new Option(`${number(wanted)} tokens`, String(wanted)));
   field.replaceChildren(...options);
   field.value = wanted === CONTEXT_USUAL ? '' : String(wanted);
-  hint.textContent =
-    trained > 0
-      ? `This model was trained to read ${number(trained)} tokens at once. Another context loads it again, and is kept with the conversation.`
-      : '';
+  const limit = `This model was trained to read ${number(trained)} tokens at once.`;
+  const choice = 'Another context loads it again, and is kept with the conversation.';
+  hint.textContent = [trained > 0 && limit, sizes.length > 0 && choice].filter(Boolean).join(' ');
 }

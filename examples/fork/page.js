@@ -26,7 +26,7 @@ const problem = byId('problem', HTMLElement);
 const branchList = byId('branches', HTMLElement);
 
 const STORIES = 3;
-const telling = { maxTokens: 160, temperature: 1, topP: 0.98, minP: 0.02 };
+const telling = { maxTokens: 256, temperature: 1, topP: 0.98, minP: 0.02 };
 
 /** @type {Engine} */
 let engine;

@@ -5,7 +5,7 @@ import { PATIENCE_MS } from './browsers.mjs';
 
 /**
  * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies` and `loaded` tell what the page wanted.
- * With `answersByItself` answers are words that come one by one. A token is a word.
+ * With `answersByItself` answers are words that come one by one, behind the calls of `callsByItself` where tools are told of. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -25,12 +25,14 @@ export const stubEngine = `
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
   const count = (input) => typeof input === 'string' ? countWords(input)
     : input.reduce((sum, { content }) => sum + countWords(content), 0);
-  async function* answer(signal, tokens) {
+  async function* answer(signal, tokens, { tools, messages }) {
     signal?.throwIfAborted();
     const aborted = new Promise((_, fail) =>
       signal?.addEventListener('abort', () => fail(signal.reason)));
     aborted.catch(() => {});
-    const own = globalThis.answersByItself ? wordsOf(globalThis.answersByItself) : events;
+    const mayCall = globalThis.callsByItself && tools && messages.at(-1).role !== 'tool';
+    const own = mayCall ? callsOf(globalThis.callsByItself)
+      : globalThis.answersByItself ? wordsOf(globalThis.answersByItself) : events;
     for (let rest = Infinity; ; rest--) {
       while (own.length === 0) await Promise.race([aborted, new Promise((settle) => { wake = settle; })]);
       if (own !== events) await Promise.race([aborted, new Promise((settle) => setTimeout(settle, 15))]);
@@ -41,6 +43,8 @@ export const stubEngine = `
     }
   }
   const wordsOf = (text) => [...text.split(/(?= )/).map((content) => ({ content })), { reason: 'stop' }];
+  const callsOf = (calls) => [{ content: 'I compute. ' }, ...calls.map(([name, json], index) => ({ tool_calls:
+    [{ index, id: 'c' + index, type: 'function', function: { name, arguments: json } }] })), { reason: 'tool_calls' }];
   const none = async () => { throw new WickError('NOT_FOUND', 'none'); };
   let sessions = 0;
   const makeSession = () => {
@@ -71,7 +75,7 @@ export const stubEngine = `
         if (tokens >= globalThis.contextSize) {
           throw new WickError('PROMPT_TOO_LONG', 'The prompt has ' + tokens + ' tokens, the context ' + globalThis.contextSize + ' (option contextSize)');
         }
-        return answer(body.signal, tokens);
+        return answer(body.signal, tokens, body);
       } } },
     };
   };`;
