@@ -43,7 +43,17 @@ const kinds = /** @type {const} */ (['number', 'text', 'list', 'dict', 'truth', 
 const leaves = {
   number: ['0', '1', '7', '-2', '2.5', 'n', 'l[0]', 'd.a', 'loop.index', 'i'],
   text: ["''", "'a'", '"it\'s"', "'x-y'", 's', 't', 'messages[0].role', "d['b']['c']", "d.b['c']"],
-  list: ['[]', 'l', 'words', "[1, 'a', none]", '(1, 2)', 'd.k', 'range(4) | list', 'messages'],
+  list: [
+    '[]',
+    'l',
+    'words',
+    "[1, 'a', none]",
+    '(1, 2)',
+    'd.k',
+    'range(4)',
+    'range(5, 0, -2)',
+    'messages',
+  ],
   dict: ['{}', 'd', "{'a': 1, 'b': [2]}", 'messages[1]', 'd.b'],
   truth: ['true', 'false', 'yes', 'n > 2'],
   any: ['none', 'z', 'u', 'd.nothing', 'l[9]', 'messages[2].tool_calls', 'v'],
@@ -111,6 +121,9 @@ const forms = {
     ['A | reverse | list', 'list'],
     ["A | map('string') | sort", 'list'],
     ['A | unique | list', 'list'],
+    ['A | sort', 'list'],
+    ["A | sort(attribute='role')", 'list'],
+    ["A | sort(attribute='role,content', reverse=true)", 'list'],
     ["A | map('string') | list", 'list'],
     ["A | map(attribute='role') | list", 'list'],
     ["A | select('defined') | list", 'list'],
@@ -231,7 +244,7 @@ function statement(random, depth) {
 }
 
 /** What Python refuses of its own types, and we need not. */
-const refusedThere = /unhashable type|is not subscriptable|concatenate list/;
+const refusedThere = /is not subscriptable|concatenate list/;
 /** What we refuse and a program's author had better see; jinja2 has something undefined, or takes it as a key. */
 const refusedHere = /a dict's key is neither text nor a number|an index of a slice is not/;
 

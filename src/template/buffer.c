@@ -104,6 +104,15 @@ static size_t escape_repr(char out[8], uint8_t c, char quote) {
   return text_format(out, 8, "\\x%x%x", c >> 4, c & 15);
 }
 
+static void write_number(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
+  if (value.kind == JINJA_FLOAT && !jinja_step_float(run, value.real)) return;
+  char text[DECIMAL_BYTES];
+  const size_t size = value.kind == JINJA_FLOAT
+                          ? decimal_write_f64(text, value.real)
+                          : text_format(text, sizeof text, "%lld", (long long)value.integer);
+  jinja_write(run, buffer, text, size, JINJA_MARK_TEMPLATE);
+}
+
 static void write_repr_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string) {
   const bool has_single = jinja_find_byte(string->bytes, '\'', string->size_bytes) != NULL;
   const bool has_double = jinja_find_byte(string->bytes, '"', string->size_bytes) != NULL;
@@ -134,6 +143,16 @@ static void write_repr_list(jinja_run *run, jinja_buffer *buffer, jinja_value va
   jinja_write(run, buffer, is_tuple ? ")" : "]", 1, JINJA_MARK_CONTENT);
 }
 
+static void write_range(jinja_run *run, jinja_buffer *buffer, const jinja_list *list) {
+  const jinja_value *bounds = list->items + list->count;
+  jinja_write_text(run, buffer, "range(", JINJA_MARK_CONTENT);
+  for (int i = 0; i < (bounds[2].integer == 1 ? 2 : 3); i++) {
+    if (i > 0) jinja_write_text(run, buffer, ", ", JINJA_MARK_CONTENT);
+    write_number(run, buffer, bounds[i]);
+  }
+  jinja_write_text(run, buffer, ")", JINJA_MARK_CONTENT);
+}
+
 static void write_repr_dict(jinja_run *run, jinja_buffer *buffer, const jinja_dict *dict) {
   if (dict->is_arguments) run->prints_arguments = true;
   jinja_write(run, buffer, "{", 1, JINJA_MARK_CONTENT);
@@ -144,15 +163,6 @@ static void write_repr_dict(jinja_run *run, jinja_buffer *buffer, const jinja_di
     jinja_write_repr(run, buffer, dict->entries[i].value);
   }
   jinja_write(run, buffer, "}", 1, JINJA_MARK_CONTENT);
-}
-
-static void write_number(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
-  if (value.kind == JINJA_FLOAT && !jinja_step_float(run, value.real)) return;
-  char text[DECIMAL_BYTES];
-  const size_t size = value.kind == JINJA_FLOAT
-                          ? decimal_write_f64(text, value.real)
-                          : text_format(text, sizeof text, "%lld", (long long)value.integer);
-  jinja_write(run, buffer, text, size, JINJA_MARK_TEMPLATE);
 }
 
 enum { REPR_DEPTH_MAX = 100 };
@@ -184,6 +194,9 @@ void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
     case JINJA_LIST:
     case JINJA_TUPLE:
       write_repr_list(run, buffer, value);
+      break;
+    case JINJA_RANGE:
+      write_range(run, buffer, value.list);
       break;
     case JINJA_DICT:
       write_repr_dict(run, buffer, value.dict);

@@ -54,6 +54,7 @@ static jinja_value filter_length(jinja_run *run, jinja_value input,
       return jinja_int(jinja_string_length(input.string));
     case JINJA_LIST:
     case JINJA_TUPLE:
+    case JINJA_RANGE:
       return jinja_int(input.list->count);
     case JINJA_DICT:
       return jinja_int(input.dict->count);

@@ -63,14 +63,33 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
+// As Jinja: a list of keys, of which those that are equal need no order.
+static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
+                             bool is_case_sensitive) {
+  jinja_list *keys = jinja_new_list(run, 1);
+  if (path == NULL || path->kind != JINJA_STRING) {
+    jinja_add_item(run, keys, sort_key(run, item, path, is_case_sensitive));
+    return jinja_list_value(keys);
+  }
+  const jinja_string *paths = path->string;
+  for (uint32_t begin = 0; begin <= paths->size_bytes && run->status == WICK_OK;) {
+    uint32_t end = begin;
+    while (end < paths->size_bytes && paths->bytes[end] != ',') end++;
+    const jinja_value one = jinja_part(run, paths, begin, end);
+    jinja_add_item(run, keys, sort_key(run, item, &one, is_case_sensitive));
+    begin = end + 1;
+  }
+  return jinja_list_value(keys);
+}
+
 static jinja_value sort_by(jinja_run *run, jinja_value input, const jinja_value *path,
-                           bool is_case_sensitive, bool is_reversed) {
+                           bool has_paths, bool is_case_sensitive, bool is_reversed) {
   const jinja_list *items = jinja_items_of(run, input);
   if (items == NULL) return JINJA_NOTHING;
   jinja_value *keys = jinja_take(run, items->count * sizeof *keys);
   if (keys == NULL) return JINJA_NOTHING;
   for (uint32_t i = 0; i < items->count && run->status == WICK_OK; i++) {
-    keys[i] = sort_key(run, items->items[i], path, is_case_sensitive);
+    keys[i] = (has_paths ? sort_keys : sort_key)(run, items->items[i], path, is_case_sensitive);
   }
   if (run->status != WICK_OK) return JINJA_NOTHING;
   return sort_items(run, items, keys, is_reversed);
@@ -78,7 +97,7 @@ static jinja_value sort_by(jinja_run *run, jinja_value input, const jinja_value 
 
 static jinja_value filter_sort(jinja_run *run, jinja_value input,
                                const jinja_arguments *arguments) {
-  return sort_by(run, input, jinja_argument(arguments, 2, "attribute"),
+  return sort_by(run, input, jinja_argument(arguments, 2, "attribute"), true,
                  jinja_bool_argument(arguments, 1, "case_sensitive", false),
                  jinja_bool_argument(arguments, 0, "reverse", false));
 }
@@ -115,7 +134,8 @@ static jinja_value filter_dictsort(jinja_run *run, jinja_value input,
     return jinja_fail(run, WICK_E_FORMAT, "dictsort of what is no dict");
   const jinja_value entries = entries_of(run, input);
   if (run->status != WICK_OK) return JINJA_NOTHING;
-  return sort_by(run, entries, &place, jinja_bool_argument(arguments, 0, "case_sensitive", false),
+  return sort_by(run, entries, &place, false,
+                 jinja_bool_argument(arguments, 0, "case_sensitive", false),
                  jinja_bool_argument(arguments, 2, "reverse", false));
 }
 
@@ -127,7 +147,7 @@ static jinja_value filter_unique(jinja_run *run, jinja_value input,
   jinja_list *found = jinja_new_list(run, 0), *keys = jinja_new_list(run, 0);
   for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
     const jinja_value key = sort_key(run, items->items[i], path, is_case_sensitive);
-    bool is_known = false;
+    bool is_known = !jinja_check_key(run, key);
     for (uint32_t k = 0; keys != NULL && k < keys->count && !is_known; k++) {
       is_known = jinja_equal(run, keys->items[k], key);
     }
@@ -329,7 +349,7 @@ static jinja_value filter_groupby(jinja_run *run, jinja_value input,
                                   const jinja_arguments *arguments) {
   const jinja_value *path = jinja_argument(arguments, 0, "attribute");
   if (path == NULL) return jinja_fail(run, WICK_E_FORMAT, "an attribute is missing");
-  const jinja_value sorted = sort_by(run, input, path, false, false);
+  const jinja_value sorted = sort_by(run, input, path, false, false, false);
   jinja_list *groups = jinja_new_list(run, 0), *members = NULL;
   jinja_value last = JINJA_NOTHING;
   for (uint32_t i = 0; sorted.kind == JINJA_LIST && i < sorted.list->count; i++) {

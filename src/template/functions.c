@@ -54,6 +54,28 @@ static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_argume
   return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = kind, .dict = dict};
 }
 
+jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) return jinja_fail(run, WICK_E_FORMAT, "a range whose step is 0");
+  const bool is_empty = step > 0 ? start >= stop : start <= stop;
+  const uint64_t distance = is_empty   ? 0
+                            : step > 0 ? (uint64_t)stop - (uint64_t)start
+                                       : (uint64_t)start - (uint64_t)stop;
+  const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+  const uint64_t items = distance / stride + (distance % stride != 0);
+  if (items > RANGE_MAX) {
+    return jinja_fail(run, WICK_E_FULL, "a range of more than %d numbers", RANGE_MAX);
+  }
+  jinja_list *list = jinja_new_list(run, (uint32_t)items + 3);
+  for (uint64_t i = 0; i < items && run->status == WICK_OK; i++) {
+    jinja_add_item(run, list, jinja_int((int64_t)((uint64_t)start + i * (uint64_t)step)));
+  }
+  const int64_t bounds[] = {start, stop, step};
+  for (int i = 0; i < 3; i++) jinja_add_item(run, list, jinja_int(bounds[i]));
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  list->count -= 3;
+  return (jinja_value){.kind = JINJA_RANGE, .list = list};
+}
+
 static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) {
   int64_t bounds[3] = {0, 0, 1};
   const uint32_t count = arguments->plain_count;
@@ -65,22 +87,7 @@ static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) 
     }
     bounds[count == 1 ? 1 : i] = jinja_int_of(bound);
   }
-  const int64_t start = bounds[0], stop = bounds[1], step = bounds[2];
-  if (step == 0) return jinja_fail(run, WICK_E_FORMAT, "a range whose step is 0");
-  const bool is_empty = step > 0 ? start >= stop : start <= stop;
-  const uint64_t distance = is_empty   ? 0
-                            : step > 0 ? (uint64_t)stop - (uint64_t)start
-                                       : (uint64_t)start - (uint64_t)stop;
-  const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-  const uint64_t items = distance / stride + (distance % stride != 0);
-  if (items > RANGE_MAX) {
-    return jinja_fail(run, WICK_E_FULL, "a range of more than %d numbers", RANGE_MAX);
-  }
-  jinja_list *list = jinja_new_list(run, (uint32_t)items);
-  for (uint64_t i = 0; i < items && run->status == WICK_OK; i++) {
-    jinja_add_item(run, list, jinja_int((int64_t)((uint64_t)start + i * (uint64_t)step)));
-  }
-  return jinja_list_value(list);
+  return jinja_range(run, bounds[0], bounds[1], bounds[2]);
 }
 
 static jinja_value raise(jinja_run *run, const jinja_arguments *arguments) {

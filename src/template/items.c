@@ -160,6 +160,16 @@ static jinja_value slice_string(jinja_run *run, const jinja_string *string, int6
   return jinja_buffer_value(run, &buffer);
 }
 
+static jinja_value slice_range(jinja_run *run, const jinja_list *list, int64_t start, int64_t stop,
+                               int64_t step) {
+  const jinja_value first = list->items[list->count], stride = list->items[list->count + 2];
+  jinja_value bounds[] = {jinja_int(start), jinja_int(stop), jinja_int(step)};
+  for (int i = 0; i < 3; i++) bounds[i] = jinja_binary(run, '*', bounds[i], stride);
+  for (int i = 0; i < 2; i++) bounds[i] = jinja_binary(run, '+', first, bounds[i]);
+  if (run->status != WICK_OK) return JINJA_NOTHING;  // a number is too large
+  return jinja_range(run, bounds[0].integer, bounds[1].integer, bounds[2].integer);
+}
+
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]) {
   int64_t start, stop, step;
   if (object.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, object);
@@ -168,6 +178,7 @@ jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_valu
   const int64_t count = is_string ? jinja_string_length(object.string) : object.list->count;
   if (!slice_bounds(run, parts, count, &start, &stop, &step)) return JINJA_NOTHING;
   if (is_string) return slice_string(run, object.string, start, stop, step);
+  if (object.kind == JINJA_RANGE) return slice_range(run, object.list, start, stop, step);
   jinja_list *list = jinja_new_list(run, 0);
   for (int64_t i = start; list != NULL && (step > 0 ? i < stop : i > stop); i += step) {
     jinja_add_item(run, list, object.list->items[i]);

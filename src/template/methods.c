@@ -119,6 +119,7 @@ static uint8_t owner_of(jinja_value value) {
     case JINJA_LIST:
       return OF_LIST;
     case JINJA_TUPLE:
+    case JINJA_RANGE:
       return OF_TUPLE;
     case JINJA_DICT:
       return OF_DICT;
@@ -557,6 +558,7 @@ static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
   const jinja_value *key = jinja_argument(arguments, 0, "key");
   const jinja_value *otherwise = jinja_argument(arguments, 1, "default");
   if (key == NULL) return jinja_fail(run, WICK_E_FORMAT, "a dict is asked for nothing");
+  if (!jinja_check_key(run, *key)) return JINJA_NOTHING;
   jinja_entry *entry = jinja_dict_find(dict, *key);
   if (entry != NULL) {
     const jinja_value value = entry->value;

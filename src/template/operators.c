@@ -192,9 +192,9 @@ static jinja_value repeat(jinja_run *run, jinja_value value, int64_t times) {
 }
 
 static const char *kind_name(jinja_value value) {
-  static const char *const names[] = {
-      "undefined", "none",   "a bool",      "an int", "a float", "a text",     "a list",
-      "a tuple",   "a dict", "a namespace", "a loop", "a macro", "a function", "a method"};
+  static const char *const names[] = {"undefined",   "none",   "a bool",  "an int",     "a float",
+                                      "a text",      "a list", "a tuple", "a range",    "a dict",
+                                      "a namespace", "a loop", "a macro", "a function", "a method"};
   return names[value.kind];
 }
 
@@ -207,9 +207,12 @@ static jinja_value fail_operands(jinja_run *run, uint32_t op, jinja_value a, jin
   return jinja_fail(run, WICK_E_FORMAT, "%s %s %s", kind_name(a), text, kind_name(b));
 }
 
-static bool is_series(jinja_value value) {
-  return value.kind == JINJA_STRING || jinja_is_sequence(value);
+// What can be joined, repeated and ordered.
+static bool is_list(jinja_value value) {
+  return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
 }
+
+static bool is_series(jinja_value value) { return value.kind == JINJA_STRING || is_list(value); }
 
 jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value b) {
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
@@ -217,7 +220,7 @@ jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value
   if (op == '+' && a.kind == JINJA_STRING && b.kind == JINJA_STRING) {
     return join_strings(run, a.string, b.string);
   }
-  if (op == '+' && jinja_is_sequence(a) && a.kind == b.kind) return join_lists(run, a, b);
+  if (op == '+' && is_list(a) && a.kind == b.kind) return join_lists(run, a, b);
   if (op == '%' && a.kind == JINJA_STRING) return jinja_format_percent(run, a.string, b);
   if (op == '*' && is_series(a) && (b.kind == JINJA_INT || b.kind == JINJA_BOOL)) {
     return repeat(run, a, jinja_int_of(b));
@@ -263,6 +266,7 @@ static bool is_equal(jinja_run *run, jinja_value a, jinja_value b) {
       return jinja_step_bytes(run, a.string->size_bytes) && jinja_string_equal(a.string, b.string);
     case JINJA_LIST:
     case JINJA_TUPLE:
+    case JINJA_RANGE:
       return a.list == b.list || lists_equal(run, a.list, b.list);
     case JINJA_DICT:
       return a.dict == b.dict || dicts_equal(run, a.dict, b.dict);
@@ -312,18 +316,36 @@ int jinja_order(jinja_run *run, jinja_value a, jinja_value b) {
     jinja_step_bytes(run, a.string->size_bytes);
     return order_strings(a.string, b.string);
   }
-  if (!jinja_is_sequence(a) || a.kind != b.kind || run->depth >= COMPARE_DEPTH_MAX * 2) {
+  if (!is_list(a) || a.kind != b.kind || run->depth >= COMPARE_DEPTH_MAX * 2) {
     fail_operands(run, '<', a, b);
     return 0;
   }
   int order = 0;
   run->depth++;
   for (uint32_t i = 0; i < a.list->count && i < b.list->count && order == 0; i++) {
-    order = jinja_order(run, a.list->items[i], b.list->items[i]);
+    const jinja_value x = a.list->items[i], y = b.list->items[i];
+    if (jinja_equal(run, x, y)) continue;  // as Python: those need no order
+    order = jinja_order(run, x, y);
+    if (order == 0) break;  // neither: the run has failed, or NaN
   }
   run->depth--;
   if (order != 0) return order;
   return a.list->count < b.list->count ? -1 : a.list->count > b.list->count;
+}
+
+bool jinja_check_key(jinja_run *run, jinja_value value) {
+  if (!jinja_step(run, 1)) return false;
+  if (value.kind == JINJA_LIST || value.kind == JINJA_DICT || run->depth >= COMPARE_DEPTH_MAX) {
+    jinja_fail(run, WICK_E_FORMAT, "%s as a key", kind_name(value));
+    return false;
+  }
+  if (value.kind != JINJA_TUPLE) return true;
+  run->depth++;
+  for (uint32_t i = 0; i < value.list->count && run->status == WICK_OK; i++) {
+    jinja_check_key(run, value.list->items[i]);
+  }
+  run->depth--;
+  return run->status == WICK_OK;
 }
 
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item) {
@@ -335,9 +357,10 @@ bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item) {
       }
       return jinja_find_part(run, container.string, item.string, 0) != UINT32_MAX;
     case JINJA_DICT:
-      return jinja_step(run, 1) && jinja_dict_find(container.dict, item) != NULL;
+      return jinja_check_key(run, item) && jinja_dict_find(container.dict, item) != NULL;
     case JINJA_LIST:
     case JINJA_TUPLE:
+    case JINJA_RANGE:
       for (uint32_t i = 0; i < container.list->count && run->status == WICK_OK; i++) {
         if (jinja_equal(run, container.list->items[i], item)) return true;
       }

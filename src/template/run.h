@@ -130,6 +130,8 @@ bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b)
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
 // Negative, 0 or positive; fails for values that have no order.
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
+// What Python can hash, and so a dict or `unique` can look up: else the run fails.
+bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
 // What a for goes over, as a list: not a copy where the value is one. NULL after a failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
@@ -141,6 +143,8 @@ bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
                 const jinja_arguments *arguments);
 // False: there is none of this name.
 bool jinja_find_function(const jinja_string *name, jinja_value *function);
+// The numbers from `start` on, up to before `stop`.
+jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step);
 jinja_value jinja_call_function(jinja_run *run, uint32_t function,
                                 const jinja_arguments *arguments);
 bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *name,

@@ -228,6 +228,7 @@ bool jinja_truth(jinja_value value) {
       return value.string->size_bytes > 0;
     case JINJA_LIST:
     case JINJA_TUPLE:
+    case JINJA_RANGE:
       return value.list->count > 0;
     case JINJA_DICT:
       return value.dict->count > 0;

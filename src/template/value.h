@@ -24,6 +24,7 @@ typedef enum jinja_kind {
   JINJA_STRING,
   JINJA_LIST,
   JINJA_TUPLE,
+  JINJA_RANGE,
   JINJA_DICT,
   JINJA_NAMESPACE,
   JINJA_LOOP,
@@ -57,7 +58,7 @@ typedef struct jinja_value {
     int64_t integer;
     double real;
     const jinja_string *string;  // of UNDEFINED: what was not found, or NULL
-    jinja_list *list;            // of LIST and TUPLE
+    jinja_list *list;            // of LIST, TUPLE and RANGE
     jinja_dict *dict;            // of DICT and NAMESPACE
     jinja_loop *loop;
     jinja_macro *macro;
@@ -67,7 +68,7 @@ typedef struct jinja_value {
 } jinja_value;
 
 struct jinja_list {
-  jinja_value *items;  // [count]
+  jinja_value *items;  // [count]; of a RANGE start, stop and step lie behind them
   uint32_t count, capacity;
 };
 
@@ -134,7 +135,7 @@ static inline uint8_t jinja_string_mark(const jinja_string *string, uint32_t at)
   return string->marks != NULL ? string->marks[at] : string->mark;
 }
 static inline bool jinja_is_sequence(jinja_value value) {
-  return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
+  return value.kind >= JINJA_LIST && value.kind <= JINJA_RANGE;
 }
 static inline bool jinja_is_number(jinja_value value) {
   return value.kind == JINJA_INT || value.kind == JINJA_FLOAT || value.kind == JINJA_BOOL;
