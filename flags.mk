@@ -49,7 +49,8 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
   src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
   src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
-  src/reply/% src/kv/state src/kv/statistics src/store/record src/tensor/% $(patsubst %,src/schedule/%,embedding session_record swap) src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
+  src/reply/% $(patsubst %,src/kv/%,page pool prefix prefix_entries sequence state statistics) src/store/% src/tensor/% \
+  $(patsubst %,src/schedule/%,admission draft embedding healing request session session_record swap thought) src/text/roles src/text/special src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,free machine mask said trie) \
