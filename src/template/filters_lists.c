@@ -34,9 +34,10 @@ static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value 
   return jinja_change_case(run, key.string, CASE_LOWER);
 }
 
-// Sorts items by their keys and keeps the order of equal ones: runs that double are merged.
+// Sorts items by their keys and keeps the order of equal ones, which need none where `has_paths`:
+// runs that double are merged.
 static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
-                              bool is_reversed) {
+                              bool has_paths, bool is_reversed) {
   const uint32_t count = items->count;
   uint32_t *order = jinja_take(run, count * sizeof *order);
   uint32_t *other = jinja_take(run, count * sizeof *other);
@@ -49,7 +50,10 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
       const uint32_t b_end = b + width < count ? b + width : count;
       while (a < a_end || b < b_end) {
         int comparison = 0;
-        if (a < a_end && b < b_end) comparison = jinja_order(run, keys[order[b]], keys[order[a]]);
+        if (a < a_end && b < b_end) {
+          const jinja_value x = keys[order[b]], y = keys[order[a]];
+          if (!has_paths || !jinja_equal(run, x, y)) comparison = jinja_order(run, x, y);
+        }
         const bool goes_before = is_reversed ? comparison > 0 : comparison < 0;
         other[to++] = a >= a_end || (b < b_end && goes_before) ? order[b++] : order[a++];
       }
@@ -63,15 +67,15 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
-// As Jinja: a list of keys, of which those that are equal need no order.
+// As Jinja: the list of keys of "a,b". One key alone needs no list: sort_items compares it as
+// Python compares such a list.
 static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
                              bool is_case_sensitive) {
-  jinja_list *keys = jinja_new_list(run, 1);
-  if (path == NULL || path->kind != JINJA_STRING) {
-    jinja_add_item(run, keys, sort_key(run, item, path, is_case_sensitive));
-    return jinja_list_value(keys);
+  const jinja_string *paths = path != NULL && path->kind == JINJA_STRING ? path->string : NULL;
+  if (paths == NULL || jinja_find_byte(paths->bytes, ',', paths->size_bytes) == NULL) {
+    return sort_key(run, item, path, is_case_sensitive);
   }
-  const jinja_string *paths = path->string;
+  jinja_list *keys = jinja_new_list(run, 2);
   for (uint32_t begin = 0; begin <= paths->size_bytes && run->status == WICK_OK;) {
     uint32_t end = begin;
     while (end < paths->size_bytes && paths->bytes[end] != ',') end++;
@@ -92,7 +96,7 @@ static jinja_value sort_by(jinja_run *run, jinja_value input, const jinja_value 
     keys[i] = (has_paths ? sort_keys : sort_key)(run, items->items[i], path, is_case_sensitive);
   }
   if (run->status != WICK_OK) return JINJA_NOTHING;
-  return sort_items(run, items, keys, is_reversed);
+  return sort_items(run, items, keys, has_paths, is_reversed);
 }
 
 static jinja_value filter_sort(jinja_run *run, jinja_value input,
