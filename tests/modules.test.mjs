@@ -24,8 +24,8 @@ const wasi = [...small, ...full];
 const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
-  ...{ web: 220_000, grammar: 43_700, extras: 56_500 },
-  ...{ small: 257_000, full: 356_000 },
+  ...{ web: 220_000, grammar: 45_000, extras: 56_500 },
+  ...{ small: 258_000, full: 357_000 },
 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { native, wick } from './support/cli.mjs';
 import { openEngine, synthesize, temporaryFolder } from './support/package.mjs';
@@ -193,4 +194,80 @@ test('what is generated is valid', async (t) => {
   }
   t.diagnostic(JSON.stringify(counts));
   assert.ok(counts.stopped > count * 0.7, JSON.stringify(counts));
+});
+
+// What a keyword's value may be replaced by; most of them are wrong for most keywords.
+/** @type {any[]} */
+const wrongValues = [null, true, 'no', -1, 2.5, 3, [], [1], ['a', 1], {}, { a: 1 }, { a: ['b'] }];
+wrongValues.push({ a: [1] }, { a: 'b' }, 'string', ['a'], '2', [true], [null], { a: null });
+
+/** Each schema within, itself first. @param {any} of @returns {any[]} */
+function schemasWithin(of) {
+  if (of === null || typeof of !== 'object') return [];
+  const named = ['properties', 'patternProperties', 'dependentSchemas', '$defs'];
+  const lists = ['prefixItems', 'anyOf', 'oneOf', 'allOf'];
+  const single = ['items', 'contains', 'additionalProperties', 'propertyNames', 'not'];
+  const inner = [...named, ...lists].flatMap((key) => Object.values(of[key] ?? {}));
+  const alone = [...single, 'if', 'then', 'else'].map((key) => of[key]);
+  return [of, ...[...inner, ...alone].flatMap(schemasWithin)];
+}
+
+/** Gives some keyword of some schema within a wrong value. @param {Random} random @param {any} of */
+function breakSchema(random, of) {
+  const extra = ['minLength', 'maxItems', 'uniqueItems', 'multipleOf', 'minContains', 'required'];
+  extra.push('dependentRequired', 'enum', 'type', 'pattern', 'properties', 'maximum', 'not');
+  const within = random.pick(schemasWithin(of).filter((one) => Object.keys(one).length > 0));
+  const known = Object.keys(within).filter((key) => key !== '$schema');
+  const key = random.pick(random.chance(0.6) && known.length > 0 ? known : extra);
+  within[key] = structuredClone(random.pick(wrongValues));
+  return key;
+}
+
+/** Draft 4's bounds and lists of items are held in each draft. @param {any} of @returns {boolean} */
+const hasOlderForm = (of) =>
+  schemasWithin(of).some(
+    (one) =>
+      typeof (one.exclusiveMinimum ?? one.exclusiveMaximum) === 'boolean' ||
+      Array.isArray(one.items),
+  );
+
+/** What stands twice in a list says nothing new, an empty enum that no value fits. @param {any} error */
+const isRepetition = (error) =>
+  error.keyword === 'uniqueItems' ||
+  (error.instancePath.endsWith('/enum') && error.keyword === 'minItems');
+
+test('a keyword whose value is of a wrong type is refused by its place', async (t) => {
+  const count = soakCount(8000);
+  const drafts = [
+    { ajv: new Ajv2020({ strict: false, logger: false, allErrors: true }), $schema: undefined },
+    {
+      ajv: new Ajv({ strict: false, logger: false, allErrors: true }),
+      $schema: 'http://json-schema.org/draft-07/schema#',
+    },
+  ];
+  const counts = { broken: 0, whole: 0, older: 0 };
+  for (let index = 0; index < count; index++) {
+    const random = randomFrom(soakSeed * 1e6 + index);
+    const { ajv, $schema } = drafts[index % drafts.length];
+    const whole = wholeSchema(random);
+    const of = structuredClone($schema === undefined ? whole : { $schema, ...whole });
+    breakSchema(random, of);
+    const label = `${index}: ${JSON.stringify(of)}`;
+    const answer = await checked(of, [], index);
+    const isRefused =
+      typeof answer === 'string' &&
+      /schema, #.*: .*(is expected|is no type|a schema is an object).*WICK_E_ARG/s.test(answer);
+    if (ajv.validateSchema(of)) {
+      counts.whole++;
+      // draft 7 has no "$defs", but references lead there
+      if ($schema === undefined) assert.ok(!isRefused, `${label}: ${answer}`);
+    } else if (hasOlderForm(of) || ajv.errors?.some(isRepetition)) {
+      counts.older++;
+    } else {
+      counts.broken++;
+      assert.ok(isRefused, `${label}: ${answer}\n${JSON.stringify(ajv.errors)}`);
+    }
+  }
+  t.diagnostic(JSON.stringify(counts));
+  assert.ok(counts.broken > count / 4, `${counts.broken} schemas were broken`);
 });

@@ -52,7 +52,7 @@ enum { PATTERN_BYTES = 256 << 10 };
 
 typedef struct format {
   const char *name;
-  const char *pattern, *any;  // any NULL: the same
+  const char *pattern, *any;  // any NULL: the same; both: refused
 } format;
 
 static const format FORMATS[] = {
@@ -73,12 +73,17 @@ static const format FORMATS[] = {
     {"uuid", "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", NULL},
     {"json-pointer", POINTER, NULL},
     {"relative-json-pointer", "(0|[1-9][0-9]*)(#|" POINTER ")", NULL},
+    {"idn-email", NULL, NULL},
+    {"idn-hostname", NULL, NULL},
+    {"iri", NULL, NULL},
+    {"iri-reference", NULL, NULL},
+    {"regex", NULL, NULL},
     // not of the standard; common validators know them
+    {"json-pointer-uri-fragment", "#(/([A-Za-z0-9_.!$&'()*+,;:=@-]|" HEX2 "|~[01])*)*", NULL},
     {"url", "https?://[a-z0-9]+(-[a-z0-9]+)*(\\.[a-z0-9]+)*\\.[a-z]{2,}(/[A-Za-z0-9._~-]*)*",
      "[\\s\\S]*"},
     {"byte", "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "[\\s\\S]*"},
 };
-static const char *const REFUSED[] = {"idn-email", "idn-hostname", "iri", "iri-reference", "regex"};
 
 // ---- times: a second 60 is only there when it is 23:59 in UTC ----
 
@@ -115,12 +120,14 @@ static void add_leap_seconds(text_buffer *buffer) {
   }
 }
 
-static const dfa *find_time(grammar_work *work, bool has_date, format_level level) {
+// `is_iso`: the offset from UTC may be missing.
+static const dfa *find_time(grammar_work *work, bool has_date, bool is_iso, format_level level) {
   const bool any = level != FORMAT_AGREED;
   text_buffer buffer = {work_alloc(work, PATTERN_BYTES, 1), 0};
   if (buffer.text == NULL) return NULL;
   if (has_date) add(&buffer, any ? DATE "[Tt]" : DATE "T");
   add(&buffer, any ? "(" TIME_ANY : "(" TIME);
+  if (is_iso) add(&buffer, "?");
   if (level == FORMAT_EVERY) add_leap_seconds(&buffer);
   if (level == FORMAT_AT_MOST) add(&buffer, "|" MINUTES ":60(\\.[0-9]+)?([Zz]|[+-]" MINUTES ")");
   add(&buffer, ")");
@@ -130,17 +137,19 @@ static const dfa *find_time(grammar_work *work, bool has_date, format_level leve
 format_kind format_find(grammar_work *work, document_text name, format_level level,
                         const dfa **texts) {
   const bool any = level != FORMAT_AGREED;
-  for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
-    if (text_is(name, REFUSED[i])) return FORMAT_REFUSED;
-  }
-  if (text_is(name, "time") || text_is(name, "date-time")) {
-    *texts = find_time(work, text_is(name, "date-time"), level);
+  const bool is_iso = name.size_bytes > 4 && memcmp(name.bytes, "iso-", 4) == 0;
+  const document_text time = is_iso ? (document_text){name.bytes + 4, name.size_bytes - 4} : name;
+  if (text_is(time, "time") || text_is(time, "date-time")) {
+    // common validators take more forms of these than are in the set
+    if (is_iso && level == FORMAT_AT_MOST) return FORMAT_REFUSED;
+    *texts = find_time(work, text_is(time, "date-time"), is_iso, level);
     return FORMAT_TEXTS;
   }
   if (text_is(name, "int32") && !any) return FORMAT_INT32;
   for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
     const format *format = &FORMATS[i];
     if (!text_is(name, format->name)) continue;
+    if (format->pattern == NULL) return FORMAT_REFUSED;
     const char *pattern = any && format->any != NULL ? format->any : format->pattern;
     *texts = regex_compile(work, (const uint8_t *)pattern, strlen(pattern), true);
     return FORMAT_TEXTS;

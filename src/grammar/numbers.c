@@ -116,15 +116,24 @@ static bool read_decimal(grammar_work *work, document_text text, decimal *d) {
                    (int)text.size_bytes % 100, (const char *)text.bytes);
 }
 
+bool numbers_is_largest(document_text value) {
+  static const char LARGEST[] = "17976931348623157";  // with 309 digits before the point
+  decimal d = {.is_negative = value.size_bytes != 0 && value.bytes[0] == '-'};
+  int32_t point;
+  if (!read_digits(value, &d, &point)) return false;
+  return point > 309 || (point == 309 && memcmp(d.digits, LARGEST, sizeof LARGEST - 1) >= 0);
+}
+
 uint32_t numbers_count(document_text value) {
-  decimal d;
+  decimal d = {.is_negative = value.size_bytes != 0 && value.bytes[0] == '-'};
+  int32_t point;
   uint64_t count = 0;
-  if (!read_plain(value, &d) || d.count > d.whole) return UINT32_MAX;
-  if (d.is_negative && !d.is_zero) return UINT32_MAX;
-  for (uint32_t i = 0; i < d.whole && count < UINT32_MAX; i++) {
-    count = count * 10 + (uint64_t)(d.digits[i] - '0');
+  if (!read_digits(value, &d, &point)) return UINT32_MAX;
+  if (d.count != 0 && (d.is_negative || point < (int32_t)d.count)) return UINT32_MAX;
+  for (int32_t i = 0; d.count != 0 && i < point && count < NUMBERS_COUNT_MAX; i++) {
+    count = count * 10 + (i < (int32_t)d.count ? (uint64_t)(d.digits[i] - '0') : 0);
   }
-  return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+  return count < NUMBERS_COUNT_MAX ? (uint32_t)count : NUMBERS_COUNT_MAX;
 }
 
 // ---- comparisons of magnitudes ----

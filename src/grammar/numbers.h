@@ -6,6 +6,8 @@
 #include "grammar/dfa.h"
 #include "grammar/document.h"
 
+#define NUMBERS_COUNT_MAX (UINT32_MAX - 1)
+
 typedef enum number_bound {
   NUMBER_AT_LEAST,
   NUMBER_ABOVE,
@@ -23,7 +25,10 @@ const dfa *numbers_multiple(grammar_work *work, document_text divisor);
 // Texts that have no digit too many: no ".0" at the end, no "-0", and at most 15 digits, so that
 // doubles tell them apart.
 const dfa *numbers_short(grammar_work *work);
-// The value as a count: UINT32_MAX when it is negative, broken or too large.
+// No double has a larger magnitude.
+bool numbers_is_largest(document_text value);
+// The value as a count: UINT32_MAX when it is negative or broken, NUMBERS_COUNT_MAX for it and
+// above.
 uint32_t numbers_count(document_text value);
 
 #endif

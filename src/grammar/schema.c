@@ -189,8 +189,10 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   if (!WORK_PUSH(c->work, &c->document.nodes, nothing)) return false;
   c->names = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->names);
   c->targets = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->targets);
-  if (c->names == NULL || c->targets == NULL) return false;
+  c->shapes = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->shapes);
+  if (c->names == NULL || c->targets == NULL || c->shapes == NULL) return false;
   schema_find_dialect(c);
+  if (!schema_check(c, 1)) return false;
   c->all_numbers = numbers_all(c->work);
   c->short_numbers = numbers_short(c->work);
   c->space = space_rule(c);

@@ -17,13 +17,8 @@ void schema_no_ref(schema_compiler *c, expansion *x, uint32_t schema, uint32_t v
   if (target != 0) schema_add_term(c, x, TERM_NOT, target, options);
 }
 
-static bool check_list(schema_compiler *c, uint32_t list) {
-  return node_of(c, list)->kind == JSON_ARRAY || schema_fail(c, list, "an array is expected");
-}
-
 void schema_yes_all_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   (void)schema;
-  if (!check_list(c, list)) return;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
     schema_push_term(c, x, &x->todo, TERM_SCHEMA, child);
   }
@@ -52,7 +47,6 @@ void schema_push_choice(schema_compiler *c, expansion *x, const option *options)
 void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;
   (void)schema;
-  if (!check_list(c, list)) return;
   const uint32_t count = node_of(c, list)->count;
   const bool combines = x->scope != NULL && count <= SUBSETS_MAX;
   for (uint32_t set = 1; combines && set < 1u << count; set++) {
@@ -102,7 +96,6 @@ static void push_not_other(schema_compiler *c, const expansion *x, uint32_t othe
 void schema_yes_one_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;
   (void)schema;
-  if (!check_list(c, list)) return;
   for (uint32_t one = node_of(c, list)->first; one != 0; one = node_of(c, one)->next) {
     const task *tasks = NULL;
     for (uint32_t other = node_of(c, list)->first; other != 0; other = node_of(c, other)->next) {

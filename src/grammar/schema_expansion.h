@@ -80,6 +80,7 @@ void schema_add_member(schema_compiler *c, schema_case *value, case_member membe
 void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node);
 void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node);
 const dfa *schema_integers(schema_compiler *c);
+uint32_t schema_type_bits(schema_compiler *c, uint32_t node, bool *has_integer);
 keyword_yes schema_yes_enum, schema_yes_const, schema_yes_type;
 keyword_no schema_no_enum, schema_no_const, schema_no_type;
 

@@ -1,5 +1,6 @@
 // grammar/schema_items.c — arrays: items by their place, then all others;
 // contains.
+#include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
 enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000, WANTED_MAX = 4 };
@@ -113,14 +114,8 @@ static uint32_t count_beside(schema_compiler *c, const case_part *part, const ch
                              uint32_t otherwise) {
   const uint32_t node = document_find(&c->document, term_node(part->term), name);
   if (node == 0 || c->dialect < 2019) return otherwise;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < node_of(c, node)->text.size_bytes; i++) {
-    const uint8_t digit = node_of(c, node)->text.bytes[i];
-    if (digit == '.') break;
-    if (digit < '0' || digit > '9' || count > 100000) return schema_fail(c, node, "a count"), 0;
-    count = count * 10 + (digit - '0');
-  }
-  return count;
+  const uint32_t count = numbers_count(node_of(c, node)->text);
+  return count < NUMBERS_COUNT_MAX ? count : UINT32_MAX;
 }
 
 static bool want_item(schema_compiler *c, array_plan *plan, schema_term term) {

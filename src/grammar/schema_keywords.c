@@ -1,58 +1,135 @@
-// grammar/schema_keywords.c — the table of keywords, and what a schema or its negation adds to a
-// case.
+// grammar/schema_keywords.c — the table of keywords, the shapes of their values, and what a schema
+// or its negation adds to a case.
+#include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
+
+// What a keyword's value must be.
+typedef enum keyword_shape {
+  SHAPE_ANY,
+  SHAPE_SCHEMA,
+  SHAPE_ITEMS,       // a schema, or a list of them
+  SHAPE_DEPENDENCY,  // a schema, a text, or a list of texts
+  SHAPE_SCHEMAS,     // by name
+  SHAPE_DEPENDENCIES,
+  SHAPE_NAMES,  // lists of texts by name
+  SHAPE_LIST,   // of schemas
+  SHAPE_TEXTS,
+  SHAPE_VALUES,
+  SHAPE_TEXT,
+  SHAPE_NUMBER,
+  SHAPE_POSITIVE,
+  SHAPE_BOUND,  // true and false: draft 4
+  SHAPE_COUNT,
+  SHAPE_BOOLEAN,
+  SHAPE_TYPE,
+} keyword_shape;
+
+enum {
+  IS_BOOLEAN = 1 << JSON_FALSE | 1 << JSON_TRUE,
+  IS_NUMBER = 1 << JSON_NUMBER,
+  IS_TEXT = 1 << JSON_STRING,
+  IS_ARRAY = 1 << JSON_ARRAY,
+  IS_OBJECT = 1 << JSON_OBJECT,
+  IS_SCHEMA = IS_BOOLEAN | IS_OBJECT,
+  IS_ANY = 127,
+  IS_FILLED = 128,  // an array is not empty
+  SHAPE_STEPS = 40,
+};
+
+// Which kinds of values have a shape, and the shape of what they hold.
+static const struct {
+  uint8_t kinds, inner;
+  const char *what;
+} SHAPES[] = {
+    [SHAPE_ANY] = {IS_ANY, SHAPE_ANY, ""},
+    [SHAPE_SCHEMA] = {IS_SCHEMA, SHAPE_ANY, "a schema is an object, true or false"},
+    [SHAPE_ITEMS] = {IS_SCHEMA | IS_ARRAY | IS_FILLED, SHAPE_SCHEMA,
+                     "a schema is an object, true or false"},
+    [SHAPE_DEPENDENCY] = {IS_SCHEMA | IS_TEXT | IS_ARRAY, SHAPE_TEXT,
+                          "a schema is an object, true or false"},
+    [SHAPE_SCHEMAS] = {IS_OBJECT, SHAPE_SCHEMA, "an object is expected"},
+    [SHAPE_DEPENDENCIES] = {IS_OBJECT, SHAPE_DEPENDENCY, "an object is expected"},
+    [SHAPE_NAMES] = {IS_OBJECT, SHAPE_TEXTS, "an object is expected"},
+    [SHAPE_LIST] = {IS_ARRAY | IS_FILLED, SHAPE_SCHEMA, "a list of schemas is expected"},
+    [SHAPE_TEXTS] = {IS_ARRAY, SHAPE_TEXT, "an array is expected"},
+    [SHAPE_VALUES] = {IS_ARRAY, SHAPE_ANY, "an array is expected"},
+    [SHAPE_TEXT] = {IS_TEXT, SHAPE_ANY, "a text is expected"},
+    [SHAPE_NUMBER] = {IS_NUMBER, SHAPE_ANY, "a number is expected"},
+    [SHAPE_POSITIVE] = {IS_NUMBER, SHAPE_ANY, "a positive number is expected"},
+    [SHAPE_BOUND] = {IS_NUMBER | IS_BOOLEAN, SHAPE_ANY, "a number is expected"},
+    [SHAPE_COUNT] = {IS_NUMBER, SHAPE_ANY, "a count is expected"},
+    [SHAPE_BOOLEAN] = {IS_BOOLEAN, SHAPE_ANY, "true or false is expected"},
+    [SHAPE_TYPE] = {IS_ANY, SHAPE_ANY, ""},
+};
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;
+  keyword_yes *yes;  // NULL: it says nothing by itself
   keyword_no *no;
-  uint32_t since, until;  // dialects
+  uint16_t since;  // dialect
+  uint8_t shape;
 } keyword;
 
 static const keyword KEYWORDS[] = {
-    {"$ref", schema_yes_ref, schema_no_ref, 0, 0},
-    {"type", schema_yes_type, schema_no_type, 0, 0},
-    {"enum", schema_yes_enum, schema_no_enum, 0, 0},
-    {"const", schema_yes_const, schema_no_const, 6, 0},
-    {"minimum", schema_yes_number, schema_no_number, 0, 0},
-    {"maximum", schema_yes_number, schema_no_number, 0, 0},
-    {"exclusiveMinimum", schema_yes_number, schema_no_number, 0, 0},
-    {"exclusiveMaximum", schema_yes_number, schema_no_number, 0, 0},
-    {"multipleOf", schema_yes_number, schema_no_number, 0, 0},
-    {"minLength", schema_yes_count, schema_no_count, 0, 0},
-    {"maxLength", schema_yes_count, schema_no_count, 0, 0},
-    {"minItems", schema_yes_count, schema_no_count, 0, 0},
-    {"maxItems", schema_yes_count, schema_no_count, 0, 0},
-    {"minProperties", schema_yes_count, schema_no_count, 0, 0},
-    {"maxProperties", schema_yes_count, schema_no_count, 0, 0},
-    {"pattern", schema_yes_pattern, schema_no_pattern, 0, 0},
-    {"format", schema_yes_format, schema_no_format, 0, 0},
-    {"required", schema_yes_required, schema_no_required, 0, 0},
-    {"properties", schema_yes_part, schema_no_properties, 0, 0},
-    {"patternProperties", schema_yes_part, schema_no_named_parts, 0, 0},
-    {"additionalProperties", schema_yes_part, schema_no_member_part, 0, 0},
-    {"propertyNames", schema_yes_part, schema_no_member_part, 6, 0},
-    {"unevaluatedProperties", schema_yes_part, schema_no_member_part, 2019, 0},
-    {"items", schema_yes_part, schema_no_items, 0, 0},
-    {"prefixItems", schema_yes_part, schema_no_items, 2020, 0},
-    {"additionalItems", schema_yes_part, schema_no_item_part, 0, 0},
-    {"contains", schema_yes_part, schema_no_contains, 6, 0},
-    {"uniqueItems", schema_yes_part, schema_no_unique, 0, 0},
-    {"unevaluatedItems", schema_yes_part, schema_no_item_part, 2019, 0},
-    {"dependencies", schema_yes_dependencies, schema_no_named_parts, 0, 0},
-    {"dependentRequired", schema_yes_dependencies, schema_no_named_parts, 2019, 0},
-    {"dependentSchemas", schema_yes_dependencies, schema_no_named_parts, 2019, 0},
-    {"allOf", schema_yes_all_of, schema_no_all_of, 0, 0},
-    {"anyOf", schema_yes_any_of, schema_no_any_of, 0, 0},
-    {"oneOf", schema_yes_one_of, schema_no_one_of, 0, 0},
-    {"not", schema_yes_not, schema_no_not, 0, 0},
-    {"if", schema_yes_if, schema_no_if, 7, 0},
-    {"$dynamicRef", schema_refuse_keyword, schema_no_keyword, 2019, 0},
-    {"$recursiveRef", schema_refuse_keyword, schema_no_keyword, 2019, 0},
+    {"$ref", schema_yes_ref, schema_no_ref, 0, SHAPE_TEXT},
+    {"type", schema_yes_type, schema_no_type, 0, SHAPE_TYPE},
+    {"enum", schema_yes_enum, schema_no_enum, 0, SHAPE_VALUES},
+    {"const", schema_yes_const, schema_no_const, 6, SHAPE_ANY},
+    {"minimum", schema_yes_number, schema_no_number, 0, SHAPE_NUMBER},
+    {"maximum", schema_yes_number, schema_no_number, 0, SHAPE_NUMBER},
+    {"exclusiveMinimum", schema_yes_number, schema_no_number, 0, SHAPE_BOUND},
+    {"exclusiveMaximum", schema_yes_number, schema_no_number, 0, SHAPE_BOUND},
+    {"multipleOf", schema_yes_number, schema_no_number, 0, SHAPE_POSITIVE},
+    {"minLength", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"maxLength", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"minItems", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"maxItems", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"minProperties", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"maxProperties", schema_yes_count, schema_no_count, 0, SHAPE_COUNT},
+    {"pattern", schema_yes_pattern, schema_no_pattern, 0, SHAPE_TEXT},
+    {"format", schema_yes_format, schema_no_format, 0, SHAPE_TEXT},
+    {"required", schema_yes_required, schema_no_required, 0, SHAPE_TEXTS},
+    {"properties", schema_yes_part, schema_no_properties, 0, SHAPE_SCHEMAS},
+    {"patternProperties", schema_yes_part, schema_no_named_parts, 0, SHAPE_SCHEMAS},
+    {"additionalProperties", schema_yes_part, schema_no_member_part, 0, SHAPE_SCHEMA},
+    {"propertyNames", schema_yes_part, schema_no_member_part, 6, SHAPE_SCHEMA},
+    {"unevaluatedProperties", schema_yes_part, schema_no_member_part, 2019, SHAPE_SCHEMA},
+    {"items", schema_yes_part, schema_no_items, 0, SHAPE_ITEMS},
+    {"prefixItems", schema_yes_part, schema_no_items, 2020, SHAPE_LIST},
+    {"additionalItems", schema_yes_part, schema_no_item_part, 0, SHAPE_SCHEMA},
+    {"contains", schema_yes_part, schema_no_contains, 6, SHAPE_SCHEMA},
+    {"uniqueItems", schema_yes_part, schema_no_unique, 0, SHAPE_BOOLEAN},
+    {"unevaluatedItems", schema_yes_part, schema_no_item_part, 2019, SHAPE_SCHEMA},
+    {"dependencies", schema_yes_dependencies, schema_no_named_parts, 0, SHAPE_DEPENDENCIES},
+    {"dependentRequired", schema_yes_dependencies, schema_no_named_parts, 2019, SHAPE_NAMES},
+    {"dependentSchemas", schema_yes_dependencies, schema_no_named_parts, 2019, SHAPE_SCHEMAS},
+    {"allOf", schema_yes_all_of, schema_no_all_of, 0, SHAPE_LIST},
+    {"anyOf", schema_yes_any_of, schema_no_any_of, 0, SHAPE_LIST},
+    {"oneOf", schema_yes_one_of, schema_no_one_of, 0, SHAPE_LIST},
+    {"not", schema_yes_not, schema_no_not, 0, SHAPE_SCHEMA},
+    {"if", schema_yes_if, schema_no_if, 7, SHAPE_SCHEMA},
+    {"$dynamicRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
+    {"$recursiveRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
+    // ajv-formats
+    {"formatMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"formatMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"formatExclusiveMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"formatExclusiveMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    // draft 3
+    {"divisibleBy", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"extends", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"disallow", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"then", NULL, NULL, 7, SHAPE_SCHEMA},
+    {"else", NULL, NULL, 7, SHAPE_SCHEMA},
+    {"minContains", NULL, NULL, 2019, SHAPE_COUNT},
+    {"maxContains", NULL, NULL, 2019, SHAPE_COUNT},
+    {"$anchor", NULL, NULL, 2019, SHAPE_TEXT},
+    {"$defs", NULL, NULL, 2019, SHAPE_SCHEMAS},
+    {"definitions", NULL, NULL, 0, SHAPE_SCHEMAS},
 };
 enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 64 };
 
-static const keyword *find_keyword(const schema_compiler *c, document_text name) {
+static const keyword *find_entry(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
     // keywords of later drafts count in decoding, where fewer texts do no harm
     if (text_is(name, KEYWORDS[i].name)) {
@@ -60,6 +137,68 @@ static const keyword *find_keyword(const schema_compiler *c, document_text name)
     }
   }
   return NULL;
+}
+
+bool schema_is_newer(const schema_compiler *c, document_text name) {
+  const keyword *found = find_entry(c, name);
+  return found != NULL && found->since >= 2019;
+}
+
+static const keyword *find_keyword(const schema_compiler *c, document_text name) {
+  const keyword *found = find_entry(c, name);
+  return found == NULL || found->yes == NULL ? NULL : found;
+}
+
+// ---- shapes ----
+
+static bool is_positive(document_text number) {
+  for (uint32_t i = 0; i < number.size_bytes; i++) {
+    const uint8_t byte = number.bytes[i];
+    if (byte >= '1' && byte <= '9') return true;
+    if (byte == '-' || (byte | 32) == 'e') break;
+  }
+  return false;
+}
+
+// In draft 4 a bound is exclusive beside "minimum" or "maximum" only.
+static bool has_bound(const schema_compiler *c, const json_node *at) {
+  const bool is_lower = at->key.bytes[10] == 'i';
+  return at->kind != JSON_TRUE ||
+         document_find(&c->document, at->parent, is_lower ? "minimum" : "maximum") != 0;
+}
+
+static bool has_shape(schema_compiler *c, uint32_t node, keyword_shape shape) {
+  const json_node *at = node_of(c, node);
+  const uint32_t kinds = SHAPES[shape].kinds;
+  if ((kinds >> at->kind & 1) == 0) return false;
+  if (at->kind == JSON_ARRAY && at->count == 0 && (kinds & IS_FILLED) != 0) return false;
+  if (shape == SHAPE_COUNT) return numbers_count(at->text) != UINT32_MAX;
+  if (shape == SHAPE_POSITIVE) return is_positive(at->text);
+  return shape != SHAPE_BOUND || has_bound(c, at);
+}
+
+bool schema_check(schema_compiler *c, uint32_t schema) {
+  const size_t end = node_of(c, schema)->end;
+  bool has_integer;
+  if (c->shapes[schema] == SHAPE_SCHEMA) return true;
+  c->shapes[schema] = SHAPE_SCHEMA;
+  // nodes stand behind those that hold them
+  for (uint32_t node = schema; node < c->nothing && node_of(c, node)->at < end; node++) {
+    const keyword_shape shape = c->shapes[node];
+    const json_node *at = node_of(c, node);
+    if (shape == SHAPE_ANY) continue;
+    if (!work_step(c->work, SHAPE_STEPS)) return false;
+    if (!has_shape(c, node, shape)) return schema_fail(c, node, SHAPES[shape].what);
+    if (shape == SHAPE_TYPE) (void)schema_type_bits(c, node, &has_integer);
+    const bool is_schema = at->kind == JSON_OBJECT && shape <= SHAPE_DEPENDENCY;
+    for (uint32_t child = at->first; child != 0; child = node_of(c, child)->next) {
+      const keyword *keyword = is_schema ? find_entry(c, node_of(c, child)->key) : NULL;
+      c->shapes[child] = keyword != NULL ? keyword->shape
+                         : is_schema     ? SHAPE_ANY
+                                         : SHAPES[shape].inner;
+    }
+  }
+  return work_is_ok(c->work);
 }
 
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name) {
@@ -120,10 +259,6 @@ static void apply_keywords(schema_compiler *c, expansion *x, uint32_t node,
   const json_kind kind = node_of(c, node)->kind;
   if (kind == (options == NULL ? JSON_FALSE : JSON_TRUE)) x->value.types = 0;
   if (kind == JSON_FALSE || kind == JSON_TRUE) return;
-  if (kind != JSON_OBJECT) {
-    schema_fail(c, node, "a schema is an object, true or false");
-    return;
-  }
   x->scope = options == NULL ? scope_of(c, x, node) : NULL;  // nothing is evaluated below "not"
   for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const keyword *keyword = find_keyword(c, node_of(c, child)->key);

@@ -110,6 +110,7 @@ typedef struct schema_compiler {
   uint32_t depth;                   // of choices that are being made
   uint32_t *targets;                // [nodes] schema_target, or of a $ref; 0: not known yet
   const dfa **names;                // [nodes] of a schema for names; NULL: not made yet
+  uint8_t *shapes;                  // [nodes] what keywords' values must be; 0: anything
   struct {
     known_set *items;
     uint32_t count, capacity;
@@ -155,6 +156,10 @@ uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
 const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 
 // ---- schema_keywords.c ----
+// Refuses a keyword whose value is not what it must be, here and in all schemas within.
+bool schema_check(schema_compiler *c, uint32_t schema);
+// A keyword that no draft before 2019-09 has.
+bool schema_is_newer(const schema_compiler *c, document_text name);
 // A keyword's node in a schema; 0: none, or the dialect does not know it.
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
 // The schema that one of nothing but "$ref" stands for, or the same: so that all places that refer

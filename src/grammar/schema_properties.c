@@ -3,13 +3,8 @@
 #include "grammar/schema_expansion.h"
 
 void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  const json_node *at = node_of(c, value);
   (void)schema;
-  if (at->kind != JSON_ARRAY) {
-    schema_fail(c, value, "required is no array");
-    return;
-  }
-  for (uint32_t child = at->first; child != 0; child = node_of(c, child)->next) {
+  for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     schema_push(c, &x->todo, (task){.kind = TASK_REQUIRE, .name = node_of(c, child)->text});
   }
 }

@@ -243,7 +243,7 @@ static uint32_t find_anchor(schema_compiler *c, uint32_t resource, document_text
 
 static uint32_t resolve(schema_compiler *c, uint32_t reference) {
   const json_node *node = document_node(&c->document, reference);
-  if (node->kind != JSON_STRING) return schema_fail(c, reference, "$ref is no text"), 0;
+  if (node->kind != JSON_STRING) return schema_fail(c, reference, "a text is expected"), 0;
   const document_text text = node->text;
   const uint32_t count = without_fragment(text);
   uint32_t resource = resource_of(c, node->parent);
@@ -256,14 +256,15 @@ static uint32_t resolve(schema_compiler *c, uint32_t reference) {
     if (resource == 0) schema_refuse(c, reference, "$ref to what is not in the document");
   }
   if (!work_is_ok(c->work)) return 0;
-  if (count + 1 >= text.size_bytes) return resource;
-  const document_text fragment = {text.bytes + count + 1, text.size_bytes - count - 1};
-  const uint32_t found =
-      fragment.bytes[0] == '/'
-          ? follow_pointer(c, resource, fragment)
-          : find_anchor(c, resource, decode_percent(c, fragment.bytes, fragment.size_bytes));
+  uint32_t found = resource;
+  if (count + 1 < text.size_bytes) {
+    const document_text fragment = {text.bytes + count + 1, text.size_bytes - count - 1};
+    found = fragment.bytes[0] == '/'
+                ? follow_pointer(c, resource, fragment)
+                : find_anchor(c, resource, decode_percent(c, fragment.bytes, fragment.size_bytes));
+  }
   if (found == 0) schema_fail(c, reference, "$ref to what is not there");
-  return found;
+  return found != 0 && schema_check(c, found) ? found : 0;
 }
 
 uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
@@ -282,20 +283,8 @@ static bool holds_text(document_text text, const char *part) {
 }
 
 static bool has_newer_keyword(const schema_compiler *c) {
-  static const char *const NEWER[] = {"$defs",
-                                      "$anchor",
-                                      "prefixItems",
-                                      "minContains",
-                                      "maxContains",
-                                      "dependentRequired",
-                                      "$dynamicRef",
-                                      "dependentSchemas",
-                                      "unevaluatedItems",
-                                      "unevaluatedProperties"};
   for (uint32_t node = 1; node < c->document.nodes.count; node++) {
-    for (size_t i = 0; i < sizeof NEWER / sizeof NEWER[0]; i++) {
-      if (text_is(document_node(&c->document, node)->key, NEWER[i])) return true;
-    }
+    if (schema_is_newer(c, document_node(&c->document, node)->key)) return true;
   }
   return false;
 }

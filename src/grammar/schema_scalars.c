@@ -7,18 +7,15 @@
 
 // ---- numbers ----
 
-// The numbers that a keyword allows; NULL: all.
+// The numbers that a keyword allows; NULL: all (as of bounds that no number exceeds).
 static const dfa *allowed_numbers(schema_compiler *c, uint32_t schema, uint32_t value) {
   const json_node *at = node_of(c, value);
   const bool is_lower = text_is(at->key, "minimum") || text_is(at->key, "exclusiveMinimum");
   const bool is_exclusive_key = at->key.bytes[0] == 'e';
   if (is_exclusive_key && (at->kind == JSON_TRUE || at->kind == JSON_FALSE))
     return NULL;  // draft 4
-  if (at->kind != JSON_NUMBER) {
-    schema_fail(c, value, "a number is expected");
-    return NULL;
-  }
   if (text_is(at->key, "multipleOf")) return numbers_multiple(c->work, at->text);
+  if (is_lower == (at->text.bytes[0] == '-') && numbers_is_largest(at->text)) return NULL;
   const uint32_t flag =
       document_find(&c->document, schema, is_lower ? "exclusiveMinimum" : "exclusiveMaximum");
   const bool excludes = is_exclusive_key || node_of(c, flag)->kind == JSON_TRUE;
@@ -78,19 +75,10 @@ static format_kind find_format(schema_compiler *c, document_text name, format_le
   return kind;
 }
 
-static const dfa *allowed_texts(schema_compiler *c, uint32_t value) {
-  const json_node *at = node_of(c, value);
-  if (at->kind != JSON_STRING) {
-    schema_fail(c, value, "a text is expected");
-    return NULL;
-  }
-  return schema_pattern(c, at->text);
-}
-
 void schema_yes_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
   (void)schema;
   if ((x->value.types & TYPE_STRING) == 0) return;
-  const dfa *allowed = allowed_texts(c, value);
+  const dfa *allowed = schema_pattern(c, node_of(c, value)->text);
   if (allowed != NULL) schema_restrict_texts(c, &x->value, allowed);
 }
 
@@ -99,7 +87,7 @@ void schema_no_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint32
   const task *tasks = NULL;
   (void)schema;
   if ((x->value.types & TYPE_STRING) == 0) return;
-  const dfa *allowed = allowed_texts(c, value);
+  const dfa *allowed = schema_pattern(c, node_of(c, value)->text);
   const dfa *rest = dfa_combine(c->work, dfa_any_text(c->work), allowed, DFA_WITHOUT);
   schema_push(c, &tasks, (task){.kind = TASK_TEXTS, .set = rest});
   schema_push_types(c, &tasks, TYPE_STRING);
@@ -112,7 +100,6 @@ void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32
   const json_node *at = node_of(c, value);
   const dfa *texts = NULL;
   (void)schema;
-  if (at->kind != JSON_STRING) return;
   const format_kind kind = find_format(c, at->text, c->any ? FORMAT_EVERY : FORMAT_AGREED, &texts);
   if (kind == FORMAT_REFUSED && (x->value.types & TYPE_STRING) != 0) {
     schema_refuse(c, value, "this format");
@@ -133,7 +120,7 @@ void schema_no_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_
   const task *tasks = NULL;
   const dfa *texts = NULL;
   (void)schema;
-  if (at->kind != JSON_STRING || (x->value.types & TYPE_STRING) == 0) return;
+  if ((x->value.types & TYPE_STRING) == 0) return;
   const format_kind kind = find_format(c, at->text, FORMAT_AT_MOST, &texts);
   if (kind == FORMAT_REFUSED) schema_refuse(c, value, "this format");
   if (kind != FORMAT_TEXTS) return;
@@ -145,16 +132,9 @@ void schema_no_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_
 
 // ---- counts ----
 
-static uint32_t count_of(schema_compiler *c, uint32_t value) {
-  const json_node *at = node_of(c, value);
-  const uint32_t count = at->kind == JSON_NUMBER ? numbers_count(at->text) : UINT32_MAX;
-  if (count == UINT32_MAX) schema_fail(c, value, "a count is expected");
-  return count;
-}
-
 static task count_task(schema_compiler *c, uint32_t value, bool is_not, uint32_t *type) {
   const json_node *at = node_of(c, value);
-  const uint32_t count = count_of(c, value);
+  const uint32_t count = numbers_count(at->text);
   const uint8_t last = at->key.bytes[at->key.size_bytes - 1];
   const bool is_least = (at->key.bytes[1] == 'i') != is_not;
   task made = {.a = 0, .b = UINT32_MAX};
@@ -163,7 +143,7 @@ static task count_task(schema_compiler *c, uint32_t value, bool is_not, uint32_t
   made.kind = last == 'h' ? TASK_LENGTHS : is_items ? TASK_ITEMS : TASK_MEMBERS;
   *type = last == 'h' ? TYPE_STRING : is_items ? TYPE_ARRAY : TYPE_OBJECT;
   if (is_least) made.a = is_not ? count + 1 : count;
-  if (!is_least) made.b = is_not ? count - 1 : count;
+  if (!is_least && count < NUMBERS_COUNT_MAX) made.b = is_not ? count - 1 : count;
   return made;
 }
 

@@ -129,10 +129,6 @@ static void enum_scalars(schema_compiler *c, uint32_t list, const task **tasks) 
 
 void schema_yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   (void)schema;
-  if (node_of(c, list)->kind != JSON_ARRAY) {
-    schema_fail(c, list, "enum is no array");
-    return;
-  }
   const option *options = NULL;
   const task *scalars = NULL;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
@@ -185,11 +181,11 @@ static uint32_t type_bits(schema_compiler *c, uint32_t node, bool *has_integer) 
   return 0;
 }
 
-static uint32_t all_type_bits(schema_compiler *c, uint32_t node, bool *has_integer) {
+uint32_t schema_type_bits(schema_compiler *c, uint32_t node, bool *has_integer) {
   const json_node *at = node_of(c, node);
   uint32_t types = 0;
   *has_integer = false;
-  if (at->kind != JSON_ARRAY) return type_bits(c, node, has_integer);
+  if (at->kind != JSON_ARRAY || at->count == 0) return type_bits(c, node, has_integer);
   for (uint32_t child = at->first; child != 0; child = node_of(c, child)->next) {
     types |= type_bits(c, child, has_integer);
   }
@@ -200,7 +196,7 @@ const dfa *schema_integers(schema_compiler *c) { return numbers_integers(c->work
 
 void schema_yes_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
   bool has_integer;
-  uint32_t types = all_type_bits(c, value, &has_integer);
+  uint32_t types = schema_type_bits(c, value, &has_integer);
   (void)schema;
   if (has_integer && (types & TYPE_NUMBER) == 0) {
     types |= TYPE_NUMBER;
@@ -213,7 +209,7 @@ void schema_yes_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
 void schema_no_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                     const option **options) {
   bool has_integer;
-  const uint32_t types = all_type_bits(c, value, &has_integer);
+  const uint32_t types = schema_type_bits(c, value, &has_integer);
   const task *others = NULL, *broken = NULL;
   (void)schema;
   (void)x;
