@@ -401,6 +401,11 @@ describe('chat completions', () => {
 
 test('options that cannot be honoured are typed errors that name what', async (t) => {
   const engine = await openEngine(t);
+  /** @type {any} */
+  const circular = { type: 'array' };
+  circular.items = circular;
+  const deepSchema = (/** @type {number} */ depth) =>
+    JSON.parse(`${'{"items":'.repeat(depth)}{}${'}'.repeat(depth)}`);
   for (const [given, code, told] of /** @type {[any, string, RegExp][]} */ ([
     [{ grammar: 5 }, 'ARG', /grammar must be/],
     [{ grammar: 'root ::= [' }, 'ARG', /line 1/],
@@ -412,6 +417,9 @@ test('options that cannot be honoured are typed errors that name what', async (t
     [{ choices: [] }, 'ARG', /choices/],
     [{ choices: ['a', 5] }, 'ARG', /choices/],
     [{ jsonSchema: [] }, 'ARG', /jsonSchema/],
+    [{ jsonSchema: circular }, 'ARG', /jsonSchema must be JSON: .*circular/],
+    [{ jsonSchema: deepSchema(20000) }, 'GRAMMAR_TOO_LARGE', /jsonSchema is nested too deeply/],
+    [{ jsonSchema: deepSchema(1000) }, 'GRAMMAR_TOO_LARGE', /nested deeper than 500/],
     [{ jsonSchema: '{"type":' }, 'ARG', /JSON, byte \d/],
     [{ jsonSchema: { type: 'nothing' } }, 'ARG', /#\/type/],
     [{ jsonSchema: { $ref: 'https://example.com/x.json' } }, 'UNSUPPORTED', /#\/\$ref/],
@@ -432,6 +440,10 @@ test('options that cannot be honoured are typed errors that name what', async (t
       },
     );
   }
+  await assert.rejects(
+    async () => engine.generate('a', { jsonSchema: deepSchema(20000) }).text(),
+    { cause: { option: 'grammar' } }, // by which the server names its field
+  );
   assert.equal(await engine.generate('a', { choices: ['fine'], ...wild }).text(), 'fine');
 });
 

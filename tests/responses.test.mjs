@@ -225,6 +225,10 @@ describe('OpenAI’s client', () => {
       [{ input: 'a', tools: [{ ...tool, when: 1 }] }, 'tools[0].when', 'unknown_parameter'],
       [{ input: 'a', tools, tool_choice: 'maybe' }, 'tool_choice', 'invalid_value'],
       [{ input: 'a', text: { format: { type: 'xml' } } }, 'text.format', 'invalid_value'],
+      [
+        { input: 'a', text: { format: { type: 'json_schema', name: 'b' } } },
+        ...['text.format.schema', 'invalid_value'],
+      ],
       [{ input: 'a', text: { verbosity: 'low' } }, 'text.verbosity', 'unsupported_parameter'],
       [
         { input: 'a', text: { format: { type: 'json_schema', name: 'b', schema: { type: 'c' } } } },

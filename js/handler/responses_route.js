@@ -95,6 +95,7 @@ function checkFormat(value, name) {
   }
   const own = formats[/** @type {keyof typeof formats} */ (type)];
   checkFields(value, { type: ignored, ...own }, `${name}.`);
+  if (type === 'json_schema') object(value.schema, `${name}.schema`);
 }
 
 /** @type {import('./fields.js').Check} */

@@ -40,6 +40,19 @@ function wantedOf(options) {
   return name && readers[name](options[name]);
 }
 
+/** @param {unknown} schema @returns {string} its JSON */
+function schemaText(schema) {
+  try {
+    return JSON.stringify(schema);
+  } catch (error) {
+    if (error instanceof RangeError) {
+      const message = 'jsonSchema is nested too deeply, or too long';
+      throw new WickError('GRAMMAR_TOO_LARGE', message, { option: 'grammar' });
+    }
+    throw argumentError(`jsonSchema must be JSON: ${/** @type {any} */ (error)?.message}`);
+  }
+}
+
 /** @type {Record<keyof GrammarOptions, (value: any) => Grammar>} */
 const readers = {
   grammar(text) {
@@ -50,7 +63,7 @@ const readers = {
     if (typeof schema === 'string') return { kind: GRAMMAR_JSON_SCHEMA, text: schema };
     const isSchema =
       typeof schema === 'boolean' || (typeof schema === 'object' && !Array.isArray(schema));
-    if (isSchema) return { kind: GRAMMAR_JSON_SCHEMA, text: JSON.stringify(schema) };
+    if (isSchema) return { kind: GRAMMAR_JSON_SCHEMA, text: schemaText(schema) };
     throw argumentError(`jsonSchema must be a schema or its JSON, not ${shown(schema)}`);
   },
   regex(pattern) {
