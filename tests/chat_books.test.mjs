@@ -197,7 +197,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   const next = await ask(page, 'Why?');
   assert.ok(next.prompt - next.cached < 60, JSON.stringify({ next, tokens }));
   await page.getByRole('button', { name: 'Bring back' }).click();
-  await page.locator('.message.forgotten').waitFor({ state: 'detached' });
+  await page.locator('.message.forgotten').first().waitFor({ state: 'detached' });
   await forgotten.waitFor();
   const whole = await ask(page, 'And then?');
   assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
