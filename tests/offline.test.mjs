@@ -10,6 +10,7 @@ import { addServiceWorker, buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
+import { isKept } from './support/offline.mjs';
 import { temporaryFolder, untilTrue, waitUntil } from './support/package.mjs';
 
 const { skip } = locate('chromium');
@@ -47,13 +48,6 @@ async function ask(page) {
   await page.locator('.message.assistant footer').waitFor();
   return page.locator('.message.assistant .body').innerText();
 }
-
-/** Whether the files of the build that the page is of are. */
-const isKept = `(async () => {
-  const version = document.querySelector('meta[name=version]').content;
-  const names = (await caches.keys()).filter((name) => name.endsWith(version));
-  return names.length === 1 && (await caches.match('./', { cacheName: names[0] })) !== undefined;
-})()`;
 
 test('the page is there without a network, isolated, and answers', { skip }, async (t) => {
   const server = await serve({ root: site });

@@ -8,6 +8,7 @@ import { buildSite } from '../examples/site/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate } from './support/locate.mjs';
+import { isKept } from './support/offline.mjs';
 import { temporaryFolder, untilTrue } from './support/package.mjs';
 import { pdfOf } from './support/pdf.mjs';
 
@@ -23,14 +24,6 @@ before(async () => {
 });
 
 after(() => browser?.close());
-
-/** Whether all files of the build that the page is of are kept, and its service worker is active. */
-const isKept = `(async () => {
-  await navigator.serviceWorker.ready;
-  const version = document.querySelector('meta[name=version]').content;
-  const names = (await caches.keys()).filter((name) => name.endsWith(version));
-  return names.length === 1 && (await caches.match(location.pathname, { cacheName: names[0] })) !== undefined;
-})()`;
 
 /** @typedef {import('playwright-core').Page} Page */
 

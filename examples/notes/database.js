@@ -41,12 +41,12 @@ const beginning = (...parts) => IDBKeyRange.bound(parts, [...parts, []]);
 /** @param {string} folder @returns {Promise<Note[]>} */
 export const readNotes = async (folder) => (await open()).getAll('notes', beginning(folder));
 
-/** @param {string} folder @returns {Promise<Map<string, {size: number, modified: number}>>} its notes' files by their paths */
-export async function readPaths(folder) {
+/** @param {string} folder @returns {Promise<Map<string, number>>} the sizes of its notes' files, in bytes, by their paths */
+export async function readSizes(folder) {
   const transaction = (await open()).transaction('notes');
   const found = new Map();
   for await (const { value } of transaction.store.iterate(beginning(folder)))
-    found.set(value.path, { size: value.size, modified: value.modified });
+    found.set(value.path, value.size);
   return found;
 }
 

@@ -1,7 +1,7 @@
 // examples/notes/folders.js — which folder it is: two of one name are kept apart. A handle tells whether it is the same folder; of a
 // list of files its notes do.
 
-import { readPaths, readSetting, writeSetting } from './database.js';
+import { readSetting, readSizes, writeSetting } from './database.js';
 
 /** @typedef {import('./folder.js').Listing} Listing */
 /** `id` is what its notes are kept under, and what is shown: the name, with a number where there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
@@ -28,14 +28,14 @@ const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => f
  * @returns {Promise<number>} 0: it is another folder; else the share of paths in common
  */
 async function likeness({ id }, { found }) {
-  const kept = await readPaths(id);
+  const kept = await readSizes(id);
   if (kept.size === 0 || found.length === 0) return 1; // what is empty may be a disk that is not there
   const common = found.filter(({ path }) => kept.has(path));
   const share = common.length / Math.min(kept.size, found.length);
   if (share < SHARE_MIN) return 0;
   if (common.length >= PATHS_SURE) return share;
   for (const { path, file } of common) {
-    if (kept.get(path)?.size === (await file()).size) return share; // its time changes where it is copied
+    if (kept.get(path) === (await file()).size) return share; // a copy has the size, and a time of its own
   }
   return 0;
 }

@@ -98,6 +98,7 @@ async function takeFolder(taken) {
     );
     if (found.unkept > 0) showProblem('folder-problem', unkeptWords(found.unkept));
     news.postMessage('changed');
+    if (pausedBy === 'problem') pausedBy = undefined; // it may be gone: a folder is chosen again once there is room
     embed();
   } catch (error) {
     if (!own.signal.aborted) showProblem('folder-problem', storageWords(error));
@@ -202,7 +203,8 @@ async function drop(event) {
 
 /** @type {AbortController | undefined} */
 let embedding;
-let isPaused = false;
+/** @type {'visitor' | 'problem' | undefined} */
+let pausedBy;
 
 function stopEmbedding() {
   embedding?.abort();
@@ -265,7 +267,7 @@ async function embedWhileAlone(own) {
 /** Embeds what is missing; one tab at a time. */
 async function embed() {
   stopEmbedding();
-  if (!choice.engine() || !model || notes.size === 0 || isPaused) return showIndex();
+  if (!choice.engine() || !model || notes.size === 0 || pausedBy) return showIndex();
   const own = new AbortController();
   embedding = own;
   showProblem('embedding-problem');
@@ -278,7 +280,7 @@ async function embed() {
     else await work();
   } catch (error) {
     if (own.signal.aborted) return;
-    isPaused = true;
+    pausedBy = 'problem';
     showProblem('embedding-problem', storageWords(error));
   } finally {
     if (embedding === own) {
@@ -301,8 +303,8 @@ function showIndex() {
 }
 
 function togglePause() {
-  isPaused = embedding !== undefined;
-  if (isPaused) {
+  pausedBy = embedding && 'visitor';
+  if (pausedBy) {
     stopEmbedding();
     showIndex();
   } else embed();
