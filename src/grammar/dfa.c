@@ -160,6 +160,77 @@ bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes) {
   return set->accepts[state];
 }
 
+// ---- as few states as there can be ----
+
+enum { MINIMISE_EDGES_MAX = 16384, MINIMISE_ROUNDS_MAX = 64 };
+
+typedef struct state_parter {
+  grammar_work *work;
+  const dfa *set;
+  uint32_t *classes, *parted;  // [states] of the last round and of this one
+  work_sets kinds;
+  work_u32_list values;
+} state_parter;
+
+// The class of a state, and the classes that its edges lead to.
+static void list_kind(state_parter *p, uint32_t state) {
+  p->values.count = 0;
+  (void)WORK_PUSH(p->work, &p->values, p->classes[state]);
+  for (uint32_t i = p->set->first[state]; i < p->set->first[state + 1]; i++) {
+    const dfa_edge *edge = &p->set->edges[i];
+    if (!work_step(p->work, 1)) return;
+    uint32_t *last = p->values.items + p->values.count - 1;
+    if (p->values.count > 1 && *last == p->classes[edge->to] && last[-1] + 1 == edge->low) {
+      last[-1] = edge->high;
+      continue;
+    }
+    (void)WORK_PUSH(p->work, &p->values, edge->low);
+    (void)WORK_PUSH(p->work, &p->values, edge->high);
+    (void)WORK_PUSH(p->work, &p->values, p->classes[edge->to]);
+  }
+}
+
+// Parts the classes by where their states lead. Returns how many there are then; they are numbered
+// in the order of their first states.
+static uint32_t part_classes(state_parter *p) {
+  p->kinds.set_count = p->kinds.values.count = 0;
+  for (uint32_t i = 0; i < p->kinds.slot_count; i++) p->kinds.slots[i] = 0;
+  for (uint32_t state = 0; state < p->set->count && work_is_ok(p->work); state++) {
+    list_kind(p, state);
+    p->parted[state] = work_intern(p->work, &p->kinds, p->values.items, p->values.count);
+  }
+  uint32_t *last = p->classes;
+  p->classes = p->parted;
+  p->parted = last;
+  return p->kinds.set_count;
+}
+
+const dfa *dfa_minimise(grammar_work *work, const dfa *set) {
+  if (set == NULL || set->count == 0 || set->first[set->count] > MINIMISE_EDGES_MAX) return set;
+  state_parter p = {.work = work, .set = set};
+  p.classes = work_alloc(work, set->count, sizeof *p.classes);
+  p.parted = work_alloc(work, set->count, sizeof *p.parted);
+  if (!work_is_ok(work)) return NULL;
+  for (uint32_t i = 0; i < set->count; i++) p.classes[i] = set->accepts[i];
+  uint32_t count = 0;
+  for (uint32_t round = 0; round < MINIMISE_ROUNDS_MAX; round++) {
+    const uint32_t before = count;
+    count = part_classes(&p);
+    if (count == set->count || !work_is_ok(work)) return set;
+    if (count != before) continue;
+    dfa_maker maker = {.work = work};
+    for (uint32_t state = 0; state < set->count && work_is_ok(work); state++) {
+      if (p.classes[state] != maker.first.count) continue;
+      begin_state(&maker, set->accepts[state]);
+      for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
+        add_edge(&maker, set->edges[i].low, set->edges[i].high, p.classes[set->edges[i].to]);
+      }
+    }
+    return end_maker(&maker);
+  }
+  return set;
+}
+
 // ---- products ----
 
 static const uint32_t GONE = UINT32_MAX;  // the state behind no edge
@@ -374,5 +445,5 @@ const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {
       if (to != GONE) add_edge(&s.maker, s.bounds[i], s.bounds[i + 1] - 1, to);
     }
   }
-  return end_maker(&s.maker);
+  return dfa_minimise(work, end_maker(&s.maker));
 }

@@ -25,7 +25,9 @@ enum { PATTERN_BYTES = 256 << 10 };
   ")*)(:[0-9]*)?"
 #define TAIL "(\\?(" PCHAR "|[/?])*)?(#(" PCHAR "|[/?])*)?"
 #define ROOTED "//" AUTHORITY "(/" PCHAR "*)*|/(" PCHAR "+(/" PCHAR "*)*)?"
-#define URI "[a-zA-Z][a-zA-Z0-9+.-]*:(" ROOTED "|" PCHAR "+(/" PCHAR "*)*|)" TAIL
+#define SCHEME "[a-zA-Z][a-zA-Z0-9+.-]*:"
+#define HIERARCHY ROOTED "|" PCHAR "+(/" PCHAR "*)*"
+#define URI SCHEME "(" HIERARCHY "|)" TAIL
 #define SEGMENT_NC "([A-Za-z0-9._~!$&'()*+,;=@-]|" HEX2 ")"
 #define RELATIVE "(" ROOTED "|" SEGMENT_NC "+(/" PCHAR "*)*|)" TAIL
 #define ATOM "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -64,7 +66,8 @@ static const format FORMATS[] = {
     {"hostname", HOST_LABEL "(\\." HOST_LABEL "){0,2}", SHORT_LABEL "(\\." SHORT_LABEL ")*"},
     {"ipv4", IPV4, NULL},
     {"ipv6", IPV6, NULL},
-    {"uri", URI, NULL},
+    // not every validator takes a scheme alone
+    {"uri", SCHEME "(" HIERARCHY ")" TAIL, URI},
     {"uri-reference", "(" URI "|" RELATIVE ")", NULL},
     {"uri-template",
      "([^\\x00-\\x20\"'<>%\\\\^`{|}\\x7f]|" HEX2 "|\\{[+#./;?&=,!@|]?" TEMPLATE_VAR

@@ -606,6 +606,73 @@ TEST(products_hold_what_their_parts_say) {
   }
 }
 
+// Where `code` leads from a state; `count` of the set: nowhere.
+static uint32_t step_of(const dfa *set, uint32_t state, uint32_t code) {
+  if (state == set->count) return state;
+  for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
+    if (set->edges[i].low <= code && code <= set->edges[i].high) return set->edges[i].to;
+  }
+  return set->count;
+}
+
+enum { STATES_TRIED_MAX = 60 };
+
+// Whether some character that begins a range, or follows one, leads two states to different ones.
+static bool is_parted(const dfa *set, bool parted[][STATES_TRIED_MAX + 1], uint32_t a, uint32_t b) {
+  for (uint32_t i = 0; i < set->first[set->count]; i++) {
+    for (uint32_t code = set->edges[i].low; code <= set->edges[i].high + 1;
+         code += set->edges[i].high + 1 - set->edges[i].low) {
+      if (parted[step_of(set, a, code)][step_of(set, b, code)]) return true;
+    }
+  }
+  return false;
+}
+
+// Fills the table of states that some text tells apart (Hopcroft and Ullman 1979, 3.4).
+static bool are_all_parted(const dfa *set) {
+  static bool parted[STATES_TRIED_MAX + 1][STATES_TRIED_MAX + 1];
+  const uint32_t count = set->count;
+  bool changed = true;
+  for (uint32_t a = 0; a <= count; a++) {
+    for (uint32_t b = 0; b <= count; b++) {
+      parted[a][b] = (a < count && set->accepts[a]) != (b < count && set->accepts[b]);
+    }
+  }
+  while (changed) {
+    changed = false;
+    for (uint32_t a = 0; a <= count; a++) {
+      for (uint32_t b = 0; b <= count; b++) {
+        if (parted[a][b] || !is_parted(set, parted, a, b)) continue;
+        parted[a][b] = changed = true;
+      }
+    }
+  }
+  for (uint32_t a = 0; a < count; a++) {
+    for (uint32_t b = 0; b < a; b++) {
+      if (!parted[a][b]) return false;
+    }
+  }
+  return true;
+}
+
+TEST(the_smallest_automaton_holds_the_same_texts) {
+  uint64_t random = soak_seed() + 6;
+  uint32_t smaller = 0;
+  for (uint32_t round = 0; round < soak_count(1000); round++) {
+    begin();
+    const dfa *a = random_set(&random), *b = random_set(&random);
+    const dfa *set = dfa_combine(&work, a, b, (dfa_operation)(round % 3));
+    const dfa *least = dfa_minimise(&work, set);
+    REQUIRE(set != NULL && least != NULL);
+    CHECK(dfa_is_empty(dfa_combine(&work, set, least, DFA_WITHOUT)));
+    CHECK(dfa_is_empty(dfa_combine(&work, least, set, DFA_WITHOUT)));
+    if (least->count <= STATES_TRIED_MAX && least->count != 0) CHECK(are_all_parted(least));
+    smaller += least->count < set->count;
+    end();
+  }
+  CHECK(smaller != 0);
+}
+
 TEST(lengths_are_counted_in_characters) {
   static const char TEXT[] =
       "\xc3\xa9\xf0\x9f\xa6\x8a"
