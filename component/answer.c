@@ -152,6 +152,7 @@ static void end_chunk(json_writer *json, answer *to, choice *from, const char *f
   json_close(json, '{');
   json_close(json, '[');
   if (finish != NULL) put_timings(json, to, from);
+  if (to->includes_usage) json_text(json, "usage", NULL);  // that of the last chunk has numbers
   json_close(json, '{');
   buffer_put_text(&to->out, "\n\n");
 }

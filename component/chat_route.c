@@ -13,6 +13,7 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"logprobs", FIELD_BOOLEAN, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                     {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
+                                    {"reasoning_effort", FIELD_EFFORT, 0, 0, NULL},
                                     {"response_format", FIELD_OBJECT, 0, 0, NULL},
                                     {"tools", FIELD_IGNORED, 0, 0, NULL},
                                     {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
@@ -28,7 +29,6 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"functions", FIELD_MISSING, 0, 0, "[]"},
                                     {"function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\""},
                                     {"modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]"},
-                                    {"reasoning_effort", FIELD_MISSING, 0, 0, "\"none\""},
                                     {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
                                     {"audio", FIELD_MISSING, 0, 0, NULL},
                                     {"web_search_options", FIELD_MISSING, 0, 0, NULL},
@@ -151,6 +151,23 @@ static bool is_there_twice(const body *read, uint32_t list, uint32_t tool) {
   return false;
 }
 
+static bool check_function(const body *read, uint32_t tool, const char *at, refusal *refused) {
+  static const struct {
+    const char *name;
+    json_kind kind;
+    const char *words;
+  } MEMBERS[] = {{"parameters", JSON_OBJECT, "an object"},
+                 {"description", JSON_STRING, "a string"}};
+  for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++) {
+    const uint32_t found = body_find(read, body_find(read, tool, "function"), MEMBERS[i].name);
+    if (found == 0 || body_node(read, found)->kind == MEMBERS[i].kind) continue;
+    char name[REFUSAL_PARAM_BYTES];
+    snprintf(name, sizeof name, "%s.function.%s", at, MEMBERS[i].name);
+    return refuse_value(refused, name, MEMBERS[i].words);
+  }
+  return true;
+}
+
 static bool check_tools(const body *read, uint32_t list, refusal *refused) {
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count > TOOLS_MAX) {
@@ -159,13 +176,14 @@ static bool check_tools(const body *read, uint32_t list, refusal *refused) {
   for (uint32_t tool = body_node(read, list)->first; tool != 0;
        tool = body_node(read, tool)->next) {
     const uint32_t name = name_of(read, tool);
+    char at[40];
+    snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
     if (body_is(read, body_find(read, tool, "type"), "function") &&
         body_node(read, name)->kind == JSON_STRING && body_node(read, name)->text.size_bytes > 0) {
+      if (!check_function(read, tool, at, refused)) return false;
       if (!is_there_twice(read, list, tool)) continue;
       return refuse(refused, 400, "invalid_value", "tools", "tools: two tools have one name");
     }
-    char at[REFUSAL_PARAM_BYTES];
-    snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
     return refuse_value(refused, at, "{\"type\": \"function\", \"function\": {\"name\", ...}}");
   }
   return true;
@@ -250,6 +268,16 @@ static void put_message(json_writer *json, buffer *out, const body *read, uint32
   json_close(json, '{');
 }
 
+// How much the model should reason, where the variables `more` do not say it.
+static void put_effort(json_writer *json, const body *read, uint32_t more) {
+  const char *effort = fields_effort(read, body_find(read, BODY_ROOT, "reasoning_effort"));
+  if (effort == NULL) return;
+  if (body_find(read, more, "enable_thinking") == 0)
+    json_bool(json, "enable_thinking", *effort != 0);
+  if (*effort != 0 && body_find(read, more, "reasoning_effort") == 0)
+    json_text(json, "reasoning_effort", effort);
+}
+
 // The object that the template looks at.
 static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   json_writer json;
@@ -257,6 +285,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
+  put_effort(&json, read, more);
   for (uint32_t node = body_node(read, more)->first; node != 0;
        node = body_node(read, node)->next) {
     const json_node *member = body_node(read, node);
@@ -303,27 +332,51 @@ static bool take_prompt(const server *of, const body *read, uint32_t tools, wick
 
 // ---- what the text may be ----
 
+static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
+                                           {NULL, FIELD_IGNORED, 0, 0, NULL}};
+// The schema is llama.cpp's way to ask for one.
+static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
+                                             {"schema", FIELD_OBJECT, 0, 0, NULL},
+                                             {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_schema_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
+                                             {"json_schema", FIELD_OBJECT, 0, 0, NULL},
+                                             {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_schema[] = {{"name", FIELD_TEXT, 0, 0, NULL},
+                                      {"schema", FIELD_OBJECT, 0, 0, NULL},
+                                      {"strict", FIELD_BOOLEAN, 0, 0, NULL},
+                                      {"description", FIELD_TEXT, 0, 0, NULL},
+                                      {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+static const field *fields_of_format(const body *read, uint32_t type) {
+  if (body_is(read, type, "text")) return fields_text_format;
+  if (body_is(read, type, "json_object")) return fields_object_format;
+  return body_is(read, type, "json_schema") ? fields_schema_format : NULL;
+}
+
 static bool take_format(const body *read, wick_grammar *grammar, refusal *refused) {
-  static const char ANY[] = "{\"type\":\"object\"}";
   const uint32_t format = body_find(read, BODY_ROOT, "response_format");
-  const uint32_t type = body_find(read, format, "type");
-  if (format == 0 || body_is(read, type, "text")) return true;
-  grammar->kind = WICK_GRAMMAR_JSON_SCHEMA;
-  if (body_is(read, type, "json_object")) {
-    grammar->text = ANY;
-    grammar->text_bytes = sizeof ANY - 1;
-    return true;
-  }
-  if (!body_is(read, type, "json_schema")) {
+  const field_tables tables = {fields_of_format(read, body_find(read, format, "type")), NULL,
+                               "response_format."};
+  if (format == 0) return true;
+  if (tables.own == NULL) {
     return refuse(refused, 400, "unsupported_value", "response_format",
                   "response_format.type: text, json_object and json_schema are known");
   }
-  const uint32_t schema = body_find(read, body_find(read, format, "json_schema"), "schema");
-  if (body_node(read, schema)->kind != JSON_OBJECT) {
+  if (!fields_check(read, format, &tables, refused)) return false;
+  if (tables.own == fields_text_format) return true;
+  const bool is_schema = tables.own == fields_schema_format;
+  const uint32_t asked = is_schema ? body_find(read, format, "json_schema") : format;
+  const uint32_t schema = body_find(read, asked, "schema");
+  const field_tables own = {fields_schema, NULL, "response_format.json_schema."};
+  if (is_schema && !fields_check(read, asked, &own, refused)) return false;
+  if (is_schema && schema == 0) {
     return refuse_value(refused, "response_format",
                         "a format whose json_schema.schema is an object");
   }
-  const wick_text source = body_source(read, schema);
+  static const char ANY[] = "{\"type\":\"object\"}";
+  const wick_text source =
+      schema == 0 ? (wick_text){ANY, sizeof ANY - 1} : body_source(read, schema);
+  grammar->kind = WICK_GRAMMAR_JSON_SCHEMA;
   grammar->text = source.bytes;
   grammar->text_bytes = source.size_bytes;
   return true;

@@ -96,6 +96,16 @@ static bool check_missing(const body *read, uint32_t node, const field *known, c
                 shown, source.bytes);
 }
 
+const char *fields_effort(const body *read, uint32_t node) {
+  static const char *const EFFORTS[][2] = {
+      {"none", ""},     {"minimal", "low"}, {"low", "low"}, {"medium", "medium"},
+      {"high", "high"}, {"xhigh", "high"},  {"max", "high"}};
+  for (size_t i = 0; i < sizeof EFFORTS / sizeof *EFFORTS; i++) {
+    if (body_is(read, node, EFFORTS[i][0])) return EFFORTS[i][1];
+  }
+  return NULL;
+}
+
 static bool check_field(const body *read, uint32_t node, const field *known, const char *name,
                         refusal *refused) {
   const json_kind kind = body_node(read, node)->kind;
@@ -112,6 +122,9 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
       return kind == JSON_STRING || refuse_value(refused, name, "a string");
     case FIELD_OBJECT:
       return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
+    case FIELD_EFFORT:
+      return fields_effort(read, node) != NULL ||
+             refuse_value(refused, name, "one of none, minimal, low, medium, high, xhigh, max");
     case FIELD_MISSING:
       return check_missing(read, node, known, name, refused);
     case FIELD_UNKNOWN:

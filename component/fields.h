@@ -12,6 +12,7 @@ typedef enum field_kind {
   FIELD_WHOLE,
   FIELD_TEXT,
   FIELD_OBJECT,
+  FIELD_EFFORT,   // how much the model should reason (chat_route.c)
   FIELD_MISSING,  // of a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // one of the shared table that is not known here
 } field_kind;
@@ -30,6 +31,9 @@ typedef struct field_tables {
 } field_tables;
 // Are all members of `object` fields of the tables, with values that are right?
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
+
+// The effort that chat templates know for one of OpenAI's: "" for none, NULL where it is no effort.
+const char *fields_effort(const body *read, uint32_t node);
 
 // What chat completions and completions share.
 extern const field fields_common[];

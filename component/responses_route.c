@@ -37,7 +37,7 @@ static const field fields_response[] = {{"input", FIELD_IGNORED, 0, 0, NULL},
                                         {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_reasoning[] = {{"effort", FIELD_MISSING, 0, 0, "\"none\""},
+static const field fields_reasoning[] = {{"effort", FIELD_EFFORT, 0, 0, NULL},
                                          {"summary", FIELD_MISSING, 0, 0, "\"auto\""},
                                          {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_text[] = {{"format", FIELD_IGNORED, 0, 0, NULL},
@@ -232,6 +232,9 @@ static bool make_body(chat_body *to, bool has_logprobs, refusal *refused) {
   if (!response_put_messages(&to->out, to->read, refused)) return false;
   json_close(&to->json, '[');
   put_renamed(to, "max_output_tokens", "max_completion_tokens");
+  const uint32_t effort =
+      body_find(to->read, body_find(to->read, BODY_ROOT, "reasoning"), "effort");
+  if (effort != 0) put_source(to, "reasoning_effort", effort);
   put_tools(to);
   put_tool_choice(to);
   put_format(to);

@@ -611,7 +611,7 @@ export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_ca
 /** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
 export type ResponseFormat =
   | { type: 'text' }
-  | { type: 'json_object' }
+  | { type: 'json_object'; schema?: object }
   | {
       type: 'json_schema';
       /** `schema` is always obeyed; the others have no effect. */
@@ -702,6 +702,11 @@ export interface ChatCompletionRequest {
    * answer. -1, the default: any number. Nothing changes where the template has no marks of reasoning.
    */
   thinking_budget_tokens?: number | null;
+  /**
+   * How much the model should reason: `enable_thinking` and `reasoning_effort` of its template, unless
+   * `chat_template_kwargs` has them.
+   */
+  reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null;
   /** As in GenerateOptions. */
   logitsHook?: LogitsHook | null;
   /**
@@ -717,7 +722,6 @@ export interface ChatCompletionRequest {
   metadata?: Record<string, string> | null;
   service_tier?: string | null;
   prediction?: object | null;
-  reasoning_effort?: string | null;
   verbosity?: string | null;
   safety_identifier?: string | null;
   prompt_cache_key?: string | null;

@@ -96,6 +96,14 @@ const bodies = [
     },
   ],
   [CHAT, { messages, seed: 4, max_tokens: 20, response_format: { type: 'json_object' } }],
+  [
+    CHAT,
+    {
+      ...{ messages, seed: 4, max_tokens: 60, reasoning_effort: 'low' },
+      response_format: { type: 'json_object', schema: city },
+    },
+  ],
+  [CHAT, { messages, seed: 4, max_tokens: 5, reasoning_effort: 'none' }],
   [CHAT, { messages, temperature: 0, max_tokens: 60, tools: [weather], tool_choice: 'required' }],
   [CHAT, { messages, temperature: 0, max_tokens: 12, tools: [weather] }],
   [CHAT, { messages, temperature: 0, max_tokens: 12, tools: [weather], tool_choice: 'none' }],

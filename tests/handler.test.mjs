@@ -148,6 +148,7 @@ describe('chat completions', () => {
     assert.ok(chunks.length > 20, `${chunks.length} chunks`);
     assert.deepEqual(chunks.at(-1).choices, []);
     assert.equal(chunks.at(-1).usage.completion_tokens, 24);
+    assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null));
     assert.equal(chunks.at(-2).choices[0].finish_reason, 'length');
     assert.equal(new Set(chunks.map(({ id }) => id)).size, 1);
   });

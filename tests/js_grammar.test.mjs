@@ -364,6 +364,9 @@ describe('chat completions', () => {
     assert.equal(content[0], '{');
     if (free.choices[0].finish_reason === 'stop')
       assert.equal(typeof JSON.parse(content), 'object');
+    const asked = { type: /** @type {const} */ ('json_object'), schema };
+    const limited = await chat.completions.create({ ...body, response_format: asked });
+    assert.ok(isValid(JSON.parse(limited.choices[0].message.content)));
     const plain = await chat.completions.create({ ...body, response_format: { type: 'text' } });
     assert.notEqual(plain.choices[0].message.content[0], '{');
   });
@@ -390,7 +393,14 @@ describe('chat completions', () => {
     const messages = [...question];
     for (const [response_format, code] of /** @type {any[]} */ ([
       [{ type: 'xml' }, 'UNSUPPORTED'],
+      [{}, 'UNSUPPORTED'],
+      [{ schema: { type: 'object' } }, 'UNSUPPORTED'],
       [{ type: 'json_schema' }, 'ARG'],
+      [{ type: 'json_schema', schema: { type: 'object' } }, 'ARG'],
+      [{ type: 'json_schema', json_schema: { schema: {}, name: 5 } }, 'ARG'],
+      [{ type: 'json_schema', json_schema: { schema: {}, schemas: {} } }, 'ARG'],
+      [{ type: 'json_object', schema: 5 }, 'ARG'],
+      [{ type: 'text', schema: {} }, 'ARG'],
       [{ type: 'json_schema', json_schema: { schema: 'x' } }, 'ARG'],
       [{ type: 'json_schema', json_schema: { schema: { type: 'nothing' } } }, 'ARG'],
     ])) {

@@ -355,6 +355,7 @@ describe('completions', () => {
       );
       const piece = (/** @type {number} */ index, text = '', finish = any(null)) => ({
         choices: [{ index, text, logprobs: null, finish_reason: finish }],
+        ...(options?.include_usage && { usage: null }),
       });
       const usage = {
         ...{ prompt_tokens: 3, completion_tokens: 6, total_tokens: 9 },
@@ -491,7 +492,7 @@ describe('chats', () => {
       ...{ n: 2, max_tokens: 1, max_completion_tokens: 1, seed: 0, stop: 'a', stream: false },
       ...{ temperature: 0, top_p: 1, top_k: 0, logprobs: true, top_logprobs: 20, logit_bias: {} },
       ...{ chat_template_kwargs: {}, response_format: { type: 'text' }, parallel_tool_calls: true },
-      thinking_budget_tokens: 0,
+      ...{ thinking_budget_tokens: 0, reasoning_effort: 'low' },
       tools: [{ type: 'function', function: { name: 'get' } }],
       tool_choice: 'none',
     };
@@ -506,7 +507,7 @@ describe('chats', () => {
     const idle = {
       ...{ model: 'x', user: 5, store: {}, metadata: 1, service_tier: 0, prediction: [] },
       ...{ safety_identifier: 1, prompt_cache_key: 1, prompt_cache_retention: 1, functions: [] },
-      ...{ function_call: 'auto', modalities: ['text'], reasoning_effort: 'none', audio: null },
+      ...{ function_call: 'auto', modalities: ['text'], audio: null },
       ...{ verbosity: 'medium', web_search_options: null, presence_penalty: null },
     };
     const response = await handle(post(CHAT, { messages: talk, ...given, ...idle, salt: 'mine' }));
@@ -631,10 +632,9 @@ describe('chats', () => {
       ],
       [{ messages, modalities: 'text' }, 'modalities', ': "text" is not supported', field],
       [
-        { messages, reasoning_effort: 'low' },
+        { messages, reasoning_effort: 'much' },
         'reasoning_effort',
-        ': "low" is not supported',
-        field,
+        'must be one of none, minimal, low, medium, high, xhigh, max, not "much"',
       ],
       [{ messages, verbosity: 'low' }, 'verbosity', ': "low" is not supported', field],
       [{ messages, audio: {} }, 'audio', ': {} is not supported', field],

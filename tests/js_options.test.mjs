@@ -110,6 +110,10 @@ describe('settings of the wrong kind', () => {
     const engine = await openEngine(t);
     const symbol = Symbol('x');
     const part = { type: symbol };
+    const toolOf = (/** @type {object} */ more) => ({
+      type: 'function',
+      function: { name: 'f', ...more },
+    });
     for (const [fields, code, message] of /** @type {[any, string, RegExp][]} */ ([
       [{ response_format: 'json' }, 'ARG', /^response_format must be an object, /],
       [{ response_format: [] }, 'ARG', /^response_format must be an object, /],
@@ -119,6 +123,17 @@ describe('settings of the wrong kind', () => {
       [{ stream_options: 'x' }, 'ARG', /^stream_options must be an object, /],
       [{ stream_options: { include_usage: 'yes' } }, 'ARG', /^stream_options\.include_usage must /],
       [{ chat_template_kwargs: 'x' }, 'ARG', /^chat_template_kwargs must be an object, /],
+      [{ reasoning_effort: 'much' }, 'ARG', /^reasoning_effort must be one of none, minimal, /],
+      [
+        { tools: [toolOf({ parameters: 5 })] },
+        'ARG',
+        /^tools\[0\]\.function\.parameters must be an /,
+      ],
+      [
+        { tools: [toolOf({ description: 5 })] },
+        'ARG',
+        /^tools\[0\]\.function\.description must be a /,
+      ],
       [{ session: 0 }, 'ARG', /^session must be a session /],
       [{ temperature: symbol }, 'ARG', /^temperature must be a number of at least 0, not Symbol/],
       [{ logit_bias: [1] }, 'ARG', /^logitBias must be an object /],

@@ -50,7 +50,7 @@ const bytesMost = {
   'sources.js': 4500,
   'tabs.js': 4000,
   'tasks.js': 7000,
-  'edge.js': 41_500,
+  'edge.js': 42_000,
   'openai.js': 12_500,
   'chat.js': 3600,
   'ai-sdk.js': 5000,

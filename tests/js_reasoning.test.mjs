@@ -244,6 +244,37 @@ describe('chat_template_kwargs', () => {
     await written({ enable_thinking: true, effort: { of: [1, 2] }, told: 'True/2' });
   });
 
+  test('reasoning_effort is variables of the template, of any interface', async (t) => {
+    const told = '{{ enable_thinking }} {{ reasoning_effort }}';
+    const engine = await open(t, `${told}<assistant>`);
+    const handle = createHandler(engine);
+    const post = async (/** @type {string} */ path, /** @type {object} */ body) => {
+      const headers = { 'Content-Type': 'application/json' };
+      const init = { method: 'POST', headers, body: JSON.stringify(body) };
+      return (await handle(new Request(`http://localhost/v1/${path}`, init))).json();
+    };
+    for (const [effort, written] of /** @type {[any, string][]} */ ([
+      [undefined, ' '],
+      ['none', 'False '],
+      ['minimal', 'True low'],
+      ['medium', 'True medium'],
+      ['xhigh', 'True high'],
+    ])) {
+      const tokens = (await engine.tokenize(`${written}<assistant>`)).length;
+      const body = { messages, max_tokens: 1, reasoning_effort: effort };
+      const whole = await engine.chat.completions.create(body);
+      assert.equal(whole.usage.prompt_tokens, tokens, effort);
+      assert.equal((await post('chat/completions', body)).usage.prompt_tokens, tokens, effort);
+      const input = { input: 'Hi', max_output_tokens: 1, reasoning: { effort } };
+      assert.equal((await post('responses', input)).usage.input_tokens, tokens, effort);
+    }
+    const both = { reasoning_effort: /** @type {const} */ ('low'), max_tokens: 1 };
+    const own = { ...both, chat_template_kwargs: { reasoning_effort: 'of three words' } };
+    const { usage } = await engine.chat.completions.create({ messages, ...own });
+    const words = await engine.tokenize('True of three words<assistant>');
+    assert.equal(usage.prompt_tokens, words.length);
+  });
+
   test('enable_thinking says whether the reply begins with reasoning', async (t) => {
     const engine = await open(t, knowing);
     const replyTo = async (/** @type {boolean | undefined} */ isOn, /** @type {object} */ more) => {

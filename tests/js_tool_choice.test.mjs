@@ -308,7 +308,17 @@ describe('what a call is held to', () => {
       .catch((reason) => reason);
     assert.ok(hasCode('UNSUPPORTED')(error), String(error));
     assert.match(error.message, /far: .*\$ref/);
-    assert.equal(error.cause.option, 'tool_choice');
+    assert.equal(error.cause.option, 'tools');
+    const none = { properties: { a: { enum: [] } }, required: ['a'], type: 'object' };
+    const empty = [
+      { type: /** @type {const} */ ('function'), function: { name: 'f', parameters: none } },
+    ];
+    /** @type {any} */
+    const unwritable = await engine.chat.completions
+      .create({ ...given, tools: empty, tool_choice: 'required' })
+      .catch((reason) => reason);
+    assert.deepEqual([unwritable.code, unwritable.cause.option], ['ARG', 'tools']);
+    assert.match(unwritable.message, /^no text satisfies the grammar \(option tools\)$/);
     const { choices } = await engine.chat.completions.create(given);
     assert.equal(choices.length, 1);
     const spoken = { ...body, max_tokens: 4, choices: ['yes', '<tool_call>'] };

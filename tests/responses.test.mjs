@@ -219,7 +219,7 @@ describe('OpenAI’s client', () => {
       [{ input: 'a', previous_response_id: 'b' }, 'previous_response_id', 'unsupported_parameter'],
       [{ input: 'a', background: true }, 'background', 'unsupported_parameter'],
       [{ input: 'a', include: ['file_search_call.results'] }, 'include', 'unsupported_parameter'],
-      [{ input: 'a', reasoning: { effort: 'high' } }, 'reasoning.effort', 'unsupported_parameter'],
+      [{ input: 'a', reasoning: { effort: 'much' } }, 'reasoning.effort', 'invalid_value'],
       [{ input: 'a', truncation: 'auto' }, 'truncation', 'unsupported_parameter'],
       [{ input: 'a', tools: [{ type: 'web_search' }] }, 'tools[0]', 'invalid_value'],
       [{ input: 'a', tools: [{ ...tool, when: 1 }] }, 'tools[0].when', 'unknown_parameter'],

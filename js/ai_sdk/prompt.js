@@ -170,23 +170,6 @@ function formatOf({ responseFormat }, hasTools, warnings) {
   return { response_format: { type: 'json_schema', json_schema } };
 }
 
-/** The efforts that chat templates know. @type {Record<string, string>} */
-const efforts = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
-
-/** @param {CallOptions['reasoning']} reasoning @returns {Record<string, unknown>} variables of the chat template */
-function reasoningOf(reasoning = 'provider-default') {
-  if (reasoning === 'provider-default') return {};
-  if (reasoning === 'none') return { enable_thinking: false };
-  return { enable_thinking: true, reasoning_effort: efforts[reasoning] };
-}
-
 /**
  * @param {CallOptions} options
  * @returns {{body: Request, warnings: Warning[]}}
@@ -195,8 +178,8 @@ export function requestOf(options) {
   /** @type {Warning[]} */
   const warnings = [];
   const tools = toolsOf(options, warnings);
-  const own = /** @type {Partial<Request>} */ (options.providerOptions?.wick ?? {});
-  const { chat_template_kwargs: variables, ...fields } = own;
+  const { reasoning = 'provider-default' } = options;
+  const fields = /** @type {Partial<Request>} */ (options.providerOptions?.wick ?? {});
   if ((fields.n ?? 1) !== 1) throw new WickError('ARG', 'n must be 1: a call has one answer');
   const body = {
     messages: conversationOf(options),
@@ -208,7 +191,7 @@ export function requestOf(options) {
     frequency_penalty: options.frequencyPenalty ?? null,
     stop: options.stopSequences ?? null,
     seed: options.seed ?? null,
-    chat_template_kwargs: { ...reasoningOf(options.reasoning), ...variables },
+    reasoning_effort: reasoning === 'provider-default' ? null : reasoning,
     ...tools,
     ...formatOf(options, tools.tools !== undefined && tools.tool_choice !== 'none', warnings),
     ...fields,

@@ -1,6 +1,7 @@
 // js/handler/chat_route.js — POST /v1/chat/completions: the body's fields and messages, checked, and the engine's
 // answer to them.
 
+import { effortNames } from '../base/reasoning_effort.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import {
   boolean,
@@ -31,6 +32,9 @@ const isOneOf =
   (value) =>
     values.includes(value);
 
+/** How much the model should reason: variables of its template. */
+export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
+
 /** The engine's. */
 export const LOGPROBS_MAX = 20;
 
@@ -43,7 +47,8 @@ const effective = {
   logprobs: boolean,
   top_logprobs: whole(0, LOGPROBS_MAX),
   chat_template_kwargs: object,
-  response_format: object, // the engine refuses what it does not know
+  reasoning_effort: effort,
+  response_format: checkFormat,
   tools: checkTools,
   tool_choice: chatToolChoice,
   parallel_tool_calls: boolean,
@@ -57,7 +62,6 @@ const fields = {
   functions: missing(isEmptyArray),
   function_call: missing(isOneOf('none', 'auto')),
   modalities: missing((kinds) => Array.isArray(kinds) && kinds.every(isOneOf('text'))),
-  reasoning_effort: missing(isOneOf('none')),
   verbosity: missing(isOneOf('medium')),
   audio: missing(),
   web_search_options: missing(),
@@ -66,13 +70,42 @@ export const chatFields = new Set(Object.keys(fields));
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
 
+const text = must(isText, 'a string');
+
+/** The members of each type of a format. The engine refuses other types. */
+const formats = {
+  text: {},
+  json_object: { schema: object }, // llama.cpp's way to ask for one
+  json_schema: { json_schema: checkSchema },
+};
+
+/** @type {import('./fields.js').Check} */
+function checkFormat(value, name) {
+  object(value, name);
+  if (!Object.hasOwn(formats, value.type)) return;
+  const own = formats[/** @type {keyof typeof formats} */ (value.type)];
+  checkFields(value, { type: ignored, ...own }, `${name}.`);
+}
+
+/** @type {import('./fields.js').Check} */
+function checkSchema(value, name) {
+  object(value, name);
+  const own = { name: text, schema: object, strict: boolean, description: text };
+  checkFields(value, own, `${name}.`);
+}
+
 /** @type {import('./fields.js').Check} */
 function checkTools(tools, name) {
   if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
   for (const [index, tool] of tools.entries()) {
     const isFunction = tool?.type === 'function' && isText(tool.function?.name);
-    if (isFunction && tool.function.name !== '') continue;
     const at = `${name}[${index}]`;
+    if (isFunction && tool.function.name !== '') {
+      const { parameters, description } = tool.function;
+      if ((parameters ?? undefined) !== undefined) object(parameters, `${at}.function.parameters`);
+      if ((description ?? undefined) !== undefined) text(description, `${at}.function.description`);
+      continue;
+    }
     throw invalidField(at, `${at} must be {"type": "function", "function": {"name", ...}}`);
   }
 }

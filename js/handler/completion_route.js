@@ -263,7 +263,8 @@ async function* merged(choices) {
 async function* chunksOf(completion, wantsUsage) {
   for await (const { index, text } of merged(completion.choices)) {
     const finish = typeof text === 'string' ? null : completion.choices[index].finish;
-    yield completion.bodyOf([completion.shapeOf(index, text ?? '', finish)]);
+    const choice = completion.shapeOf(index, text ?? '', finish);
+    yield completion.bodyOf([choice], wantsUsage ? { usage: null } : {});
   }
   if (wantsUsage) yield completion.bodyOf([], { usage: completion.usage });
 }

@@ -1,7 +1,7 @@
 // js/handler/responses_route.js — POST /v1/responses: text and tools, by a chat completion. Nothing is stored, so
 // each request brings its whole conversation.
 
-import { chatToolChoice, LOGPROBS_MAX } from './chat_route.js';
+import { chatToolChoice, effort, LOGPROBS_MAX } from './chat_route.js';
 import {
   boolean,
   checkFields,
@@ -61,7 +61,7 @@ const fields = {
   metadata: object,
   reasoning: (value, name) => {
     object(value, name);
-    const known = { effort: missing(isOneOf('none')), summary: missing(isOneOf('auto')) };
+    const known = { effort, summary: missing(isOneOf('auto')) };
     checkFields(value, known, `${name}.`);
   },
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
@@ -142,6 +142,7 @@ function chatBodyOf(body) {
     tools: body.tools?.length > 0 ? body.tools.map(chatToolOf) : undefined,
     tool_choice: chatChoiceOf(body.tool_choice),
     response_format: chatFormatOf(body.text?.format),
+    reasoning_effort: body.reasoning?.effort,
     ...(wantsLogprobs(body) && { logprobs: true, top_logprobs: body.top_logprobs, stream: true }),
     stream_options: body.stream || wantsLogprobs(body) ? { include_usage: true } : undefined,
   };

@@ -3,6 +3,7 @@
 import { abortError, argumentError, WickError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { randomName } from '../base/random.js';
+import { effortNames, effortVariables } from '../base/reasoning_effort.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
@@ -39,14 +40,22 @@ const bodyNames = /** @type {const} */ ([
   ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
   ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
   ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
-  ...['thinking_budget_tokens', 'logitsHook', 'session', 'grammar', 'regex', 'choices', 'adapters'],
+  ...[
+    'reasoning_effort',
+    'thinking_budget_tokens',
+    'logitsHook',
+    'session',
+    'grammar',
+    'regex',
+    'choices',
+    'adapters',
+  ],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
 const withoutEffect = [
   ...['model', 'user', 'store', 'metadata', 'service_tier', 'prediction'],
-  ...['reasoning_effort', 'verbosity', 'safety_identifier'],
-  ...['prompt_cache_key', 'prompt_cache_retention'],
+  ...['verbosity', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'],
 ];
 
 /** Further options of a call in openai-node, which concern the network. They are ignored. */
@@ -65,6 +74,12 @@ function checkBody(body) {
   checkObject('stream_options', body.stream_options);
   checkFlag('stream_options.include_usage', body.stream_options?.include_usage);
   checkObject('chat_template_kwargs', body.chat_template_kwargs);
+  const effort = body.reasoning_effort ?? undefined;
+  if (effort !== undefined && !effortNames.includes(effort)) {
+    throw argumentError(
+      `reasoning_effort must be one of ${effortNames.join(', ')}, not ${shown(effort)}`,
+    );
+  }
   checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
 }
 
@@ -96,7 +111,13 @@ function toolsOf(body) {
     if (tool?.type !== 'function' || typeof tool.function?.name !== 'string') {
       throw argumentError(`tools[${index}] must be {type: 'function', function: {name, ...}}`);
     }
-    const { name } = tool.function;
+    const { name, description, parameters } = tool.function;
+    checkObject(`tools[${index}].function.parameters`, parameters);
+    if (typeof (description ?? '') !== 'string') {
+      throw argumentError(
+        `tools[${index}].function.description must be a string, not ${shown(description)}`,
+      );
+    }
     const before = tools?.findIndex((one) => one.function.name === name);
     if (before !== index) {
       throw argumentError(`tools[${index}] has the name of tools[${before}], ${shown(name)}`);
@@ -231,7 +252,7 @@ export class ChatCompletions {
     const message = {
       input: {
         ...split,
-        variables: body.chat_template_kwargs ?? {},
+        variables: { ...effortVariables(body.reasoning_effort), ...body.chat_template_kwargs },
         parseSpecial,
         ...toolsOf(body),
       },
@@ -496,6 +517,8 @@ export class ChatStream {
       created,
       model,
       choices: [{ index, delta: {}, logprobs: null, finish_reason: null, ...choice }],
+      // that of the last chunk has numbers
+      ...(this.#body.stream_options?.include_usage && { usage: null }),
     };
   }
 }

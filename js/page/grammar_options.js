@@ -88,16 +88,47 @@ const readers = {
  */
 export function optionsOfFormat(format) {
   checkObject('response_format', format);
-  const type = format?.type ?? 'text';
-  if (type === 'text') return {};
-  if (type === 'json_object') return { jsonSchema: { type: 'object' } };
-  if (type !== 'json_schema') {
+  if ((format ?? undefined) === undefined) return {};
+  const { type } = format;
+  if (!Object.hasOwn(formats, type)) {
     throw new WickError(
       'UNSUPPORTED',
       `response_format is of type ${shown(type)}: text, json_object and json_schema are known`,
     );
   }
-  const schema = format.json_schema?.schema;
-  if (typeof schema === 'object' && schema !== null) return { jsonSchema: schema };
-  throw argumentError('response_format.json_schema.schema must be an object');
+  return formats[type](format);
 }
+
+/** @param {string} place @param {Record<string, any>} value @param {string[]} known */
+function checkMembers(place, value, known) {
+  const other = Object.keys(value).find((name) => !known.includes(name));
+  if (other) throw argumentError(`${place} has no member ${other}: ${known.join(', ')} are known`);
+}
+
+/** @type {Record<string, (format: any) => GrammarOptions>} */
+const formats = {
+  text(format) {
+    checkMembers('response_format', format, ['type']);
+    return {};
+  },
+  json_object(format) {
+    // the schema is llama.cpp's way to ask for one
+    checkMembers('response_format', format, ['type', 'schema']);
+    checkObject('response_format.schema', format.schema);
+    return { jsonSchema: format.schema ?? { type: 'object' } };
+  },
+  json_schema(format) {
+    checkMembers('response_format', format, ['type', 'json_schema']);
+    const asked = format.json_schema;
+    const schema = asked?.schema;
+    if (typeof schema !== 'object' || schema === null) {
+      throw argumentError('response_format.json_schema.schema must be an object');
+    }
+    const place = 'response_format.json_schema';
+    checkMembers(place, asked, ['name', 'schema', 'strict', 'description']);
+    if (typeof (asked.name ?? '') !== 'string') {
+      throw argumentError(`${place}.name must be a string, not ${shown(asked.name)}`);
+    }
+    return { jsonSchema: schema };
+  },
+};

@@ -162,10 +162,7 @@ export class Conversation {
       ...(isLimited ? {} : this.#tools), // a call would not be what the answer must be
       ...fields,
       messages: this.#counter.asTaken([...this.#messages(), ...withWords(turn, words)]),
-      chat_template_kwargs:
-        effort === 'none'
-          ? { enable_thinking: false }
-          : { enable_thinking: true, reasoning_effort: effort },
+      reasoning_effort: effort,
     };
     const wanted = { ...body, stream: /** @type {const} */ (true) };
     const chunks = this.#chunks(wanted, signal, isLimited);

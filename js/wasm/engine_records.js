@@ -79,7 +79,7 @@ export const kvTypes = {
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens come out in place of sampled ones
- * @property {{kind: number, text: string, begun?: string | Uint8Array, isOptional?: boolean, isWhole?: boolean} | undefined} [grammar]
+ * @property {{kind: number, text: string, begun?: string | Uint8Array, isOptional?: boolean, isOfTools?: boolean, isWhole?: boolean} | undefined} [grammar]
  *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]

@@ -28,7 +28,8 @@ export function replyWish(input, ending, content) {
   const isFree = toolChoice?.tool_choice === 'auto' && toolChoice.parallel_tool_calls;
   // calls that must come do so behind the prefix
   const begun = content && (!toolChoice || toolChoice.tool_choice === 'auto') ? prefix : '';
-  return { reply, grammar: { kind: GRAMMAR_TOOLS, text, begun, isOptional: isFree && !content } };
+  const isOptional = isFree && !content;
+  return { reply, grammar: { kind: GRAMMAR_TOOLS, text, begun, isOptional, isOfTools: !content } };
 }
 
 /** @param {Grammar} content @param {string | undefined} prefix @returns {Grammar} of a reply that is content alone */
@@ -36,6 +37,12 @@ export function behindPrefix(content, prefix) {
   if (!content || content.isWhole || !prefix) return content;
   const { kind, text } = content;
   return { kind, text, begun: prefix };
+}
+
+/** @param {string} message @returns {string | undefined} the option, where it is one of tools */
+function optionOfTools(message) {
+  if (/^(the tool |tools)/.test(message)) return 'tools';
+  return /^(tool_choice|the model's form)/i.test(message) ? 'tool_choice' : undefined;
 }
 
 /**
@@ -55,8 +62,9 @@ export function submitReply(native, request) {
     const isOfGrammar = /\bgrammar\b/.test(/** @type {any} */ (cause)?.option);
     if (!isOfGrammar || code === 'NOMEM') throw error;
     if (!grammar.isOptional) {
-      const isOfTools = /^(the tool |tools|tool_choice|the model's form)/i.test(message);
-      throw isOfTools ? new WickError(code, message, { option: 'tool_choice' }) : error;
+      const option = optionOfTools(message) ?? (grammar.isOfTools ? 'tools' : undefined);
+      const words = message.replace(/ \(options [^)]*\)$/, '');
+      throw option ? new WickError(code, `${words} (option ${option})`, { option }) : error;
     }
     request.grammar = undefined;
     return native.submit(request);

@@ -61,6 +61,7 @@ const responses = [
     tool_choice: { type: 'function', name: 'weather' },
   },
   { ...short, tools: [weather], tool_choice: 'none', reasoning: { effort: 'none' } },
+  { ...short, reasoning: { effort: 'minimal', summary: null } },
   { ...short, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'] },
   {
     ...short,
@@ -115,7 +116,7 @@ const wrongResponses = [
     { parallel_tool_calls: 1 },
     { stream_options: { include_usage: true }, stream: true },
     { metadata: [] },
-    { reasoning: { effort: 'high' } },
+    { reasoning: { effort: 'much' } },
     { include: 'all' },
     { include: ['file_search_call.results'] },
     { truncation: 'auto' },
