@@ -47,6 +47,12 @@ test('all pass: the counts are last, nothing runs again', async () => {
   assert.doesNotMatch(text, /# failed/);
 });
 
+test('the files that took the longest are named, the longest first', async () => {
+  const slow = OK.replace('() => {}', '() => new Promise((done) => setTimeout(done, 1200))');
+  const { text } = await runs({ 'quick.test.mjs': OK, 'slow.test.mjs': slow });
+  assert.match(text, /^# slowest files: [1-9]\d* s .*slow\.test\.mjs, \d+ s .*quick\.test\.mjs$/m);
+});
+
 test('what fails twice fails the run, and is named at its end', async () => {
   const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': BAD });
   assert.equal(code, 1);

@@ -6,7 +6,8 @@
 // passes and names it, because a browser that was starved of its processor says nothing about the code. More than
 // UNSTEADY_FILES_MAX files with failures are no accident, and what a fuzzer or a random test found counts at once:
 // then nothing is run again. The last lines are the runner's counts, each test once, with the result that it had
-// last; the failed tests stand before them, so that the end of a long log tells what is wrong.
+// last; the failed tests stand before them, so that the end of a long log tells what is wrong. Before these stand
+// the files that took the longest, so that one sees where the time of CI goes.
 
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -18,13 +19,14 @@ import { fileURLToPath } from 'node:url';
 
 const CONCURRENCY = 2;
 const UNSTEADY_FILES_MAX = 3;
+const SLOWEST_FILES = 12;
 /** What the files of fuzzers name. Other random tests have a seed that only a soak changes. */
 const FUZZERS = /build\/test\/fuzz/;
 const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo', 'duration_ms'];
 const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 
 /** @typedef {{file: string, name: string, reason: string}} Failure */
-/** @typedef {{counts: Record<string, number>, failures: Failure[]}} Outcome */
+/** @typedef {{counts: Record<string, number>, failures: Failure[], elapsedMs: Map<string, number>}} Outcome */
 
 /** The first line of an error's cause, e.g. "Expected values to be strictly equal:". @param {any} details */
 const reasonOf = (details) =>
@@ -49,11 +51,17 @@ async function runFiles(files, concurrency) {
   const counts = {};
   /** @type {Failure[]} */
   const failures = [];
+  /** Of each file as a whole. @type {Map<string, number>} */
+  const elapsedMs = new Map();
   /** As much of Node's TestsStream as is used. @type {any} */
   const stream = run({ files, concurrency });
   stream.on('test:diagnostic', (/** @type {any} */ { message, nesting }) => {
     const [, name, value] = (nesting === 0 && COUNT_LINE.exec(message)) || [];
     if (name) counts[name] = Number(value);
+  });
+  stream.on('test:complete', (/** @type {any} */ { file, nesting, details }) => {
+    if (nesting === 0 && file)
+      elapsedMs.set(file, (elapsedMs.get(file) ?? 0) + details.duration_ms);
   });
   stream.on('test:fail', (/** @type {any} */ { name, file, details, todo }) => {
     const ofItsParts = details?.error?.failureType === 'subtestsFailed';
@@ -62,7 +70,7 @@ async function runFiles(files, concurrency) {
   const report = stream.compose(withoutCounts).compose(process.env.CI ? tap : new spec());
   report.pipe(process.stdout, { end: false });
   await finished(report);
-  return { counts, failures };
+  return { counts, failures, elapsedMs };
 }
 
 /** Whether all failures are of files whose tests do the same each time. @param {string[]} files */
@@ -76,6 +84,15 @@ async function mayRunAgain(files) {
 /** @param {Failure} failure */
 const lineOf = ({ file, name, reason }) =>
   `# ${path.relative(process.cwd(), file ?? '')}: ${name}: ${reason}\n`;
+
+/** E.g. "# slowest files: 210 s tests/page.test.mjs, 90 s tests/cli.test.mjs". @param {Map<string, number>} elapsedMs */
+function slowestOf(elapsedMs) {
+  const sorted = [...elapsedMs].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_FILES);
+  const told = sorted.map(
+    ([file, ms]) => `${Math.round(ms / 1000)} s ${path.relative(process.cwd(), file)}`,
+  );
+  return `# slowest files: ${told.join(', ')}\n`;
+}
 
 /** The counts of all tests, those of the files that ran again as they ended the second time. @param {Outcome} first @param {Outcome | undefined} second */
 function sum(first, second) {
@@ -95,6 +112,7 @@ export async function runTests(files) {
   const rerun = await mayRunAgain(again);
   const second = rerun ? await runFiles(again, 1) : undefined;
   const left = (second ?? first).failures;
+  process.stdout.write(slowestOf(first.elapsedMs));
   if (rerun) process.stdout.write('# failed beside other tests, so that its file ran again:\n');
   if (rerun) for (const failure of first.failures) process.stdout.write(lineOf(failure));
   if (left.length > 0) process.stdout.write('# failed:\n');
