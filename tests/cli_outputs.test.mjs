@@ -335,6 +335,13 @@ describe('inspect of made-up files', () => {
 // ---- synth ----
 
 describe('synth', { concurrency: 2 }, () => {
+  /** @param {number} inner @param {number} state @param {number} heads @param {number} groups */
+  function scanKeys(inner, state, heads, groups) {
+    const numbers = { inner_size: inner, state_size: state, time_step_rank: heads };
+    const all = Object.entries({ conv_kernel: 4, ...numbers, group_count: groups });
+    return all.map(([key, value]) => [`ssm.${key}`, 'u32', value]);
+  }
+
   // of the models' published configurations
   const shapes = {
     tiny: {
@@ -466,44 +473,178 @@ describe('synth', { concurrency: 2 }, () => {
       context: 65536,
       theta: 5000000,
     },
+    'lfm2.5-350m': {
+      ...{ architecture: 'lfm2', pre: 'llama-bpe', hasQkNorms: true },
+      ...{ attentionAt: [2, 5, 8, 10, 12, 14], finalNorm: 'token_embd_norm.weight' },
+      keys: [['shortconv.l_cache', 'u32', 3]],
+      layers: 16,
+      hidden: 1024,
+      ffn: 4608,
+      heads: 16,
+      kv: 8,
+      vocab: 65536,
+      context: 128000,
+      theta: 1000000,
+    },
+    'granite4-h-350m': {
+      ...{ architecture: 'granitehybrid', attentionAt: [10, 13, 17, 27] },
+      ropeKeys: [['rope.scaling.finetuned', 'bool', false]],
+      keys: [
+        ...scanKeys(1536, 128, 48, 1),
+        ...[
+          ['attention.scale', 'f32', 0.015625],
+          ['embedding_scale', 'f32', 12],
+          ['residual_scale', 'f32', 0.246],
+          ['logit_scale', 'f32', 3],
+        ],
+      ],
+      layers: 32,
+      hidden: 768,
+      ffn: 2048,
+      heads: 12,
+      kv: 4,
+      vocab: 100352,
+      context: 32768,
+      theta: 10000,
+    },
+    'qwen3.5-0.8b': {
+      ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
+      ...{ attentionAt: [3, 7, 11, 15, 19, 23], ropeDims: 64 },
+      ffnNorm: 'post_attention_norm.weight',
+      keys: [...scanKeys(2048, 128, 16, 16), ['full_attention_interval', 'u32', 4]],
+      layers: 24,
+      hidden: 1024,
+      ffn: 3584,
+      heads: 8,
+      kv: 2,
+      vocab: 248320,
+      context: 262144,
+      theta: 10000000,
+    },
+    'gpt-oss-cut': {
+      ...{ architecture: 'gpt-oss', pre: 'gpt-4o', head: 64, window: 128, hasBiases: true },
+      ...{ ffnNorm: 'post_attention_norm.weight', experts: 8 },
+      ropeKeys: [
+        ['rope.scaling.type', 'string', 'yarn'],
+        ['rope.scaling.factor', 'f32', 32],
+        ['rope.scaling.original_context_length', 'u32', 4096],
+      ],
+      keys: [
+        ['expert_count', 'u32', 8],
+        ['expert_used_count', 'u32', 4],
+        ['expert_feed_forward_length', 'u32', 2880],
+      ],
+      layers: 4,
+      hidden: 2880,
+      ffn: 2880,
+      heads: 64,
+      kv: 8,
+      vocab: 32768,
+      context: 131072,
+      theta: 150000,
+    },
   };
   /**
    * What a shape may have beside its sizes.
    * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
    *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
-   *   hasPostNorms?: boolean, epsilon?: number}} Shape
+   *   hasPostNorms?: boolean, epsilon?: number, attentionAt?: number[], finalNorm?: string, ffnNorm?: string,
+   *   ropeDims?: number, experts?: number, ropeKeys?: Key[], keys?: Key[]}} Shape
+   * @typedef {[string, string, number | string | boolean]} Key
    */
-  const fileTypes = { f32: 0, f16: 1, bf16: 32, q8_0: 7, q4_0: 2, q6_k: 18, q4_k_m: 15, q1_0: 40 };
+  const fileTypes = {
+    ...{ f32: 0, f16: 1, bf16: 32, q8_0: 7, q4_0: 2, q6_k: 18, q4_k_m: 15, q1_0: 40, mxfp4: 38 },
+  };
   const all = /** @type {[string, Shape][]} */ (Object.entries(shapes));
+
+  /** The tensors of a layer that mix positions. @param {Shape} s @param {number} layer @returns {[string, number[]][]} */
+  function mixerOf(s, layer) {
+    const { head = s.hidden / s.heads, hasBiases, hasQkNorms, architecture } = s;
+    const q = head * s.heads;
+    const kv = head * s.kv;
+    /** @param {boolean | undefined} has @param {[string, number[]]} tensor @returns {[string, number[]][]} */
+    const where = (has, tensor) => (has ? [tensor] : []);
+    if (s.attentionAt?.includes(layer) ?? true)
+      return [
+        ['attn_q.weight', [s.hidden, architecture === 'qwen35' ? 2 * q : q]],
+        ...where(hasBiases, ['attn_q.bias', [q]]),
+        ...where(hasQkNorms, ['attn_q_norm.weight', [head]]),
+        ['attn_k.weight', [s.hidden, kv]],
+        ...where(hasBiases, ['attn_k.bias', [kv]]),
+        ...where(hasQkNorms, ['attn_k_norm.weight', [head]]),
+        ['attn_v.weight', [s.hidden, kv]],
+        ...where(hasBiases, ['attn_v.bias', [kv]]),
+        ['attn_output.weight', [q, s.hidden]],
+        ...where(architecture === 'gpt-oss', ['attn_output.bias', [s.hidden]]),
+        ...where(architecture === 'gpt-oss', ['attn_sinks.weight', [s.heads]]),
+      ];
+    if (architecture === 'lfm2')
+      return [
+        ['shortconv.conv.weight', [3, 1024]],
+        ['shortconv.in_proj.weight', [1024, 3072]],
+        ['shortconv.out_proj.weight', [1024, 1024]],
+      ];
+    if (architecture === 'granitehybrid')
+      return [
+        ['ssm_in.weight', [768, 1536 + 1536 + 128 + 128 + 48]],
+        ['ssm_conv1d.weight', [4, 1536 + 128 + 128]],
+        ['ssm_conv1d.bias', [1792]],
+        ['ssm_dt.bias', [48]],
+        ['ssm_a', [1, 48]],
+        ['ssm_d', [1, 48]],
+        ['ssm_norm.weight', [1536, 1]],
+        ['ssm_out.weight', [1536, 768]],
+      ];
+    return [
+      ['attn_qkv.weight', [1024, 3 * 2048]],
+      ['attn_gate.weight', [1024, 2048]],
+      ['ssm_conv1d.weight', [4, 3 * 2048]],
+      ['ssm_dt.bias', [16]],
+      ['ssm_a', [16]],
+      ['ssm_beta.weight', [1024, 16]],
+      ['ssm_alpha.weight', [1024, 16]],
+      ['ssm_norm.weight', [128]],
+      ['ssm_out.weight', [2048, 1024]],
+    ];
+  }
+
+  /** @param {Shape} s @returns {[string, number[]][]} */
+  function feedForwardOf({ hidden, ffn, experts }) {
+    if (experts === undefined)
+      return [
+        ['ffn_gate.weight', [hidden, ffn]],
+        ['ffn_up.weight', [hidden, ffn]],
+        ['ffn_down.weight', [ffn, hidden]],
+      ];
+    return [
+      ['ffn_gate_inp.weight', [hidden, experts]],
+      ['ffn_gate_inp.bias', [experts]],
+      ['ffn_gate_exps.weight', [hidden, ffn, experts]],
+      ['ffn_gate_exps.bias', [ffn, experts]],
+      ['ffn_up_exps.weight', [hidden, ffn, experts]],
+      ['ffn_up_exps.bias', [ffn, experts]],
+      ['ffn_down_exps.weight', [ffn, hidden, experts]],
+      ['ffn_down_exps.bias', [hidden, experts]],
+    ];
+  }
 
   /** @param {Shape} s @returns {[string, number[]][]} */
   function tensorsOf(s) {
-    const { head = s.hidden / s.heads, hasBiases, hasQkNorms, hasPostNorms } = s;
-    const q = head * s.heads;
-    const kv = head * s.kv;
+    const { head = s.hidden / s.heads, hasPostNorms, finalNorm, ffnNorm } = s;
     /** @type {[string, number[]][]} */
     const tensors = [['token_embd.weight', [s.hidden, s.vocab]]];
     for (let layer = 0; layer < s.layers; layer++) {
       const add = (/** @type {string} */ part, /** @type {number[]} */ ...dims) =>
         tensors.push([`blk.${layer}.${part}`, dims]);
       add('attn_norm.weight', s.hidden);
-      add('attn_q.weight', s.hidden, q);
-      if (hasBiases) add('attn_q.bias', q);
-      if (hasQkNorms) add('attn_q_norm.weight', head);
-      add('attn_k.weight', s.hidden, kv);
-      if (hasBiases) add('attn_k.bias', kv);
-      if (hasQkNorms) add('attn_k_norm.weight', head);
-      add('attn_v.weight', s.hidden, kv);
-      if (hasBiases) add('attn_v.bias', kv);
-      add('attn_output.weight', q, s.hidden);
+      for (const [part, dims] of mixerOf(s, layer)) add(part, ...dims);
       if (hasPostNorms) add('post_attention_norm.weight', s.hidden);
-      add('ffn_norm.weight', s.hidden);
-      add('ffn_gate.weight', s.hidden, s.ffn);
-      add('ffn_up.weight', s.hidden, s.ffn);
-      add('ffn_down.weight', s.ffn, s.hidden);
+      add(ffnNorm ?? 'ffn_norm.weight', s.hidden);
+      for (const [part, dims] of feedForwardOf(s)) add(part, ...dims);
       if (hasPostNorms) add('post_ffw_norm.weight', s.hidden);
     }
-    tensors.push(['output_norm.weight', [s.hidden]]);
+    tensors.push([finalNorm ?? 'output_norm.weight', [s.hidden]]);
+    if (s.experts) tensors.push(['output.weight', [s.hidden, s.vocab]]);
     if (s.hasRopeFactors) tensors.push(['rope_freqs.weight', [head / 2]]);
     return tensors;
   }
@@ -525,6 +666,10 @@ describe('synth', { concurrency: 2 }, () => {
       const lengths = ['attention.key_length', 'attention.value_length'];
       const more = s.head ? lengths.map((key) => [own(key), 'u32', s.head]) : [];
       if (s.window) more.push([own('attention.sliding_window'), 'u32', s.window]);
+      const owned = (/** @type {any[]} */ keys = []) =>
+        keys.map(([key, type, value]) => [own(key), type, value]);
+      const hasLists = ['lfm2', 'granitehybrid'].includes(architecture); // 0 for layers without attention
+      const kvHeads = hasLists ? [] : [['attention.head_count_kv', 'u32', s.kv]];
       assert.deepEqual(plain, [
         ['general.architecture', 'string', architecture],
         ['general.name', 'string', `random weights in the shape of ${name}`],
@@ -535,12 +680,14 @@ describe('synth', { concurrency: 2 }, () => {
         [own('block_count'), 'u32', s.layers],
         [own('feed_forward_length'), 'u32', s.ffn],
         [own('attention.head_count'), 'u32', s.heads],
-        [own('attention.head_count_kv'), 'u32', s.kv],
-        [own('rope.dimension_count'), 'u32', s.head ?? s.hidden / s.heads],
+        ...owned(kvHeads),
+        [own('rope.dimension_count'), 'u32', s.ropeDims ?? s.head ?? s.hidden / s.heads],
         [own('vocab_size'), 'u32', s.vocab],
         [own('rope.freq_base'), 'f32', s.theta],
+        ...owned(s.ropeKeys),
         [own('attention.layer_norm_rms_epsilon'), 'f32', epsilon],
         ...more,
+        ...owned(s.keys),
         ['tokenizer.ggml.model', 'string', 'gpt2'],
         ['tokenizer.ggml.pre', 'string', pre],
         ['tokenizer.ggml.bos_token_id', 'u32', s.vocab - 3],
@@ -551,14 +698,18 @@ describe('synth', { concurrency: 2 }, () => {
         .filter((/** @type {any} */ of) => of.item_type !== undefined)
         .map((/** @type {any} */ of) => [of.key, of.item_type, of.count]);
       assert.deepEqual(lists, [
+        ...(hasLists ? [[own('attention.head_count_kv'), 'i32', s.layers]] : []),
+        ...(s.ropeDims ? [[own('rope.dimension_sections'), 'i32', 4]] : []),
         ['tokenizer.ggml.tokens', 'string', s.vocab],
         ['tokenizer.ggml.token_type', 'i32', s.vocab],
         ['tokenizer.ggml.merges', 'string', s.vocab - 256 - 3],
       ]);
       const found = tensors.map((/** @type {any} */ of) => [of.name, of.shape]);
       assert.deepEqual(found, tensorsOf(s));
+      const isPlain =
+        /^blk\.\d+\.(ssm_(conv1d|a|d|norm)\b|shortconv\.conv|ffn_gate_inp|.*_exps\.bias)/;
       for (const { name: tensor, type, shape } of tensors)
-        assert.equal(type, shape.length === 1 ? 'F32' : 'Q8_0', tensor);
+        assert.equal(type, shape.length === 1 || isPlain.test(tensor) ? 'F32' : 'Q8_0', tensor);
     });
   }
 
@@ -665,6 +816,28 @@ describe('synth', { concurrency: 2 }, () => {
     });
   }
 
+  test('mxfp4 is the type of experts: their weights have about the deviation of the others', async () => {
+    const program = `"${built(native.program)}"`;
+    const pipe = `${program} synth gpt-oss-cut mxfp4 - | ${program} inspect - --json`;
+    const { tensors } = JSON.parse((await run('/bin/sh', ['-c', pipe])).stdout.toString());
+    const experts = tensors.filter((/** @type {any} */ of) => of.type === 'MXFP4');
+    assert.equal(experts.length, 3 * 4);
+    assert.ok(experts.every((/** @type {any} */ of) => /_exps\.weight$/.test(of.name)));
+    const [{ offset_bytes }] = experts;
+    const part = `${program} synth gpt-oss-cut mxfp4 - | tail -c +${offset_bytes + 1} | head -c ${17 * 20000}`;
+    const { stdout } = await run('/bin/sh', ['-c', part]);
+    const halves = [0, 1, 2, 3, 4, 6, 8, 12];
+    let squares = 0;
+    for (let block = 0; block < 20000; block++) {
+      const scale = 2 ** (stdout[17 * block] - 128); // of halves
+      for (let i = 1; i < 17; i++)
+        for (const code of [stdout[17 * block + i] & 15, stdout[17 * block + i] >> 4])
+          squares += (halves[code & 7] * scale) ** 2;
+    }
+    const ratio = Math.sqrt(squares / (20000 * 32)) * Math.sqrt(2880);
+    assert.ok(ratio > 0.7 && ratio < 1.4, `${ratio}`);
+  });
+
   test('the files of the first seed are those that were always made', async () => {
     /** @type {Record<string, string>} */
     const digests = {
@@ -676,6 +849,7 @@ describe('synth', { concurrency: 2 }, () => {
       q6_k: '27248fea230cde67',
       q4_k_m: 'f9135e710950b5be',
       q1_0: '1ae9dbcc24567841',
+      mxfp4: 'dd939dcd4504a056',
     };
     for (const type of Object.keys(digests)) {
       const bytes = await bytesOf(['synth', 'tiny', type, '-']);

@@ -6,8 +6,8 @@
 #include "base/math.h"
 #include "cli/args.h"
 #include "cli/command.h"
+#include "cli/synth_metadata.h"
 #include "cli/synth_shape.h"
-#include "cli/synth_vocab.h"
 #include "cli/synth_weights.h"
 #include "format/gguf_writer.h"
 #include "platform/platform.h"
@@ -26,50 +26,6 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
   return output_file_write(&job->file, bytes, size_bytes);
 }
 
-// ---- metadata ----
-
-static void add_text(gguf_writer *writer, const char *key, const char *text) {
-  gguf_writer_add_string(writer, key, text, strlen(text));
-}
-
-static void add_shape_u32(const synth_job *job, const char *key, uint32_t value) {
-  char name[96];
-  snprintf(name, sizeof name, "%s.%s", job->shape->architecture, key);
-  gguf_writer_add_u32(job->writer, name, value);
-}
-
-static void add_shape_f32(const synth_job *job, const char *key, float value) {
-  char name[96];
-  snprintf(name, sizeof name, "%s.%s", job->shape->architecture, key);
-  gguf_writer_add_f32(job->writer, name, value);
-}
-
-static void add_metadata(synth_job *job) {
-  const synth_shape *s = job->shape;
-  char name[96];
-  snprintf(name, sizeof name, "random weights in the shape of %s", s->name);
-  add_text(job->writer, "general.architecture", s->architecture);
-  add_text(job->writer, "general.name", name);
-  gguf_writer_add_u32(job->writer, "general.file_type", job->mix->file_type);
-  gguf_writer_add_u32(job->writer, "general.quantization_version", 2);
-  add_shape_u32(job, "context_length", s->context);
-  add_shape_u32(job, "embedding_length", s->hidden);
-  add_shape_u32(job, "block_count", s->layers);
-  add_shape_u32(job, "feed_forward_length", s->ffn);
-  add_shape_u32(job, "attention.head_count", s->heads);
-  add_shape_u32(job, "attention.head_count_kv", s->kv_heads);
-  add_shape_u32(job, "rope.dimension_count", synth_head_dim(s));
-  add_shape_u32(job, "vocab_size", s->vocab);
-  add_shape_f32(job, "rope.freq_base", s->rope_theta);
-  add_shape_f32(job, "attention.layer_norm_rms_epsilon", s->norm_epsilon);
-  if (s->head_dim != 0) {
-    add_shape_u32(job, "attention.key_length", s->head_dim);
-    add_shape_u32(job, "attention.value_length", s->head_dim);
-  }
-  if (s->window != 0) add_shape_u32(job, "attention.sliding_window", s->window);
-  synth_add_vocab(job->writer, s, &job->memory);
-}
-
 // ---- tensors ----
 
 // Llama 3.1's stretching of long wavelengths: factor 32 above a context of 8192, as
@@ -85,12 +41,14 @@ static float rope_factor(const synth_shape *shape, uint64_t index) {
   return (float)(1 / ((1 - smooth) / factor + smooth));
 }
 
-static wick_status write_vector(synth_job *job, const synth_tensor *tensor, uint64_t seed,
+static wick_status write_values(synth_job *job, const synth_tensor *tensor, uint64_t seed,
                                 wick_error *error) {
   synth_random random = {seed};
-  for (uint64_t i = 0; i < tensor->dims[0]; i++) {
+  const uint64_t rows = tensor->dim_count > 1 ? tensor->dims[1] : 1;
+  for (uint64_t i = 0; i < tensor->dims[0] * rows; i++) {
     float value = synth_random_f32(&random) * tensor->deviation;
     if (tensor->content == SYNTH_NORM) value += 1.0f;
+    if (tensor->content == SYNTH_DECAY) value -= 1.0f;
     if (tensor->content == SYNTH_ROPE_FACTORS) value = rope_factor(job->shape, i);
     const wick_status status = gguf_writer_write_data(job->writer, &value, sizeof value, error);
     if (status != WICK_OK) return status;
@@ -105,6 +63,7 @@ static wick_status write_matrix(synth_job *job, const synth_tensor *tensor, uint
   const ggml_type_facts *facts = type_facts(tensor->type);
   const size_t strip_blocks = STRIP_BYTES / facts->block_bytes;
   uint64_t left = tensor->dims[0] / facts->block_values * tensor->dims[1];
+  if (tensor->dim_count > 2) left *= tensor->dims[2];
   synth_filler filler;
   synth_filler_init(&filler, tensor->type, tensor->deviation, seed);
   while (left > 0) {
@@ -128,7 +87,7 @@ static wick_status write_tensors(synth_job *job, wick_error *error) {
     synth_tensor_at(job->shape, job->mix, i, &tensor);
     const uint64_t seed = hash_bytes(tensor.name, strlen(tensor.name), job->seed);
     status = tensor.content == SYNTH_MATRIX ? write_matrix(job, &tensor, seed, strip, error)
-                                            : write_vector(job, &tensor, seed, error);
+                                            : write_values(job, &tensor, seed, error);
   }
   memory_free(&job->memory, strip);
   return status;
@@ -137,7 +96,7 @@ static wick_status write_tensors(synth_job *job, wick_error *error) {
 static wick_status write_model(synth_job *job, wick_error *error) {
   wick_status status = gguf_writer_create(&job->memory, write_bytes, job, 32, &job->writer, error);
   if (status != WICK_OK) return status;
-  add_metadata(job);
+  synth_add_metadata(job->writer, job->shape, job->mix, &job->memory);
   const uint32_t count = synth_tensor_count(job->shape);
   for (uint32_t i = 0; i < count; i++) {
     synth_tensor tensor;

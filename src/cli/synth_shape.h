@@ -7,27 +7,59 @@
 
 #include "format/types.h"
 
+// What mixes positions in a layer; a set of them is a sum.
+typedef enum synth_mixer {
+  SYNTH_ATTENTION = 1,
+  SYNTH_SHORT_CONV = 2,  // LFM2
+  SYNTH_MAMBA2 = 4,      // Granite 4 H
+  SYNTH_DELTA_NET = 8    // Qwen3.5
+} synth_mixer;
+
+// Layers without attention.
+typedef struct synth_hybrid {
+  synth_mixer mixer;
+  uint64_t attention_layers;  // bit i: layer i has attention all the same
+  uint32_t conv_kernel;
+  uint32_t heads, head_dim;     // of what a layer remembers; short convolutions have none
+  uint32_t groups, state_size;  // of its keys
+} synth_hybrid;
+
+typedef struct synth_experts {
+  uint32_t count, used, ffn;
+} synth_experts;
+
 typedef struct synth_shape {
   const char *name, *architecture;
-  uint32_t layers, hidden, ffn, heads, kv_heads, vocab, context;  // all with tied embeddings
+  uint32_t layers, hidden, ffn, heads, kv_heads, vocab, context;
   float rope_theta, norm_epsilon;
   const char *pre_tokenizer;
-  uint32_t flags;     // SYNTH_HAS_*
-  uint32_t head_dim;  // 0: hidden / heads
-  uint32_t window;    // 0: none
+  uint32_t flags;                // SYNTH_HAS_*
+  uint32_t head_dim;             // 0: hidden / heads
+  uint32_t window;               // 0: none
+  const synth_hybrid *hybrid;    // NULL: all layers have attention
+  const synth_experts *experts;  // NULL: dense
 } synth_shape;
 
 enum {
   SYNTH_HAS_QKV_BIAS = 1,
   SYNTH_HAS_ROPE_FACTORS = 2,  // Llama 3's
   SYNTH_HAS_QK_NORMS = 4,
-  SYNTH_HAS_POST_NORMS = 8  // behind attention and behind the feed-forward, too
+  SYNTH_HAS_POST_NORMS = 8,    // behind attention and behind the feed-forward, too
+  SYNTH_HAS_QUERY_GATES = 16,  // attn_q has a gate for each query
+  SYNTH_HAS_SINKS = 32,
+  SYNTH_HAS_OUTPUT = 64,            // the embedding is not the output
+  SYNTH_HAS_POST_NAMES = 128,       // the feed-forward's norm is named post_attention_norm
+  SYNTH_HAS_EMBEDDING_NAMES = 256,  // the final norm is named token_embd_norm
+  SYNTH_HAS_YARN = 512,             // GPT-OSS's
+  SYNTH_HAS_QUARTER_ROPE = 1024,    // RoPE turns a quarter of a head
+  SYNTH_HAS_NO_ROPE = 2048
 };
 
 // A way to quantise a whole model: the name that llama-quantize has for it.
 typedef struct synth_mix {
   const char *name;
-  ggml_type type;      // of most matrices
+  ggml_type type;  // of most matrices
+  ggml_type expert_type;
   uint32_t file_type;  // general.file_type
   bool has_more_bits;  // the "_M" of Q4_K_M: Q6_K for some of attn_v and ffn_down
   bool is_whole;       // the embedding has no type of its own
@@ -36,7 +68,8 @@ typedef struct synth_mix {
 typedef enum synth_content {
   SYNTH_MATRIX,
   SYNTH_NORM,
-  SYNTH_BIAS,
+  SYNTH_BIAS,   // also the weights of convolutions and of routers: F32, mean 0
+  SYNTH_DECAY,  // below 0
   SYNTH_ROPE_FACTORS
 } synth_content;
 
@@ -44,9 +77,9 @@ typedef struct synth_tensor {
   char name[64];
   synth_content content;
   ggml_type type;
-  uint64_t dims[2];
+  uint64_t dims[3];
   uint32_t dim_count;
-  float deviation;  // standard deviation of the values of matrices and biases
+  float deviation;  // standard deviation of the values of matrices, half the range of others
 } synth_tensor;
 
 // NULL when there is no such name; `index` counts from 0 for listing them.
@@ -56,6 +89,7 @@ const synth_shape *synth_shape_at(uint32_t index);
 const synth_mix *synth_mix_at(uint32_t index);
 
 uint32_t synth_head_dim(const synth_shape *shape);
+synth_mixer synth_mixer_at(const synth_shape *shape, uint32_t layer);
 
 uint32_t synth_tensor_count(const synth_shape *shape);
 // In the order of a converted file: embedding, layers, final norm.

@@ -39,6 +39,8 @@ static float unit_deviation(ggml_type type) {
       return 9.23f;  // -16..15
     case GGML_TYPE_Q4_K:
       return 4.61f * 48.5f;  // 0..15 by sub-block scales 32..63
+    case GGML_TYPE_MXFP4:
+      return 2.93f;  // 0, 0.5, 1, 1.5, 2, 3, 4, 6 of either sign
     case GGML_TYPE_Q6_K:
       return 18.47f * 97.3f;  // -32..31 by sub-block scales 64..127
     default:
@@ -108,6 +110,12 @@ static void finish_q4_k(const synth_filler *filler, uint8_t *block) {
   }
 }
 
+// {scale 2^(e - 127), 16 bytes of codes}
+static void finish_mxfp4(const synth_filler *filler, uint8_t *block) {
+  const float scale = filler->deviation / unit_deviation(GGML_TYPE_MXFP4);
+  block[0] = (uint8_t)((bits_of_f32(scale * 1.41421356f) >> 23) - (block[0] & 1 ? 1 : 0));
+}
+
 // {128 + 64 bytes of codes, 16 signed scales, half scale}
 static void finish_q6_k(const synth_filler *filler, uint8_t *block) {
   for (int j = 192; j < 208; j++) {
@@ -141,6 +149,9 @@ void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks) {
         break;
       case GGML_TYPE_Q4_K:
         finish_q4_k(filler, block);
+        break;
+      case GGML_TYPE_MXFP4:
+        finish_mxfp4(filler, block);
         break;
       case GGML_TYPE_Q6_K:
         finish_q6_k(filler, block);

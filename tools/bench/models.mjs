@@ -29,7 +29,8 @@ export const peopleModels = [
   ...['smollm2-135m:q8_0', 'gemma3-270m:q8_0', 'gemma3-270m:q4_0', 'smollm2-360m:q8_0'],
   ...['qwen2.5-0.5b:q4_k_m', 'qwen3-0.6b:q4_0', 'qwen3-0.6b:q4_k_m', 'qwen3-0.6b:q8_0'],
   ...['gemma3-1b:q4_0', 'gemma3-1b:q4_k_m', 'llama3.2-1b:q4_0', 'llama3.2-1b:q4_k_m'],
-  ...['qwen3-1.7b:q1_0', 'smollm3-3b:q4_k_m'],
+  ...['qwen3-1.7b:q1_0', 'smollm3-3b:q4_k_m', 'lfm2.5-350m:q4_0', 'granite4-h-350m:q4_0'],
+  ...['qwen3.5-0.8b:q4_0', 'gpt-oss-cut:mxfp4'],
 ].join(',');
 
 /** @param {string} model `shape:type`, made when it is not there, or a file's path @returns {string} its path */
