@@ -35,34 +35,71 @@ function knownModels() {
   });
 }
 
-/** @param {import('../js/index.js').Engine} engine @param {number[]} tokens */
-async function answerOf(engine, tokens) {
+/**
+ * @param {import('../js/index.js').Engine} engine @param {number[]} tokens
+ * @param {{logitsHook?: import('../js/index.js').LogitsHook}} [more]
+ */
+async function answerOf(engine, tokens, more = {}) {
   /** @type {number[]} */
   const found = [];
   const onToken = (/** @type {{token: number}} */ { token }) => found.push(token);
-  await engine.generate(tokens, { ...greedy, onToken }).text();
+  await engine.generate(tokens, { ...greedy, onToken, ...more }).text();
   return found;
+}
+
+/** How far logits may be off, as the manifests say. @param {string} id */
+const toleranceOf = (id) => {
+  if (id.startsWith('qwen35') || id.startsWith('qwen3next')) return 1e-3;
+  return id === 'plamo2' ? 3e-4 : 1e-4;
+};
+
+/**
+ * How far the logits behind a case's prompt are from those of the reference.
+ * @param {import('../js/index.js').Engine} engine @param {string} folder @param {any} one a case
+ */
+async function deviationOf(engine, folder, one) {
+  /** @type {Float32Array | undefined} */
+  let logits;
+  const logitsHook = (/** @type {Float32Array} */ seen) => {
+    logits ??= seen.slice();
+  };
+  const tokens = await answerOf(engine, one.tokens, { logitsHook });
+  if (!logits) throw new Error(`${one.id}: no logits`);
+  const { file, shape } = one[one.golden === 'greedy' ? 'logits' : one.golden];
+  const bytes = new Uint8Array(readFileSync(join(folder, file)));
+  const rows = new Float32Array(bytes.buffer, 0, bytes.length / 4);
+  const row = rows.subarray((one.tokens.length - 1) * logits.length).subarray(0, logits.length);
+  assert.deepEqual(shape, [rows.length / logits.length, logits.length], one.id);
+  let largest = 0;
+  for (const [i, wanted] of row.entries())
+    largest = Math.max(largest, Math.abs(logits[i] - wanted));
+  return { tokens, largest: Number.isFinite(largest) ? largest : Infinity };
 }
 
 describe('every reference model', { skip: shared.skip }, () => {
   const known = shared.skip ? [] : knownModels();
   for (const threads of [1, 2]) {
-    test(`${known.length} families give their tokens with ${threads} threads`, async () => {
+    test(`${known.length} families give their logits and tokens with ${threads} threads`, async () => {
       assert.ok(known.length > 85, `${known.length} models`);
       /** @type {string[]} */
       const wrong = [];
+      let compared = 0;
       for (const { id, folder, model, cases } of known) {
-        const wanted = cases?.find((/** @type {any} */ one) => one.greedy && one.tokens);
-        if (!wanted) continue;
-        const file = join(folder, model);
-        const engine = await createEngine({ file, threads, kvType: 'f32' });
-        const tokens = await answerOf(engine, wanted.tokens);
-        if (`${tokens}` !== `${wanted.greedy.slice(0, tokens.length)}`) {
-          wrong.push(`${id}: ${tokens}, not ${wanted.greedy}`);
+        const engine = await createEngine({ file: join(folder, model), threads, kvType: 'f32' });
+        for (const one of cases) {
+          const { tokens, largest } = await deviationOf(engine, folder, one);
+          compared++;
+          if (largest > toleranceOf(id)) wrong.push(`${one.id}: off by ${largest}`);
+          const isTold = one.greedy_margins
+            .slice(0, tokens.length)
+            .every((/** @type {number} */ margin) => margin >= 2 * toleranceOf(id));
+          if (isTold && `${tokens}` !== `${one.greedy.slice(0, tokens.length)}`)
+            wrong.push(`${id}: ${tokens}, not ${one.greedy}`);
         }
         await engine.close();
       }
       assert.deepEqual(wrong, []);
+      assert.ok(compared >= 2 * known.length, `${compared} cases`);
     });
   }
 
