@@ -1,0 +1,156 @@
+// Which architectures run, against what each was checked, how near it comes, and how fast shapes of it are:
+//
+//   node tools/bench/architectures.mjs [--document]
+//
+// Logits and vectors of the native build are compared with the references of the shared folder (WICK_SHARED), which
+// llama.cpp or an exact run in float64 gave; tests/golden.test.mjs and tests/embed.test.mjs hold them for WASI, too,
+// tests/js_extras.test.mjs for the web builds. Speeds are those of build/bench/people.json, where a run of
+// `node tools/bench/peers.mjs --models people` has left it. With --document the table goes into docs/architectures.md.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { built, locate, root } from '../../tests/support/locate.mjs';
+import { environmentLine, withSection } from './document.mjs';
+import { describeEnvironment } from './environment.mjs';
+import { digits } from './rows.mjs';
+
+const document = resolve(root, 'docs/architectures.md');
+const speeds = resolve(root, 'build/bench/people.json');
+/** Architectures of the shapes that `wick synth` makes and people.json has. @type {Record<string, string>} */
+const architectureOf = {
+  smollm2: 'llama',
+  'llama3.2': 'llama',
+  'qwen2.5': 'qwen2',
+  qwen3: 'qwen3',
+  'qwen3.5': 'qwen35',
+  gemma3: 'gemma3',
+  smollm3: 'smollm3',
+  'lfm2.5': 'lfm2',
+  granite4: 'granitehybrid',
+  'gpt-oss': 'gpt-oss',
+};
+
+/** @typedef {{architecture: string, kind: string, files: number, positions: number, largest: number, exact: boolean, refused: string}} Row */
+
+/** @param {Uint8Array} bytes @returns {Float32Array} */
+function floatsOf(bytes) {
+  const copy = new Uint8Array(bytes); // at an aligned address
+  return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
+}
+
+/** What a command of the native build writes. @param {string[]} args */
+const outputOf = (args) =>
+  floatsOf(
+    execFileSync(built('native/wick'), [...args, '--out', '-'], {
+      maxBuffer: 1 << 28,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
+
+/** @param {Float32Array} found @param {Float32Array} wanted (its length counts) */
+function largestOf(found, wanted) {
+  let largest = 0;
+  for (const [i, value] of wanted.entries()) {
+    const off = Math.abs(found[i] - value);
+    if (!(off <= largest)) largest = off; // a NaN stays
+  }
+  return largest;
+}
+
+/** @param {string} folder @param {string} path @param {any} one a case @param {'model' | 'embedder'} kind */
+function compare(folder, path, one, kind) {
+  const tokens = ['--tokens', one.tokens.join(',')];
+  const golden =
+    kind === 'model' ? one[one.golden === 'greedy' ? 'logits' : one.golden] : undefined;
+  const vectors = one.per_token_f64ref ?? one.per_token;
+  const wanted = floatsOf(readFileSync(join(folder, (golden ?? vectors).file)));
+  const args =
+    kind === 'model' ? ['logits', path] : ['embed', path, '--pooling', 'none', '--kv', 'f32'];
+  const exact =
+    kind === 'model' ? one.golden === 'logits_f64ref' : one.per_token_f64ref !== undefined;
+  return { largest: largestOf(outputOf([...args, ...tokens]), wanted), exact };
+}
+
+/**
+ * Adds a file's cases to the row of its architecture.
+ * @param {Map<string, Row>} rows
+ * @param {any} entry of a manifest @param {string} folder @param {'model' | 'embedder'} kind
+ */
+function addFile(rows, { arch, model, cases }, folder, kind) {
+  const key = `${arch} ${kind}`;
+  const fresh = { architecture: arch, kind, files: 0, positions: 0, largest: 0 };
+  const row = rows.get(key) ?? { ...fresh, exact: false, refused: '' };
+  rows.set(key, row);
+  row.files++;
+  for (const one of cases) {
+    try {
+      const { largest, exact } = compare(folder, join(folder, model), one, kind);
+      row.largest = Math.max(row.largest, largest);
+      row.exact ||= exact;
+      row.positions += one.tokens.length;
+    } catch (error) {
+      const { stderr } = /** @type {any} */ (error);
+      if (!/WICK_E_UNSUPPORTED/.test(`${stderr}`)) throw error;
+      row.refused = 'refused by name';
+    }
+  }
+}
+
+/** @returns {Row[]} */
+function measure() {
+  const { path, skip } = locate('shared');
+  if (skip) throw new Error(`there are no references: ${skip}`);
+  /** @type {Map<string, Row>} */
+  const rows = new Map();
+  for (const name of ['reference', 'reference-more']) {
+    const folder = join(path, 'vectors', name);
+    const text = readFileSync(join(folder, 'manifest.json'), 'utf8').replace(/:\s*NaN\b/g, ':null');
+    const { archs, embeddings = [] } = JSON.parse(text);
+    for (const entry of archs) addFile(rows, entry, folder, 'model');
+    for (const entry of embeddings) addFile(rows, entry, folder, 'embedder');
+  }
+  return [...rows.values()].sort((a, b) => (a.architecture < b.architecture ? -1 : 1));
+}
+
+/** E.g. "qwen3-0.6b q4_0, 1 thread: 31.2 decode (1.20 of llama.cpp), 88.1 prefill (0.81)". @param {string} architecture */
+function speedsOf(architecture) {
+  if (!existsSync(speeds)) return '';
+  /** @type {any[]} */
+  const rows = JSON.parse(readFileSync(speeds, 'utf8')).rows;
+  const own = rows.filter(({ model, peer, threads }) => {
+    const name = Object.keys(architectureOf).find((start) => model.startsWith(`${start}-`));
+    return peer === 'llama.cpp' && threads === 1 && architectureOf[name ?? ''] === architecture;
+  });
+  const models = [...new Set(own.map(({ model, type }) => `${model} ${type}`))];
+  return models
+    .map((name) => {
+      const told = own
+        .filter(({ model, type }) => `${model} ${type}` === name)
+        .map(({ phase, wick, ratio }) => `${phase} ${digits(wick)} (${ratio.toFixed(2)})`);
+      return `${name}: ${told.join(', ')}`;
+    })
+    .join('; ');
+}
+
+/** @param {Row} row */
+function lineOf({ architecture, kind, files, positions, largest, exact, refused }) {
+  const against = exact ? 'float64' : 'llama.cpp';
+  const off = refused || largest.toExponential(1);
+  return `| \`${architecture}\` | ${kind} | ${files} | ${positions} | ${against} | ${off} | ${speedsOf(architecture)} |`;
+}
+
+const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });
+const rows = measure();
+const table = [
+  '| architecture | kind | files | positions | against | largest difference | tokens/s on one thread (of llama.cpp) |',
+  '|---|---|---|---|---|---|---|',
+  ...rows.map(lineOf),
+].join('\n');
+const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} rows run.`;
+const line = environmentLine(describeEnvironment());
+const text = `${table}\n\n${counts} \`node tools/bench/architectures.mjs --document\`: ${line}.`;
+process.stdout.write(`${text}\n`);
+if (values.document)
+  writeFileSync(document, withSection(readFileSync(document, 'utf8'), 'architectures', text));
