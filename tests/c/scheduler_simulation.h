@@ -33,6 +33,7 @@ typedef struct simulation_setup {
   uint32_t draft_pages;     // of the model that proposes; 0: there is none
   bool is_recurrent;        // sequences have a state beside their pages
   simulation_groups groups;
+  const wick_swap_host *swap;  // NULL: requests that lost their pages read their text again
 } simulation_setup;
 
 // A request from its arrival to its last event.
@@ -182,6 +183,7 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
                                  .forward = &sim->forward,
                                  .drafter = sim->drafter,
                                  .now_us = simulation_now,
+                                 .swap = setup->swap,
                                  .batch_tokens = setup->batch_tokens,
                                  .context_tokens = setup->context_tokens,
                                  .requests_max = setup->requests_max,

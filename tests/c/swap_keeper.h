@@ -8,7 +8,7 @@
 #include "check.h"
 #include "wick.h"
 
-enum { KEEPER_IDS = 256 };  // of requests, from 0
+enum { KEEPER_IDS = 4096 };  // of requests, from 0
 
 typedef struct kept_record {
   uint8_t *bytes;
