@@ -97,14 +97,17 @@ static void disturb(traffic *t) {
   }
 }
 
-static void tell_traffic(const simulation_setup *setup, bool is_disturbed, uint64_t seed) {
-  tell("groups %u, %s, %u pages of a draft model, %s, %s\n", setup->groups,
+static void tell_traffic(const simulation_setup *setup, bool is_disturbed, uint32_t sessions,
+                         uint64_t seed) {
+  tell("groups %u, %s, %u pages of a draft model, %s, %s, %u sessions\n", setup->groups,
        setup->is_recurrent ? "recurrent" : "not recurrent", setup->draft_pages,
-       setup->swap == NULL ? "no swap" : "swap", is_disturbed ? "disturbed" : "not disturbed");
+       setup->swap == NULL ? "no swap" : "swap", is_disturbed ? "disturbed" : "not disturbed",
+       sessions);
   REQUIRE(simulation_open(&sim, setup));
   sim.forward.on_pass = take_pass;
   passes_hash = seed;
   traffic t = {.random = seed, .to_come = REQUESTS, .has_poison = is_disturbed};
+  t.sessions = sessions;
   while (t.to_come != 0 && sim.steps < STEPS_MAX) {
     let_arrive(&sim, &t);
     if (is_disturbed) disturb(&t);
@@ -129,11 +132,15 @@ TEST(traffic_goes_as_it_is_kept) {
       simulation_setup setup = TIGHT;
       setup.groups = groups;
       setup.is_recurrent = is_recurrent;
-      tell_traffic(&setup, false, seed++);
+      tell_traffic(&setup, false, 0, seed++);
+      setup.pages = 26;
+      tell_traffic(&setup, false, SIM_SESSIONS_MAX, seed++);
+      tell_traffic(&setup, true, SIM_SESSIONS_MAX, seed++);
+      setup.pages = TIGHT.pages;
       setup.swap = &SLOW;
       setup.draft_pages = is_recurrent ? 0 : 20;
       setup.requests_max = setup.running_max = 24;
-      tell_traffic(&setup, true, seed++);
+      tell_traffic(&setup, true, 0, seed++);
     }
   }
   CHECK_EQ_UINT(kept_count, 0);

@@ -26,6 +26,7 @@ typedef struct traffic {
   uint32_t pattern_left;  // arrivals until another one
   uint32_t refused;
   bool has_poison;
+  uint32_t sessions;  // that it has; 0: two, of which few requests are
 } traffic;
 
 enum {
@@ -101,7 +102,8 @@ static void choose_drop(traffic *t, simulated_session *held, wick_request *wante
 // Goes on with one of the sessions when it is free, or drops from it; one that has grown long is
 // given up.
 static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
-  simulated_session *held = &s->held[sim_below(&t->random, SESSIONS)];
+  simulated_session *held =
+      &s->held[sim_below(&t->random, t->sessions == 0 ? SESSIONS : t->sessions)];
   if (held->is_busy) return;
   const bool has_drop = sim_below(&t->random, 3) == 0 && held->drops < SESSION_DROPS_MAX;
   if (held->count != 0 && has_drop) {
@@ -134,7 +136,7 @@ static void arrive(simulation *s, traffic *t) {
   wanted.no_speculation = sim_below(&t->random, 4) == 0;
   wanted.completions = sim_below(&t->random, 8) == 0 ? 2 + sim_below(&t->random, 3) : 1;
   if (sim_below(&t->random, 64) == 0) wanted.completions = WICK_COMPLETIONS_MAX;
-  if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
+  if (sim_below(&t->random, t->sessions == 0 ? 12 : 2) == 0) choose_session(s, t, &wanted);
   if (wanted.completions == 1 && sim_below(&t->random, 50) == 0) wanted.prefill_only = true;
   const char letters[] = {sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61)),
                           sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61))};
