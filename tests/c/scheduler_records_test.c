@@ -64,6 +64,14 @@ static void tell_tokens(const scheduler_stats *stats) {
        stats->tokens_out, stats->tokens_proposed, stats->tokens_accepted, stats->draft_failed);
 }
 
+static void tell_times(const scheduler_stats *stats) {
+  tell(" passes of so many rows take, in us:");
+  for (uint32_t rows = 1; rows <= WICK_STATS_ROWS_MAX; rows++) {
+    tell(" %.3f", (double)stats->pass_us[rows]);
+  }
+  tell("\n");
+}
+
 static void tell_prefixes(void) {
   const prefix_stats stats = prefix_stats_get(sim.prefix);
   tell(" prefixes: %" PRIu64 " hits, %" PRIu64 " misses, ", stats.hits, stats.misses);
@@ -121,27 +129,35 @@ static void tell_traffic(const simulation_setup *setup, bool is_disturbed, uint3
   tell(" events: %016" PRIx64 "\n", sim.events_hash);
   tell_requests(&stats);
   tell_tokens(&stats);
+  tell_times(&stats);
   tell_prefixes();
   simulation_close(&sim);
 }
 
+// Many requests, sessions that hold pages, one request at a time, and anything at any moment.
+static void tell_kinds(simulation_groups groups, bool is_recurrent) {
+  static uint64_t seed = 100;
+  simulation_setup setup = TIGHT;
+  setup.groups = groups;
+  setup.is_recurrent = is_recurrent;
+  tell_traffic(&setup, false, 0, seed++);
+  setup.pages = 26;
+  tell_traffic(&setup, false, SIM_SESSIONS_MAX, seed++);
+  tell_traffic(&setup, true, SIM_SESSIONS_MAX, seed++);
+  setup.running_max = 1;
+  tell_traffic(&setup, false, 0, seed++);
+  setup.pages = TIGHT.pages;
+  setup.draft_pages = is_recurrent ? 0 : 20;
+  tell_traffic(&setup, false, 0, seed++);
+  setup.swap = &SLOW;
+  setup.requests_max = setup.running_max = 24;
+  tell_traffic(&setup, true, 0, seed++);
+}
+
 TEST(traffic_goes_as_it_is_kept) {
-  uint64_t seed = 100;
   for (simulation_groups groups = SIM_ONE_GROUP; groups <= SIM_WINDOWS_ALONE; groups++) {
-    for (int is_recurrent = 0; is_recurrent < 2; is_recurrent++) {
-      simulation_setup setup = TIGHT;
-      setup.groups = groups;
-      setup.is_recurrent = is_recurrent;
-      tell_traffic(&setup, false, 0, seed++);
-      setup.pages = 26;
-      tell_traffic(&setup, false, SIM_SESSIONS_MAX, seed++);
-      tell_traffic(&setup, true, SIM_SESSIONS_MAX, seed++);
-      setup.pages = TIGHT.pages;
-      setup.swap = &SLOW;
-      setup.draft_pages = is_recurrent ? 0 : 20;
-      setup.requests_max = setup.running_max = 24;
-      tell_traffic(&setup, true, 0, seed++);
-    }
+    tell_kinds(groups, false);
+    tell_kinds(groups, true);
   }
   CHECK_EQ_UINT(kept_count, 0);
   told_check("scheduler_records.txt");
