@@ -64,7 +64,6 @@ static int find(const int *list, int count) {
     'equality: capacity = capacity != 0 ? 8 : capacity * 2;',
     'constant: capacity = capacity == 1 ? 8 : capacity * 2;',
     'arithmetic: capacity = capacity == 0 ? 8 : capacity / 2;',
-    'constant: capacity = capacity == 0 ? 8 : capacity * 3;',
     'constant: capacity = capacity == 0 ? 8 : capacity * 1;',
     'condition: if (!(used > most)) most = used;',
     'statement: if (used > most) ;',

@@ -161,9 +161,15 @@ function isFirstRoom(site, i) {
   return /capacity == 0 \? $/.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
+/** @param {Site} site @param {number} i @returns {boolean} how many times as large a list that grows becomes: a choice */
+function isGrowth(site, i) {
+  const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
+  return /capacity == 0 \? .* : /.test(site.source.slice(lineStart, site.tokens[i].start));
+}
+
 /**
- * One more is no fault among the arguments of an allocation, which takes a little more memory, or of a count of steps,
- * which a limit ends a little earlier.
+ * One more is no fault among the arguments of an allocation, which takes a little more memory, of a count of steps,
+ * which a limit ends a little earlier, or where a list grows, which then does so less often.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofNumber(site, i) {
@@ -172,7 +178,7 @@ function ofNumber(site, i) {
   if (kind !== 'number' || !whole || isLimit(site, i) || isFirstRoom(site, i)) return [];
   const value = BigInt(whole[1]);
   const isRoom = site.language === 'c' && /_alloc(_|$)|_step$/.test(calledWith(site, i));
-  const more = isRoom ? [] : [value + 1n];
+  const more = isRoom || isGrowth(site, i) ? [] : [value + 1n];
   const others = value === 0n ? more : [...more, value - 1n];
   return others.map((other) => ({ start, end, text: `${other}${whole[2]}`, operator: 'constant' }));
 }
