@@ -133,7 +133,7 @@ GRAMMAR_SOURCES := $(patsubst %,src/grammar/%,dfa finish formats free gbnf gramm
 # models these are. What others run has no place here.
 EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points \
   grids iq4 iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
-  $(patsubst %,src/model/blocks/%,altup delta_net experts latent_attention laurel layer_inputs rwkv short_conv \
+  $(patsubst %,src/model/blocks/%,altup delta_net expert_adapters experts latent_attention laurel layer_inputs rwkv short_conv \
   side_by_side ssm) \
   $(patsubst %,src/model/%,convolution whole_attention) \
   $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \

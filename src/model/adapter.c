@@ -117,26 +117,40 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
                    quoted);
 }
 
-static bool is_matrix(const gguf_tensor *tensor, uint64_t cols, uint64_t rows) {
-  return tensor->dims[0] == cols && tensor->dims[1] == rows && tensor->dims[2] == 1 &&
+static bool is_stack(const gguf_tensor *tensor, uint64_t cols, uint64_t rows, uint64_t count) {
+  return tensor->dims[0] == cols && tensor->dims[1] == rows && tensor->dims[2] == count &&
          tensor->dims[3] == 1;
+}
+
+static wick_status refuse_shapes(const gguf_tensor *a, const gguf_tensor *b,
+                                 const weight_tensor *target, wick_error *error) {
+  char quoted[GGUF_QUOTE_BYTES];
+  gguf_quote(a->name, quoted);
+  if (target->dims[2] == 1) {
+    return fail_with(error, WICK_E_SHAPE, a->entry_offset_bytes,
+                     "the adapter's '%s' is %llu x %llu and its lora_b %llu x %llu, which do not "
+                     "fit the model's %u x %u (row length x rows)",
+                     quoted, (unsigned long long)a->dims[0], (unsigned long long)a->dims[1],
+                     (unsigned long long)b->dims[0], (unsigned long long)b->dims[1],
+                     target->dims[0], target->dims[1]);
+  }
+  return fail_with(error, WICK_E_SHAPE, a->entry_offset_bytes,
+                   "the adapter's '%s' is %llu x %llu x %llu and its lora_b %llu x %llu x %llu, "
+                   "which do not fit the model's %u x %u x %u (row length x rows x matrices)",
+                   quoted, (unsigned long long)a->dims[0], (unsigned long long)a->dims[1],
+                   (unsigned long long)a->dims[2], (unsigned long long)b->dims[0],
+                   (unsigned long long)b->dims[1], (unsigned long long)b->dims[2], target->dims[0],
+                   target->dims[1], target->dims[2]);
 }
 
 static wick_status check_shapes(const gguf_tensor *a, const gguf_tensor *b,
                                 const weight_tensor *target, bool is_lookup, wick_error *error) {
   const uint64_t rank = b->dims[0], cols = target->dims[0], rows = target->dims[1];
-  const bool fits = is_lookup ? is_matrix(a, rank, rows) && is_matrix(b, rank, cols)
-                              : is_matrix(a, cols, rank) && is_matrix(b, rank, rows);
+  const uint64_t count = target->dims[2];
+  const bool fits = is_lookup ? is_stack(a, rank, rows, count) && is_stack(b, rank, cols, count)
+                              : is_stack(a, cols, rank, count) && is_stack(b, rank, rows, count);
   char quoted[GGUF_QUOTE_BYTES];
-  if (!fits) {
-    return fail_with(error, WICK_E_SHAPE, a->entry_offset_bytes,
-                     "the adapter's '%s' is %llu x %llu and its lora_b %llu x %llu, which do not "
-                     "fit the model's %llu x %llu (row length x rows)",
-                     gguf_quote(a->name, quoted), (unsigned long long)a->dims[0],
-                     (unsigned long long)a->dims[1], (unsigned long long)b->dims[0],
-                     (unsigned long long)b->dims[1], (unsigned long long)cols,
-                     (unsigned long long)rows);
-  }
+  if (!fits) return refuse_shapes(a, b, target, error);
   if (rank <= ADAPTER_RANK_MAX) return WICK_OK;
   return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
                    "the adapter's '%s' has rank %llu, the most is %d", gguf_quote(a->name, quoted),
@@ -157,8 +171,9 @@ static wick_status plan_matrix(model_adapter *adapter, const gguf_tensor *from,
                      "the adapter's tensor '%s' is of type %s, which is not supported",
                      gguf_quote(from->name, quoted), type_facts(from->type)->name);
   }
-  *matrix = (weight_tensor){.type = kept_type(from->type),
-                            .dims = {(uint32_t)from->dims[0], (uint32_t)from->dims[1], 1, 1}};
+  *matrix = (weight_tensor){
+      .type = kept_type(from->type),
+      .dims = {(uint32_t)from->dims[0], (uint32_t)from->dims[1], (uint32_t)from->dims[2], 1}};
   const wick_status status = tensor_interleave(matrix, adapter->kernels, error);
   // as many matrices as a file may have of the model's size and rank sum up within 64 bits
   adapter->weights_bytes += matrix->size_bytes;

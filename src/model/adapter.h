@@ -16,7 +16,8 @@
 
 enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights of one product
 
-// What is added to one weight [out, in]. A lookup's is embedding[token] += factor * B A[token].
+// What is added to one weight [out, in], or to each of a stack. A lookup's is embedding[token] +=
+// factor * B A[token].
 typedef struct adapter_pair {
   weight_tensor a;  // [rank, in]; of a lookup [rows, rank]
   weight_tensor b;  // [out, rank]; of a lookup [row length, rank]

@@ -23,13 +23,12 @@ static bool next_run(const model_product *product, uint32_t *at, row_run *run) {
   return true;
 }
 
-static float factor_of(const struct adapter_use *use, const adapter_pair *pair) {
+float adapter_factor(const struct adapter_use *use, const adapter_pair *pair) {
   const float alpha = use->adapter->alpha;
   return alpha == 0 ? use->scale : use->scale * alpha / (float)pair->b.dims[0];
 }
 
-// A x of row `row` and target `index`, which other rows' follow low_stride apart.
-static float *low_of(const model_adapter *adapter, uint32_t index, uint32_t row) {
+float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row) {
   return adapter->low + ((size_t)index * adapter->rows_max + row) * adapter->low_stride;
 }
 
@@ -39,8 +38,8 @@ static void multiply_low(const model_product *product, const row_run *run,
                          uint32_t first, uint32_t last) {
   const kernel_matrix a = tensor_matrix(&pair->a, 0);
   const size_t stride = use->adapter->low_stride;
-  const float factor = factor_of(use, pair);
-  float *low = low_of(use->adapter, index, run->first);
+  const float factor = adapter_factor(use, pair);
+  float *low = adapter_low_of(use->adapter, index, run->first);
   product->kernels->types[a.type].matmul(
       &a, first, last, product->x + run->first * product->x_stride,
       product->x_stride * sizeof(float), run->count, low, stride);
@@ -101,8 +100,8 @@ static void add_pair(const model_product *product, const row_run *run,
   for (uint32_t t = 0; t < run->count; t += TOKENS) {
     const uint32_t row = run->first + t;
     const uint32_t count = run->count - t < TOKENS ? run->count - t : TOKENS;
-    ops->matmul(&b, 0, rows, low_of(use->adapter, index, row), stride * sizeof(float), count,
-                part[0], ADAPTER_STRIP_ROWS);
+    ops->matmul(&b, 0, rows, adapter_low_of(use->adapter, index, row), stride * sizeof(float),
+                count, part[0], ADAPTER_STRIP_ROWS);
     for (uint32_t i = 0; i < count; i++) {
       product->kernels->add(target->y + (row + i) * target->y_stride + row_first, part[i], rows);
     }
@@ -130,9 +129,9 @@ void adapter_add_embedding(const adapter_set *set, const weight_tensor *embeddin
     if (pair == NULL) continue;
     const kernel_table *kernels = use->adapter->kernels;
     const kernel_matrix a = tensor_matrix(&pair->a, 0), b = tensor_matrix(&pair->b, 0);
-    float *low = low_of(use->adapter, 0, row);
+    float *low = adapter_low_of(use->adapter, 0, row);
     kernels->types[a.type].row_dequant(&a, token, low);
-    kernels->scale(low, factor_of(use, pair), a.cols);
+    kernels->scale(low, adapter_factor(use, pair), a.cols);
     kernels->types[b.type].matmul(&b, 0, b.rows, low, a.cols * sizeof(float), 1, room, b.rows);
     kernels->add(out, room, b.rows);
   }

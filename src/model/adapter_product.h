@@ -15,6 +15,11 @@ void adapter_add(const model_product *product, uint32_t index, uint32_t row_firs
                  uint32_t row_last);
 enum { ADAPTER_STRIP_ROWS = 256 };
 
+// What the product of A with a row is multiplied by.
+float adapter_factor(const struct adapter_use *use, const adapter_pair *pair);
+// Room for A x of row `row` of a pass and target `index`, which other rows' follow low_stride
+// apart.
+float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row);
 // out[hidden] += B (factor * A[token]) of the token embedding's pairs. `room`: floats like out;
 // `row` of the pass.
 void adapter_add_embedding(const adapter_set *set, const weight_tensor *embedding, uint32_t token,

@@ -112,11 +112,11 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
   made.number = (uint32_t)index + 1;
   if (matrix != NULL) *matrix = made;
   model_binding *binding = &model->bindings[index];
-  *binding =
-      (model_binding){.matrix = matrix,
-                      .size_bytes = bytes,
-                      .layer = binder->waits,
-                      .is_adaptable = matrix != NULL && wish->count == 1 && !binder->is_apart};
+  *binding = (model_binding){.matrix = matrix,
+                             .size_bytes = bytes,
+                             .layer = binder->waits,
+                             .is_adaptable = matrix != NULL && !binder->is_apart &&
+                                             (wish->count == 1 || binder->is_routed)};
   const int32_t outside = (int32_t)model->config.layers;
   model->layer_missing[binder->waits < 0 ? outside : binder->waits]++;
   return binding;

@@ -18,6 +18,7 @@ struct model_binder {
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
   bool is_unscaled;    // what stands beside a matrix as ".scale" is not its factor
+  bool is_routed;      // stacks are a mixture's experts: adapters change each by itself
   bool is_apart;       // what is bound now multiplies no rows of a pass: adapters do not change it
 };
 

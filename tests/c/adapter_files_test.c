@@ -158,7 +158,7 @@ TEST(names_with_zeros_are_not_shorter_names) {
   free(model.bytes);
 }
 
-TEST(experts_are_refused_by_name) {
+TEST(experts_of_other_shapes_are_refused) {
   const fixture_experts experts = {
       .architecture = "qwen2moe", .count = 4, .used = 2, .shared_ffn = 32};
   const fixture_shape shape = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, true, 0};
@@ -167,7 +167,11 @@ TEST(experts_are_refused_by_name) {
   rig_adapter rig = rig_begin(1);
   rig.architecture = "qwen2moe";
   rig_pair(&rig, "blk.0.ffn_up_exps.weight", GGML_TYPE_F32, 64, 32, 4);
-  check_refused(engine, &rig, WICK_E_UNSUPPORTED, "'blk.0.ffn_up_exps.weight'");
+  check_refused(engine, &rig, WICK_E_SHAPE, "64 x 4 x 1 and its lora_b 4 x 32 x 1");
+  rig.tensors[0].dims[2] = 4;
+  check_refused(engine, &rig, WICK_E_SHAPE, "the model's 64 x 32 x 4");
+  rig.tensors[1].dims[2] = 5;
+  check_refused(engine, &rig, WICK_E_SHAPE, "lora_b 4 x 32 x 5");
   // its router and its shared expert are changed
   rig.count = 0;
   rig_pair(&rig, "blk.0.ffn_gate_inp.weight", GGML_TYPE_F32, 64, 4, 4);
@@ -179,6 +183,17 @@ TEST(experts_are_refused_by_name) {
   rig_run(engine, &talk);
   CHECK(rig_differs(&talk.asked[0], &talk.asked[1]));
   rig_free(&talk);
+  wick_engine_destroy(engine);
+  free(model.bytes);
+}
+
+TEST(stacks_of_other_blocks_are_refused_by_name) {
+  fixture_file model = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_GEMMA3N);
+  wick_engine *engine = open_engine(&model);
+  rig_adapter rig = rig_begin(1);
+  rig.architecture = "gemma3n";
+  rig_pairs(&rig, "altup_proj.weight", GGML_TYPE_F32, 36, 36, 4, 3);
+  check_refused(engine, &rig, WICK_E_UNSUPPORTED, "'altup_proj.weight'");
   wick_engine_destroy(engine);
   free(model.bytes);
 }

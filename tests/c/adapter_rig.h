@@ -52,6 +52,13 @@ static inline void rig_pair(rig_adapter *rig, const char *name, ggml_type type, 
   rig_put(rig, name, ".lora_b", type, rank, out);
 }
 
+// A pair for each matrix [out, in] of a stack of that name.
+static inline void rig_pairs(rig_adapter *rig, const char *name, ggml_type type, uint64_t in,
+                             uint64_t out, uint64_t rank, uint64_t count) {
+  rig_pair(rig, name, type, in, out, rank);
+  rig->tensors[rig->count - 2].dims[2] = rig->tensors[rig->count - 1].dims[2] = count;
+}
+
 static inline rig_tensor *rig_find(rig_adapter *rig, const char *name) {
   for (uint32_t i = 0; i < rig->count; i++) {
     if (strcmp(rig->tensors[i].name, name) == 0) return &rig->tensors[i];

@@ -156,6 +156,30 @@ TEST(mixed_batches_of_models_with_recurrent_layers) {
   }
 }
 
+// A mixture of 5 experts, of which 2 are used and one is shared.
+static const fixture_experts EXPERTS = {
+    .architecture = "qwen2moe", .count = 5, .used = 2, .shared_ffn = 32};
+static const fixture_shape EXPERTS_SHAPE = {GGML_TYPE_F32, 64, 40, 4, 2, 2, 256, true, 0};
+
+static rig_adapter rig_of_experts(uint64_t seed, ggml_type type, uint64_t rank) {
+  rig_adapter rig = rig_begin(seed);
+  rig.architecture = EXPERTS.architecture;
+  rig_pairs(&rig, "blk.0.ffn_gate_exps.weight", type, 64, 40, rank, 5);
+  rig_pairs(&rig, "blk.0.ffn_up_exps.weight", type, 64, 40, rank, 5);
+  rig_pairs(&rig, "blk.1.ffn_down_exps.weight", type, 40, 64, rank, 5);
+  rig_pairs(&rig, "blk.1.ffn_up_exps.weight", type, 64, 40, rank, 5);
+  rig_pair(&rig, "blk.1.ffn_gate_inp.weight", type, 64, 5, rank);
+  return rig;
+}
+
+TEST(mixed_batches_of_experts) {
+  fixture_file model = fixture_make_experts(&EXPERTS_SHAPE, &EXPERTS);
+  const rig_adapter rigs[2] = {rig_of_experts(5, GGML_TYPE_F32, 4),
+                               rig_of_experts(6, GGML_TYPE_BF16, 9)};
+  check_mixed(&model, rigs);
+  free(model.bytes);
+}
+
 // ---- The embedding and the output ----
 
 static uint32_t add_shared(wick_engine *engine, const char *name) {
@@ -273,7 +297,7 @@ static float *floats_of(const fixture_file *file, const char *name, gguf_tensor 
   return found;
 }
 
-// W += factor * B A, in the model's file.
+// W += factor * B A, in the model's file, for each matrix of a stack.
 static void merge(const fixture_file *model, const fixture_file *adapter, const char *name,
                   float factor) {
   char text[64];
@@ -285,10 +309,10 @@ static void merge(const fixture_file *model, const fixture_file *adapter, const 
   const float *b = floats_of(adapter, text, &b_is);
   REQUIRE(w != NULL && a != NULL && b != NULL);
   const uint64_t in = w_is.dims[0], rank = a_is.dims[1];
-  for (uint64_t row = 0; row < w_is.dims[1]; row++) {
-    for (uint64_t r = 0; r < rank; r++) {
-      for (uint64_t c = 0; c < in; c++) {
-        w[row * in + c] += factor * b[row * rank + r] * a[r * in + c];
+  for (uint64_t m = 0; m < w_is.dims[2]; m++, w += in * w_is.dims[1], a += in * rank) {
+    for (uint64_t row = 0; row < w_is.dims[1]; row++, b += rank) {
+      for (uint64_t r = 0; r < rank; r++) {
+        for (uint64_t c = 0; c < in; c++) w[row * in + c] += factor * b[r] * a[r * in + c];
       }
     }
   }
@@ -304,25 +328,22 @@ static double distance(const rig_asked *a, const rig_asked *b) {
   return sum;
 }
 
-// An adapter says what the model says whose weights it was added to.
-TEST(an_adapter_is_its_product_added_to_the_weights) {
-  static const char *const NAMES[] = {"blk.0.attn_q.weight",   "blk.0.attn_k.weight",
-                                      "blk.0.attn_v.weight",   "blk.0.attn_output.weight",
-                                      "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight",
-                                      "blk.2.ffn_down.weight"};
-  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+// An adapter of rank 4 says what the model says whose weights it was added to.
+static void check_merged(fixture_file model, const rig_adapter *rig) {
   const wick_config config = config_of(64, 1);
-  const rig_adapter rig = rig_usual(3, GGML_TYPE_F32, 4);
   wick_engine *engine = rig_engine(&config, &model);
-  const wick_adapter_use use = {rig_add(engine, &rig), 0.5f};
+  const wick_adapter_use use = {rig_add(engine, rig), 0.5f};
   rig_talk talk = {.count = 0}, merged_talk = {.count = 0};
   rig_ask(engine, &talk, 5, &use, 1, true);
   rig_ask(engine, &talk, 5, NULL, 0, true);
   rig_run(engine, &talk);
   wick_engine_destroy(engine);
-  fixture_file adapter = rig_write(&rig);
-  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-    merge(&model, &adapter, NAMES[i], 0.5f * 6 / 4);
+  fixture_file adapter = rig_write(rig);
+  for (uint32_t i = 0; i < rig->count; i += 2) {
+    char name[GGUF_TENSOR_NAME_BYTES_MAX];
+    const int bytes = (int)(strlen(rig->tensors[i].name) - strlen(".lora_a"));
+    text_format(name, sizeof name, "%.*s", bytes, rig->tensors[i].name);
+    merge(&model, &adapter, name, 0.5f * 6 / 4);
   }
   engine = rig_engine(&config, &model);
   rig_ask(engine, &merged_talk, 5, NULL, 0, true);
@@ -335,6 +356,16 @@ TEST(an_adapter_is_its_product_added_to_the_weights) {
   wick_engine_destroy(engine);
   free(adapter.bytes);
   free(model.bytes);
+}
+
+TEST(an_adapter_is_its_product_added_to_the_weights) {
+  const rig_adapter rig = rig_usual(3, GGML_TYPE_F32, 4);
+  check_merged(fixture_make(&FIXTURE_DEFAULT), &rig);
+}
+
+TEST(an_adapter_of_experts_is_its_product_added_to_each) {
+  const rig_adapter rig = rig_of_experts(3, GGML_TYPE_F32, 4);
+  check_merged(fixture_make_experts(&EXPERTS_SHAPE, &EXPERTS), &rig);
 }
 
 TEST(decoding_with_adapters_allocates_nothing) {

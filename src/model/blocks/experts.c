@@ -9,6 +9,7 @@
 
 #include "base/math.h"
 #include "model/binder.h"
+#include "model/blocks/expert_adapters.h"
 #include "model/measure.h"
 #include "model/pass.h"
 
@@ -63,6 +64,25 @@ static void bind_shared(experts_block *experts, model_binder *binder) {
               &experts->sh_router);
 }
 
+static void bind_stacks(experts_block *experts, model_binder *binder) {
+  const uint32_t hidden = experts->hidden, count = experts->is.experts,
+                 ffn = experts->is.expert_ffn;
+  const bool is_fused = experts->is_fused;
+  const uint32_t up = is_fused ? 2 * ffn : ffn;
+  binder->is_routed = true;
+  if (has_gate(experts) && !is_fused) {
+    bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED,
+               &experts->gate);
+    bind_table(binder, "ffn_gate_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->gate_bias);
+  }
+  bind_stack(binder, is_fused ? "ffn_gate_up_exps.weight" : "ffn_up_exps.weight", count, up, hidden,
+             BINDING_REQUIRED, &experts->up);
+  bind_table(binder, is_fused ? "ffn_gate_up_exps.bias" : "ffn_up_exps.bias", count, up,
+             BINDING_OPTIONAL, &experts->up_bias);
+  bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
+  binder->is_routed = false;
+}
+
 static void bind_router(experts_block *experts, model_binder *binder) {
   const uint32_t hidden = experts->hidden;
   binder->is_unscaled = experts->is.norms_routes;
@@ -75,11 +95,8 @@ static void bind_router(experts_block *experts, model_binder *binder) {
 
 static void bind(model_block *block, model_binder *binder) {
   experts_block *experts = (experts_block *)block;
-  const uint32_t hidden = experts->hidden, count = experts->is.experts,
-                 ffn = experts->is.expert_ffn;
-  const bool is_fused = has_gate(experts) && binder_has(binder, "ffn_gate_up_exps.weight");
-  const uint32_t up = is_fused ? 2 * ffn : ffn;
-  experts->is_fused = is_fused;
+  const uint32_t hidden = experts->hidden, count = experts->is.experts;
+  experts->is_fused = has_gate(experts) && binder_has(binder, "ffn_gate_up_exps.weight");
   refuse_apart(binder);
   bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
             &experts->norm_bias);
@@ -89,16 +106,7 @@ static void bind(model_block *block, model_binder *binder) {
   if (experts->is.post_norm != NULL) {
     bind_vector(binder, experts->is.post_norm, hidden, BINDING_REQUIRED, &experts->post_norm);
   }
-  if (has_gate(experts) && !is_fused) {
-    bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED,
-               &experts->gate);
-    bind_table(binder, "ffn_gate_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->gate_bias);
-  }
-  bind_stack(binder, is_fused ? "ffn_gate_up_exps.weight" : "ffn_up_exps.weight", count, up, hidden,
-             BINDING_REQUIRED, &experts->up);
-  bind_table(binder, is_fused ? "ffn_gate_up_exps.bias" : "ffn_up_exps.bias", count, up,
-             BINDING_OPTIONAL, &experts->up_bias);
-  bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
+  bind_stacks(experts, binder);
   bind_vector(binder, "ffn_gate_inp.bias", count, BINDING_OPTIONAL, &experts->router_bias);
   bind_table(binder, "ffn_down_exps.bias", count, hidden, BINDING_OPTIONAL, &experts->down_bias);
   bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
@@ -431,6 +439,22 @@ static void add_experts(model_product *product, const expert_buffers *buffers,
   }
 }
 
+// What adapters add to the product of a stack. is_up: its rows are the tokens'.
+static void adapt(const experts_block *experts, model_pass *pass, const expert_buffers *buffers,
+                  const weight_tensor *stack, bool is_up, float *y) {
+  const routing *routing = &buffers->routing;
+  expert_product product = {.stack = stack,
+                            .used = experts->is.used,
+                            .chosen = routing->chosen,
+                            .row_of = routing->row_of,
+                            .is_by_token = is_up,
+                            .x = is_up ? pass->normed : buffers->gate,
+                            .x_stride = is_up ? pass->hidden_stride : buffers->ffn_stride,
+                            .y = y,
+                            .y_stride = is_up ? buffers->ffn_stride : pass->hidden_stride};
+  if (tensor_is_present(stack)) expert_adapters_add(pass, &product);
+}
+
 // wide = the result of each row's expert   [rows, hidden]
 static void run_experts(const experts_block *experts, model_pass *pass,
                         const expert_buffers *buffers) {
@@ -450,6 +474,9 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   product_run(&up);
   measure_product(pass->ops, OP_EXPERTS, &up);
   arena_release(&pass->arena, begin);
+  adapt(experts, pass, buffers, &experts->gate, true, buffers->gate);
+  adapt(experts, pass, buffers, &experts->up, true,
+        experts->is_fused ? buffers->gate : buffers->up);
   thread_pool_for(pass->threads, rows, gate_rows, &job);
   measure_rows(pass->ops, OP_SILU, rows, 3ull * ffn);
   model_product down = rows_product(pass, buffers, buffers->gate, buffers->ffn_stride, ffn, rows);
@@ -458,6 +485,7 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   product_run(&down);
   measure_product(pass->ops, OP_EXPERTS, &down);
   arena_release(&pass->arena, begin);
+  adapt(experts, pass, buffers, &experts->down, false, buffers->wide);
 }
 
 // ---- The shared expert ----

@@ -1,0 +1,24 @@
+// model/blocks/expert_adapters.h — what adapters add to a mixture's experts: y += B_e (factor * A_e
+// x), with a pair of matrices for each expert of a stack (llama.cpp's build_lora_mm_id). A row's
+// result depends on its own adapters alone, in their order.
+#ifndef WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
+#define WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
+
+#include "model/pass.h"
+
+// The product of a stack: y[row] = x[row] W_e^T for each choice of a token, whose row it is.
+typedef struct expert_product {
+  const weight_tensor *stack;
+  uint32_t used;           // choices of a token
+  const uint32_t *chosen;  // [tokens, used] experts
+  const uint32_t *row_of;  // [tokens, used] rows of y, and of x without is_by_token
+  const float *x;          // x_stride floats apart
+  bool is_by_token;        // x has a row for each token instead
+  float *y;                // y_stride floats apart
+  size_t x_stride, y_stride;
+} expert_product;
+
+// Adds what the adapters of each row of the pass give. Behind the product.
+void expert_adapters_add(model_pass *pass, const expert_product *product);
+
+#endif
