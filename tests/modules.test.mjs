@@ -25,7 +25,7 @@ const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
   ...{ web: 220_000, grammar: 45_000, extras: 56_500 },
-  ...{ small: 258_000, full: 357_000 },
+  ...{ small: 258_200, full: 357_000 },
 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');

@@ -4,6 +4,7 @@
 #include "base/decimal.h"
 #include "base/text.h"
 #include "template/run.h"
+#include "text/unicode.h"
 
 enum { BUFFER_BYTES_FIRST = 16 };
 
@@ -93,15 +94,56 @@ jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer) {
 
 // ---- as Python writes values ----
 
-// Quotes and escapes a byte below 128 that needs it; 0: it needs none.
-static size_t escape_repr(char out[8], uint8_t c, char quote) {
-  static const char names[] = "\nn\rr\tt\\\\";
-  for (size_t i = 0; i + 1 < sizeof names; i += 2) {
-    if ((uint8_t)names[i] == c) return text_format(out, 8, "\\%c", names[i + 1]);
+size_t jinja_escape_named(char out[16], uint32_t code, const char *names) {
+  for (; *names != 0; names += 2) {
+    if ((uint8_t)*names != code) continue;
+    out[0] = '\\';
+    out[1] = names[1];
+    return 2;
   }
-  if (c == (uint8_t)quote) return text_format(out, 8, "\\%c", quote);
-  if (c >= 0x20 && c != 0x7f) return 0;
-  return text_format(out, 8, "\\x%x%x", c >> 4, c & 15);
+  return 0;
+}
+
+size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digits) {
+  out[0] = '\\';
+  out[1] = letter;
+  for (uint32_t i = 0; i < digits; i++) {
+    out[2 + i] = "0123456789abcdef"[code >> 4 * (digits - 1 - i) & 15];
+  }
+  return 2 + digits;
+}
+
+// As Python's repr.
+static size_t escape_repr(char out[16], uint32_t code, uint32_t quote) {
+  const char own[] = {(char)quote, (char)quote, 0};
+  size_t named = jinja_escape_named(out, code, "\nn\rr\tt\\\\");
+  if (named == 0) named = jinja_escape_named(out, code, own);
+  const uint8_t unprintable = UNICODE_UNASSIGNED | UNICODE_SPACE | UNICODE_CONTROL;
+  if (named > 0 || code == ' ' || (unicode_class(code) & unprintable) == 0) return named;
+  if (code < 0x100) return jinja_escape_hex(out, code, 'x', 2);
+  return code < 0x10000 ? jinja_escape_hex(out, code, 'u', 4) : jinja_escape_hex(out, code, 'U', 8);
+}
+
+void jinja_write_quoted(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
+                        char quote, jinja_escape_character *escape, uint32_t style) {
+  jinja_write(run, buffer, &quote, 1, JINJA_MARK_CONTENT);
+  uint32_t from = 0;
+  for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK;) {
+    char escaped[16];
+    uint32_t code = 0;
+    const int bytes =
+        utf8_decode((const uint8_t *)string->bytes + at, string->size_bytes - at, &code);
+    const uint32_t next = at + (bytes > 0 ? (uint32_t)bytes : 1);
+    const size_t size = escape(escaped, code, style);
+    if (size > 0) {
+      jinja_write_part(run, buffer, string, from, at);
+      jinja_write(run, buffer, escaped, size, jinja_string_mark(string, at));
+      from = next;
+    }
+    at = next;
+  }
+  jinja_write_part(run, buffer, string, from, string->size_bytes);
+  jinja_write(run, buffer, &quote, 1, JINJA_MARK_CONTENT);
 }
 
 static void write_number(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
@@ -117,19 +159,7 @@ static void write_repr_string(jinja_run *run, jinja_buffer *buffer, const jinja_
   const bool has_single = jinja_find_byte(string->bytes, '\'', string->size_bytes) != NULL;
   const bool has_double = jinja_find_byte(string->bytes, '"', string->size_bytes) != NULL;
   const char quote = has_single && !has_double ? '"' : '\'';
-  jinja_write(run, buffer, &quote, 1, JINJA_MARK_CONTENT);
-  uint32_t from = 0;
-  for (uint32_t at = 0; at < string->size_bytes; at++) {
-    char escape[8];
-    const uint8_t c = (uint8_t)string->bytes[at];
-    const size_t size = c < 0x80 ? escape_repr(escape, c, quote) : 0;
-    if (size == 0) continue;
-    jinja_write_part(run, buffer, string, from, at);
-    jinja_write(run, buffer, escape, size, jinja_string_mark(string, at));
-    from = at + 1;
-  }
-  jinja_write_part(run, buffer, string, from, string->size_bytes);
-  jinja_write(run, buffer, &quote, 1, JINJA_MARK_CONTENT);
+  jinja_write_quoted(run, buffer, string, quote, escape_repr, (uint32_t)quote);
 }
 
 static void write_repr_list(jinja_run *run, jinja_buffer *buffer, jinja_value value) {

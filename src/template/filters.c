@@ -110,7 +110,12 @@ static jinja_value whole_of(jinja_run *run, double real) {
 
 static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
   const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
+  const jinja_value *base = jinja_argument(arguments, 1, "base");
   double real;
+  const bool is_decimal = base == NULL || (base->kind == JINJA_INT && base->integer == 10);
+  if (input.kind == JINJA_STRING && !is_decimal) {
+    return jinja_fail(run, WICK_E_UNSUPPORTED, "int with a base other than 10");
+  }
   if (input.kind == JINJA_INT || input.kind == JINJA_BOOL) return jinja_int(jinja_int_of(input));
   if (input.kind == JINJA_FLOAT) return whole_of(run, input.real);
   if (input.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, input);

@@ -364,6 +364,8 @@ static jinja_value filter_groupby(jinja_run *run, jinja_value input,
       members = jinja_new_list(run, 0);
       jinja_add_item(run, group, follow(run, sorted.list->items[i], path));
       jinja_add_item(run, group, jinja_list_value(members));
+      if (run->status != WICK_OK) return JINJA_NOTHING;
+      group->is_group = true;
       jinja_add_item(run, groups, (jinja_value){.kind = JINJA_TUPLE, .list = group});
       last = key;
     }

@@ -59,6 +59,10 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
   if (jinja_find_method(run, object, name, &method)) return method;
   if (object.kind == JINJA_DICT) return find_value(object.dict, name);
   if (object.kind == JINJA_LOOP) return loop_attribute(object.loop, name);
+  if (object.kind == JINJA_TUPLE && object.list->is_group) {
+    if (jinja_string_is(name, "grouper")) return object.list->items[0];
+    if (jinja_string_is(name, "list")) return object.list->items[1];
+  }
   return missing(name);
 }
 

@@ -8,49 +8,18 @@
 
 enum { JSON_DEPTH_MAX = 100 };
 
-// The escape of a character; 0: it stands as it is.
-static size_t escape_character(char out[16], uint32_t code, bool is_ascii) {
-  static const char names[] = "\"\"\\\\\nn\rr\tt\bb\ff";
-  for (size_t i = 0; i + 1 < sizeof names; i += 2) {
-    if ((uint8_t)names[i] == code) return text_format(out, 16, "\\%c", names[i + 1]);
-  }
-  if (code >= 0x20 && (!is_ascii || code < 0x7f)) return 0;
-  static const char hex[] = "0123456789abcdef";
-  uint32_t units[2] = {code, 0};
-  if (code >= 0x10000) {
-    units[0] = 0xd800 + ((code - 0x10000) >> 10);
-    units[1] = 0xdc00 + ((code - 0x10000) & 0x3ff);
-  }
-  size_t size = 0;
-  for (int i = 0; i < 2 && (i == 0 || units[i] != 0); i++) {
-    out[size++] = '\\';
-    out[size++] = 'u';
-    for (int shift = 12; shift >= 0; shift -= 4) out[size++] = hex[units[i] >> shift & 15];
-  }
-  return size;
+static size_t escape_json(char out[16], uint32_t code, uint32_t is_ascii) {
+  const size_t named = jinja_escape_named(out, code, "\"\"\\\\\nn\rr\tt\bb\ff");
+  if (named > 0 || (code >= 0x20 && (!is_ascii || code < 0x7f))) return named;
+  if (code < 0x10000) return jinja_escape_hex(out, code, 'u', 4);
+  jinja_escape_hex(out, 0xd800 + ((code - 0x10000) >> 10), 'u', 4);
+  return 6 + jinja_escape_hex(out + 6, 0xdc00 + ((code - 0x10000) & 0x3ff), 'u', 4);
 }
 
 static void write_json_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                               const jinja_json_style *style) {
   if (string->is_arguments) run->quotes_arguments = true;
-  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
-  uint32_t from = 0;
-  for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK;) {
-    char escape[16];
-    uint32_t code = 0;
-    const int bytes =
-        utf8_decode((const uint8_t *)string->bytes + at, string->size_bytes - at, &code);
-    const uint32_t next = at + (bytes > 0 ? (uint32_t)bytes : 1);
-    const size_t size = escape_character(escape, code, style->is_ascii);
-    if (size > 0) {
-      jinja_write_part(run, buffer, string, from, at);
-      jinja_write(run, buffer, escape, size, jinja_string_mark(string, at));
-      from = next;
-    }
-    at = next;
-  }
-  jinja_write_part(run, buffer, string, from, string->size_bytes);
-  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
+  jinja_write_quoted(run, buffer, string, '"', escape_json, style->is_ascii);
 }
 
 static void write_line(jinja_run *run, jinja_buffer *buffer, const jinja_json_style *style,

@@ -169,6 +169,14 @@ void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, ui
 void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                       uint32_t from, uint32_t to);
 void jinja_write_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string);
+// Writes a text in quotes. `escape` gives the bytes for a character, 0: it stands as it is.
+typedef size_t jinja_escape_character(char out[16], uint32_t code, uint32_t style);
+void jinja_write_quoted(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
+                        char quote, jinja_escape_character *escape, uint32_t style);
+// What stands for a character: a backslash and a letter, where `names` has it (pairs of the
+// character and its letter; 0: it has not); a backslash, a letter and digits.
+size_t jinja_escape_named(char out[16], uint32_t code, const char *names);
+size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digits);
 // As Python's str() and repr().
 void jinja_write_value(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value);

@@ -39,6 +39,12 @@ static const struct {
   const char *name;
   test_id id;
 } TESTS[] = {
+    {"!=", TEST_UNEQUAL},
+    {"<", TEST_LESS},
+    {"<=", TEST_LESS_EQUAL},
+    {"==", TEST_EQUAL},
+    {">", TEST_GREATER},
+    {">=", TEST_GREATER_EQUAL},
     {"boolean", TEST_BOOLEAN},
     {"callable", TEST_CALLABLE},
     {"contains", TEST_CONTAINING},

@@ -70,6 +70,7 @@ typedef struct jinja_value {
 struct jinja_list {
   jinja_value *items;  // [count]; of a RANGE start, stop and step lie behind them
   uint32_t count, capacity;
+  bool is_group;  // of `groupby`: the items have the names `grouper` and `list`
 };
 
 typedef struct jinja_entry {

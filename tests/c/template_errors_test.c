@@ -419,6 +419,8 @@ TEST(other_failures) {
       {"{{ '%e' % 1.5 }}", "line 1: a % format of a kind that is not known"},
       {"{{ [1] | select('nope') | list }}", "line 1: there is no test named nope"},
       {"{{ [1] | map('nope') | list }}", "line 1: there is no filter named nope"},
+      {"{{ 'ff' | int(0, 16) }}", "line 1: int with a base other than 10"},
+      {"{{ '7' | int(base='8') }}", "line 1: int with a base other than 10"},
   };
   CHECK_WRONG(WICK_E_UNSUPPORTED, UNSUPPORTED_);
   static const wrong_source ARG_[] = {

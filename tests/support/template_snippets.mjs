@@ -760,6 +760,42 @@ export const groups = {
     ...["'#}'", "'{#'", "['a' 'b', 'c']", "{'a' 'b': 'c' 'd'}", "('a',)[0]", '[[1, 2], [3]][0][1]'],
     ...["{'a': {'b': [5]}}.a.b.0", '[[7, 8]].0.1', '(1, 2).1', "'ab'.1", "{'0': 1}.0"],
   ].map((written) => `{{ ${written} }}`),
+  'characters that Python escapes': [
+    ...[
+      '\\u00a0',
+      '\\u00ad',
+      '\\u0378',
+      '\\u200b',
+      '\\u200d',
+      '\\u2028',
+      '\\u3000',
+      '\\ufeff',
+      '\\ue000',
+    ],
+    ...['\\x00', '\\x1b', '\\x7f', '\\x85', '\\u00e9', '\\u0301', '\\u4e2d', '\\ufffd', '\\u0300a'],
+    ...['\\U0001f98a', '\\U000e0001', '\\U0010ffff', 'a\\u00a0b\\u200dc', "\\'\\u2029", '"\\u00a0'],
+  ].flatMap((one) => [
+    `{{ ['${one}'] }}`,
+    `{{ {'${one}': 1} | string | length }}`,
+    `{{ '${one}' }}`,
+  ]),
+  'groups by name': [
+    '.grouper',
+    '.list',
+    '.list | length',
+    '[0]',
+    "['list'] | map(attribute='s') | join",
+    "['grouper']",
+    '.count(1)',
+    '.other is defined',
+    ' | length',
+  ].map((part) => `{% for g in ${records} | groupby('n') %}{{ g${part} }};{% endfor %}`),
+  'comparisons by name': ['==', '!=', '<', '<=', '>', '>='].flatMap((name) => [
+    `{{ ${records} | selectattr('n', '${name}', 1) | map(attribute='s') | join }}`,
+    `{{ ${records} | rejectattr('s', '${name}', 'a') | map(attribute='s') | join }}`,
+    `{{ [3, 1, 2] | select('${name}', 2) | list }}`,
+    `{{ [3, 'a'] | select('${name}', 2) | list }}`,
+  ]),
   JSON: [
     ...filters(
       [
