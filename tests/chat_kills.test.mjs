@@ -164,7 +164,8 @@ test('killed while tools run and questions are forgotten: what was kept of both 
     await page.locator('.message.user .body', { hasText: text }).waitFor();
     asked.push(text);
     const buttons = page.getByRole('button', { name: 'Forget this' });
-    if (random() < 0.4) {
+    const isForgetting = random() < 0.4;
+    if (isForgetting) {
       await page.locator('#log[aria-busy=false]').waitFor();
       const count = await buttons.count();
       await buttons.nth(Math.floor(random() * count)).click();
@@ -186,8 +187,9 @@ test('killed while tools run and questions are forgotten: what was kept of both 
     const after = stateOf(turns);
     for (const [id, was] of before) {
       const is = after.get(id);
-      const isKept =
-        is && is.forgotten === was.forgotten && is.calls >= was.calls && is.results >= was.results;
+      // what was clicked just now may have been stored after the look
+      const isSame = is?.forgotten === was.forgotten || (isForgetting && is?.forgotten);
+      const isKept = is && isSame && is.calls >= was.calls && is.results >= was.results;
       assert.ok(isKept, `${what}: ${JSON.stringify(was)} became ${JSON.stringify(is)}`);
     }
     forgets = [...after.values()].filter(({ forgotten }) => forgotten).length;
