@@ -39,6 +39,10 @@ describe('what names a model', () => {
     ['models/m.gguf', { kind: 'file', url: 'https://page.example/chat/models/m.gguf' }],
     ['qwen3 0.6b', { kind: 'search', text: 'qwen3 0.6b' }],
     ['https://[', { kind: 'none' }],
+    [
+      `${hub}/o/r/blob/main/%E0%A4.gguf`,
+      { kind: 'file', url: `${file.slice(0, -6)}%25E0%25A4.gguf` },
+    ],
   ];
   for (const [typed, wanted] of cases) {
     test(JSON.stringify(typed), () => {
@@ -142,7 +146,12 @@ describe('in the page', { skip }, () => {
       'tiny-mmproj.gguf': small,
       'broken.gguf': Buffer.from('no'),
     };
-    fake = await startHub({ 'wick/tiny-GGUF': files, 'wick/notes': {} });
+    const other = Buffer.from(small.toString('latin1').replaceAll('llama', 'other'), 'latin1');
+    fake = await startHub({
+      ...{ 'wick/tiny-GGUF': files, 'wick/notes': {} },
+      'bartowski/SmolLM2-135M-Instruct-GGUF': { 'SmolLM2-135M-Instruct-Q8_0.gguf': small },
+      'HuggingFaceTB/SmolLM2-360M-Instruct-GGUF': { 'smollm2-360m-instruct-q8_0.gguf': other },
+    });
   });
   after(async () => {
     await browser?.close();
@@ -211,6 +220,30 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('The hub has no GGUF model of these words.').waitFor();
+  });
+
+  test('a model of the list is judged before it is loaded, with a speed that is measured then', async (t) => {
+    const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
+    await page.click('#choose-model');
+    await page.check('[value="smollm2-360m"]');
+    const card = page.locator('#listed .verdict');
+    await card.getByText('It does not run here').waitFor();
+    await page.check('[value="smollm2-135m"]');
+    await card.getByText('It fits: it needs 11 MB').waitFor();
+    assert.match(await card.innerText(), /about \d+ tokens\/s/);
+    assert.equal(await card.count(), 1);
+    assert.ok(await page.locator('#choose-model').isVisible());
+    await page.screenshot({ path: `${pictures}/models-listed.png` });
+    await page.check('[value="wick"]');
+    await card.waitFor({ state: 'detached' });
+    // at once, without the card: it is judged first, and stays unless the user insists
+    await page.check('[value="smollm2-360m"]');
+    await page.click('#load-model');
+    await card.getByText('It does not run here').waitFor();
+    assert.equal(await page.isVisible('#model-dialog'), true);
+    await page.check('[value="smollm2-135m"]');
+    await page.click('#load-model');
+    await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
   });
 
   test('a mirror of the hub: one that is none is refused in words, a good one is kept and asked for everything', async (t) => {

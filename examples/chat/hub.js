@@ -57,6 +57,15 @@ export function hubAddress() {
   }
 }
 
+/** @param {string} path @returns {string} as it is, where its escapes are broken */
+export function decoded(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
 /**
  * What the package calls a file of the hub: so it learns the file's size and hash from the listing before it downloads.
  * @param {string} url
@@ -70,7 +79,7 @@ export function hubNameOf(url) {
   );
   if (!found) return undefined;
   const [, name, revision, path] = found;
-  return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decodeURIComponent(path)}`;
+  return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decoded(path)}`;
 }
 
 /** @param {string} url @returns {string} where the file of the hub is fetched from: the mirror, if there is one */

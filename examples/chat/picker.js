@@ -2,18 +2,16 @@
 // Its header is read and judged before its weights come.
 
 import { attach } from './attaching.js';
-import { byId, formatBytes, makeButton } from './dom.js';
-import { examine, readDevice, speedsHere } from './examine.js';
+import { byId } from './dom.js';
 import { isModel } from './first_bytes.js';
-import { hubAddress, listHubFiles, mirrored, searchHub, useHub } from './hub.js';
+import { hubAddress, useHub } from './hub.js';
+import { isKept } from './kept.js';
 import { refresh } from './manager.js';
 import { models, nameOfUrl } from './models.js';
-import { specOf } from './specs.js';
-import { judge } from './verdict.js';
 import { wishFor } from './wishes.js';
 
 /** @typedef {import('./wishes.js').Wish} Wish */
-/** @typedef {import('./verdict.js').Verdict} Verdict */
+/** @typedef {import('./finding.js').Judged} Judged */
 
 /** Who types rests so long. */
 const SETTLE_MS = 400;
@@ -22,21 +20,25 @@ const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 const field = /** @type {HTMLInputElement} */ (byId('model-url'));
 const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
 const found = byId('found');
+/** Below the list, of what is chosen in it. */
+const listed = byId('listed');
 
 /** @type {(wish: Wish) => unknown} */
 let load = () => {};
 /** @type {AbortController | undefined} */
 let looking;
-/** What was judged last. @type {{url: string, verdict: Verdict} | undefined} */
+/** What was judged last. @type {Judged | undefined} */
 let judged;
 
 /** An address or a file would take precedence over the choice in the list. */
 function forgetOwn() {
+  clearTimeout(timer);
   fileField.value = '';
   field.value = '';
   looking?.abort();
   judged = undefined;
   found.replaceChildren();
+  listed.replaceChildren();
 }
 
 // ---- what is found ----
@@ -49,116 +51,45 @@ function line(text, className = 'hint') {
   return element;
 }
 
-/** @param {[text: string, note: string, action: () => void][]} rows */
-function listOf(rows) {
-  const list = document.createElement('ul');
-  for (const [text, note, action] of rows) {
-    const button = makeButton('', action, 'row');
-    const small = document.createElement('small');
-    small.textContent = note;
-    button.append(text, ' ', small);
-    const item = document.createElement('li');
-    item.append(button);
-    list.append(item);
-  }
-  return list;
-}
-
 /** @param {string} text */
 function pick(text) {
   field.value = text;
-  lookUp();
+  lookUp(found, text);
 }
 
-/** @param {string} text @param {AbortSignal} signal */
-async function showSearch(text, signal) {
-  const all = await searchHub(text, signal);
-  if (all.length === 0) return [line('The hub has no GGUF model of these words.')];
-  return [
-    listOf(
-      all.map(({ name, downloads, isGated }) => [
-        name,
-        `${downloads.toLocaleString('en')} downloads${isGated ? ', asks for a login' : ''}`,
-        () => pick(name),
-      ]),
-    ),
-  ];
-}
-
-/** @param {{name: string, revision: string, type?: string}} spec @param {AbortSignal} signal */
-async function showRepository({ name, revision, type }, signal) {
-  const all = await listHubFiles(name, revision, signal);
-  const wanted = type
-    ? all.filter(({ path }) => path.toLowerCase().includes(type.toLowerCase()))
-    : all;
-  if (wanted.length === 1 && type) {
-    queueMicrotask(() => pick(wanted[0].url));
-    return [];
-  }
-  if (wanted.length === 0)
-    return [line(`${name} has no GGUF file${type ? ` of type ${type}` : ''}.`)];
-  return [
-    listOf(wanted.map(({ path, bytes, url }) => [path, formatBytes(bytes), () => pick(url)])),
-  ];
-}
-
-/** @param {Verdict} verdict @param {string} name */
-function cardOf({ fits, verdict, facts }, name) {
-  const card = document.createElement('section');
-  card.className = `verdict ${fits}`;
-  card.setAttribute('aria-label', `What is known of ${name}`);
-  const list = document.createElement('dl');
-  for (const [term, text] of facts) {
-    const [dt, dd] = ['dt', 'dd'].map((tag) => document.createElement(tag));
-    dt.textContent = term;
-    dd.textContent = text;
-    list.append(dt, dd);
-  }
-  card.append(line(name, 'name'), line(verdict, 'says'), list);
-  return card;
-}
-
-/** @param {string} url @param {AbortSignal} signal */
-async function showFile(url, signal) {
-  const { facts, limitBytes } = await examine({ url: mirrored(url) }, signal);
-  const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
-  if (signal.aborted) return [];
-  judged = { url, verdict };
-  return [cardOf(verdict, nameOfUrl(url))];
-}
-
-const spec = () => specOf(mirrored(field.value.trim()), hubAddress(), document.baseURI);
-
-async function lookUp() {
+/**
+ * Says what is known of what was typed or chosen.
+ * @param {HTMLElement} place @param {string} text
+ * @returns {Promise<Judged | undefined>} of a model's file
+ */
+async function lookUp(place, text) {
   looking?.abort();
   const own = new AbortController();
   looking = own;
   judged = undefined;
-  const wanted = spec();
-  if (wanted.kind === 'none') return found.replaceChildren();
-  found.replaceChildren(line(wanted.kind === 'file' ? 'Reading its header …' : 'Asking the hub …'));
+  for (const one of [found, listed]) if (one !== place) one.replaceChildren();
+  if (text.trim() === '') return void place.replaceChildren();
+  place.replaceChildren(line('Reading what is known of it …'));
   try {
-    const { signal } = own;
-    const shown =
-      wanted.kind === 'search'
-        ? await showSearch(wanted.text, signal)
-        : wanted.kind === 'repository'
-          ? await showRepository(wanted, signal)
-          : await showFile(wanted.url, signal);
-    if (looking === own) found.replaceChildren(...shown);
+    const { lookFor } = await import('./finding.js');
+    const { elements, file } = await lookFor(text, pick, own.signal);
+    if (looking !== own) return undefined;
+    judged = file;
+    place.replaceChildren(...elements);
   } catch (error) {
     if (looking !== own) return undefined;
-    found.replaceChildren(line(/** @type {Error} */ (error).message, 'says bad'));
+    place.replaceChildren(line(/** @type {Error} */ (error).message, 'says bad'));
   }
-  return undefined;
+  return judged;
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-function lookUpSoon() {
+/** @param {HTMLElement} place @param {string} text */
+function lookUpSoon(place, text) {
   clearTimeout(timer);
-  timer = setTimeout(lookUp, SETTLE_MS);
+  timer = setTimeout(() => lookUp(place, text), SETTLE_MS);
 }
 
 // ---- choosing ----
@@ -172,7 +103,11 @@ function listModels() {
     radio.name = 'model';
     radio.value = model.id;
     radio.checked = model.isBuiltIn ?? false;
-    radio.addEventListener('change', forgetOwn);
+    radio.addEventListener('change', async () => {
+      forgetOwn();
+      const isHere = model.isBuiltIn || (await isKept(model.url));
+      if (!isHere && radio.checked && dialog.open) lookUpSoon(listed, model.url);
+    });
     const note = document.createElement('small');
     note.textContent = model.note;
     const text = document.createElement('span');
@@ -198,19 +133,23 @@ function take(wish) {
   if (wish) load(wish);
 }
 
-/** What was typed is judged before it is loaded; what does not fit is loaded when the user insists. */
-async function takeTyped() {
+/**
+ * A model is judged before it is loaded; what does not fit is loaded when the user insists.
+ * @param {HTMLElement} place @param {string} text that was typed, or an address @param {(url: string) => Wish | undefined} wishOf
+ */
+async function takeJudged(place, text, wishOf) {
   clearTimeout(timer);
-  const wanted = spec();
-  if (wanted.kind !== 'file') return lookUp();
-  const { url } = wanted;
-  const wasJudged = judged?.url === url;
-  if (!wasJudged) await lookUp();
-  const known = /** @type {typeof judged} */ (judged);
-  const isFine = known === undefined || known.verdict.fits !== 'no' || wasJudged;
-  const isStill = dialog.open && /** @type {any} */ (spec()).url === url;
-  if (isStill && isFine) take({ name: nameOfUrl(url), source: { url } });
-  return undefined;
+  if (await isKept(text)) return take(wishOf(text));
+  const isAgain = judged?.text === text;
+  const known = isAgain ? judged : await lookUp(place, text);
+  if (dialog.open && known && (isAgain || known.fits !== 'no')) take(wishOf(known.url));
+}
+
+async function takeListed() {
+  const wish = readWish();
+  const url = wish && 'url' in wish.source && !wish.isBuiltIn ? wish.source.url : '';
+  if (url === '' || (await isKept(url))) return take(wish);
+  return takeJudged(listed, url, () => wish);
 }
 
 /** @param {File[]} files that were dropped or opened: models are loaded, texts go into the message */
@@ -252,7 +191,7 @@ async function takeHub() {
     await useHub(address.value);
     address.value = hubAddress();
     says.textContent = 'Models are searched for and downloaded there.';
-    lookUp();
+    lookUp(found, field.value);
   } catch (error) {
     says.textContent = /** @type {Error} */ (error).message;
   }
@@ -269,7 +208,7 @@ export function startPicker(loadWish) {
     dialog.showModal();
     refresh();
   });
-  field.addEventListener('input', lookUpSoon);
+  field.addEventListener('input', () => lookUpSoon(found, field.value));
   byId('use-hub').addEventListener('click', takeHub);
   byId('hub-address').addEventListener('keydown', (event) => {
     if (event.key !== 'Enter') return;
@@ -278,8 +217,10 @@ export function startPicker(loadWish) {
   });
   byId('model-form').addEventListener('submit', (event) => {
     event.preventDefault();
-    if (fileField.files?.length || field.value.trim() === '') take(readWish());
-    else takeTyped();
+    const wishOf = (/** @type {string} */ url) => ({ name: nameOfUrl(url), source: { url } });
+    if (fileField.files?.length) take(readWish());
+    else if (field.value.trim() === '') takeListed();
+    else takeJudged(found, field.value, wishOf);
   });
   dialog.addEventListener('close', forgetOwn);
   byId('cancel-choice').addEventListener('click', () => dialog.close());

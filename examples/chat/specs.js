@@ -1,6 +1,8 @@
 // examples/chat/specs.js — what somebody types or pastes to name a model: an address, a page of the hub, a repository, a
 // file of one, or words to search for.
 
+import { decoded } from './hub.js';
+
 /**
  * @typedef {{kind: 'search', text: string} | {kind: 'repository', name: string, revision: string, type?: string} |
  *   {kind: 'file', url: string} | {kind: 'none'}} Spec
@@ -15,7 +17,7 @@ const encoded = (path) => path.split('/').map(encodeURIComponent).join('/');
 
 /** @param {URL} url of the hub @param {string} hub @returns {Spec} */
 function ofPage(url, hub) {
-  const found = PAGE.exec(decodeURIComponent(url.pathname));
+  const found = PAGE.exec(decoded(url.pathname));
   if (!found) return { kind: 'file', url: url.href };
   const [, name, , revision = 'main', path = ''] = found;
   if (!/\.gguf$/i.test(path)) return { kind: 'repository', name, revision };

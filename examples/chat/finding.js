@@ -1,0 +1,122 @@
+// examples/chat/finding.js — finds what somebody types to name a model: the hub is searched, a repository lists its files, a
+// file's header is read and judged. Loaded when something is typed or chosen.
+
+import * as conversation from './conversation.js';
+import { formatBytes, makeButton } from './dom.js';
+import { examine, keepSpeed, readBytesOf, readDevice, speedsHere } from './examine.js';
+import { hubAddress, listHubFiles, mirrored, searchHub } from './hub.js';
+import { nameOfUrl } from './models.js';
+import { specOf } from './specs.js';
+import { judge } from './verdict.js';
+
+/** @typedef {import('./verdict.js').Verdict} Verdict */
+/** `text` named it. @typedef {{text: string, url: string, fits: Verdict['fits']}} Judged */
+/** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
+
+/** So much is written to learn how fast this machine is. */
+const MEASURED_TOKENS = 32;
+const MEASURED_PRIORITY = -20;
+
+/** @param {string} text @param {string} [className] */
+function line(text, className = 'hint') {
+  const element = document.createElement('p');
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/** @param {[text: string, note: string, action: () => void][]} rows */
+function listOf(rows) {
+  const list = document.createElement('ul');
+  for (const [text, note, action] of rows) {
+    const button = makeButton('', action, 'row');
+    const small = document.createElement('small');
+    small.textContent = note;
+    button.append(text, ' ', small);
+    const item = document.createElement('li');
+    item.append(button);
+    list.append(item);
+  }
+  return list;
+}
+
+/** @param {string} text @param {(text: string) => void} pick @param {AbortSignal} signal */
+async function showSearch(text, pick, signal) {
+  const all = await searchHub(text, signal);
+  if (all.length === 0) return [line('The hub has no GGUF model of these words.')];
+  return [
+    listOf(
+      all.map(({ name, downloads, isGated }) => [
+        name,
+        `${downloads.toLocaleString('en')} downloads${isGated ? ', asks for a login' : ''}`,
+        () => pick(name),
+      ]),
+    ),
+  ];
+}
+
+/** @param {{name: string, revision: string, type?: string}} spec @param {(text: string) => void} pick @param {AbortSignal} signal */
+async function showRepository({ name, revision, type }, pick, signal) {
+  const all = await listHubFiles(name, revision, signal);
+  const wanted = type
+    ? all.filter(({ path }) => path.toLowerCase().includes(type.toLowerCase()))
+    : all;
+  if (wanted.length === 1 && type) {
+    queueMicrotask(() => pick(wanted[0].url));
+    return [];
+  }
+  if (wanted.length === 0)
+    return [line(`${name} has no GGUF file${type ? ` of type ${type}` : ''}.`)];
+  return [
+    listOf(wanted.map(({ path, bytes, url }) => [path, formatBytes(bytes), () => pick(url)])),
+  ];
+}
+
+/** @param {Verdict} verdict @param {string} name */
+function cardOf({ fits, verdict, facts }, name) {
+  const card = document.createElement('section');
+  card.className = `verdict ${fits}`;
+  card.setAttribute('aria-label', `What is known of ${name}`);
+  const list = document.createElement('dl');
+  for (const [term, text] of facts) {
+    const [dt, dd] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+    dt.textContent = term;
+    dd.textContent = text;
+    list.append(dt, dd);
+  }
+  card.append(line(name, 'name'), line(verdict, 'says'), list);
+  return card;
+}
+
+/** Where no answer has shown yet how fast this machine is, the model that is here writes a little. */
+async function measureSpeed() {
+  const { engine, isRunning } = conversation.state();
+  if (!engine || isRunning || speedsHere().length > 0) return;
+  const options = { maxTokens: MEASURED_TOKENS, priority: MEASURED_PRIORITY, ignoreEnd: true };
+  const written = engine.generate('Once upon a time', options);
+  await written.text();
+  keepSpeed(readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
+}
+
+/** @param {string} text @param {string} url @param {AbortSignal} signal @returns {Promise<Found>} */
+async function showFile(text, url, signal) {
+  const { facts, limitBytes } = await examine({ url: mirrored(url) }, signal);
+  await measureSpeed().catch(() => {}); // another model comes; its speed is not told then
+  const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
+  const { fits } = verdict;
+  return { elements: [cardOf(verdict, nameOfUrl(url))], file: { text, url, fits } };
+}
+
+/**
+ * @param {string} text what was typed
+ * @param {(text: string) => void} pick one of what is listed
+ * @param {AbortSignal} signal
+ * @returns {Promise<Found>}
+ */
+export async function lookFor(text, pick, signal) {
+  const wanted = specOf(mirrored(text.trim()), hubAddress(), document.baseURI);
+  if (wanted.kind === 'none') return { elements: [line('This is no address.', 'says bad')] };
+  if (wanted.kind === 'search') return { elements: await showSearch(wanted.text, pick, signal) };
+  if (wanted.kind === 'repository') return { elements: await showRepository(wanted, pick, signal) };
+  return showFile(text, wanted.url, signal);
+}
