@@ -6,11 +6,11 @@ import { useStops } from './answering.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
-import { byId } from './dom.js';
+import { byId, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
 import { learnBytes } from './examine.js';
-import { hubAddress } from './hub.js';
-import { isKept, keptModels, storeNameOf } from './kept.js';
+import { hubAddress, hubNameOf } from './hub.js';
+import { isKept, keptModels, listKept, storeNameOf } from './kept.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
@@ -147,6 +147,9 @@ async function fetchModel(wanted, signal) {
   }
 }
 
+/** There is no room for all of them, and the user wants them anyway. @type {Set<string>} */
+const notToKeep = new Set();
+
 /**
  * @param {Wish} wish
  * @param {AbortSignal} signal
@@ -159,8 +162,8 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
   if ('kept' in source) return { options: { model: source.kept, cache: 'only', shared } };
   const { url } = source;
   // the service worker keeps it with the page
-  if (isBuiltIn) return { options: { url, cache: false, shared } };
-  if (!(await keptModels())) return { options: { url, cache: false, shared } };
+  const unkept = { options: { url, cache: false, shared } };
+  if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
   const kept = async () => {
     const stored = await storeNameOf(url);
     if (stored === url) return { url, cache: true, shared };
@@ -173,8 +176,20 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
   } catch (error) {
     const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
     if (!isFull) throw error;
+    const part = (await listKept()).find(({ urls }) =>
+      urls.some((one) => [address, hubNameOf(address)].includes(one)),
+    );
+    if (part?.storedBytes) {
+      offerRoom(`There is no room for the rest of ${name}. What is here of it stays.`, [
+        makeButton('Load it without keeping it', () => {
+          notToKeep.add(url);
+          load({ name, source });
+        }),
+      ]);
+      throw error;
+    }
     offerRoom(`There is no room to keep ${name}: it is loaded for now, and not kept.`);
-    return { options: { url, cache: false, shared } };
+    return unkept;
   }
   return { options: await kept(), isNew: true };
 }

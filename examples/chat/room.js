@@ -112,11 +112,11 @@ export async function makeRoom() {
   return bytes > 0;
 }
 
-/** @param {string} text what there is no room for */
-export const offerRoom = (text) => show(text);
+/** @param {string} text what there is no room for @param {HTMLElement[]} [ways] out of it */
+export const offerRoom = (text, ways) => show(text, ways);
 
-/** @param {string} text */
-async function show(text) {
+/** @param {string} text @param {HTMLElement[]} [ways] */
+async function show(text, ways = []) {
   const found = await Promise.allSettled([
     deletedButtons(),
     modelButtons(),
@@ -127,7 +127,7 @@ async function show(text) {
   const again = makeButton('Try again', () => keeper.retry());
   const list = makeButton('Conversations', () => byId('open-list').click());
   byId('room-text').textContent = text;
-  byId('room-actions').replaceChildren(...buttons, list, again);
+  byId('room-actions').replaceChildren(...ways, ...buttons, list, again);
   box.hidden = false;
 }
 
