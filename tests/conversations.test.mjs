@@ -199,6 +199,36 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   assert.equal((await titles(page)).length, 3);
 });
 
+test('settings that a file brings are within their limits, or as usual', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  const settings = {
+    temperature: 1e308,
+    maxTokens: -5,
+    topK: 0.5,
+    topP: 0.5,
+    seed: -1,
+    minP: null,
+  };
+  const turns = [{ id: 'a', parent: '', role: 'user', content: 'Imported' }];
+  const file = {
+    format: 'wick-chat',
+    version: 1,
+    conversations: [{ conversation: { settings }, turns }],
+  };
+  await page.setInputFiles('#import-file', {
+    name: 'bad.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(JSON.stringify(file)),
+  });
+  await page.locator('.body', { hasText: 'Imported' }).waitFor();
+  await talk(page, 'And now?', 'Yes.');
+  const body = (await page.evaluate('bodies')).at(-1);
+  const { temperature, max_tokens, top_k, top_p, min_p, seed } = body;
+  assert.deepEqual([temperature, max_tokens, top_k, top_p, min_p], [0, 1024, 40, 0.5, 0.05]);
+  assert.ok(seed >= 0, `${seed}`);
+});
+
 test('what was typed is there after a reload, and where a tab was that is gone', {
   skip,
 }, async (t) => {

@@ -53,13 +53,21 @@ const common = ['threads', 'remember', 'theme', 'ahead'];
 export const settingsToKeep = () =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => !common.includes(name)));
 
+/** @param {string} name @param {unknown} value @returns {boolean} whether its field could have it */
+function isWithin(name, value) {
+  if (typeof value !== 'number') return true;
+  const { min, max, step } = field(name);
+  const isOver = max ? value > Number(max) : !Number.isFinite(value);
+  return !isOver && !(value < Number(min || -Infinity)) && (step !== '1' || value % 1 === 0);
+}
+
 /** @param {Record<string, unknown>} [kept] with a conversation */
 export function useSettings(kept = {}) {
   const own = Object.entries(settings).filter(([name]) => common.includes(name));
   const known = Object.entries(kept).filter(([name, value]) => {
     const type = name === 'system' ? 'string' : name === 'tools' ? 'boolean' : 'number';
     const isFree = value === undefined && name !== 'tools';
-    return name in defaults && (typeof value === type || isFree);
+    return name in defaults && (typeof value === type || isFree) && isWithin(name, value);
   });
   Object.assign(settings, defaults, Object.fromEntries([...known, ...own]));
 }
