@@ -121,6 +121,53 @@ test('a larger model is offered once, after the first answer that knows nothing'
   assert.equal(await page.isHidden('#notice'), true);
 });
 
+test('what is offered covers no end of the answer, on a low screen either', { skip }, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 640, height: 400 } } });
+  await talk(page, 'Who was king in 1703?', 'I do not know that.');
+  await page.locator('#notice').waitFor();
+  await untilTrue(page, 'log.scrollHeight - log.scrollTop - log.clientHeight < 2');
+  await page.screenshot({ path: `${pictures}/chat-offer-low.png` });
+});
+
+test('an answer is announced while it comes, by whole sentences, each once', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.evaluate(`
+    globalThis.heard = [];
+    new MutationObserver((all) => {
+      for (const { addedNodes } of all) for (const one of addedNodes) heard.push(one.textContent.trim());
+    }).observe(document.getElementById('announcer'), { childList: true });`);
+  await ask(page, 'A question');
+  await page.evaluate("say('One **sentence** is here. A sec'); say('ond one')");
+  const heard = () => page.evaluate('heard');
+  await untilTrue(page, 'heard.length === 2');
+  assert.deepEqual(await heard(), ['The model answers:', 'One  sentence  is here.']);
+  await page.evaluate("say(' comes. And'); end()");
+  await page.locator('#log[aria-busy=false]').waitFor();
+  assert.equal((await heard()).slice(2).join(' '), 'A second one comes. And End of the answer.');
+});
+
+test('the system prompt of a conversation is in sight, and of no other', { skip }, async (t) => {
+  const page = await openPage(t);
+  await talk(page, 'Without', 'One.');
+  assert.equal(await page.isHidden('#told'), true);
+  await page.click('#new-chat');
+  await page.click('#open-settings');
+  await page.fill('#system', 'You are <b>brief</b>.');
+  await page.click('#settings-form [value=save]');
+  await talk(page, 'With', 'Two.');
+  await page.click('#told summary');
+  assert.equal(await page.innerText('#told-text'), 'You are <b>brief</b>.');
+  await page.reload();
+  await page.locator('#told').waitFor();
+  await page.screenshot({ path: `${pictures}/chat-system.png` });
+  if (!(await page.isVisible('#conversations'))) await page.click('#open-list');
+  await page.getByRole('link', { name: 'Without' }).click();
+  await page.locator('.body', { hasText: 'One.' }).waitFor();
+  assert.equal(await page.isHidden('#told'), true);
+});
+
 test('a text becomes a block that it cannot end; what is no text is refused', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');

@@ -27,6 +27,7 @@ import {
   showAfter,
   showElsewhere,
 } from './shown.js';
+import { Voice } from './speaking.js';
 import { tab } from './tabs.js';
 import {
   add,
@@ -274,7 +275,10 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const answers = continued ? [continued] : beginAnswers(question, count);
   const { article, places } = continued ? reopen(continued) : addArticle('assistant', count);
   articles.set(answers[0], article);
-  const writers = places.map(({ body }, index) => makeWriter(answers[index], body, open.about));
+  const voice = count === 1 ? new Voice() : undefined;
+  const writers = places.map(({ body }, index) =>
+    makeWriter(answers[index], body, open.about, voice),
+  );
   /** @type {(Ending | undefined)[]} */
   const endings = [];
   /** @type {unknown} */
@@ -304,6 +308,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   }
   endRunning();
   live.end();
+  voice?.end(endings[0]?.state === 'whole');
   for (const writer of writers) writer.finish();
   const isNothing =
     problem && answers.every((one) => one.content === '' && !one.reasoning && !one.rounds);
@@ -321,8 +326,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   if (isFull && !(await hasRoom(path, () => answerAnew(question, count)))) return;
   if (problem) throw problem;
   if (!hasBook()) keepState(asked, asking.about.id, messagesOf(saidUntil(answers[0])));
-  byId('announcer').textContent =
-    count === 1 ? `The model answered: ${answers[0].content}` : `The model wrote ${count} answers`;
+  if (!voice) byId('announcer').textContent = `The model wrote ${count} answers`;
   keepInView();
   log.dispatchEvent(new CustomEvent('answered'));
 }

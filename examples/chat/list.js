@@ -6,7 +6,6 @@ import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
-import { download, readConversations, toJson, toMarkdown } from './transfer.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** What the list needs of the page. @typedef {{current: () => Conversation, openNew: () => void,
@@ -124,8 +123,12 @@ function rename(conversation, item) {
   field.select();
 }
 
+/** What files are made and read with comes with the first of them. */
+const transfer = () => import('./transfer.js');
+
 /** @param {Conversation} conversation @param {'json' | 'md'} kind */
 async function exportOne(conversation, kind) {
+  const { download, toJson, toMarkdown } = await transfer();
   const whole = await keeper.store.open(conversation.id);
   if (!whole) return;
   const { turns } = whole;
@@ -134,6 +137,7 @@ async function exportOne(conversation, kind) {
 }
 
 async function exportAll() {
+  const { download, toJson } = await transfer();
   const { conversations, turns } = await keeper.store.everything();
   const wholes = conversations
     .filter(({ deleted }) => deleted === 0)
@@ -145,6 +149,7 @@ async function exportAll() {
 }
 
 async function importFiles() {
+  const { readConversations } = await transfer();
   const wholes = [];
   for (const file of importField.files ?? []) {
     wholes.push(...readConversations(await file.text(), file.name));

@@ -44,11 +44,11 @@ export function addArticle(role, count = 1) {
   return { article, places };
 }
 
-/** Scrolls with the text unless the reader has scrolled up. */
-export function keepInView() {
-  if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) {
-    log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  }
+/** Scrolls with the text unless the reader has scrolled up. @param {() => void} [change] what may cover the end */
+export function keepInView(change) {
+  const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 160;
+  change?.();
+  if (isAtEnd) log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
 }
 
 /**

@@ -1,6 +1,7 @@
 // examples/chat/notice.js — one line about what was just done, with a button that takes it back.
 
 import { byId } from './dom.js';
+import { keepInView } from './message.js';
 
 const SHOWN_MS = 20_000;
 
@@ -32,7 +33,9 @@ export function showNotice(text, back, label = 'Undo') {
   undoButton.textContent = label;
   byId('notice-text').textContent = text;
   undoButton.hidden = back === undefined;
-  notice.hidden = false;
+  keepInView(() => {
+    notice.hidden = false; // it takes space
+  });
   hideLater();
 }
 

@@ -64,8 +64,7 @@ function tell(error) {
   const { wished } = current();
   const again = isGone && wished ? load.bind(undefined, wished, undefined) : undefined;
   if (isGone) closeEngine().catch(() => {});
-  showProblem(inWords(error), again);
-  keepInView(); // the message takes space
+  keepInView(() => showProblem(inWords(error), again)); // the message takes space
 }
 
 byId('composer').addEventListener('submit', (event) => {

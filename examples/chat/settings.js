@@ -70,6 +70,13 @@ export function useSettings(kept = {}) {
     return name in defaults && (typeof value === type || isFree) && isWithin(name, value);
   });
   Object.assign(settings, defaults, Object.fromEntries([...known, ...own]));
+  showSystem();
+}
+
+/** What the model is told of itself stands above what is said. */
+function showSystem() {
+  byId('told-text').textContent = settings.system;
+  byId('told').hidden = settings.system.trim() === '';
 }
 
 const CONTEXT_MAX = 1 << 20;
@@ -155,6 +162,8 @@ dialog.addEventListener('close', () => {
   if (dialog.returnValue === 'save') readForm();
   store();
   showTheme();
+  showSystem();
 });
 
 showTheme();
+showSystem();

@@ -24,8 +24,9 @@ export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSI
  * @param {Message} message
  * @param {HTMLElement} body
  * @param {Conversation} about
+ * @param {import('./speaking.js').Voice} [voice] that announces it
  */
-export function makeWriter(message, body, about) {
+export function makeWriter(message, body, about, voice) {
   const renderer = makeRenderer(body, message.content);
   const thinker = makeThinker(message, body);
   let kept = Date.now();
@@ -40,6 +41,7 @@ export function makeWriter(message, body, about) {
       thinker.end();
       message.content += piece;
       renderer.add(piece);
+      voice?.add(piece);
       keepSometimes();
     },
     /** @param {string} piece */
