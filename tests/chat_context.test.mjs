@@ -255,6 +255,58 @@ test('31 turns and a long paste in a small context end in no error', { skip }, a
   await page.locator('#gauge-text', { hasText: /^2\d\d of 64|^3\d\d of 64/ }).waitFor();
 });
 
+test('of a conversation of 3,000 turns it is soon found how many must go', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: 'globalThis.contextSize = 640;' });
+  const turns = Array.from({ length: 3000 }, (_, index) => ({
+    ...{ id: `${index}`, parent: index > 0 ? `${index - 1}` : '', content: `Turn ${index}` },
+    role: index % 2 === 0 ? 'user' : 'assistant',
+  }));
+  const file = { format: 'wick-chat', version: 1, conversations: [{ conversation: {}, turns }] };
+  const buffer = Buffer.from(JSON.stringify(file));
+  await page.setInputFiles('#import-file', { name: 'long.json', mimeType: '', buffer });
+  await page.locator('.message').nth(2999).waitFor();
+  await page.locator('#context-note:not([hidden])').waitFor();
+  await page.evaluate('globalThis.counts = 0');
+  await page.fill('#prompt', 'And now?');
+  await page.keyboard.press('Enter');
+  // 70 % of the context, 448 tokens, are full then
+  await page.locator('#make-room', { hasText: 'Leave out the oldest 2778 messages' }).waitFor();
+  const counts = Number(await page.evaluate('counts'));
+  assert.ok(counts < 60, `${counts} countings`);
+});
+
+test('the oldest turns are folded into a summary, which is told, shown, kept and forgotten with them', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const script = "globalThis.contextSize = 60; globalThis.summary = 'They spoke of foxes.';";
+  const page = await open({ script });
+  const words = 'The fox and the lamp went to the river and came back';
+  for (const turn of [1, 2]) await talk(page, `${turn} ${words}`, `Answer ${turn}. ${words}`);
+  await page.fill('#prompt', 'And now?');
+  await page.keyboard.press('Enter');
+  await page.locator('#context-text', { hasText: 'With this question' }).waitFor();
+  await page.click('#fold-room');
+  await page.locator('.message.user .body', { hasText: 'And now?' }).waitFor();
+  await page.evaluate("say('Now.'); end()");
+  await page.locator('.message.assistant .body', { hasText: 'Now.' }).waitFor();
+  const [summary, body] = (await page.evaluate('bodies')).slice(-2);
+  assert.match(summary.messages.at(-1).content, /^Summarise/);
+  const told = body.messages[0];
+  assert.deepEqual(
+    [told.role, told.content],
+    ['system', 'What was said before, in short: They spoke of foxes.'],
+  );
+  assert.ok(!JSON.stringify(body.messages).includes('Answer 1.'));
+  await page.reload();
+  await page.locator('.fold', { hasText: 'They spoke of foxes.' }).waitFor();
+  await page.screenshot({ path: `${pictures}/chat-folded.png` });
+  await page.locator('.forget').first().click();
+  await page.locator('.fold').waitFor({ state: 'detached' });
+  await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
+});
+
 test('turns that are left out are dropped from what was read: what stays is not read again', {
   skip,
 }, async (t) => {

@@ -39,6 +39,9 @@ function describe(timings, state, isEarly) {
   return facts.join(' · ');
 }
 
+/** What the model is told of a summary. */
+const FOLDED = 'What was said before, in short:';
+
 /** @param {Message[]} path @returns {Message[]} what the model is given of it: not what was left out, or forgotten */
 export function readPart(path) {
   const start = path.findLastIndex(({ isStart }) => isStart);
@@ -60,7 +63,9 @@ export function messagesOf(path, continued) {
     if (rounds.length > 0 && !isBegun) return rounds;
     return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
   });
-  const all = system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
+  const fold = path.findLast(({ isStart }) => isStart)?.fold;
+  const told = [system, fold && `${FOLDED} ${fold}`].filter((one) => one?.trim()).join('\n\n');
+  const all = told === '' ? said : [{ role: 'system', content: told }, ...said];
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 

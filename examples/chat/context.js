@@ -45,15 +45,20 @@ async function findOffer(engine, path, size, isEarly) {
   const read = readPart(path);
   const questions = read.filter(({ role }, index) => role === 'user' && index > 0);
   const most = Math.min(size * FILL_AFTER, size - answerRoom(size));
-  /** @type {Offer | undefined} */
-  let offer;
-  for (const start of questions) {
-    if (isEarly && start === questions.at(-1) && offer) break; // something of the conversation stays
-    const at = path.indexOf(start);
-    offer = { left: read.indexOf(start), start };
-    if ((await count(engine, [{ ...start, isStart: true }, ...path.slice(at + 1)])) <= most) break;
+  if (isEarly && questions.length > 1) questions.pop(); // something of the conversation stays
+  const fits = async (/** @type {Message} */ start) => {
+    const later = path.slice(path.indexOf(start) + 1);
+    return (await count(engine, [{ ...start, isStart: true }, ...later])) <= most;
+  };
+  // the later it starts the less is read: the first of them that fits, else the last one
+  let [low, high] = [0, questions.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (await fits(questions[middle])) high = middle;
+    else low = middle + 1;
   }
-  return offer;
+  const start = questions[low];
+  return start && { left: read.indexOf(start), start };
 }
 
 /**
@@ -112,15 +117,16 @@ export function wordsFor({ tokens, size, answer, own, tooLong }) {
   return `With this question the conversation has ${tokens} tokens; ${limit}.`;
 }
 
-/** @type {(() => void) | undefined} */
+/** @type {((isFolding?: boolean) => void) | undefined} */
 let accept;
 
-/** @param {string} text @param {Offer} [offer] @param {() => void} [take] */
+/** @param {string} text @param {Offer} [offer] @param {(isFolding?: boolean) => void} [take] */
 export function showContextNote(text, offer, take) {
   accept = take;
   const button = byId('make-room');
   byId('context-text').textContent = text;
   button.hidden = !offer;
+  byId('fold-room').hidden = !offer;
   button.textContent = offer
     ? `Leave out the oldest ${offer.left === 1 ? 'message' : `${offer.left} messages`}`
     : '';
@@ -135,13 +141,14 @@ export function hideContextNote() {
 /** Whether the user is asked to make room. */
 export const isOffered = () => accept !== undefined && !byId('make-room').hidden;
 
-export function takeOffer() {
+export function takeOffer(isFolding = false) {
   const take = accept;
   hideContextNote();
-  take?.();
+  take?.(isFolding);
 }
 
-byId('make-room').addEventListener('click', takeOffer);
+byId('make-room').addEventListener('click', () => takeOffer());
+byId('fold-room').addEventListener('click', () => takeOffer(true));
 byId('dismiss-context').addEventListener('click', hideContextNote);
 
 // ---- what stays is not read again ----

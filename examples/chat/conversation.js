@@ -384,10 +384,10 @@ async function continueAnswer(message) {
  * Shows a question and stores it.
  * @param {Place} parent
  * @param {string} content
- * @param {{system?: string, field?: string, isStart?: boolean}} how `field` is that of its draft
+ * @param {{system?: string, field?: string, isStart?: boolean, fold?: string}} how `field` is that of its draft
  * @returns {Promise<Message | undefined>} nothing: another conversation was opened meanwhile
  */
-async function ask(parent, content, { system, field, isStart }) {
+async function ask(parent, content, { system, field, isStart, fold }) {
   running = new AbortController(); // one question at a time
   setBusy(true);
   const asking = open;
@@ -396,7 +396,7 @@ async function ask(parent, content, { system, field, isStart }) {
   const question = add(parent, {
     ...{ id: newId(), role: 'user', content, state: 'whole', created: Date.now() },
     ...(system && { system }),
-    ...(isStart && { isStart }),
+    ...(isStart && { isStart, ...(fold && { fold }) }),
   });
   about.title ||= titleOf(content);
   Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
@@ -518,22 +518,23 @@ export async function say(text, system) {
   const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0, system };
   const asking = open;
   await bookReady();
-  const again = (/** @type {boolean} */ isAlone) => askNext(text, system, isAlone).catch(tell);
+  const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
+    askNext(text, system, isAlone, fold).catch(tell);
   const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
   isMeasuring = false;
   offered = isRoom ? '' : text;
   if (isRoom && asking === open) await askNext(text, system);
 }
 
-/** @param {string} text @param {string} [system] @param {boolean} [isStart] the model reads nothing before it */
-async function askNext(text, system, isStart) {
+/** @param {string} text @param {string} [system] @param {boolean} [isStart] the model reads nothing before it @param {string} [fold] but this summary */
+async function askNext(text, system, isStart, fold) {
   if (running || !engine) return;
   const asked = engine;
   const path = shownAfter(open.tree);
   const end = path.at(-1);
   const last = end ?? open.tree;
   const isLost = end?.role === 'user' && isForgotten(end);
-  const question = await ask(isLost ? end.parent : last, text, { system, isStart });
+  const question = await ask(isLost ? end.parent : last, text, { system, isStart, fold });
   if (question) await answer(asked, question);
 }
 

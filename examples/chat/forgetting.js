@@ -76,12 +76,22 @@ async function change(about, question) {
   });
 }
 
+/** Summaries have what is forgotten. @param {Message} question */
+function dropFolds(question) {
+  for (const one of allAfter(question)) {
+    if (one.fold === undefined) continue;
+    delete one.fold;
+    keeper.add((store) => store.changeTurn(one.id, { fold: undefined }));
+  }
+}
+
 /** @param {Message} question @param {Conversation} about @param {number} at when; 0: it is brought back */
 async function mark(question, about, at) {
   const { tree } = state();
   const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
   const before = first()?.content ?? '';
   question.forgotten = at;
+  dropFolds(question);
   const entry = FORGET + question.id;
   enter(entry, { about: { ...about }, forgotten: { id: question.id, at } });
   keeper.add(async (store) => {

@@ -13,6 +13,7 @@ import {
 } from './context.js';
 import { byId } from './dom.js';
 import { keeper } from './keeper.js';
+import { showNotice } from './notice.js';
 import { refresh } from './shown.js';
 import { find, isForgotten, shownAfter } from './tree.js';
 
@@ -36,13 +37,17 @@ export function watchRoom(conversation) {
 /**
  * Marks what the model reads first from now on. What was begun of other answers holds pages of the whole conversation,
  * which the shorter one needs.
- * @param {Message} start @param {Message[]} path
+ * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of what goes
  */
-async function startAt(start, path) {
+async function startAt(start, path, fold) {
   const { engine } = now();
   await giveBack();
-  if (engine) await leaveOut(engine, path, start);
-  keeper.add((store) => store.changeTurn(start.id, { isStart: true }));
+  if (fold)
+    await forgetSession(); // the summary comes first: what stays is read again
+  else if (engine) await leaveOut(engine, path, start);
+  start.isStart = true;
+  start.fold = fold;
+  keeper.add((store) => store.changeTurn(start.id, { isStart: true, fold }));
   refresh(start);
   updateGauge();
 }
@@ -50,7 +55,7 @@ async function startAt(start, path) {
 /**
  * Whether there is room for the answer. Where there is none, says so, and offers to make some.
  * @param {Message[]} path its last message is what is asked, or continued
- * @param {(isAlone: boolean) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
+ * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
  */
 export async function hasRoom(path, again) {
   const { engine } = now();
@@ -58,21 +63,45 @@ export async function hasRoom(path, again) {
   hideContextNote();
   if (!fit || fit.fits) return true;
   const { offer } = fit;
-  showContextNote(wordsFor(fit), offer, async () => {
+  showContextNote(wordsFor(fit), offer, async (isFolding) => {
+    const fold = isFolding && offer ? await foldOf(path, offer.start) : undefined;
+    if (fold === '') return;
     const isKnown = offer && find(now().tree, offer.start.id);
     const read = path.filter((one) => find(now().tree, one.id) && one.content !== '');
     if (isKnown)
-      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read);
-    await again(!isKnown);
+      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read, fold);
+    await again(!isKnown, fold);
   });
   return false;
+}
+
+/**
+ * @param {Message[]} path @param {Message} start
+ * @returns {Promise<string>} a summary of what comes before it; empty: there is none, or something else was opened meanwhile
+ */
+async function foldOf(path, start) {
+  const { engine, tree } = now();
+  showContextNote('The oldest turns are being summarised …');
+  try {
+    const { summarise } = await import('./folding.js');
+    const text = engine ? await summarise(engine, path.slice(0, path.indexOf(start))) : '';
+    const isStill = tree === now().tree && engine === now().engine && !now().isRunning;
+    if (isStill && text !== '') return text;
+    if (isStill) showNotice('The model wrote no summary.');
+  } catch (error) {
+    showNotice(`There is no summary: ${/** @type {Error} */ (error).message}`);
+  } finally {
+    hideContextNote();
+  }
+  return '';
 }
 
 /** The model reads the whole conversation again. @param {Message} start from which it reads now */
 export function readAll(start) {
   start.isStart = false;
+  delete start.fold;
   forgetSession();
-  keeper.add((store) => store.changeTurn(start.id, { isStart: false }));
+  keeper.add((store) => store.changeTurn(start.id, { isStart: false, fold: undefined }));
   refresh(start);
   updateGauge();
 }
@@ -90,6 +119,9 @@ export function updateGauge() {
     const { isRunning, tree: shown } = now();
     if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;
     const words = 'The context is nearly full.';
-    showContextNote(words, offer, () => startAt(offer.start, path));
+    showContextNote(words, offer, async (isFolding) => {
+      const fold = isFolding ? await foldOf(path, offer.start) : undefined;
+      if (fold !== '') await startAt(offer.start, path, fold);
+    });
   }, GAUGE_MS);
 }

@@ -47,7 +47,7 @@ async function mergeTurn(id) {
   if (known) {
     const { shown, ...said } = saidOf(turn);
     const { forgotten } = known;
-    const none = { facts: undefined, writer: undefined, isStart: undefined };
+    const none = { facts: undefined, writer: undefined, isStart: undefined, fold: undefined };
     Object.assign(known, { ...none, forgotten: undefined }, said);
     refresh(known);
     refreshQuestion(known.parent);

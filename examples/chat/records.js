@@ -16,12 +16,12 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on. `forgotten` is when the user had this question and its
+ * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of what came before. `forgotten` is when the user had this question and its
  * answers forgotten; 0: not. `fork` is the answer that this one has its beginning of, and where it leaves it. `reasoning` is what the model thought before it answered, and
  * `rounds` are the calls of tools before the answer.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
- *   shown?: string, isStart?: boolean, forgotten?: number, fork?: {of: string, at: number},
+ *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},
  *   reasoning?: string, reasoningMs?: number,
  *   rounds?: import('./calling.js').Round[]}} Turn
  */
@@ -40,7 +40,7 @@ export const newId = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
 
 /** @param {Turn} turn that was forgotten for good @returns {Turn} its place */
-export function erased({ system, facts, fork, reasoning, reasoningMs, rounds, ...place }) {
+export function erased({ system, facts, fork, fold, reasoning, reasoningMs, rounds, ...place }) {
   return { ...place, content: '' };
 }
 
@@ -101,6 +101,7 @@ function turnsOf(list, conversation, idFor) {
     const system = textOf(one.system);
     const facts = textOf(one.facts);
     const reasoning = textOf(one.reasoning);
+    const fold = textOf(one.fold);
     const reasoningMs = timeOf(one.reasoningMs);
     const rounds = one.role === 'assistant' ? roundsFrom(one.rounds) : undefined;
     known.set(one.id, {
@@ -116,7 +117,7 @@ function turnsOf(list, conversation, idFor) {
       ...(facts && { facts }),
       ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
       ...(rounds && { rounds }),
-      ...(one.isStart === true && { isStart: true }),
+      ...(one.isStart === true && { isStart: true, ...(fold && { fold }) }),
       ...(one.role === 'user' && timeOf(one.forgotten) && { forgotten: one.forgotten }),
     });
   }

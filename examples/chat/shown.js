@@ -27,6 +27,17 @@ export function setControls(controls, turn) {
   turnTo = turn;
 }
 
+/** @param {HTMLElement} article @param {string} fold the summary of what came before it */
+function showFold(article, fold) {
+  article.querySelector(':scope > .fold')?.remove();
+  if (fold === '') return;
+  const line = document.createElement('p');
+  line.className = 'fold';
+  line.dir = 'auto';
+  line.textContent = `What came before, in short: ${fold}`;
+  article.prepend(line);
+}
+
 /** @param {Message} message */
 function fill(message) {
   const article = /** @type {HTMLElement} */ (articles.get(message));
@@ -49,6 +60,7 @@ function fill(message) {
   } else body.textContent = message.content;
   article.querySelector('footer')?.remove();
   article.classList.toggle('start', message.isStart === true);
+  showFold(article, (message.isStart && message.fold) || '');
   addControls(message, article);
 }
 

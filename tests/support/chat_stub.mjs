@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies` and `loaded` tell what the page wanted.
- * With `answersByItself` answers are words that come one by one, behind the calls of `callsByItself` where tools are told of. A token is a word.
+ * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and `loaded` tell what the page wanted.
+ * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one, behind the calls of `callsByItself` where tools are told of. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -61,7 +61,10 @@ export const stubEngine = `
     return {
       info: async () => ({ shape: null, contextSize: globalThis.contextSize, threads: 1, kernels: '', sharing: 'none' }),
       kvStats: none, loadState: none, inspect: none, saveState: none,
-      countTokens: async (input) => count(input),
+      countTokens: async (input) => {
+        globalThis.counts = (globalThis.counts ?? 0) + 1;
+        return count(input);
+      },
       tokenize: async (input) => Array.from({ length: count(input) }, (_, index) => index),
       applyTemplate: async (messages) => messages.map(({ content }) => content).join(' '),
       createSession: async () => makeSession(),
@@ -75,6 +78,8 @@ export const stubEngine = `
         if (tokens >= globalThis.contextSize) {
           throw new WickError('PROMPT_TOO_LONG', 'The prompt has ' + tokens + ' tokens, the context ' + globalThis.contextSize + ' (option contextSize)');
         }
+        if (!body.stream && globalThis.summary !== undefined && body.max_tokens > 1)
+          return { choices: [{ message: { content: globalThis.summary } }] };
         return answer(body.signal, tokens, body);
       } } },
     };
