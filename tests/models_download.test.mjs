@@ -308,6 +308,21 @@ describe('where there is no room', () => {
     }
   });
 
+  test('where nothing can be written any more a whole model is read, and no server is asked', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    await store.get(url);
+    state.starts.length = 0;
+    const backend = new MemoryBackend(disk);
+    backend.writeRecord = async () => {
+      throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+    };
+    const full = new ModelStore(backend);
+    assert.equal((await full.get(url)).isWhole, true);
+    await assertHolds(full, url);
+    assert.deepEqual(state.starts, []);
+  });
+
   test('a storage that says so late is believed', async (t) => {
     const disk = new MemoryDisk();
     const { store, url } = await begin(t, { disk });

@@ -349,7 +349,14 @@ export class ModelStore extends EventTarget {
     record.usedMs = Date.now();
     record.urls = [...new Set([...record.urls, url, ...(alias ? [alias] : [])])];
     const unlock = await this.#backend.tryLock(record.id);
-    if (unlock) await this.#backend.writeRecord(record).finally(unlock);
+    if (!unlock) return;
+    try {
+      await this.#backend.writeRecord(record);
+    } catch {
+      // a full disk: the model can be read all the same
+    } finally {
+      await unlock();
+    }
   }
 
   // ---- upkeep ----
