@@ -252,6 +252,8 @@ typedef struct wick_config {
   wick_kv_type k_type, v_type;
   uint32_t kv_tokens_max;      // of all requests, sessions and the prefix cache; 0: 4 contexts
   bool no_prefix_cache;        // every prompt is read from its beginning
+  bool no_predictor;           // a layer that predicts further tokens proposes none, and takes no
+                               // memory
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
   const wick_host *host;       // outlives the engine; NULL: the library's own functions
@@ -1076,7 +1078,7 @@ typedef struct wick_stats {
   uint64_t tokens_out;
   float pass_us[WICK_STATS_ROWS_MAX + 1];     // lately, of one request's 1, 2, ... rows; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
-  uint64_t draft_failed;                      // passes of the draft model that failed
+  uint64_t draft_failed;  // passes of the draft model, or of a predicting layer, that failed
 } wick_stats;
 void wick_stats_get(const wick_engine *engine, wick_stats *stats);
 // {requests: {running, waiting, paused, ...}, tokens: {prompt, cached, recomputed, out, proposed,

@@ -46,6 +46,7 @@ export interface EdgeOptions
       | 'kvTokens'
       | 'queueLimit'
       | 'prefixCache'
+      | 'predictor'
       | 'metrics'
       | 'directoryOnly'
       | 'preTokenizer'

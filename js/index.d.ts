@@ -128,6 +128,12 @@ export interface EngineSettings {
   /** Keeps what prompts began with, so that it is read once; true by default. */
   prefixCache?: boolean;
   /**
+   * Where the file has a layer that predicts the token after the next (multi-token prediction, as
+   * files of Qwen3.5 may have), it proposes what may follow; true by default. False leaves the layer
+   * out: it takes no memory then.
+   */
+  predictor?: boolean;
+  /**
    * Bytes for all together; a model that needs more is refused before its weights are fetched. Never
    * more than WebAssembly's memory may grow to, which is also the default: 4 GiB, and 2, 1 or half of
    * one where the host refuses to reserve so much, without what the module itself takes.

@@ -145,6 +145,7 @@ describe('of an engine', () => {
     assert.deepEqual(config({}), {
       ...{ threads: 3, contextSize: 0, batchSize: 0, kType: 'f16', vType: 'f16', kvTokens: 0 },
       ...{ queueLimit: undefined, noPrefixCache: false, swap: 0, memoryLimit: 0 },
+      noPredictor: false,
       preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
     });
@@ -192,8 +193,11 @@ describe('of an engine', () => {
     assert.deepEqual(swap({ folder: 'a', always: true }), [2, 'a']);
     assert.deepEqual(swap({}), [1, undefined]);
     assert.throws(() => swap({ folder: 5 }), /swap\.folder must be a path, not 5/);
-    const flags = config({ directoryOnly: true, metrics: true, prefixCache: false });
+    const flags = config({
+      ...{ directoryOnly: true, metrics: true, prefixCache: false, predictor: false },
+    });
     assert.deepEqual([flags.directoryOnly, flags.metrics, flags.noPrefixCache], [true, true, true]);
+    assert.equal(flags.noPredictor, true);
   });
 
   test('the name of a shared engine has all that makes answers differ, and no more', () => {

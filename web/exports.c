@@ -91,6 +91,7 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.kv_tokens_max = from->kv_tokens_max;
   config.requests_max = WEB_REQUESTS_MAX;
   config.no_prefix_cache = from->no_prefix_cache != 0;
+  config.no_predictor = from->no_predictor != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
   char pre_tokenizer[WEB_NAME_BYTES_MAX + 1] = "";
   if (from->pre_tokenizer_bytes > 0) {

@@ -24,6 +24,7 @@ typedef struct web_config {
   uint32_t choose_threads;
   uint32_t kv_tokens_max;
   uint32_t no_prefix_cache;
+  uint32_t no_predictor;
   uint32_t swap;
   uint32_t pre_tokenizer;
   uint32_t pre_tokenizer_bytes;
@@ -41,10 +42,11 @@ _Static_assert(offsetof(web_config, timer_grain_us) == 36 && sizeof(((web_config
 _Static_assert(offsetof(web_config, choose_threads) == 40 && sizeof(((web_config *)0)->choose_threads) == 4, "web_config.choose_threads");
 _Static_assert(offsetof(web_config, kv_tokens_max) == 44 && sizeof(((web_config *)0)->kv_tokens_max) == 4, "web_config.kv_tokens_max");
 _Static_assert(offsetof(web_config, no_prefix_cache) == 48 && sizeof(((web_config *)0)->no_prefix_cache) == 4, "web_config.no_prefix_cache");
-_Static_assert(offsetof(web_config, swap) == 52 && sizeof(((web_config *)0)->swap) == 4, "web_config.swap");
-_Static_assert(offsetof(web_config, pre_tokenizer) == 56 && sizeof(((web_config *)0)->pre_tokenizer) == 4, "web_config.pre_tokenizer");
-_Static_assert(offsetof(web_config, pre_tokenizer_bytes) == 60 && sizeof(((web_config *)0)->pre_tokenizer_bytes) == 4, "web_config.pre_tokenizer_bytes");
-_Static_assert(sizeof(web_config) == 64, "web_config");
+_Static_assert(offsetof(web_config, no_predictor) == 52 && sizeof(((web_config *)0)->no_predictor) == 4, "web_config.no_predictor");
+_Static_assert(offsetof(web_config, swap) == 56 && sizeof(((web_config *)0)->swap) == 4, "web_config.swap");
+_Static_assert(offsetof(web_config, pre_tokenizer) == 60 && sizeof(((web_config *)0)->pre_tokenizer) == 4, "web_config.pre_tokenizer");
+_Static_assert(offsetof(web_config, pre_tokenizer_bytes) == 64 && sizeof(((web_config *)0)->pre_tokenizer_bytes) == 4, "web_config.pre_tokenizer_bytes");
+_Static_assert(sizeof(web_config) == 68, "web_config");
 
 typedef struct web_request {
   uint32_t text;

@@ -23,6 +23,7 @@ export const filled = {
     choose_threads: 'u32',
     kv_tokens_max: 'u32',
     no_prefix_cache: 'u32',
+    no_predictor: 'u32',
     swap: 'u32', // 0: never, 1: where it pays, 2: always
     pre_tokenizer: 'u32', // a name's address and its bytes
     pre_tokenizer_bytes: 'u32',

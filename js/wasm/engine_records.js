@@ -24,6 +24,7 @@ export const kvTypes = {
  *   default
  * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
  * @property {boolean} [noPrefixCache]
+ * @property {boolean} [noPredictor] a layer that predicts further tokens is left out
  * @property {number} [swap] pages of preempted requests go to a file: 0 never, 1 where that is
  *   faster, 2 always
  * @property {string} [swapFolder] the folder of that file
@@ -103,6 +104,7 @@ export function configWords(config, passed) {
   words[layout.CONFIG_CHOOSE_THREADS] = Number(config.chooseThreads ?? false);
   words[layout.CONFIG_KV_TOKENS_MAX] = config.kvTokens ?? 0;
   words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
+  words[layout.CONFIG_NO_PREDICTOR] = Number(config.noPredictor ?? false);
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
   if (config.preTokenizer) {
     const name = passed.text(config.preTokenizer);

@@ -2,7 +2,7 @@
 // `make layout` makes it of web/layout.mjs: changes go there.
 
 // Records that are filled here: how many 32-bit fields they have, and the place of each.
-export const CONFIG_FIELDS = 16;
+export const CONFIG_FIELDS = 17;
 export const CONFIG_MEMORY_BYTES_MAX_LOW = 0;
 export const CONFIG_MEMORY_BYTES_MAX_HIGH = 1;
 export const CONFIG_THREADS = 2;
@@ -16,9 +16,10 @@ export const CONFIG_TIMER_GRAIN_US = 9;
 export const CONFIG_CHOOSE_THREADS = 10;
 export const CONFIG_KV_TOKENS_MAX = 11;
 export const CONFIG_NO_PREFIX_CACHE = 12;
-export const CONFIG_SWAP = 13;
-export const CONFIG_PRE_TOKENIZER = 14;
-export const CONFIG_PRE_TOKENIZER_BYTES = 15;
+export const CONFIG_NO_PREDICTOR = 13;
+export const CONFIG_SWAP = 14;
+export const CONFIG_PRE_TOKENIZER = 15;
+export const CONFIG_PRE_TOKENIZER_BYTES = 16;
 export const REQUEST_FIELDS = 52;
 export const REQUEST_TEXT = 0;
 export const REQUEST_TEXT_BYTES = 1;

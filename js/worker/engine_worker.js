@@ -217,7 +217,10 @@ export class EngineWorker {
    */
   async #loadDraft(native, config, description) {
     const contextSize = native.info().plan.context_tokens;
-    const own = { threads: 1, chooseThreads: false, noPrefixCache: true, metrics: false, swap: 0 };
+    const own = {
+      ...{ threads: 1, chooseThreads: false, metrics: false, swap: 0 },
+      ...{ noPrefixCache: true, noPredictor: true },
+    };
     const used = native.counters().bytesNow;
     const memoryLimit = config.memoryLimit && Math.max(1, config.memoryLimit - used);
     const drafting = native.createSibling({

@@ -146,8 +146,8 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   const model_tensors tensors = engine_tensors(engine);
   wick_status status = engine_refuse_model(engine->loader, error);
   if (status != WICK_OK) return status;
-  status =
-      model_create(&engine->memory, engine->kernels, directory, &tensors, &engine->model, error);
+  status = model_create(&engine->memory, engine->kernels, directory, &tensors,
+                        !engine->config.no_predictor, &engine->model, error);
   if (status == WICK_OK) status = choose_context(engine, error);
   if (status != WICK_OK) return status;
   const uint32_t vocab = engine->model->config.vocab;
@@ -256,6 +256,23 @@ void engine_check_kernels(wick_engine *engine) {
   engine->kernel_checks = status == WICK_OK ? step + 1 : last + 1;
 }
 
+static predictor_parts parts_of_predictor(const wick_engine *engine) {
+  return (predictor_parts){.memory = (memory_gate *)&engine->memory,
+                           .model = engine->model,
+                           .threads = engine->threads,
+                           .now_us = engine->now_us,
+                           .threads_max = engine->config.threads,
+                           .context_tokens = engine->context_tokens,
+                           .k_type = engine->config.k_type,
+                           .v_type = engine->config.v_type};
+}
+
+static wick_status create_predictor(wick_engine *engine, wick_error *error) {
+  if (engine->model->predictor.first == NULL) return WICK_OK;
+  const predictor_parts parts = parts_of_predictor(engine);
+  return predictor_create(&parts, &engine->predictor, error);
+}
+
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
   wick_status status = engine_check_budget(engine, "the model", 0, error);
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
@@ -266,8 +283,11 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (status != WICK_OK) return status;
   forward_measure(engine->forward, engine->ops);
   if (engine->config.choose_threads) forward_choose_threads(engine->forward);
+  status = create_predictor(engine, error);
+  if (status != WICK_OK) return status;
   const scheduler_parts parts = {.memory = &engine->memory,
                                  .model = engine->model,
+                                 .predictor = engine->predictor,
                                  .tokenizer = engine->tokenizer,
                                  .store = engine->store,
                                  .sessions = &engine->sessions,
@@ -419,6 +439,7 @@ void wick_engine_destroy(wick_engine *engine) {
   scheduler_destroy(engine->scheduler);
   engine_free_adapters(engine);
   drafter_destroy(engine->drafter);
+  if (engine->predictor != NULL) predictor_destroy(engine->predictor);
   forward_destroy(engine->forward);
   sessions_destroy(&engine->sessions);
   store_destroy(engine->store);
@@ -500,6 +521,12 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = store_plan_bytes(engine->kernels, &store, engine->context_tokens);
   plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
+  if (engine->model->predictor.first != NULL) {
+    const predictor_parts parts = parts_of_predictor(engine);
+    const predictor_plan more = predictor_plan_bytes(&parts);
+    plan->scratch_bytes += more.scratch_bytes;
+    plan->kv_bytes += more.kv_bytes;
+  }
   plan->adapter_bytes = engine_adapter_bytes(engine);
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
                       plan->scratch_bytes + plan->kv_bytes + plan->adapter_bytes;

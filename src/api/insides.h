@@ -49,6 +49,7 @@ struct wick_engine {
   uint32_t embed_count;      // texts
   bool is_draft;             // it proposes for another engine, which uses its forward pass
   drafter *drafter;          // NULL: no smaller model proposes
+  predictor *predictor;      // NULL: no layer of the model proposes
   op_records *ops;           // NULL: metrics are off
   uint64_t (*now_us)(void);  // the host's clock
   uint64_t host_bytes_max;   // what the host could give when the engine was made; 0: unknown

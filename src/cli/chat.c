@@ -205,7 +205,7 @@ exit_code command_chat(int argc, char **argv) {
   };
   const size_t own = 7;
   size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
-  count += settings_list(&given.model, SETTINGS_ALL, options + count);
+  count += settings_list(&given.model, SETTINGS_ALL | SETTINGS_PREDICTOR, options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
                           "A conversation by the model's chat template.", options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];

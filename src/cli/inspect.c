@@ -203,9 +203,11 @@ exit_code command_inspect(int argc, char **argv) {
   bool wants_json = false;
   model_settings settings = settings_default();
   args_option options[8] = {args_flag("--json", &wants_json, "everything as one JSON object")};
-  const args_spec spec = {"wick inspect MODEL [--json] [options]",
-                          "The context and the KV type are the plan's.", options,
-                          1 + settings_list(&settings, SETTINGS_CTX | SETTINGS_KV, options + 1), 1};
+  const args_spec spec = {
+      "wick inspect MODEL [--json] [options]", "The context and the KV type are the plan's.",
+      options,
+      1 + settings_list(&settings, SETTINGS_CTX | SETTINGS_KV | SETTINGS_PREDICTOR, options + 1),
+      1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

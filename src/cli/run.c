@@ -27,7 +27,7 @@ typedef struct run_options {
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 27 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 28 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -52,7 +52,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
   size_t all = count + sampling_list(&run->sampling, sampling, list + count);
-  all += settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + all);
+  all += settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR, list + all);
   return all + grammar_list(&run->grammar, list + all);
 }
 

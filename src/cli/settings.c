@@ -32,6 +32,10 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
     options[count++] = args_u32("--threads", &settings->threads, "N", 1, WICK_THREADS_MAX,
                                 "threads to compute with (default: 1)");
   }
+  if (which & SETTINGS_PREDICTOR) {
+    options[count++] = args_flag("--no-predictor", &settings->no_predictor,
+                                 "without a layer that predicts further tokens");
+  }
   if (which & SETTINGS_PRE) options[count++] = settings_pre_tokenizer(&settings->pre_tokenizer);
   return count;
 }
@@ -61,6 +65,7 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
   config->pre_tokenizer = settings->pre_tokenizer;
   config->context_tokens = settings->context_tokens;
   config->threads = settings->threads;
+  config->no_predictor = settings->no_predictor;
   config->k_type = (wick_kv_type)settings->kv[0];
   config->v_type = (wick_kv_type)settings->kv[1];
   return config->kernels == NULL ? EXIT_USAGE : EXIT_DONE;

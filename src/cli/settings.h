@@ -10,6 +10,7 @@ typedef struct model_settings {
   uint32_t kv[2];             // --kv, of keys and of values: each a wick_kv_type
   uint32_t threads;           // --threads
   const char *pre_tokenizer;  // --pre-tokenizer, or NULL
+  bool no_predictor;          // --no-predictor
 } model_settings;
 
 enum {
@@ -17,13 +18,14 @@ enum {
   SETTINGS_KV = 2,
   SETTINGS_THREADS = 4,
   SETTINGS_ALL = 7,
-  SETTINGS_PRE = 8
+  SETTINGS_PRE = 8,
+  SETTINGS_PREDICTOR = 16
 };
 
 model_settings settings_default(void);
 // --pre-tokenizer alone.
 args_option settings_pre_tokenizer(const char **name);
-// Appends the options that `which` names; returns how many (at most 4).
+// Appends the options that `which` names; returns how many (at most 5).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
 // A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);

@@ -11,6 +11,10 @@ typedef struct model_plan {
   loaded_model *model;
   model_keys *keys;  // plan functions keep their failures there
   const model_tensors *tensors;
+  bool with_predictor;
+  // Those of the layers, while the predictor is planned.
+  model_group groups[MODEL_GROUPS_MAX];
+  uint32_t group_count;
 } model_plan;
 
 struct model_family {
@@ -51,6 +55,11 @@ uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 bool plan_has_tensor(const model_plan *plan, const char *name);
 // The last "nextn_predict_layers" layers are for predicting further tokens: they take no memory.
 void plan_leave_out_predictors(model_plan *plan);
+// Whether the first of them is to be used. Then its blocks are made, whose pages are a group of
+// their own, and plan_predictor follows.
+bool plan_begins_predictor(model_plan *plan);
+void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
+                    model_block *feed_forward);
 // Refuses windows by the name of their key.
 void plan_refuse_window(model_plan *plan);
 // Refuses a mixture of experts by the name of its key.

@@ -29,6 +29,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   const uint64_t rows = arena->batch_tokens;
   uint64_t logits_rows = rows < FORWARD_LOGITS_ROWS ? rows : FORWARD_LOGITS_ROWS;
   if (model->is_encoder) logits_rows = 0;
+  if (model->logits_rows_max != 0) logits_rows = model->logits_rows_max;
   pass->hidden_stride = arena_line_floats(model->config.hidden);
   forward->vocab_stride = arena_line_floats(model->config.vocab);
   pass->inputs = arena_take_bytes(arena, rows * sizeof(model_input));
@@ -180,7 +181,7 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
   pass->count = count;
   pass->layer = 0;
   pass->wanted_count = 0;
-  pass->has_adapters = false;
+  pass->has_adapters = pass->keeps_rows = false;
   for (uint32_t i = 0; i < count; i++) {
     pass->adapters[i] = inputs[i].adapters;
     pass->has_adapters = pass->has_adapters || inputs[i].adapters != NULL;
@@ -192,7 +193,18 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
   measure_rows(pass->ops, OP_EMBED, count, pass->model->config.hidden);
 }
 
+void forward_keep_rows(forward_pass *forward) { forward->pass.keeps_rows = true; }
+
+void forward_use_trunk(forward_pass *forward, const float *rows) { forward->pass.trunk = rows; }
+
+uint32_t forward_row_stride(const forward_pass *forward) { return forward->pass.hidden_stride; }
+
 uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.layer; }
+
+// Whether all layers are done and rows are still where their inputs are.
+static bool keeps_all(const model_pass *pass) {
+  return pass->keeps_rows && pass->layer == pass->model->config.layers;
+}
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_block *block = pass->model->layers[pass->layer].first;
@@ -202,6 +214,10 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
     if (status != WICK_OK) return status;
   }
   pass->layer++;
+  // of the rows whose logits are computed, as pass_keep_wanted moves them
+  for (uint32_t i = 0; i < pass->wanted_count && keeps_all(pass); i++) {
+    pass->adapters[i] = pass->adapters[pass->wanted[i]];
+  }
   return WICK_OK;
 }
 
@@ -242,6 +258,13 @@ const float *forward_vectors(forward_pass *forward, uint32_t *stride) {
   return pass->normed;
 }
 
+void forward_row(const forward_pass *forward, uint32_t row, float *out) {
+  const model_pass *pass = &forward->pass;
+  const loaded_model *model = pass->model;
+  norm_row(pass, pass->hidden + (size_t)row * pass->hidden_stride, model->output_norm,
+           model->output_norm_bias, model->config.hidden, out);
+}
+
 void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out) {
   head_run(&forward->pass.model->head, &forward->pass, vector, is_score, out);
 }
@@ -266,9 +289,8 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   const uint64_t begin = arena_mark(&pass->arena);
   const size_t at = (size_t)first * pass->hidden_stride;
   for (uint32_t i = 0; i < rows; i++) {
-    const size_t row = at + (size_t)i * pass->hidden_stride;
-    norm_row(pass, pass->hidden + row, model->output_norm, model->output_norm_bias,
-             model->config.hidden, pass->normed + row);
+    const uint32_t from = pass->keeps_rows ? pass->wanted[first + i] : first + i;
+    forward_row(forward, from, pass->normed + at + (size_t)i * pass->hidden_stride);
   }
   measure_rows(pass->ops, OP_NORM, rows, 2ull * model->config.hidden);
   model_product logits =

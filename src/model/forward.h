@@ -36,6 +36,13 @@ uint32_t forward_threads(const forward_pass *forward, uint32_t tokens);
 
 // Starts a pass: copies the inputs, looks the embeddings up. 1 <= count <= batch_tokens.
 void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count);
+// Behind forward_begin: all rows go through the last layer, not only those that want logits, for
+// forward_row.
+void forward_keep_rows(forward_pass *forward);
+// Behind forward_begin: what the predictor that is the model's layer reads, `count` rows [hidden]
+// forward_row_stride apart. They stay until the layer has run.
+void forward_use_trunk(forward_pass *forward, const float *rows);
+uint32_t forward_row_stride(const forward_pass *forward);  // floats
 // The layer that forward_layer would run next; the model's layer count when all are done.
 uint32_t forward_next_layer(const forward_pass *forward);
 // Runs one layer. WICK_E_NONFINITE when keys or values are not finite: the pass is over then, and
@@ -44,6 +51,9 @@ wick_status forward_layer(forward_pass *forward, wick_error *error);
 // After the last layer, instead of logits: the vectors [hidden] of the rows that want logits,
 // behind the last norm, *stride floats apart. Valid until the next pass.
 const float *forward_vectors(forward_pass *forward, uint32_t *stride);
+// After the last layer: a row behind the last norm, by the number of its input with
+// forward_keep_rows, else by its number among those that want logits.
+void forward_row(const forward_pass *forward, uint32_t row, float *out);
 // What the model's head makes of a vector (model/head.h).
 void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out);
 // After the last layer: rows that want logits, in the order of the inputs.

@@ -119,7 +119,7 @@ model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, 
 }
 
 bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width) {
-  if (pass->layer + 1 != pass->model->config.layers) return true;
+  if (pass->layer + 1 != pass->model->config.layers || pass->keeps_rows) return true;
   for (uint32_t i = 0; i < pass->wanted_count; i++) {
     const size_t from = pass->wanted[i], to = i;
     if (from == to) continue;

@@ -42,6 +42,8 @@ struct model_pass {
   float *aside;                     // [batch_tokens, hidden] when the model keeps_inputs, or NULL
   float *streams;                   // [batch_tokens, model's streams, hidden], or NULL
   float *layer_inputs;              // [batch_tokens, layers, layer_inputs_dim], of each input
+  const float *trunk;               // [count, hidden], what a predictor reads beside embeddings
+  bool keeps_rows;                  // all rows go through the last layer (forward_keep_rows)
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
   scratch_arena arena;              // what blocks take their buffers from

@@ -106,6 +106,19 @@ static void bind_beginning(model_binder *binder) {
               &rope->long_factors);
 }
 
+// Nothing waits for the layer behind the others but the end of loading.
+static void bind_predictor(model_binder *binder) {
+  loaded_model *model = binder->model;
+  binder->layer = (int32_t)model->config.layers;
+  binder->waits = MODEL_LAYER_NONE;
+  binder->is_apart = true;
+  for (model_block *block = model->predictor.first; block != NULL; block = block->next) {
+    block->ops->bind(block, binder);
+  }
+  bind_norm(binder, "nextn.shared_head_norm.weight", model->config.hidden, BINDING_OPTIONAL,
+            &model->predictor_norm, &model->predictor_norm_bias);
+}
+
 static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
   model_binder binder = {.model = model,
@@ -129,6 +142,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
       block->ops->bind(block, &binder);
     }
   }
+  if (model->predictor.first != NULL) bind_predictor(&binder);
   model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
 }
@@ -152,7 +166,7 @@ static void finish_plan(model_plan *plan) {
 
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         loaded_model **out, wick_error *error) {
+                         bool with_predictor, loaded_model **out, wick_error *error) {
   loaded_model *model = memory_alloc_zeroed(memory, sizeof *model);
   if (model == NULL) return memory_fail(memory, error, "the model");
   model->memory = memory;
@@ -161,7 +175,8 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
   wick_status status = read_family(model, directory, error);
   if (status == WICK_OK) {
     model_keys keys = {directory, model->family->name, error, WICK_OK};
-    model_plan plan = {model, &keys, tensors};
+    model_plan plan = {
+        .model = model, .keys = &keys, .tensors = tensors, .with_predictor = with_predictor};
     read_config(model, &keys, tensors);
     if (keys.status == WICK_OK) keys.status = allocate_lists(model, tensors->count, error);
     if (keys.status == WICK_OK) model->family->plan(&plan);
@@ -177,14 +192,19 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
   return WICK_OK;
 }
 
+static void destroy_blocks(memory_gate *memory, model_block *first) {
+  for (model_block *block = first, *next; block != NULL; block = next) {
+    next = block->next;
+    memory_free(memory, block);
+  }
+}
+
 void model_destroy(loaded_model *model) {
   if (model == NULL) return;
   for (uint32_t i = 0; model->layers != NULL && i < model->config.layers; i++) {
-    for (model_block *block = model->layers[i].first, *next; block != NULL; block = next) {
-      next = block->next;
-      memory_free(model->memory, block);
-    }
+    destroy_blocks(model->memory, model->layers[i].first);
   }
+  destroy_blocks(model->memory, model->predictor.first);
   for (uint32_t i = 0; i < model->rope_count; i++) rope_destroy(model->memory, &model->ropes[i]);
   memory_free(model->memory, model->weights);
   memory_free(model->memory, model->bindings);

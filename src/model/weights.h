@@ -52,9 +52,15 @@ typedef struct loaded_model {
   uint32_t rope_count;
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
-  uint64_t state_bytes;     // recurrent state of a sequence, all layers; 0: none
-  weight_tensor embedding;  // [vocab, hidden]
-  weight_tensor output;     // [vocab, hidden]; the embedding itself when tied
+  uint64_t state_bytes;  // recurrent state of a sequence, all layers; 0: none
+  // A layer behind the others that predicts the token after the next (model/blocks/predictor.h), in
+  // pages of its own; first NULL: none is used.
+  model_layer predictor;
+  model_group predictor_group;
+  float *predictor_norm, *predictor_norm_bias;  // [hidden]; NULL: the model's own
+  uint32_t logits_rows_max;                     // of a round; 0: FORWARD_LOGITS_ROWS
+  weight_tensor embedding;                      // [vocab, hidden]
+  weight_tensor output;                         // [vocab, hidden]; the embedding itself when tied
   weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
   bool has_positions;       // the family wants them
   weight_tensor types;  // [types, hidden], of which the first is added to every token; or absent
@@ -87,12 +93,13 @@ typedef struct model_tensors {
 } model_tensors;
 
 // Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
-// type, and sums what the weights will take; allocates the lists, not the weights.
+// type, and sums what the weights will take; allocates the lists, not the weights. with_predictor:
+// uses a layer that predicts further tokens where the file has one.
 // WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
 // WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         loaded_model **out, wick_error *error);
+                         bool with_predictor, loaded_model **out, wick_error *error);
 void model_destroy(loaded_model *model);
 // Takes the weights segment (weights_bytes) and points the tensors into it.
 wick_status model_allocate_weights(loaded_model *model, wick_error *error);

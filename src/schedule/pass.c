@@ -74,11 +74,27 @@ static uint32_t proposals_wanted(scheduler *scheduler, request *request, specula
                             proposal_us);
 }
 
-// Proposals from the text, or from the smaller model when the text gives none.
+static float model_proposal_us(const scheduler_parts *parts) {
+  return parts->drafter != NULL ? drafter_token_us(parts->drafter)
+                                : predictor_token_us(parts->predictor);
+}
+
+// Into `proposed`; returns how many.
+static uint32_t propose_by_model(const scheduler_parts *parts, request *request, uint32_t most) {
+  int32_t *proposed = request->speculation.proposed;
+  const uint32_t id = request->id, count = request->tokens_count;
+  if (parts->drafter != NULL) {
+    return drafter_propose(parts->drafter, id, request->tokens, count, most, proposed);
+  }
+  return predictor_propose(parts->predictor, id, request->tokens, count, most, proposed);
+}
+
+// Proposals from the text, or from a smaller model or a layer of the model when the text gives
+// none.
 static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
                            uint32_t decodes) {
   speculation *speculation = &request->speculation;
-  drafter *drafter = scheduler->parts.drafter;
+  const scheduler_parts *parts = &scheduler->parts;
   if (speculation_is_awake(speculation, SPECULATION_LOOKUP)) {
     speculation_look_up(speculation, request->tokens, request->tokens_count, most);
     speculation->found = request_fitting_tokens(request, scheduler->parts.tokenizer,
@@ -86,18 +102,17 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
     speculation->count =
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
-  if (drafter == NULL || speculation->count != 0) return;
+  if (speculation->count != 0 || (parts->drafter == NULL && parts->predictor == NULL)) return;
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
   const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
-                                           drafter_token_us(drafter));
+                                           model_proposal_us(parts));
   if (wanted == 0) {
     speculation->source = SPECULATION_LOOKUP;
     return;
   }
-  speculation->count = drafter_propose(drafter, request->id, request->tokens, request->tokens_count,
-                                       wanted, speculation->proposed);
-  speculation->count = request_fitting_tokens(request, scheduler->parts.tokenizer,
-                                              speculation->proposed, speculation->count);
+  speculation->count = propose_by_model(parts, request, wanted);
+  speculation->count =
+      request_fitting_tokens(request, parts->tokenizer, speculation->proposed, speculation->count);
   speculation->found = speculation->count;
 }
 
@@ -239,6 +254,38 @@ static bool begin_rows(scheduler *scheduler) {
   return true;
 }
 
+// Whether the predictor follows the request.
+static bool is_predicted(const scheduler *scheduler, const request *request) {
+  const scheduler_parts *parts = &scheduler->parts;
+  return parts->predictor != NULL && parts->drafter == NULL &&
+         scheduler->running <= SPECULATION_REQUESTS_MAX && request != NULL && request->speculates &&
+         request->tokens_max > 1;
+}
+
+// The predictor reads what counts of a pass that is over.
+static void predict_behind(scheduler *scheduler) {
+  for (uint32_t i = 0, next; i < scheduler->batch_count; i = next) {
+    const request *owner = scheduler->owners[i];
+    for (next = i + 1; next < scheduler->batch_count && scheduler->owners[next] == owner;) next++;
+    if (!scheduler->keeps_rows || !is_predicted(scheduler, owner)) continue;
+    const uint32_t first = scheduler->batch[i].position, end = first + (next - i);
+    predictor_read(scheduler->parts.predictor, owner->id, owner->tokens, first,
+                   owner->fed < end ? owner->fed : end, scheduler->parts.forward, i);
+  }
+}
+
+// Where the predictor follows a request, it wants all of its rows. It waits for all weights.
+static void begin_forward(scheduler *scheduler) {
+  forward_pass *forward = scheduler->parts.forward;
+  scheduler->keeps_rows = false;
+  forward_begin(forward, scheduler->batch, scheduler->batch_count);
+  if (scheduler->parts.predictor == NULL || !model_is_ready(scheduler->parts.model)) return;
+  for (uint32_t i = 0; i < scheduler->batch_count && !scheduler->keeps_rows; i++) {
+    scheduler->keeps_rows = is_predicted(scheduler, scheduler->owners[i]);
+  }
+  if (scheduler->keeps_rows) forward_keep_rows(forward);
+}
+
 bool pass_begin(scheduler *scheduler) {
   const request *alone = find_alone(scheduler);
   scheduler->batch_count = 0;
@@ -265,7 +312,7 @@ bool pass_begin(scheduler *scheduler) {
   scheduler->stats.passes++;
   scheduler->stats.rows += scheduler->batch_count;
   if (!begin_rows(scheduler)) return true;
-  forward_begin(scheduler->parts.forward, scheduler->batch, scheduler->batch_count);
+  begin_forward(scheduler);
   scheduler->phase = PASS_LAYERS;
   return true;
 }
@@ -333,7 +380,9 @@ static void end_layers(scheduler *scheduler) {
     if (at->pass_tokens != 0) count_fed(scheduler, at);
   }
   scheduler->phase = PASS_LOGITS;
-  if (!has_logits) end_pass(scheduler);
+  if (has_logits) return;
+  end_pass(scheduler);
+  predict_behind(scheduler);
 }
 
 // When a pass with several requests fails, each runs alone once. It then ends with the error or
@@ -529,7 +578,9 @@ static void logits_round(scheduler *scheduler) {
   }
   while (next < count && !is_row_wanted(scheduler, next)) next++;
   scheduler->pass_logits = next;
-  if (next == count) end_pass(scheduler);
+  if (next != count) return;
+  end_pass(scheduler);
+  predict_behind(scheduler);
 }
 
 bool pass_step(scheduler *scheduler) {

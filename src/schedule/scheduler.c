@@ -419,6 +419,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
     if (scheduler->owners[i] == request) scheduler->owners[i] = NULL;
   }
   if (scheduler->parts.drafter != NULL) drafter_forget(scheduler->parts.drafter, request->id);
+  if (scheduler->parts.predictor != NULL) predictor_forget(scheduler->parts.predictor, request->id);
   count_end(&scheduler->stats, how);
   scheduler->blocked_id = 0;
   leave_followers(scheduler, request);
@@ -521,6 +522,9 @@ scheduler_stats scheduler_get_stats(const scheduler *scheduler) {
   }
   if (scheduler->parts.drafter != NULL) {
     stats.draft_failed = drafter_failures(scheduler->parts.drafter);
+  }
+  if (scheduler->parts.predictor != NULL) {
+    stats.draft_failed += predictor_failures(scheduler->parts.predictor);
   }
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     stats.paused += at->is_paused;

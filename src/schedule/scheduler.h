@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "model/forward.h"
 #include "schedule/draft.h"
+#include "schedule/predict.h"
 #include "schedule/request.h"
 #include "schedule/session.h"
 #include "schedule/swap.h"
@@ -29,8 +30,9 @@ typedef struct scheduler_parts {
   session_table *sessions;
   const adapter_list *adapters;  // NULL: there are none
   forward_pass *forward;
-  drafter *drafter;  // NULL: proposals come from prompt lookup alone
-  op_records *ops;   // NULL: sampling is not measured
+  drafter *drafter;      // NULL: no smaller model proposes
+  predictor *predictor;  // NULL: no layer of the model proposes
+  op_records *ops;       // NULL: sampling is not measured
   uint64_t (*now_us)(void);
   const wick_swap_host *swap;  // NULL: preempted requests read their text again
   uint32_t batch_tokens, context_tokens;

@@ -19,6 +19,7 @@
 #include "model/forward.h"
 #include "random.h"
 #include "reference/pages.h"
+#include "schedule/predict.h"
 
 enum {
   SIM_VOCAB = 64,
@@ -281,5 +282,20 @@ const float *forward_logits(const forward_pass *forward, uint32_t row) {
 uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
   return forward->wanting[index];
 }
+
+// The model has no layer that predicts further tokens.
+void forward_keep_rows(forward_pass *forward) { (void)forward; }
+void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
+                    uint32_t end, const forward_pass *forward, uint32_t input) {
+  (void)predictor, (void)request, (void)tokens, (void)first, (void)end, (void)forward, (void)input;
+}
+uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
+                           uint32_t count, uint32_t most, int32_t *out) {
+  (void)predictor, (void)request, (void)tokens, (void)count, (void)most, (void)out;
+  return 0;
+}
+void predictor_forget(predictor *predictor, uint32_t request) { (void)predictor, (void)request; }
+uint64_t predictor_failures(const predictor *predictor) { return (void)predictor, 0; }
+float predictor_token_us(const predictor *predictor) { return (void)predictor, 0; }
 
 #endif

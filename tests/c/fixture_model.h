@@ -360,6 +360,15 @@ static inline void fixture_add_altup(fixture_tensors *list, const fixture_shape 
   fixture_add(list, s->type, streams, streams, 1, i, "altup_correct_coef.weight");
 }
 
+// What the last layer of Qwen3.5 has where it predicts the token after the next.
+static inline void fixture_add_predictor(fixture_tensors *list, const fixture_shape *s,
+                                         uint32_t i) {
+  fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.enorm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.hnorm.weight");
+  fixture_add(list, s->type, s->hidden, 2ull * s->hidden, 1, i, "nextn.eh_proj.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.shared_head_norm.weight");
+}
+
 // Leaves out the tensor that the hybrid says.
 static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
   for (uint32_t i = 0; name != NULL && i < list->count; i++) {
@@ -393,6 +402,7 @@ static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hyb
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
     fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
     if (is_gemma3n) fixture_add_altup(list, s, i);
+    if (is_qwen && hybrid->predictors == 1 && i + 1 == s->layers) fixture_add_predictor(list, s, i);
   }
   if (is_gemma3n) fixture_add_altup_ends(list, s);
   list->at[list->count] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, GGML_TYPE_F32};

@@ -1,10 +1,11 @@
 // model/families/qwen35.c — Qwen3.5, dense and with experts, and Qwen3-Next (Qwen team 2025): gated
-// delta nets, and attention with a gate in every "full_attention_interval"th layer. Layers that
-// predict several tokens ahead are left out.
+// delta nets, and attention with a gate in every "full_attention_interval"th layer. The first of
+// the layers that predict several tokens ahead can be used for proposals; the others are left out.
 #include "model/blocks/attention.h"
 #include "model/blocks/delta_net.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/experts.h"
+#include "model/blocks/predictor.h"
 #include "model/families/families.h"
 
 // `experts` NULL: dense layers.
@@ -28,6 +29,10 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, bool 
     plan_layer(plan, layer, mixer,
                experts == NULL ? dense_make(plan, &dense) : experts_make(plan, experts));
   }
+  if (!plan_begins_predictor(plan)) return;
+  model_block *input = predictor_make(plan), *mixer = attention_make(plan, &attention);
+  plan_predictor(plan, input, mixer,
+                 experts == NULL ? dense_make(plan, &dense) : experts_make(plan, experts));
 }
 
 static void plan_qwen35(model_plan *plan) { plan_layers(plan, NULL, false); }

@@ -1,0 +1,76 @@
+// model/blocks/predictor.c — see predictor.h.
+#include "model/blocks/predictor.h"
+
+#include "model/binder.h"
+#include "model/pass.h"
+
+typedef struct predictor_block {
+  model_block block;
+  uint32_t hidden;
+  float *enorm, *enorm_bias, *hnorm, *hnorm_bias;  // [hidden], biases or NULL
+  weight_tensor project;                           // [hidden, 2 hidden]
+} predictor_block;
+
+static void bind(model_block *block, model_binder *binder) {
+  predictor_block *predictor = (predictor_block *)block;
+  const uint32_t hidden = predictor->hidden;
+  bind_norm(binder, "nextn.enorm.weight", hidden, BINDING_REQUIRED, &predictor->enorm,
+            &predictor->enorm_bias);
+  bind_norm(binder, "nextn.hnorm.weight", hidden, BINDING_REQUIRED, &predictor->hnorm,
+            &predictor->hnorm_bias);
+  bind_matrix(binder, "nextn.eh_proj.weight", hidden, 2 * hidden, BINDING_REQUIRED,
+              &predictor->project);
+}
+
+static float *take_rows(const predictor_block *predictor, scratch_arena *arena) {
+  return arena_take_floats(
+      arena, (uint64_t)arena->batch_tokens * arena_line_floats(2 * predictor->hidden));
+}
+
+static void reserve(const model_block *block, scratch_arena *arena) {
+  const predictor_block *predictor = (const predictor_block *)block;
+  const uint64_t begin = arena_mark(arena);
+  take_rows(predictor, arena);
+  arena_take_act(arena, arena->batch_tokens, 2 * predictor->hidden);
+  arena_release(arena, begin);
+}
+
+typedef struct predictor_job {
+  const predictor_block *predictor;
+  const model_pass *pass;
+  float *rows;  // [tokens, 2 hidden]
+} predictor_job;
+
+static void norm_pairs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const predictor_job *job = context;
+  const predictor_block *predictor = job->predictor;
+  const model_pass *pass = job->pass;
+  const uint32_t hidden = predictor->hidden, stride = arena_line_floats(2 * hidden);
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t at = (size_t)t * pass->hidden_stride;
+    float *row = job->rows + (size_t)t * stride;
+    norm_row(pass, pass->hidden + at, predictor->enorm, predictor->enorm_bias, hidden, row);
+    norm_row(pass, pass->trunk + at, predictor->hnorm, predictor->hnorm_bias, hidden, row + hidden);
+  }
+}
+
+static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
+  const predictor_block *predictor = (const predictor_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  predictor_job job = {predictor, pass, take_rows(predictor, &pass->arena)};
+  (void)error;
+  thread_pool_for(pass->threads, pass->count, norm_pairs, &job);
+  pass_multiply(pass, OP_GATE_UP, &predictor->project, NULL, job.rows,
+                arena_line_floats(2 * predictor->hidden), pass->hidden, pass->hidden_stride);
+  arena_release(&pass->arena, begin);
+  return WICK_OK;
+}
+
+model_block *predictor_make(model_plan *plan) {
+  static const model_block_ops OPS = {"predictor", bind, reserve, run};
+  predictor_block *predictor = plan_block(plan, &OPS, sizeof *predictor);
+  if (predictor == NULL) return NULL;
+  predictor->hidden = plan->model->config.hidden;
+  return &predictor->block;
+}

@@ -1,0 +1,57 @@
+// schedule/predict.h — the model's own layer for the token after the next
+// (model/blocks/predictor.h) proposes tokens. It reads what the layers made of each token, behind
+// their last norm, together with the token that follows. It proposes greedily, further tokens from
+// what it made of its own proposals; schedule/speculation.h needs no more.
+//
+// Its keys and values are in pages of its own, of no more than one context in all. They begin where
+// a request began to be read: after a cached beginning, on a session or in a fork it has not seen
+// what stands before. Proposals are then worse, and never a reason to give another text. So nothing
+// of it is saved, cached, forked or swapped.
+#ifndef WICK_SCHEDULE_PREDICT_H
+#define WICK_SCHEDULE_PREDICT_H
+
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/forward.h"
+
+typedef struct predictor predictor;
+
+// What it works with. All of it outlives the predictor.
+typedef struct predictor_parts {
+  memory_gate *memory;
+  const loaded_model *model;  // has a layer that predicts
+  thread_pool *threads;
+  uint64_t (*now_us)(void);
+  uint32_t threads_max, context_tokens;
+  kernel_kv_type k_type, v_type;
+} predictor_parts;
+
+typedef struct predictor_plan {
+  uint64_t scratch_bytes, kv_bytes;
+} predictor_plan;
+predictor_plan predictor_plan_bytes(const predictor_parts *parts);
+// Takes all memory that it will need. WICK_E_NOMEM.
+wick_status predictor_create(const predictor_parts *parts, predictor **out, wick_error *error);
+void predictor_destroy(predictor *predictor);  // NULL is fine
+
+// The positions [first, end) of a request's `tokens` have been read by a pass with
+// forward_keep_rows, as inputs from `input` on. What was read before is not read again.
+void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
+                    uint32_t end, const forward_pass *forward, uint32_t input);
+// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) behind a request's `tokens`, into
+// `out`. Returns how many: 0 where the position before the newest token is not the last one that
+// was read, or when values are not finite. Allocates nothing.
+uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
+                           uint32_t count, uint32_t most, int32_t *out);
+// The request has ended.
+void predictor_forget(predictor *predictor, uint32_t request);
+// How often values were not finite.
+uint64_t predictor_failures(const predictor *predictor);
+// How long a proposal took lately, in us; 0: not measured.
+float predictor_token_us(const predictor *predictor);
+// For tests: the logits of the last proposal.
+const float *predictor_logits(const predictor *predictor);
+
+#endif
