@@ -47,7 +47,7 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
   src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
-  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/predictor src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
+  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/predictor src/model/blocks/relative_attention src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
   src/reply/% $(patsubst %,src/kv/%,page pool prefix prefix_entries sequence state statistics) src/store/% src/tensor/% \
   $(patsubst %,src/schedule/%,admission draft embedding healing predict request session session_record swap thought) src/text/roles src/text/special src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
@@ -134,10 +134,10 @@ GRAMMAR_SOURCES := $(patsubst %,src/grammar/%,dfa finish formats free gbnf gramm
 EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points \
   grids iq4 iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
   $(patsubst %,src/model/blocks/%,altup delta_net expert_adapters experts latent_attention laurel layer_inputs rwkv short_conv \
-  predictor side_by_side ssm) \
+  predictor relative_attention side_by_side ssm) \
   $(patsubst %,src/model/%,convolution whole_attention) \
   $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \
-  modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7) \
+  modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
   $(patsubst %,src/text/%,charsmap rwkv ugm wpm) \
   $(patsubst %,src/kv/%,state) \
   $(patsubst %,src/schedule/%,predict session_record) \

@@ -18,7 +18,9 @@ static void make_name(const model_binder *binder, const char *own,
   if (binder->layer == MODEL_LAYER_NONE) {
     text_format(name, GGUF_TENSOR_NAME_BYTES_MAX, "%s", own);
   } else {
-    text_format(name, GGUF_TENSOR_NAME_BYTES_MAX, "blk.%d.%s", (int)binder->layer, own);
+    const char *prefix = binder->model->layer_prefix;
+    text_format(name, GGUF_TENSOR_NAME_BYTES_MAX, "%sblk.%d.%s", prefix == NULL ? "" : prefix,
+                (int)binder->layer, own);
   }
 }
 

@@ -68,6 +68,7 @@ typedef struct loaded_model {
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
+  const char *layer_prefix;   // of the names of layers' tensors, before "blk.N."; NULL: none
   bool keeps_inputs;          // blocks read what another of their layer set aside (pass_set_aside)
   uint32_t streams;           // rows of model_pass.streams a token (blocks/altup.h); 0: none
   uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs a token and layer; 0: none

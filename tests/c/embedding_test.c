@@ -2,8 +2,9 @@
 // requests. The values are compared with references in tests/embed.test.mjs.
 #include "fixture_model.h"
 #include "model_builder.h"
+#include "shared_files.h"
 
-enum { TEXTS = 7, LONGEST = 100, CONTEXT = 128, HIDDEN = 32 };
+enum { TEXTS = 7, LONGEST = 100, CONTEXT = 128, HIDDEN = 32, HIDDEN_MAX = 64 };
 
 static const uint32_t LENGTHS[TEXTS] = {5, 1, 64, 17, LONGEST, 33, 2};
 static int32_t tokens[TEXTS][LONGEST];
@@ -67,17 +68,18 @@ static wick_status embed(wick_engine *engine, const wick_embed_request *request,
 
 // ---- Laws ----
 
-static float whole[TEXTS][LONGEST][HIDDEN];
+static float whole[TEXTS][LONGEST * HIDDEN_MAX];
 
-static void check_against_whole(const wick_engine *engine, uint32_t index, uint32_t text) {
+static void check_against_whole(const wick_engine *engine, uint32_t index, uint32_t text,
+                                uint32_t hidden) {
   wick_vectors vectors = {0};
   REQUIRE(wick_embed_get(engine, index, &vectors));
   CHECK_EQ_UINT(vectors.tokens, LENGTHS[text]);
-  CHECK_EQ_UINT(vectors.width, HIDDEN);
-  CHECK_EQ_MEM(vectors.values, whole[text], (size_t)vectors.rows * HIDDEN * sizeof(float));
+  CHECK_EQ_UINT(vectors.width, hidden);
+  CHECK_EQ_MEM(vectors.values, whole[text], (size_t)vectors.rows * hidden * sizeof(float));
 }
 
-static void check_law(const fixture_file *file, wick_pooling pooling) {
+static void check_law(const fixture_file *file, wick_pooling pooling, uint32_t hidden) {
   static const setup SETUPS[] = {{128, 1, NULL, 0},
                                  {128, 3, NULL, 0},
                                  {16, 1, NULL, 0},
@@ -98,15 +100,15 @@ static void check_law(const fixture_file *file, wick_pooling pooling) {
       wick_vectors vectors = {0};
       REQUIRE(wick_embed_get(engine, i, &vectors));
       CHECK_EQ_UINT(vectors.rows, pooling == WICK_POOLING_NONE ? LENGTHS[i] : 1);
-      const size_t bytes = (size_t)vectors.rows * HIDDEN * sizeof(float);
+      const size_t bytes = (size_t)vectors.rows * hidden * sizeof(float);
       if (s == 0) memcpy(whole[i], vectors.values, bytes);
-      check_against_whole(engine, i, i);
+      check_against_whole(engine, i, i, hidden);
     }
     wick_embed_end(engine);
     for (uint32_t i = 0; i < TEXTS; i++) {
       const wick_embed_request one = {.texts = &texts[i], .text_count = 1, .pooling = pooling};
       CHECK_EQ_INT(embed(engine, &one, &error), WICK_OK);
-      check_against_whole(engine, 0, i);
+      check_against_whole(engine, 0, i, hidden);
       wick_embed_end(engine);
     }
     CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
@@ -117,9 +119,20 @@ static void check_law(const fixture_file *file, wick_pooling pooling) {
 TEST(a_vector_depends_on_its_text_alone) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, 0);
-    check_law(&file, WICK_POOLING_NONE);
-    check_law(&file, WICK_POOLING_MEAN);
+    check_law(&file, WICK_POOLING_NONE, HIDDEN);
+    check_law(&file, WICK_POOLING_MEAN, HIDDEN);
     free(file.bytes);
+  }
+}
+
+TEST(a_vector_of_t5_depends_on_its_text_alone) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  static const char *const NAMES[] = {"t5encoder.gguf", "t5encoder-relu.gguf"};
+  for (int i = 0; i < 2; i++) {
+    memory_file file = shared_read("vectors/reference-more/models", NAMES[i]);
+    const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
+    check_law(&model, WICK_POOLING_NONE, HIDDEN_MAX);
+    file_free(&file);
   }
 }
 
@@ -130,7 +143,7 @@ TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
   wick_error error = {0};
   wick_status status;
   make_texts(texts);
-  check_law(&file, WICK_POOLING_NONE);
+  check_law(&file, WICK_POOLING_NONE, HIDDEN);
   wick_engine *engine = open_engine(&file, &how, &status, &error);
   REQUIRE(status == WICK_OK);
   wick_embed_request request = {.texts = texts, .text_count = TEXTS};
@@ -143,9 +156,10 @@ TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
       REQUIRE(wick_embed_get(engine, i, &vectors));
       for (uint32_t d = 0; d < HIDDEN; d++) {
         double mean = 0;
-        for (uint32_t t = 0; t < LENGTHS[i]; t++) mean += (double)whole[i][t][d] / LENGTHS[i];
-        if (pooling == WICK_POOLING_CLS) mean = (double)whole[i][0][d];
-        if (pooling == WICK_POOLING_LAST) mean = (double)whole[i][LENGTHS[i] - 1][d];
+        for (uint32_t t = 0; t < LENGTHS[i]; t++)
+          mean += (double)whole[i][t * HIDDEN + d] / LENGTHS[i];
+        if (pooling == WICK_POOLING_CLS) mean = (double)whole[i][d];
+        if (pooling == WICK_POOLING_LAST) mean = (double)whole[i][(LENGTHS[i] - 1) * HIDDEN + d];
         CHECK_NEAR((double)vectors.values[d], mean, 1e-6);
       }
     }
@@ -162,7 +176,7 @@ TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
   wick_error error = {0};
   wick_status status;
   make_texts(texts);
-  check_law(&file, WICK_POOLING_MEAN);
+  check_law(&file, WICK_POOLING_MEAN, HIDDEN);
   wick_engine *engine = open_engine(&file, &how, &status, &error);
   REQUIRE(status == WICK_OK);
   const wick_embed_request request = {
@@ -173,9 +187,9 @@ TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
     REQUIRE(wick_embed_get(engine, i, &vectors));
     CHECK_EQ_UINT(vectors.width, 5);
     double square = 0;
-    for (uint32_t d = 0; d < 5; d++) square += (double)whole[i][0][d] * (double)whole[i][0][d];
+    for (uint32_t d = 0; d < 5; d++) square += (double)whole[i][d] * (double)whole[i][d];
     for (uint32_t d = 0; d < 5; d++) {
-      CHECK_NEAR((double)vectors.values[d], (double)whole[i][0][d] / __builtin_sqrt(square), 1e-6);
+      CHECK_NEAR((double)vectors.values[d], (double)whole[i][d] / __builtin_sqrt(square), 1e-6);
     }
   }
   wick_engine_destroy(engine);  // what was begun goes with it
@@ -412,7 +426,7 @@ TEST(a_causal_model_embeds_beside_its_requests) {
   wick_status status;
   uint32_t id;
   make_texts(texts);
-  check_law(&file, WICK_POOLING_LAST);
+  check_law(&file, WICK_POOLING_LAST, HIDDEN);
   wick_engine *engine = open_engine(&file, &how, &status, &error);
   REQUIRE(status == WICK_OK);
   const wick_request request = fixture_request(prompt, 4, WANTED);
@@ -431,7 +445,7 @@ TEST(a_causal_model_embeds_beside_its_requests) {
     CHECK_EQ_INT(at - said[round], WANTED);
   }
   CHECK_EQ_MEM(said[1], said[0], sizeof said[0]);
-  for (uint32_t i = 0; i < TEXTS; i++) check_against_whole(engine, i, i);
+  for (uint32_t i = 0; i < TEXTS; i++) check_against_whole(engine, i, i, HIDDEN);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -83,6 +83,8 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
     kernels->gelu_mul(gate, up, n);
   } else if (is->activation == DENSE_GELU_ERF) {
     kernels->gelu_erf_mul(gate, up, n);
+  } else if (is->activation == DENSE_RELU) {
+    kernels->relu_mul(gate, up, n);
   } else if (is->activation == DENSE_RELU_SQUARE || is->activation == DENSE_XIELU) {
     if (is->activation == DENSE_XIELU) {
       kernels->xielu(gate, &is->xielu, n);

@@ -9,6 +9,7 @@ typedef enum dense_activation {
   DENSE_SILU = 0,
   DENSE_GELU,
   DENSE_GELU_ERF,  // the exact form
+  DENSE_RELU,
   DENSE_RELU_SQUARE,
   DENSE_XIELU
 } dense_activation;

@@ -1,0 +1,15 @@
+// model/blocks/relative_attention.h — attention of T5's encoder (Raffel et al. 2020): each token
+// looks at all of its text, and what is added to a score depends on the head and on how far apart
+// the two tokens are, in buckets that widen with the distance. Scores are not scaled.
+#ifndef WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H
+#define WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H
+
+#include "model/blocks/attention.h"
+
+// Tensors: attn_norm, attn_q, attn_k, attn_v [heads * head_dim, hidden], attn_o [hidden, heads *
+// head_dim]. `first`: the block of layer 0, whose attn_rel_b [buckets, heads] all layers read, or
+// NULL for that block itself.
+model_block *relative_attention_make(model_plan *plan, const attention_settings *settings,
+                                     uint32_t buckets, const model_block *first);
+
+#endif

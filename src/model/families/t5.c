@@ -1,0 +1,34 @@
+// model/families/t5.c — T5's encoder alone (Raffel et al. 2020), as an embedder: biases by distance
+// in place of positions, RMS norms before the blocks, a feed-forward with ReLU or, in T5 1.1,
+// gated.
+#include "model/blocks/relative_attention.h"
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static void plan_t5encoder(model_plan *plan) {
+  enum { BUCKETS_MIN = 4, BUCKETS_MAX = 1024, BUCKETS = 32 };
+  loaded_model *model = plan->model;
+  model_keys *keys = plan->keys;
+  attention_settings attention = attention_read(plan);
+  dense_settings dense = dense_read(plan);
+  const uint32_t buckets =
+      keys_count(keys, "attention.relative_buckets_count", BUCKETS_MIN, BUCKETS_MAX, BUCKETS);
+  dense.is_plain = !plan_has_tensor(plan, "enc.blk.0.ffn_gate.weight");
+  dense.activation = dense.is_plain ? DENSE_RELU : DENSE_GELU;
+  model->layer_prefix = "enc.";
+  model->output_norm_name = "enc.output_norm.weight";
+  if (keys->status == WICK_OK && attention.kv_heads != attention.heads) {
+    keys->status =
+        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.head_count_kv"),
+                  "%u heads of keys for %u of queries are not supported in this architecture",
+                  attention.kv_heads, attention.heads);
+  }
+  const model_block *first = NULL;
+  for (uint32_t layer = 0; layer < model->config.layers && keys->status == WICK_OK; layer++) {
+    model_block *mixer = relative_attention_make(plan, &attention, buckets, first);
+    if (first == NULL) first = mixer;
+    plan_layer(plan, layer, mixer, dense_make(plan, &dense));
+  }
+}
+
+const model_family FAMILY_T5ENCODER = {"t5encoder", plan_t5encoder};
