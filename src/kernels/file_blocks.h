@@ -35,8 +35,7 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
                             NULL,                                                               \
                             NULL,                                                               \
                             name##_unpack,                                                      \
-                            0,                                                                  \
-                            false};                                                             \
+                            0};                                                                 \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &tile, \
                 &SIMD_NAME(tile_kernels_##variant));                                            \
   }

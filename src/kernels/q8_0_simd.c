@@ -31,8 +31,7 @@ SIMD_INLINE void q8_0_codes(const uint8_t *record, uint32_t part, uint32_t step,
    .codes = q8_0_codes,                 \
    .strip_tokens = (strip_tokens_),     \
    .is_unrolled = true,                 \
-   .has_fours = true,                   \
-   .is_widened = true}
+   .has_fours = true}
 
 static const strip_type q8_0_strip = Q8_0_STRIP(32);
 

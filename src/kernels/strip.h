@@ -66,7 +66,6 @@ typedef struct strip_type {
   uint32_t strip_tokens;  // see tile_type
   bool is_unrolled;       // dots have no loop: faster, but more code
   bool has_fours;         // PAIRS takes tokens by fours; BLOCK_SIGNED of 8 steps
-  bool is_widened;        // strip_unpack gives tile_part.wide, not codes
 } strip_type;
 
 // For a type without state.
@@ -583,11 +582,7 @@ SIMD_INLINE void strip_unpack(const strip_type *type, const uint8_t *record, uin
         type->codes(record, part, s, h, state, codes);
         for (uint32_t i = 0; i < type->per_step; i++) {
           const uint32_t group = s * type->step_groups + i * type->code_groups;
-          if (type->is_widened) {
-            tile_part_widen(codes[i], group, h, kind_is_signed(type->kind), out);
-          } else {
-            wasm_v128_store(out->codes[group] + 16 * h, codes[i]);
-          }
+          wasm_v128_store(out->codes[group] + 16 * h, codes[i]);
         }
       }
     }

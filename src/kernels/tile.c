@@ -75,6 +75,8 @@ typedef void fours_kernel(const tile_part *part, const four_act *act, uint32_t f
   static void name(const tile_part *part, const four_act *act, uint32_t fours, int32_t offset, \
                    float *sums) {                                                              \
     _Pragma("nounroll") for (; fours > 0; fours--, act++, sums += FOUR * KERNEL_ROW_GROUP) {   \
+      SIMD_OPAQUE(part);                                                                       \
+      SIMD_OPAQUE(act);                                                                        \
       four_run(part, act, offset, kind, flavor, sums);                                         \
     }                                                                                          \
   }
@@ -267,14 +269,14 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
 // Spreads a part of the activations of `tokens` tokens. The last token is repeated to fill the last
 // four.
 static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t tokens,
-                   uint32_t words, four_act *out) {
+                   four_form form, four_act *out) {
   const size_t wide_offset = act_wide_offset(job->matrix->cols);
 #pragma nounroll
   for (uint32_t t = 0; t % FOUR != 0 || t < tokens; t++) {
     const uint32_t from = token + (t < tokens ? t : tokens - 1);
     const uint8_t *x = job->act + job->act_stride_bytes * from;
     four_act_make((const act_block *)(const void *)x + part,
-                  (const act_wide *)(const void *)(x + wide_offset) + part, words, t % FOUR,
+                  (const act_wide *)(const void *)(x + wide_offset) + part, form, t % FOUR,
                   &out[t / FOUR]);
   }
 }
@@ -301,7 +303,7 @@ static void touch(const tile_job *job, const uint8_t *record, uint32_t first, ui
 // `tokens` tokens from `token` on with at most FOURS_GROUPS groups from `row` on.
 static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const tile_type *type = job->type;
-  const uint32_t words = FOUR_WORDS(type->kind, job->kernels->flavor);
+  const four_form form = four_form_of(type->kind, job->kernels->flavor);
   const uint32_t fours = ceil_div_u32(tokens, FOUR);
   const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
   const uint32_t groups = left < FOURS_GROUPS ? left : FOURS_GROUPS;
@@ -321,10 +323,10 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
     const uint8_t *record = job_record(job, row) + (size_t)(p / type->parts) * type->record_bytes;
     float *sum = sums;
     if (p % TILE_PARTS == 0) touch(job, record, p, groups, group_bytes);
-    spread(job, p, token, tokens, words, act);
+    spread(job, p, token, tokens, form, act);
     for (uint32_t g = 0; g < groups; g++, record += group_bytes, sum += group_sums) {
       type->unpack(record, p % type->parts, p % type->parts + 1, &part);
-      if (words == 16 && !type->is_widened) part_widen(&part, kind_is_signed(type->kind));
+      if (form == FOUR_WIDE) part_widen(&part, kind_is_signed(type->kind));
       job->kernels->fours[type->kind](&part, act, fours, type->offset, sum);
     }
   }

@@ -29,7 +29,6 @@ typedef struct tile_type {
   // Up to this number of tokens the type's own strips are faster than unpacking (0: it has none).
   // Measured by `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
-  bool is_widened;  // unpack gives tile_part.wide, not codes
 } tile_type;
 
 #define TILE_TOKENS_ANY UINT32_MAX
@@ -73,8 +72,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
         name##_single_token_##variant,                                                          \
         (strip_facts).strip_tokens > 1 ? name##_pairs_of_tokens_##variant : NULL,               \
         name##_unpack,                                                                          \
-        (strip_facts).strip_tokens,                                                             \
-        (strip_facts).is_widened};                                                              \
+        (strip_facts).strip_tokens};                                                            \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
                 &SIMD_NAME(tile_kernels_##variant));                                            \
   }
