@@ -21,6 +21,37 @@ static void unpack(const uint8_t *bits, uint32_t levels, uint32_t width, uint16_
   }
 }
 
+// `count` fields of `width` bits as the bytes that levels stand for.
+static uint64_t codes_of(uint32_t point, uint32_t count, uint32_t width, const uint8_t *levels) {
+  uint64_t codes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    codes |= (uint64_t)levels[point >> (i * width) & ((1u << width) - 1)] << (8 * i);
+  }
+  return codes;
+}
+
+static void iq2_unpack(const uint16_t *points, uint32_t count, uint64_t *codes) {
+  static const uint8_t levels[4] = {8, 25, 43};
+  for (uint32_t i = 0; i < count; i++) codes[i] = codes_of(points[i], 8, 2, levels);
+}
+
+static void iq3_unpack(const uint16_t *points, uint32_t count, const uint8_t *levels,
+                       uint32_t *codes) {
+  for (uint32_t i = 0; i < count; i++) codes[i] = (uint32_t)codes_of(points[i], 4, 4, levels);
+}
+
+static void codes_unpack(void) {
+  static const uint8_t iq3_xxs[16] = {4, 12, 20, 28, 36, 44, 52, 62};
+  static const uint8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15}, sign[2] = {0, 0xff};
+  grid_points *grids = &kernel_grids;
+  iq2_unpack(grids->iq2_xxs, 256, grids->iq2_xxs_codes);
+  iq2_unpack(grids->iq2_xs, 512, grids->iq2_xs_codes);
+  iq2_unpack(grids->iq2_s, 1024, grids->iq2_s_codes);
+  iq3_unpack(grids->iq3_xxs, 256, iq3_xxs, grids->iq3_xxs_codes);
+  iq3_unpack(grids->iq3_s, 512, iq3_s, grids->iq3_s_codes);
+  for (uint32_t i = 0; i < 256; i++) grids->signs[i] = codes_of(i, 8, 1, sign);
+}
+
 void grids_unpack(void) {
   static _Atomic uint32_t state;  // 1: somebody unpacks, 2: all is there
   uint32_t none = 0;
@@ -35,5 +66,6 @@ void grids_unpack(void) {
   unpack(grid_iq2_s_bits, 3, 2, kernel_grids.iq2_s);
   unpack(grid_iq3_xxs_bits, 8, 4, kernel_grids.iq3_xxs);
   unpack(grid_iq3_s_bits, 8, 4, kernel_grids.iq3_s);
+  codes_unpack();
   atomic_store(&state, 2);
 }

@@ -12,6 +12,10 @@ typedef struct grid_points {
   uint16_t iq2_xxs[256], iq2_xs[512], iq2_s[1024];
   uint16_t iq3_xxs[256];  // 4 x 4 bits: 0 to 7 stand for 4, 12, 20, 28, 36, 44, 52, 62
   uint16_t iq3_s[512];    // 4 x 4 bits: (value - 1) / 2
+  // The same values, a byte each.
+  uint64_t iq2_xxs_codes[256], iq2_xs_codes[512], iq2_s_codes[1024];
+  uint32_t iq3_xxs_codes[256], iq3_s_codes[512];
+  uint64_t signs[256];  // byte i is 0xff where bit i is set
 } grid_points;
 
 extern grid_points kernel_grids;

@@ -25,18 +25,10 @@ static uint64_t spread_2(uint64_t point) {
   return (point | point << 6) & 0x0303030303030303u;
 }
 
-// 4 fields of 4 bits, two points.
-static uint64_t spread_4(uint64_t low, uint64_t high) {
-  uint64_t points = low | high << 32;
-  points = (points | points << 8) & 0x00ff00ff00ff00ffu;
-  return (points | points << 4) & 0x0f0f0f0f0f0f0f0fu;
-}
-
 // codes (1 to 127) negated where the sign bits say so.
 static void signed_store(uint64_t codes, uint32_t sign_bits, int8_t out[8]) {
-  const uint64_t bits = (sign_bits * EACH_BYTE) & 0x8040201008040201u;
-  const uint64_t ones = (bits + 0x7f * EACH_BYTE) >> 7 & EACH_BYTE;
-  codes = (codes ^ ones * 0xff) + ones;
+  const uint64_t signs = kernel_grids.signs[sign_bits];
+  codes = (codes ^ signs) + (signs & EACH_BYTE);
   memcpy(out, &codes, sizeof codes);
 }
 
@@ -45,15 +37,9 @@ static uint32_t even_signs(uint32_t seven) {
   return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
 }
 
-static uint64_t iq2_codes(uint16_t point) {  // 8, 25, 43
-  const uint64_t levels = spread_2(point);
-  return 8 * EACH_BYTE + 17 * levels + (levels >> 1 & EACH_BYTE);
-}
-
-static uint64_t iq3_xxs_codes(uint16_t low, uint16_t high) {  // 4, 12 ... 52, 62
-  const uint64_t levels = spread_4(low, high);
-  const uint64_t sevens = levels & levels >> 1 & levels >> 2 & EACH_BYTE;
-  return 4 * EACH_BYTE + 8 * levels + 2 * sevens;
+// Two points of 4 columns.
+static uint64_t both_codes(const uint32_t *codes, uint32_t low, uint32_t high) {
+  return codes[low] | (uint64_t)codes[high] << 32;
 }
 
 // 8 * (value + delta): 8 * (-1, 0, 1) +- 1.
@@ -103,7 +89,7 @@ static void iq2_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, blo
   const uint32_t word = load_u32(points + 4);
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t signs = even_signs(word >> (7 * i) & 127);
-    signed_store(iq2_codes(kernel_grids.iq2_xxs[points[i]]), signs, out->codes + 8 * i);
+    signed_store(kernel_grids.iq2_xxs_codes[points[i]], signs, out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (0.125f * (float)(2 * (word >> 28) + 1));
 }
@@ -119,8 +105,7 @@ static void iq2_xs_load(const uint8_t *record, uint32_t row, uint32_t part, bloc
   const uint8_t *block = file_block(record, row, IQ2_XS_BYTES);
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t word = load_u16(block + 2 + 8 * part + 2 * i);
-    signed_store(iq2_codes(kernel_grids.iq2_xs[word & 511]), even_signs(word >> 9),
-                 out->codes + 8 * i);
+    signed_store(kernel_grids.iq2_xs_codes[word & 511], even_signs(word >> 9), out->codes + 8 * i);
   }
   iq2_scales(block, block[66 + part], out);
 }
@@ -131,8 +116,7 @@ static void iq2_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t high = block[66 + part] >> (2 * i) & 3u;
     const uint32_t point = block[2 + 4 * part + i] | high << 8;
-    signed_store(iq2_codes(kernel_grids.iq2_s[point]), block[34 + 4 * part + i],
-                 out->codes + 8 * i);
+    signed_store(kernel_grids.iq2_s_codes[point], block[34 + 4 * part + i], out->codes + 8 * i);
   }
   iq2_scales(block, block[74 + part], out);
 }
@@ -144,8 +128,7 @@ static void iq3_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, blo
   const uint8_t *block = file_block(record, row, IQ3_XXS_BYTES), *points = block + 2 + 8 * part;
   const uint32_t word = load_u32(block + 66 + 4 * part);
   for (uint32_t i = 0; i < 4; i++, points += 2) {
-    const uint64_t codes =
-        iq3_xxs_codes(kernel_grids.iq3_xxs[points[0]], kernel_grids.iq3_xxs[points[1]]);
+    const uint64_t codes = both_codes(kernel_grids.iq3_xxs_codes, points[0], points[1]);
     signed_store(codes, even_signs(word >> (7 * i) & 127), out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (0.25f * (float)(2 * (word >> 28) + 1));
@@ -159,9 +142,8 @@ static void iq3_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   for (uint32_t i = 0; i < 4; i++, points += 2) {
     const uint32_t low = points[0] | (high >> (2 * i) & 1) << 8;
     const uint32_t next = points[1] | (high >> (2 * i + 1) & 1) << 8;
-    const uint64_t codes =
-        EACH_BYTE + 2 * spread_4(kernel_grids.iq3_s[low], kernel_grids.iq3_s[next]);
-    signed_store(codes, block[74 + 4 * part + i], out->codes + 8 * i);
+    signed_store(both_codes(kernel_grids.iq3_s_codes, low, next), block[74 + 4 * part + i],
+                 out->codes + 8 * i);
   }
   out->scale = f32_of_f16(load_u16(block)) * (float)(2 * sub + 1);
 }

@@ -125,12 +125,13 @@ static void codes_store(const int8_t from[32], int32_t offset, uint8_t *to) {
 
 void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, const block_type *type,
                       int32_t offset, tile_part *out) {
+  block_part part = {0};
   for (uint32_t p = first; p < last; p++, out++) {
     for (uint32_t r = 0; r < KERNEL_ROW_GROUP; r++) {
-      block_part part = {0};
       type->load(record, r, p, &part);
       codes_store(part.codes, offset, out->codes[0] + layout_word_offset(r));
       out->scales[r] = part.scale;
+      if (type->kind != BLOCK_HALVES && !kind_has_sub(type->kind)) continue;
       for (uint32_t s = 0; s < 2; s++) {
         out->half_scales[s][r] = part.half_scales[s];
         out->sub_scales[s][r] = part.sub_scales[s];
