@@ -31,13 +31,14 @@ static size_t told_line_bytes(const char *text, const char *end) {
 }
 
 // Tells the first line that differs.
-static void told_compare(const char *name, const char *file, size_t file_bytes) {
+static void told_compare(const char *name, const char *file, size_t file_bytes,
+                         const char *found_path) {
   const char *at = told, *end = told + told_size, *wanted = file, *last = file + file_bytes;
   for (int line = 1; at < end || wanted < last; line++) {
     const size_t size = told_line_bytes(at, end), wanted_size = told_line_bytes(wanted, last);
     if (!CHECK(size == wanted_size && memcmp(at, wanted, size) == 0)) {
-      printf("#   %s, line %d\n#   found: %.*s\n#   kept:  %.*s\n", name, line, (int)size, at,
-             (int)wanted_size, wanted);
+      printf("#   %s, line %d (all that was found: %s)\n#   found: %.*s\n#   kept:  %.*s\n", name,
+             line, found_path, (int)size, at, (int)wanted_size, wanted);
       return;
     }
     at += at < end ? size + 1 : 0;
@@ -49,14 +50,15 @@ static void told_compare(const char *name, const char *file, size_t file_bytes) 
 static void told_check(const char *name) {
   char path[256];
   size_t file_bytes;
-  FILE *out = fopen(check_temporary(name), "w");
+  const char *found_path = check_temporary(name);
+  FILE *out = fopen(found_path, "w");
   if (out != NULL) {
     fwrite(told, 1, told_size, out);
     fclose(out);
   }
   snprintf(path, sizeof path, "tests/c/%s", name);
   uint8_t *file = check_read_file(check_repository(path), &file_bytes);
-  if (CHECK(file != NULL)) told_compare(name, (const char *)file, file_bytes);
+  if (CHECK(file != NULL)) told_compare(name, (const char *)file, file_bytes, found_path);
   free(file);
 }
 
