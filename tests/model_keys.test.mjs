@@ -90,6 +90,8 @@ async function assertRefused(id, name, value, says) {
 /** A model, a key, its default, and another value. @type {[string, string, Value, Value][]} */
 const defaults = [
   ['llama', 'rope.freq_base', { f32: 10000 }, { f32: 10100 }],
+  ['llama-rope-linear', 'rope.scaling.type', { text: 'none' }, { text: 'linear' }],
+  ['llama-rope-yarn', 'rope.scaling.type', { text: 'none' }, { text: 'yarn' }],
   ['llama-rope-linear', 'rope.scaling.factor', { f32: 1 }, { f32: 2 }],
   ['llama-rope-yarn', 'rope.scaling.yarn_beta_fast', { f32: 32 }, { f32: 3 }],
   ['llama-rope-yarn', 'rope.scaling.yarn_beta_slow', { f32: 1 }, { f32: 3 }],
