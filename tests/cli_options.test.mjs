@@ -427,3 +427,61 @@ describe('run with a grammar', () => {
     assert.equal(none.code, 3, none.stderr);
   });
 });
+
+describe('adapters', { skip: shared.skip }, () => {
+  const vectors = join(shared.path, 'vectors');
+  const adapter = join(vectors, 'reference-more/lora/llama.attn-ffn.gguf');
+  /** @param {string[]} given */
+  const logits = (...given) =>
+    cli([
+      ...[
+        'logits',
+        join(vectors, 'reference/models/llama.gguf'),
+        '--tokens',
+        '1,5,9',
+        '--out',
+        '-',
+      ],
+      ...given.flatMap((file) => ['--lora', file]),
+    ]);
+
+  test('a number behind the last colon is the scale, anything else is of the path', async () => {
+    const strange = join(temporary, 'a:b.gguf');
+    writeFileSync(strange, readFileSync(adapter));
+    const [none, usual, one, half, two, nothing, named, scaled] = await Promise.all([
+      logits(),
+      ...[adapter, `${adapter}:1`, `${adapter}:0.5`, `${adapter}:2`, `${adapter}:0`].map((file) =>
+        logits(file),
+      ),
+      logits(strange),
+      logits(`${strange}:0.5`),
+    ]);
+    for (const { code, stderr } of [none, usual, one, half, two, nothing, named, scaled]) {
+      assert.equal(code, 0, stderr);
+    }
+    assert.deepEqual(one.stdout, usual.stdout);
+    assert.deepEqual(named.stdout, usual.stdout);
+    assert.deepEqual(scaled.stdout, half.stdout);
+    assert.deepEqual(nothing.stdout, none.stdout);
+    const different = [none, usual, half, two].map(({ stdout }) => stdout.toString('hex'));
+    assert.equal(new Set(different).size, 4);
+    const twice = await logits(`${adapter}:0.5`, `${adapter}:0`);
+    assert.deepEqual(twice.stdout, half.stdout);
+  });
+
+  test('one that cannot be read is told by its path: exit status 3', async () => {
+    for (const file of [absent, `${absent}:0.5`, `${adapter}:`, `${adapter}:half`]) {
+      const { code, stdout, stderr } = await logits(file);
+      const path = file.replace(':0.5', '');
+      assert.deepEqual([code, stdout.length], [3, 0], stderr);
+      assert.equal(stderr, `wick: cannot open ${path}: No such file or directory\n`);
+    }
+    const other = await logits(join(vectors, 'reference-more/lora/qwen2.qv.gguf'));
+    assert.deepEqual([other.code, other.stdout.length], [3, 0], other.stderr);
+    const long = await logits(`/${'a'.repeat(5000)}`);
+    assert.deepEqual(
+      [long.code, long.stderr],
+      [3, "wick: the adapter's path is longer than 4096 bytes\n"],
+    );
+  });
+});
