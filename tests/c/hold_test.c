@@ -293,6 +293,39 @@ TEST(marked_parameters_are_held_to_their_types) {
   CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
 }
 
+// Of a text and another type the reader takes for JSON what the schema says is of that type.
+TEST(marked_parameters_of_two_types_are_texts_or_json) {
+#define TWO(name, type, value) \
+  "\"" name "\":{\"type\":[\"string\",\"" type "\"],\"enum\":[\"x\"," value "]},"
+  static const char TOOLS[] =
+      "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
+      "\"properties\":{" TWO("a", "null", "null") TWO("b", "boolean", "true")
+          TWO("c", "boolean", "false") TWO("d", "number", "7") TWO("e", "array", "[1]")
+              TWO("f", "object", "{\"k\":1}") "\"g\":{\"type\":\"string\"}}}}}]";
+  static const reply_case CASES[] = {
+      {CALL_F(PARAM("a", "x")), true, false, true},
+      {CALL_F(PARAM("a", "null")), true, false, true},
+      {CALL_F(PARAM("a", "true")), true, false, false},
+      {CALL_F(PARAM("b", "x")), true, false, true},
+      {CALL_F(PARAM("b", "true")), true, false, true},
+      {CALL_F(PARAM("b", "false")), true, false, false},
+      {CALL_F(PARAM("c", "x")), true, false, true},
+      {CALL_F(PARAM("c", "false")), true, false, true},
+      {CALL_F(PARAM("c", "true")), true, false, false},
+      {CALL_F(PARAM("d", "x")), true, false, true},
+      {CALL_F(PARAM("d", "7")), true, false, true},
+      {CALL_F(PARAM("d", "8")), true, false, false},
+      {CALL_F(PARAM("e", "x")), true, false, true},
+      {CALL_F(PARAM("e", "[1]")), true, false, true},
+      {CALL_F(PARAM("e", "[2]")), true, false, false},
+      {CALL_F(PARAM("f", "x")), true, false, true},
+      {CALL_F(PARAM("f", "{\"k\": 1}")), true, false, true},
+      {CALL_F(PARAM("f", "{\"k\": 2}")), true, false, false},
+  };
+  CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
+#undef TWO
+}
+
 // White space between the calls of a list is what printers of JSON write.
 TEST(calls_of_a_list_stand_as_json_is_printed) {
 #define ONE "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}, \"id\": \"a12345678\"}"
