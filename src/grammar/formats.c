@@ -149,6 +149,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
     return FORMAT_TEXTS;
   }
   if (text_is(name, "int32") && !any) return FORMAT_INT32;
+  if (text_is(name, "int64") && !any) return FORMAT_INT64;
   for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
     const format *format = &FORMATS[i];
     if (!text_is(name, format->name)) continue;

@@ -107,8 +107,10 @@ void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32
   if (kind == FORMAT_TEXTS && (x->value.types & TYPE_STRING) != 0) {
     schema_restrict_texts(c, &x->value, texts);
   }
-  if (kind == FORMAT_INT32 && (x->value.types & TYPE_NUMBER) != 0) {
+  if (kind >= FORMAT_INT32 && (x->value.types & TYPE_NUMBER) != 0) {
     schema_restrict_numbers(c, &x->value, schema_integers(c));
+  }
+  if (kind == FORMAT_INT32 && (x->value.types & TYPE_NUMBER) != 0) {
     schema_restrict_numbers(c, &x->value, numbers_bounded(c->work, LOW, NUMBER_AT_LEAST));
     schema_restrict_numbers(c, &x->value, numbers_bounded(c->work, HIGH, NUMBER_AT_MOST));
   }

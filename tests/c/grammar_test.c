@@ -70,6 +70,11 @@ static const grammar_case CASES[] = {
      "{\"type\":\"number\",\"format\":\"int32\"}",
      {"-2147483648", "2147483647", "0", "-1"},
      {"-2147483649", "2147483648", "1.5", "-9999999999"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":[\"number\",\"null\"],\"format\":\"int64\"}",
+     {"-999999999999999", "0", "-1", "2147483648", "null"},
+     {"-99999999999999999999", "1.5", "\"1\"", "-0.1"}},
     // a format holds for values of its type alone
     {WICK_GRAMMAR_JSON_SCHEMA,
      false,
