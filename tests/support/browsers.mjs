@@ -47,12 +47,13 @@ export function launchProfile(folder) {
   });
 }
 
-/** @returns {Promise<import('puppeteer-core').Browser>} */
-export function launchFirefox() {
+/** @param {Record<string, unknown>} [preferences] @returns {Promise<import('puppeteer-core').Browser>} */
+export function launchFirefox(preferences = {}) {
   return puppeteer.launch({
     browser: 'firefox',
     executablePath: locate('firefox').path,
     headless: true,
+    extraPrefsFirefox: preferences,
     timeout: PATIENCE_MS,
     protocolTimeout: PATIENCE_MS,
   });
