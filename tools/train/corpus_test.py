@@ -324,6 +324,11 @@ class Evaluation(unittest.TestCase):
             self.assertEqual(len(answers), 4)
         self.assertEqual(evaluate_visits.result_of("47 + 38 = 70 + 15 = 85."), "85")
 
+    def test_another_seed_asks_other_questions_and_the_usual_one_always_the_same(self):
+        usual, again, other = (evaluate_visits.sampled_cases(5, *seed) for seed in ((), (evaluate_visits.SAMPLED_SEED,), (12,)))
+        self.assertEqual([case[3].user for case in usual], [case[3].user for case in again])
+        self.assertNotEqual([case[3].user for case in usual], [case[3].user for case in other])
+
     def test_the_right_sum_is_judged_right_and_the_next_one_wrong(self):
         for _, _, _, turn in evaluate_visits.sum_cases(60):
             self.assertTrue(turn.right(turn.answer), turn)

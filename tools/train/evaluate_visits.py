@@ -1,8 +1,10 @@
-"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered].
+"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered,likeliest].
 
 `visits` draws cases of every kind from wordings that no training text has (haste.held_out), `sums` asks sums of numbers below 100
 whose pairs are held out too, in free wording, and `sampled` draws answers with Wick's default settings, which are those of a further
-answer on the chat page, and looks for words that the corpus lacks. `tempered` draws the same from all tokens by the temperature alone.
+answer on the chat page, and looks for words that the corpus lacks. `tempered` draws the same from all tokens by the temperature alone, and
+`likeliest` takes the likeliest token each time: the words that are still none are the model's, not the draw's. --seed and --cases ask
+these three other questions, and more of them.
 The lists decide what is held out; nobody needs to read it. Exit status 1 when a figure misses its bar.
 """
 
@@ -26,11 +28,12 @@ import visit_records
 import visits
 import wordsums
 
-BARS = {"visits": 0.75, "sums": 0.97, "sampled": 1.0, "tempered": 0.0}
+BARS = {"visits": 0.75, "sums": 0.97, "sampled": 1.0, "tempered": 0.0, "likeliest": 0.0}
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 LEXICON_TURNS = 60000
 DEFAULTS = generate.Manner(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05)  # js/page/request_options.js
 TOKENS_MAX = 250
+SAMPLED_COUNT, SAMPLED_SEED = 500, 11
 
 
 def _source(seed, held_out=True):
@@ -105,7 +108,7 @@ def invented(text, prompt, known):
             and w.lower().removesuffix("'s") not in known | told]
 
 
-def sampled_cases(count=500, seed=11):
+def sampled_cases(count=SAMPLED_COUNT, seed=SAMPLED_SEED):
     """Questions as in training, as (kind, system prompt, turns before, turn)."""
     source, cases = _source(seed, held_out=False), []
     while len(cases) < count:
@@ -141,16 +144,16 @@ def _judged(model, cases, right, show):
     return tally[True], len(cases)
 
 
-def run_visits(model, show):
+def run_visits(model, show, _asked):
     return _judged(model, visit_cases(), lambda turn, text: turn.right(text), show)
 
 
-def run_sums(model, show):
+def run_sums(model, show, _asked):
     return _judged(model, sum_cases(), lambda turn, text: result_of(text) == result_of(turn.answer), show)
 
 
-def run_sampled(model, show, manner=DEFAULTS):
-    cases, known = sampled_cases(), lexicon()
+def run_sampled(model, show, asked, manner=DEFAULTS):
+    cases, known = sampled_cases(*asked), lexicon()
     found = _answers(model, cases, manner=manner, seed=3)
     clean = 0
     for index, (prompt, (text, _)) in enumerate(zip(_prompts(cases), found)):
@@ -163,24 +166,31 @@ def run_sampled(model, show, manner=DEFAULTS):
     return clean, len(cases)
 
 
-def run_tempered(model, show):
-    return run_sampled(model, show, generate.Manner(DEFAULTS.temperature))
+def run_tempered(model, show, asked):
+    return run_sampled(model, show, asked, generate.Manner(DEFAULTS.temperature))
 
 
-RUNS = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled, "tempered": run_tempered}
+def run_likeliest(model, show, asked):
+    return run_sampled(model, show, asked, generate.Manner())
+
+
+RUNS = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled, "tempered": run_tempered, "likeliest": run_likeliest}
+USUAL = "visits,sums,sampled,tempered"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
-    parser.add_argument("--part", default=",".join(RUNS))
+    parser.add_argument("--part", default=USUAL, help=f"of {','.join(RUNS)}")
     parser.add_argument("--show", type=int, default=0, help="how many failures to print; any number prints samples")
+    parser.add_argument("--cases", type=int, default=SAMPLED_COUNT, help="how many answers are looked through for words that are none")
+    parser.add_argument("--seed", type=int, default=SAMPLED_SEED, help="of the questions to these answers")
     args = parser.parse_args()
     loaded = ggufmodel.GgufModel(args.model)
     model = {name: jnp.asarray(value) for name, value in loaded.params().items()}, loaded.tokenizer()
     missed = 0
     for part in args.part.split(","):
-        right, asked = RUNS[part](model, args.show)
+        right, asked = RUNS[part](model, args.show, (args.cases, args.seed))
         missed += right < BARS[part] * asked
         print(json.dumps({"part": part, "right": right, "asked": asked, "share": round(right / asked, 4)}), flush=True)
     return 1 if missed else 0
