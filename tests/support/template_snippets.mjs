@@ -790,6 +790,12 @@ export const groups = {
     '.other is defined',
     ' | length',
   ].map((part) => `{% for g in ${records} | groupby('n') %}{{ g${part} }};{% endfor %}`),
+  'what equals itself alone': [
+    '{% for i in [1] %}{{ loop == loop }}{% set o = loop %}{% for j in [1] %}{{ o == loop }}{{ o != loop }}{% endfor %}{% endfor %}',
+    '{% macro a() %}{% endmacro %}{% macro b() %}{% endmacro %}{{ a == a }}{{ a == b }}{{ a != b }}',
+    '{% set a = namespace(x=1) %}{% set b = namespace(x=1) %}{{ a == a }}{{ a == b }}{{ a != b }}',
+    '{{ range == range }}{{ range == dict }}{{ range == namespace }}{{ namespace != dict }}',
+  ],
   'comparisons by name': ['==', '!=', '<', '<=', '>', '>='].flatMap((name) => [
     `{{ ${records} | selectattr('n', '${name}', 1) | map(attribute='s') | join }}`,
     `{{ ${records} | rejectattr('s', '${name}', 'a') | map(attribute='s') | join }}`,
