@@ -181,6 +181,32 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
   assert.equal(await page.inputValue('#prompt'), 'a draft, too');
 });
 
+test('where there is no room for the rest of a model nothing of it is fetched again, unless the user says so', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const part = { id: 'part', name: 'other.gguf', urls: [`${siteUrl()}other.gguf`], isWhole: false };
+  const script = `globalThis.parts = [${JSON.stringify({ ...part, size: 1000, storedBytes: 500 })}];`;
+  const page = await open({ script });
+  await page.evaluate(async () => {
+    const entry = '/wick-llm/index.js';
+    const { WickError } = await import(entry);
+    Object.assign(globalThis, {
+      holdDownload: () => {
+        throw new WickError('STORAGE_FULL', 'There is no room');
+      },
+    });
+  });
+  await choose(page, 'other.gguf');
+  await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
+  await page.locator('#problem-text', { hasText: 'goes on' }).waitFor();
+  assert.equal((await page.evaluate('loaded')).length, 1);
+  await page.screenshot({ path: `${pictures}/chat-no-room-for-the-rest.png` });
+  await page.getByRole('button', { name: 'Load it without keeping it' }).click();
+  await untilModel(page, 'other.gguf');
+  assert.equal((await page.evaluate('loaded')).length, 2);
+});
+
 test('little room is said before there is none', { skip }, async (t) => {
   const { open } = await newContext(t);
   // Chromium does not tell pages of a quota that DevTools have set

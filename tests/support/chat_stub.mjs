@@ -86,7 +86,8 @@ export const stubEngine = `
   };`;
 
 /**
- * Instead of the store of models: all is here at once, unless \`holdDownload\` waits. \`fetched\` tells what was downloaded.
+ * Instead of the store of models: all is here at once, unless \`holdDownload\` waits. \`fetched\` tells what was downloaded,
+ * \`parts\` are entries of what is stored in part.
  */
 export const stubModels = `
   globalThis.fetched = [];
@@ -96,7 +97,7 @@ export const stubModels = `
   class Store extends EventTarget {
     kind = 'memory';
     has = async (name) => kept().includes(new URL(name, document.baseURI).href);
-    list = async () => kept().map(entryOf);
+    list = async () => [...kept().map(entryOf), ...(globalThis.parts ?? [])];
     get = async (url, options) => {
       fetched.push(url);
       await globalThis.holdDownload?.(url, options);
