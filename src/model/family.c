@@ -1,10 +1,7 @@
 // model/family.c — the list of families, and what they plan layers with.
 #include "model/family.h"
 
-#include <string.h>
-
 #include "base/math.h"
-#include "base/text.h"
 #include "model/families/families.h"
 
 #define FAMILY_ADDRESS(name) &FAMILY_##name,
@@ -172,31 +169,6 @@ void plan_leave_out_predictors(model_plan *plan) {
       keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
   if (plan->keys->status == WICK_OK) config->layers -= predictors;
   plan->with_predictor = plan->with_predictor && predictors != 0;
-}
-
-bool plan_begins_predictor(model_plan *plan) {
-  loaded_model *model = plan->model;
-  char name[GGUF_TENSOR_NAME_BYTES_MAX];
-  text_format(name, sizeof name, "blk.%u.nextn.eh_proj.weight", model->config.layers);
-  if (!plan->with_predictor || plan->keys->status != WICK_OK || !plan_has_tensor(plan, name)) {
-    return false;
-  }
-  memcpy(plan->groups, model->groups, sizeof plan->groups);
-  plan->group_count = model->group_count;
-  model->group_count = 0;
-  return true;
-}
-
-void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
-                    model_block *feed_forward) {
-  loaded_model *model = plan->model;
-  model_layer *layer = &model->predictor;
-  *layer = (model_layer){.first = input, .mixer = mixer, .feed_forward = feed_forward};
-  if (input != NULL) input->next = mixer;
-  if (mixer != NULL) mixer->next = feed_forward;
-  model->predictor_group = model->groups[0];
-  memcpy(model->groups, plan->groups, sizeof plan->groups);
-  model->group_count = plan->group_count;
 }
 
 void plan_refuse_window(model_plan *plan) {

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/math.h"
 #include "model/binder.h"
+#include "model/blocks/predictor.h"
 #include "model/family.h"
 
 // ---- Hyper-parameters ----
@@ -106,19 +107,6 @@ static void bind_beginning(model_binder *binder) {
               &rope->long_factors);
 }
 
-// Nothing waits for the layer behind the others but the end of loading.
-static void bind_predictor(model_binder *binder) {
-  loaded_model *model = binder->model;
-  binder->layer = (int32_t)model->config.layers;
-  binder->waits = MODEL_LAYER_NONE;
-  binder->is_apart = true;
-  for (model_block *block = model->predictor.first; block != NULL; block = block->next) {
-    block->ops->bind(block, binder);
-  }
-  bind_norm(binder, "nextn.shared_head_norm.weight", model->config.hidden, BINDING_OPTIONAL,
-            &model->predictor_norm, &model->predictor_norm_bias);
-}
-
 static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
   model_binder binder = {.model = model,
@@ -142,7 +130,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
       block->ops->bind(block, &binder);
     }
   }
-  if (model->predictor.first != NULL) bind_predictor(&binder);
+  if (model->predictor.first != NULL) predictor_bind(&binder);
   model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
 }

@@ -254,35 +254,10 @@ static bool begin_rows(scheduler *scheduler) {
   return true;
 }
 
-// Whether the predictor follows the request.
-static bool is_predicted(const scheduler *scheduler, const request *request) {
-  const scheduler_parts *parts = &scheduler->parts;
-  return parts->predictor != NULL && parts->drafter == NULL &&
-         scheduler->running <= SPECULATION_REQUESTS_MAX && request != NULL && request->speculates &&
-         request->tokens_max > 1;
-}
-
-// The predictor reads what counts of a pass that is over.
-static void predict_behind(scheduler *scheduler) {
-  for (uint32_t i = 0, next; i < scheduler->batch_count; i = next) {
-    const request *owner = scheduler->owners[i];
-    for (next = i + 1; next < scheduler->batch_count && scheduler->owners[next] == owner;) next++;
-    if (!scheduler->keeps_rows || !is_predicted(scheduler, owner)) continue;
-    const uint32_t first = scheduler->batch[i].position, end = first + (next - i);
-    predictor_read(scheduler->parts.predictor, owner->id, owner->tokens, first,
-                   owner->fed < end ? owner->fed : end, scheduler->parts.forward, i);
-  }
-}
-
-// Where the predictor follows a request, it wants all of its rows. It waits for all weights.
 static void begin_forward(scheduler *scheduler) {
   forward_pass *forward = scheduler->parts.forward;
-  scheduler->keeps_rows = false;
   forward_begin(forward, scheduler->batch, scheduler->batch_count);
-  if (scheduler->parts.predictor == NULL || !model_is_ready(scheduler->parts.model)) return;
-  for (uint32_t i = 0; i < scheduler->batch_count && !scheduler->keeps_rows; i++) {
-    scheduler->keeps_rows = is_predicted(scheduler, scheduler->owners[i]);
-  }
+  scheduler->keeps_rows = scheduler->parts.predictor != NULL && predict_begin(scheduler);
   if (scheduler->keeps_rows) forward_keep_rows(forward);
 }
 
@@ -325,6 +300,11 @@ static void end_pass(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase == REQUEST_RUNNING) at->fed = store_settle(store, at->sequence);
   }
+}
+
+static void finish_pass(scheduler *scheduler) {
+  end_pass(scheduler);
+  if (scheduler->keeps_rows) predict_behind(scheduler);
 }
 
 void pass_drop(scheduler *scheduler) {
@@ -380,9 +360,7 @@ static void end_layers(scheduler *scheduler) {
     if (at->pass_tokens != 0) count_fed(scheduler, at);
   }
   scheduler->phase = PASS_LOGITS;
-  if (has_logits) return;
-  end_pass(scheduler);
-  predict_behind(scheduler);
+  if (!has_logits) finish_pass(scheduler);
 }
 
 // When a pass with several requests fails, each runs alone once. It then ends with the error or
@@ -578,9 +556,7 @@ static void logits_round(scheduler *scheduler) {
   }
   while (next < count && !is_row_wanted(scheduler, next)) next++;
   scheduler->pass_logits = next;
-  if (next != count) return;
-  end_pass(scheduler);
-  predict_behind(scheduler);
+  if (next == count) finish_pass(scheduler);
 }
 
 bool pass_step(scheduler *scheduler) {

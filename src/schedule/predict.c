@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "schedule/scheduler_types.h"
 #include "schedule/speculation.h"
 
 enum {
@@ -288,4 +289,30 @@ uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t
   predictor->token_us +=
       predictor->token_us == 0.0f ? took : COST_WEIGHT * (took - predictor->token_us);
   return made;
+}
+
+// ---- Beside the scheduler's passes ----
+
+static bool is_predicted(const scheduler *scheduler, const request *request) {
+  return scheduler->parts.drafter == NULL && scheduler->running <= SPECULATION_REQUESTS_MAX &&
+         request != NULL && request->speculates && request->tokens_max > 1;
+}
+
+bool predict_begin(const scheduler *scheduler) {
+  if (!model_is_ready(scheduler->parts.model)) return false;  // its own weights, too
+  for (uint32_t i = 0; i < scheduler->batch_count; i++) {
+    if (is_predicted(scheduler, scheduler->owners[i])) return true;
+  }
+  return false;
+}
+
+void predict_behind(scheduler *scheduler) {
+  for (uint32_t i = 0, next; i < scheduler->batch_count; i = next) {
+    const request *owner = scheduler->owners[i];
+    for (next = i + 1; next < scheduler->batch_count && scheduler->owners[next] == owner;) next++;
+    if (!is_predicted(scheduler, owner)) continue;
+    const uint32_t first = scheduler->batch[i].position, end = first + (next - i);
+    predictor_read(scheduler->parts.predictor, owner->id, owner->tokens, first,
+                   owner->fed < end ? owner->fed : end, scheduler->parts.forward, i);
+  }
 }

@@ -70,4 +70,11 @@ bool pass_take_answer(scheduler *scheduler);
 // Abandons the pass under way: pages hold what they held before it.
 void pass_drop(scheduler *scheduler);
 
+// ---- predict.c, where there is a predictor ----
+
+// Whether it follows a request of the pass that begins. Then it wants all rows of the pass.
+bool predict_begin(const scheduler *scheduler);
+// It reads what counts of a pass that is over and kept its rows.
+void predict_behind(scheduler *scheduler);
+
 #endif

@@ -19,7 +19,7 @@
 #include "model/forward.h"
 #include "random.h"
 #include "reference/pages.h"
-#include "schedule/predict.h"
+#include "schedule/scheduler_types.h"
 
 enum {
   SIM_VOCAB = 64,
@@ -285,10 +285,8 @@ uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
 
 // The model has no layer that predicts further tokens.
 void forward_keep_rows(forward_pass *forward) { (void)forward; }
-void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
-                    uint32_t end, const forward_pass *forward, uint32_t input) {
-  (void)predictor, (void)request, (void)tokens, (void)first, (void)end, (void)forward, (void)input;
-}
+bool predict_begin(const scheduler *scheduler) { return scheduler == NULL; }
+void predict_behind(scheduler *scheduler) { (void)scheduler; }
 uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
                            uint32_t count, uint32_t most, int32_t *out) {
   (void)predictor, (void)request, (void)tokens, (void)count, (void)most, (void)out;

@@ -1,6 +1,9 @@
 // model/blocks/predictor.c — see predictor.h.
 #include "model/blocks/predictor.h"
 
+#include <string.h>
+
+#include "base/text.h"
 #include "model/binder.h"
 #include "model/pass.h"
 
@@ -73,4 +76,43 @@ model_block *predictor_make(model_plan *plan) {
   if (predictor == NULL) return NULL;
   predictor->hidden = plan->model->config.hidden;
   return &predictor->block;
+}
+
+// ---- The layer ----
+
+bool plan_begins_predictor(model_plan *plan) {
+  loaded_model *model = plan->model;
+  char name[GGUF_TENSOR_NAME_BYTES_MAX];
+  text_format(name, sizeof name, "blk.%u.nextn.eh_proj.weight", model->config.layers);
+  if (!plan->with_predictor || plan->keys->status != WICK_OK || !plan_has_tensor(plan, name)) {
+    return false;
+  }
+  memcpy(plan->groups, model->groups, sizeof plan->groups);
+  plan->group_count = model->group_count;
+  model->group_count = 0;
+  return true;
+}
+
+void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
+                    model_block *feed_forward) {
+  loaded_model *model = plan->model;
+  model_layer *layer = &model->predictor;
+  *layer = (model_layer){.first = input, .mixer = mixer, .feed_forward = feed_forward};
+  if (input != NULL) input->next = mixer;
+  if (mixer != NULL) mixer->next = feed_forward;
+  model->predictor_group = model->groups[0];
+  memcpy(model->groups, plan->groups, sizeof plan->groups);
+  model->group_count = plan->group_count;
+}
+
+void predictor_bind(model_binder *binder) {
+  loaded_model *model = binder->model;
+  binder->layer = (int32_t)model->config.layers;
+  binder->waits = MODEL_LAYER_NONE;
+  binder->is_apart = true;
+  for (model_block *block = model->predictor.first; block != NULL; block = block->next) {
+    block->ops->bind(block, binder);
+  }
+  bind_norm(binder, "nextn.shared_head_norm.weight", model->config.hidden, BINDING_OPTIONAL,
+            &model->predictor_norm, &model->predictor_norm_bias);
 }

@@ -14,5 +14,7 @@
 
 // Tensors: nextn.enorm, nextn.hnorm [hidden], nextn.eh_proj [hidden, 2 hidden].
 model_block *predictor_make(model_plan *plan);
+// Binds the model's predictor, whose layer it has. Nothing waits for it but the end of loading.
+void predictor_bind(model_binder *binder);
 
 #endif
