@@ -54,7 +54,7 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,free machine mask said trie) \
-  src/kernels/fewbits src/kernels/floats src/kernels/iq4 src/kernels/lowbits src/kv/% src/model/blocks/altup src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
+  src/kernels/fewbits src/kernels/floats_scalar src/kernels/iq4 src/kernels/lowbits src/kv/% src/model/blocks/altup src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
   src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/adapter_product src/model/forward src/model/pass src/model/rope src/model/segments \
   $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% \
