@@ -140,7 +140,7 @@ test('the window has the colours that the user chose', { skip }, async (t) => {
     await page.click('#open-settings');
     await page.selectOption('#theme', theme);
     await page.getByRole('button', { name: 'Done' }).click();
-    await page.waitForFunction(`${colour} === '${wanted}'`); // it is kept first, then shown
+    await untilTrue(page, `${colour} === '${wanted}'`); // it is kept first, then shown
   }
   await page.emulateMedia({ colorScheme: 'dark' });
   assert.equal(await page.evaluate(colour), '#faf9f7', 'the user wants light');

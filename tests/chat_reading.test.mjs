@@ -68,20 +68,21 @@ test('the line of what is being done: reading, then writing with a speed when th
 
 test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
   const page = await openPage(t);
-  const back = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  const colour = 'getComputedStyle(document.body).backgroundColor';
+  const back = () => page.evaluate(colour);
   const light = await back();
   await page.click('#open-settings');
   await page.selectOption('#theme', 'dark');
   await page.click('#settings-form [value=save]');
+  await untilTrue(page, `${colour} !== '${light}'`); // it is kept first, then shown
   const dark = await back();
-  assert.notEqual(dark, light);
   await page.reload();
   assert.equal(await back(), dark);
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.click('#open-settings');
   await page.selectOption('#theme', 'light');
   await page.click('#settings-form [value=save]');
-  assert.equal(await back(), light);
+  await untilTrue(page, `${colour} === '${light}'`);
 });
 
 test('the list of keys opens with ?, but not where a ? is typed', { skip }, async (t) => {

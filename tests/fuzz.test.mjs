@@ -17,6 +17,7 @@ import { isSoak, soakSeed } from './support/soak.mjs';
  */
 const inputs = new Map([
   ['gguf_fuzz', 600_000],
+  ['grammar_fuzz', 8_000],
   ['kv_fuzz', 20_000],
   ['load_fuzz', 100_000],
   ['model_fuzz', 9_000],
