@@ -144,12 +144,38 @@ for (const [name, file] of [
   });
 }
 
+/**
+ * From 100 tokens on, what closes is by far the likeliest of what the schema allows: of a string its quote, of a number
+ * that is wanted a digit.
+ * @param {Engine} engine
+ */
+async function closingHooks(engine) {
+  const pushes = new Map([
+    ['"', 24],
+    ['}', 20],
+    [']', 20],
+    ['0', 10],
+  ]);
+  const lists = [...pushes.keys()].map((text) => engine.tokenize(text));
+  const ids = (await Promise.all(lists)).map((list) => list[list.length - 1]);
+  const closing = [...pushes.values()].map((push, index) => ({ token: ids[index], push }));
+  return () => {
+    /** @type {number | undefined} */
+    let first;
+    return (/** @type {Float32Array} */ logits, /** @type {{tokens: Int32Array}} */ { tokens }) => {
+      first ??= tokens.length;
+      if (tokens.length - first < 100) return;
+      for (const { token, push } of closing) logits[token] += push;
+    };
+  };
+}
+
 test('schemas of the world: what is generated is valid', { skip: shared.skip }, async (t) => {
   const all = JSON.parse(
     readFileSync(join(shared.path, 'vectors/structure/schema/real.json'), 'utf8'),
   );
   const engine = await openEngine(t, { file: randomModel, contextSize: 1024 });
-  const logitBias = await closingBias(engine);
+  const closingHook = await closingHooks(engine);
   const [count, seeds] = [soakCount(all.length), soakCount(20)];
   const tally = { refused: 0, stopped: 0, cut: 0 };
   for (let index = 0; index < count; index++) {
@@ -163,7 +189,8 @@ test('schemas of the world: what is generated is valid', { skip: shared.skip }, 
     for (let seed = 0; seed < seeds; seed++) {
       let one;
       try {
-        one = await generate(engine, { jsonSchema: schema, seed, logitBias, maxTokens: 700 });
+        const logitsHook = closingHook();
+        one = await generate(engine, { jsonSchema: schema, seed, logitsHook, maxTokens: 700 });
       } catch (error) {
         assert.ok(policy !== 'honour' && hasCode('UNSUPPORTED')(error), `${name}: ${error}`);
         tally.refused++;
@@ -174,7 +201,7 @@ test('schemas of the world: what is generated is valid', { skip: shared.skip }, 
     }
   }
   t.diagnostic(JSON.stringify(tally));
-  assert.ok(tally.stopped > tally.cut * 4);
+  assert.ok(tally.stopped >= 0.95 * (tally.stopped + tally.cut), JSON.stringify(tally));
 });
 
 describe('text that nothing else can follow', () => {
