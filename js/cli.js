@@ -29,7 +29,15 @@ const flags = new Set([
     '--no-bos',
     '--no-special',
   ],
-  ...['--logprobs-after', '--no-speculation', '--saturation', '--serve', '--special', '--stats'],
+  ...[
+    '--logprobs-after',
+    '--no-predictor',
+    '--no-speculation',
+    '--saturation',
+    '--serve',
+    '--special',
+    '--stats',
+  ],
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 

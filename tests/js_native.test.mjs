@@ -712,7 +712,7 @@ describe('an engine', () => {
       acts.engine_create = (at) => {
         const words = ints(at, layout.CONFIG_FIELDS);
         assert.deepEqual(words.slice(0, 7), [0, 0, 3, 1, 2, 1, 1]);
-        assert.deepEqual(words.slice(7), Array(9).fill(0)); // what was not said
+        assert.deepEqual(words.slice(7), Array(10).fill(0)); // what was not said
         return -64;
       };
       /** @type {any[]} */

@@ -242,7 +242,8 @@ describe('the start', () => {
         [
           'createSibling',
           {
-            ...{ threads: 1, chooseThreads: false, metrics: false, swap: 0, noPrefixCache: true },
+            ...{ threads: 1, chooseThreads: false, metrics: false, swap: 0 },
+            ...{ noPrefixCache: true, noPredictor: true },
             ...{ memoryLimit: own, contextSize: 0, kvTokens: 64 },
           },
         ],
