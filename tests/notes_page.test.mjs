@@ -307,21 +307,16 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
     "Number(/^[\\d,]+/.exec(document.getElementById('embedding-state').textContent)?.[0].replace(',', '')) > 400",
   );
   await page.click('#pause');
-  await page.locator('#embedding-state', { hasText: /^Paused at/ }).waitFor();
-  const paused = Number(
-    /at ([\d,]+) of/
-      .exec(await page.locator('#embedding-state').innerText())?.[1]
-      .replaceAll(',', ''),
-  );
+  /** The number in the state when it is told so. @param {RegExp} told */
+  const numberIn = async (told) => {
+    const text = await page.locator('#embedding-state', { hasText: told }).textContent();
+    return Number(told.exec(text ?? '')?.[1].replaceAll(',', ''));
+  };
+  const paused = await numberIn(/^Paused at ([\d,]+) of/);
   assert.ok(paused >= 256, `${paused} passages`);
   await page.reload();
   // the index goes on by itself, from where it was, without the folder
-  await page.locator('#embedding-state', { hasText: / of [\d,]+ passages, / }).waitFor();
-  const first = Number(
-    /^([\d,]+) of/
-      .exec(await page.locator('#embedding-state').innerText())?.[1]
-      .replaceAll(',', ''),
-  );
+  const first = await numberIn(/^([\d,]+) of [\d,]+ passages, /);
   assert.ok(first >= paused - 64, `${first} after ${paused}`);
   const start = performance.now();
   await page.fill('#query', 'thing2999');
