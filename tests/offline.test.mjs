@@ -255,7 +255,9 @@ async function badAnswers(t, newTab) {
   }
   answer = (response) => {
     response.writeHead(200, { 'Content-Length': good.length });
-    response.write(good.subarray(0, good.length / 2));
+    response.write(good.subarray(0, good.length / 2)); // and a byte at times
+    const rest = setInterval(() => response.write('x'), 200);
+    response.on('close', () => clearInterval(rest));
   };
   const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
     const isLoading = `document.getElementById('loading-facts').textContent.includes(' of ')`;

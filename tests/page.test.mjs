@@ -389,7 +389,9 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   const bytes = readFileSync(modelFile);
   const model = await serveModel((_, response) => {
     response.writeHead(200, { 'Content-Length': bytes.length });
-    response.write(bytes.subarray(0, bytes.length >> 1)); // and nothing more
+    response.write(bytes.subarray(0, bytes.length >> 1)); // and a byte at times
+    const rest = setInterval(() => response.write('x'), 200);
+    response.on('close', () => clearInterval(rest));
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
   await untilTrue(page, "document.getElementById('loading-facts').textContent.includes(' of ')");
