@@ -260,8 +260,8 @@ async function badAnswers(t, newTab) {
     response.on('close', () => clearInterval(rest));
   };
   const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
-    const isLoading = `document.getElementById('loading-facts').textContent.includes(' of ')`;
-    await waitUntil(() => tab.evaluate(isLoading), 'a part of the model');
+    const isLoading = `!document.getElementById('loading').hidden`;
+    await waitUntil(() => tab.evaluate(isLoading), 'the model on its way');
     await tab.evaluate(`document.getElementById('cancel-loading').click()`);
   });
   assert.deepEqual(kept, own, 'a download that was paused');
