@@ -137,12 +137,10 @@ if (options.browser) {
         const entry = '/wick-llm/index.js';
         const { createEngine } = await import(entry);
         const url = new URL('/models/model.gguf', document.baseURI).href;
-        await (await createEngine({ url, directoryOnly: false, threads: 1 })).close(); // keeps it
         const blob = await (await fetch(url)).blob();
         const measure = new Function(`return ${code}`)();
         const sources = {
-          inside: { url, cache: 'only', tables: 'inside' },
-          'outside, kept': { url, cache: 'only', tables: 'outside' },
+          inside: { blob, tables: 'inside' },
           'outside, Blob': { blob, tables: 'outside' },
         };
         return measure(createEngine, sources, given);
