@@ -137,10 +137,12 @@ if (options.browser) {
         const entry = '/wick-llm/index.js';
         const { createEngine } = await import(entry);
         const url = new URL('/models/model.gguf', document.baseURI).href;
+        await (await createEngine({ url, directoryOnly: false, threads: 1 })).close(); // keeps it
         const blob = await (await fetch(url)).blob();
         const measure = new Function(`return ${code}`)();
         const sources = {
-          inside: { blob, tables: 'inside' },
+          inside: { url, cache: 'only', tables: 'inside' },
+          'outside, kept': { url, cache: 'only', tables: 'outside' },
           'outside, Blob': { blob, tables: 'outside' },
         };
         return measure(createEngine, sources, given);
