@@ -843,7 +843,7 @@ describe('an engine', () => {
       drop: (/** @type {number} */ id) => void log.push(['drop', id]),
     });
     const module = new WebAssembly.Module(smallest);
-    await NativeEngine.create(module, config, { host: (heap) => swapHost(swap, heap) });
+    await NativeEngine.create(module, config, { swap: (heap) => swapHost(swap, heap) });
     const { swap_open, swap_write, swap_read, swap_drop, memory } = envs[0];
     const bytes = new Uint8Array(memory.buffer);
     bytes.set([1, 2, 3], 300);

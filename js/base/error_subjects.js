@@ -49,7 +49,6 @@ export const subjects = [
   ['adaptive_decay', 'adaptiveDecay'],
   ['samplers', 'samplers'],
   ['adapters', 'adapters'],
-  ['tables', 'tables'],
 ];
 
 /**

@@ -97,8 +97,7 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * The functions that the module calls. Those of saved states and of swapping return false after a failure, `read_table`
- * -1.
+ * The functions that the module calls. Those of saved states and of swapping return false after a failure.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   state_write: (address: number, size: number) => boolean,
@@ -106,8 +105,7 @@ export function createMemory({ shared, helpers }) {
  *   swap_open: (id: number, size: number) => boolean,
  *   swap_write: (id: number, offset: number, address: number, size: number) => boolean,
  *   swap_read: (id: number, offset: number, address: number, size: number) => boolean,
- *   swap_drop: (id: number) => void,
- *   read_table: (file: number, offset: number, address: number, size: number) => number}} Host
+ *   swap_drop: (id: number) => void}} Host
  */
 
 /**
@@ -139,12 +137,6 @@ export function instantiate(module, memory, host) {
     swap_write: unswapped,
     swap_read: unswapped,
     swap_drop: (/** @type {number} */ _id) => {},
-    read_table: (
-      /** @type {number} */ _file,
-      /** @type {number} */ _offset,
-      /** @type {number} */ _address,
-      /** @type {number} */ _size,
-    ) => -1,
     ...host,
   };
   const instance = new WebAssembly.Instance(module, { env });

@@ -52,8 +52,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
   size_t all = count + sampling_list(&run->sampling, sampling, list + count);
-  all += settings_list(
-      &run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR | SETTINGS_TABLES, list + all);
+  all += settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR, list + all);
   return all + grammar_list(&run->grammar, list + all);
 }
 
@@ -161,7 +160,7 @@ static exit_code run_model(run_options *run, const char *path) {
   run->request.adapters = run->adapters.uses;
   run->request.adapter_count = run->adapters.files.count;
   if (code == EXIT_DONE) code = continue_prompt(run, engine, platform_now_us() - start_us);
-  model_close(engine);
+  if (engine != NULL) wick_engine_destroy(engine);
   return code;
 }
 
