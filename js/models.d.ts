@@ -33,6 +33,9 @@ export interface ModelEntry {
 export interface KeepProgress {
   /** Bytes that are stored. */
   loaded: number;
+  /** Bytes that have come: those that are stored, and those of chunks on their way. */
+  received: number;
+  /** Bytes; what the server promises until the size is known for certain. */
   total: number | undefined;
 }
 

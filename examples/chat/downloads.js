@@ -12,6 +12,7 @@ import { keptModels, storeNameOf } from './kept.js';
 const LIST = 'wick-chat-downloads';
 /** The speed is that of about so long. */
 const SPEED_MS = 3000;
+const PULSE_MS = 1000;
 
 /** @type {Map<string, Download>} by their addresses */
 const downloads = new Map();
@@ -20,7 +21,7 @@ const news = new EventTarget();
 /** @param {Listed} listed @returns {Download} */
 const newDownload = ({ url, name, isPaused, isWanted }) => ({
   ...{ url, name, isPaused, isWanted },
-  ...{ progress: { loaded: 0, total: undefined }, bytesPerSecond: 0 },
+  ...{ progress: { loaded: 0, received: 0, total: undefined }, bytesPerSecond: 0 },
 });
 
 /** @returns {Listed[]} */
@@ -62,15 +63,15 @@ export const findDownload = (url) => downloads.get(url);
 
 /** @param {Download} one @returns {(progress: KeepProgress) => void} */
 function makeMeter(one) {
-  /** @type {{at: number, loaded: number}[]} */
+  /** @type {{at: number, received: number}[]} */
   let marks = [];
   return (progress) => {
     one.progress = progress;
     const at = performance.now();
-    marks = [...marks.filter((mark) => at - mark.at < SPEED_MS), { at, loaded: progress.loaded }];
+    marks = [...marks.filter((mark) => at - mark.at < SPEED_MS), { at, received: progress.received }];
     const first = marks[0];
     one.bytesPerSecond =
-      at > first.at ? ((progress.loaded - first.loaded) / (at - first.at)) * 1000 : 0;
+      at > first.at ? ((progress.received - first.received) / (at - first.at)) * 1000 : 0;
     tell(one);
   };
 }
@@ -81,19 +82,24 @@ async function run(one) {
   Object.assign(one, { control, isPaused: false, error: undefined });
   writeList();
   tell(one);
+  const meter = makeMeter(one);
+  const pulse = setInterval(() => meter(one.progress), PULSE_MS); // no byte may come
   try {
     const store = await keptModels();
     const { signal } = control;
     const hub = { endpoint: hubAddress() };
-    await store?.get(await storeNameOf(one.url), { signal, hub, onProgress: makeMeter(one) });
+    await store?.get(await storeNameOf(one.url), { signal, hub, onProgress: meter });
     downloads.delete(one.url);
   } catch (error) {
     one.isPaused = true;
     if (!control.signal.aborted) one.error = error;
     throw error;
   } finally {
+    clearInterval(pulse);
     one.done = undefined;
     one.bytesPerSecond = 0;
+    const { loaded } = one.progress; // what was on its way is gone
+    one.progress = { ...one.progress, received: loaded };
     writeList();
     tell(one);
   }

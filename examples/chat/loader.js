@@ -198,7 +198,7 @@ onDownload((one) => {
   const isWaited = loading && wished && 'url' in wished.source && one.isWanted;
   if (!isWaited || one.isPaused) return;
   const { progress, bytesPerSecond } = one;
-  const { loaded: bytes, total } = progress;
+  const { received: bytes, total } = progress;
   const secondsLeft = total && bytesPerSecond > 0 ? (total - bytes) / bytesPerSecond : undefined;
   showProgress({ loaded: bytes, total, bytesPerSecond, secondsLeft, phase: 'loading' });
 });

@@ -22,11 +22,11 @@ export function wishOfEntry({ name, urls, fingerprint }) {
 }
 
 /** @param {Download} one */
-function wordsOf({ progress: { loaded, total }, bytesPerSecond, isPaused, error }) {
-  const share = total ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded);
+function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, error }) {
+  const share = total ? `${formatBytes(received)} of ${formatBytes(total)}` : formatBytes(received);
   if (error) return `${share} · it was broken off: ${/** @type {Error} */ (error).message}`;
   if (isPaused) return `${share} · paused`;
-  const left = total && bytesPerSecond > 0 ? (total - loaded) / bytesPerSecond : undefined;
+  const left = total && bytesPerSecond > 0 ? (total - received) / bytesPerSecond : undefined;
   const speed = bytesPerSecond > 0 ? ` · ${formatBytes(bytesPerSecond)}/s` : '';
   return `${share}${speed}${left === undefined ? '' : ` · ${formatDuration(left)} left`}`;
 }
@@ -47,7 +47,8 @@ function makeItem(name, facts, controls) {
 /** @param {Download} one @param {ModelEntry | undefined} entry what is stored of it */
 function itemOfDownload(one, entry) {
   if (entry && one.progress.loaded < entry.storedBytes) {
-    one.progress = { loaded: entry.storedBytes, total: entry.size };
+    const { storedBytes: loaded, size: total } = entry;
+    one.progress = { loaded, received: loaded, total };
   }
   const { url, name } = one;
   const toggle = one.isPaused
@@ -57,7 +58,7 @@ function itemOfDownload(one, entry) {
   const bar = document.createElement('progress');
   bar.max = 1;
   bar.setAttribute('aria-label', `How much of ${name} is here`);
-  if (one.progress.total) bar.value = one.progress.loaded / one.progress.total;
+  if (one.progress.total) bar.value = one.progress.received / one.progress.total;
   item.append(bar);
   item.dataset.url = url;
   return item;
@@ -169,7 +170,7 @@ function redraw(one) {
   const bar = line?.querySelector('progress');
   if (!isUnderWay || !note || !bar || line?.textContent?.includes('Resume')) return void refresh();
   note.textContent = wordsOf(one);
-  if (one.progress.total) bar.value = one.progress.loaded / one.progress.total;
+  if (one.progress.total) bar.value = one.progress.received / one.progress.total;
 }
 
 /** @param {(wish: Wish) => void} take one of them */

@@ -82,6 +82,8 @@ export class HttpSource {
 class HttpStream {
   /** @type {number | undefined} */
   size;
+  /** The size by the Content-Length of another origin, whose body may be compressed without a word of it. @type {number | undefined} */
+  promisedBytes;
   /** True until the server has ignored a range. */
   takesRanges = true;
   #url;
@@ -240,9 +242,13 @@ class HttpStream {
    * @param {number} start the offset of the response's first byte
    */
   #sizeOf(response, start) {
-    const isHidden = response.type === 'cors';
-    if (this.#isCompressed || isHidden) return this.size;
+    if (this.#isCompressed) return this.size;
     const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
+    const isHidden = response.type === 'cors';
+    if (isHidden) {
+      if (length > 0) this.promisedBytes ??= start + length;
+      return this.size;
+    }
     // the part may be less than the rest: some servers limit the size of a part
     const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
     const size = whole && response.status === 206 ? Number(whole[1]) : start + length;

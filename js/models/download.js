@@ -15,7 +15,7 @@ import { checksum, Sha256 } from './sha256.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
-/** @typedef {import('../bytes/model_sources.js').ByteStream & {validator: string | null}} FileStream */
+/** @typedef {import('../bytes/model_sources.js').ByteStream & {validator: string | null, promisedBytes?: number}} FileStream */
 /** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
 /** @typedef {{bytes: Uint8Array<ArrayBuffer>, filled: number}} Arriving */
 
@@ -48,6 +48,8 @@ export class Download {
   isConfirmed = false;
   /** The chunk that a reader waits for. @type {number | undefined} */
   wanted;
+  /** The file's size by the server's word, where it is not certain. @type {number | undefined} */
+  promisedBytes;
   #backend;
   #record;
   #options;
@@ -115,6 +117,13 @@ export class Download {
     const offset = position - index * CHUNK_BYTES;
     if (!chunk || offset >= chunk.filled || this.#isWithheld(index)) return undefined;
     return chunk.bytes.subarray(offset, chunk.filled);
+  }
+
+  /** Those that have come of chunks that are not stored yet. */
+  get arrivingBytes() {
+    let sum = 0;
+    for (const [index, { filled }] of this.#arriving) if (!this.#record.sums[index]) sum += filled;
+    return sum;
   }
 
   /** The last chunk of a file whose SHA-256 is known waits until that is right. @param {number} index */
@@ -193,6 +202,7 @@ export class Download {
     const record = this.#record;
     record.tag ??= stream.validator;
     record.size ??= stream.size ?? null;
+    this.promisedBytes = stream.promisedBytes;
     if (record.size !== null) {
       await this.#options.makeRoom(record.size - storedBytes(record), false);
     }

@@ -49,7 +49,8 @@ export async function importModel(backend, from, { name, url, signal, onProgress
         sha.update(bytes.subarray(at, at + TURN_BYTES));
         await turn();
       }
-      onProgress?.({ loaded: index * CHUNK_BYTES + bytes.byteLength, total: blob.size });
+      const loaded = index * CHUNK_BYTES + bytes.byteLength;
+      onProgress?.({ loaded, received: loaded, total: blob.size });
     }
     record.sha256 = sha.hex();
     record.fingerprint = fingerprintOf(record);

@@ -251,8 +251,8 @@ export class ModelStore extends EventTarget {
     }
     const model = this.take({ ...file, id: found?.id }, options);
     const report = () => {
-      const { record } = model;
-      if (record) onProgress?.({ loaded: storedBytes(record), total: record.size ?? undefined });
+      const { progress } = model;
+      if (progress) onProgress?.(progress);
     };
     const own = this.#listen(model, report);
     try {

@@ -4,7 +4,7 @@
 import { WickError } from '../base/errors.js';
 import { Download } from './download.js';
 import { News } from './news.js';
-import { CHUNK_BYTES, chunkCount, chunkSize, newRecord } from './records.js';
+import { CHUNK_BYTES, chunkCount, chunkSize, newRecord, storedBytes } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
@@ -64,6 +64,15 @@ export class OpenModel {
 
   get isWhole() {
     return this.record !== undefined && this.record.fingerprint !== null && this.#lost.size === 0;
+  }
+
+  /** @returns {import('../models.js').KeepProgress | undefined} undefined: nothing is known of it yet */
+  get progress() {
+    const { record } = this;
+    if (!record) return undefined;
+    const loaded = storedBytes(record);
+    const received = loaded + (this.#download?.arrivingBytes ?? 0);
+    return { loaded, received, total: record.size ?? this.#download?.promisedBytes };
   }
 
   get hasFailed() {
