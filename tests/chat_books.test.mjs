@@ -109,6 +109,9 @@ async function untilRead(page, title) {
   return { tokens: Number(/([\d,]+) tokens/.exec(facts)?.[1].replaceAll(',', '')) };
 }
 
+/** @param {string} facts @returns {string[]} its size and how much of it was read before, in tokens, after the whole match */
+const lastPrompt = (facts) => /Last prompt\s+(\d+) tokens, (\d+) of them/.exec(facts) ?? [];
+
 /** @param {Page} page @param {string} question @returns {Promise<{prompt: number, cached: number, ms: number}>} how much of it was read before */
 async function ask(page, question) {
   if (
@@ -124,7 +127,7 @@ async function ask(page, question) {
   const footer = page.locator('.message.assistant footer').nth(count);
   await footer.waitFor();
   const facts = await page.locator('#kv-facts').innerText();
-  const [, prompt, cached] = /Last prompt\s+(\d+) tokens, (\d+) of them/.exec(facts) ?? [];
+  const [, prompt, cached] = lastPrompt(facts);
   const [, ms] = /first after (\d+) ms/.exec(await footer.innerText()) ?? [];
   return { prompt: Number(prompt), cached: Number(cached), ms: Number(ms) };
 }
@@ -164,7 +167,7 @@ test('a document is read once; questions, their variants and the next visit read
   await page.locator('.compare').last().click();
   await page.locator('.choose').nth(2).waitFor();
   const facts = await page.locator('#kv-facts').innerText();
-  const [, prompt, cached] = /Last prompt\s+(\d+) tokens, (\d+) of them/.exec(facts) ?? [];
+  const [, prompt, cached] = lastPrompt(facts);
   assert.ok(Number(prompt) - Number(cached) < 60, facts);
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
@@ -203,15 +206,23 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
   await page.locator('.open-words').last().click();
   await page.locator('.words-text span').first().click();
-  const other = page.locator('.words li button:enabled').nth(1);
-  await other.click();
+  // an answer that ends there asks nothing
+  const others = page.locator('.words li button:enabled', { hasNotText: /^end here/ });
+  await others.first().click();
   await page.locator('.fork').waitFor();
   await page.locator('#log[aria-busy=false]').waitFor();
   const facts = await page.locator('#kv-facts').innerText();
-  const [, cached] = /Last prompt\s+\d+ tokens, (\d+) of them/.exec(facts) ?? [];
+  const [, , cached] = lastPrompt(facts);
   assert.ok(Number(cached) >= tokens, facts);
   const last = await ask(page, 'Why?');
   assert.ok(last.prompt - last.cached < 60, JSON.stringify({ last, tokens }));
+  await page.locator('.regenerate').last().click();
+  await page
+    .locator('#log[aria-busy=false] .message.assistant footer', { hasText: '2 / 2' })
+    .last()
+    .waitFor();
+  const [, prompt, known] = lastPrompt(await page.locator('#kv-facts').innerText());
+  assert.ok(Number(prompt) - Number(known) < 60, `${known} of ${prompt}, ${tokens} of the book`);
 });
 
 test('opening a book is faster than reading it anew', { skip }, async (t) => {

@@ -8,8 +8,12 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./tree.js').Message} Message */
-/** `last` has read the conversation, too, up to that path. @typedef {{id: string, messages: ChatMessage[], engine?: Engine,
- *   base?: Session, last?: {session: Session, path: string[]}}} Open */
+/** Has read the book and the conversation up to the end of that path. @typedef {{session: Session, path: string[]}} Fork */
+/** `forks`: the newest last. @typedef {{id: string, messages: ChatMessage[], engine?: Engine, base?: Session,
+ *   forks?: Fork[]}} Open */
+
+/** That of the last answer, and that before it: another version of the answer goes on from there. */
+const FORKS_MAX = 2;
 
 /** Books whose reading goes on after a reload. */
 export const READING = 'wick-chat-reading';
@@ -28,7 +32,8 @@ export const hasBook = () => open !== undefined;
 export function setBook(book) {
   const before = open;
   open = book;
-  for (const one of [before?.base, before?.last?.session]) one?.close().catch(() => {}); // with the engine
+  const forks = (before?.forks ?? []).map(({ session }) => session);
+  for (const one of [before?.base, ...forks]) one?.close().catch(() => {}); // with the engine
 }
 
 /**
@@ -48,8 +53,10 @@ export function withBook(messages) {
 /** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} to fork: it has read the book, and perhaps more of the path */
 export function bookSession(engine, path) {
   if (open?.engine !== engine) return undefined;
-  const { base, last } = open;
-  return last?.path.every((id, index) => path[index]?.id === id) ? last.session : base;
+  const { base, forks = [] } = open;
+  const fits = forks.filter((fork) => fork.path.every((id, index) => path[index]?.id === id));
+  // of two that have read as far the newer one: a turn may have been forgotten in between
+  return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 
 /** What has read the book, to ask something beside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
@@ -57,10 +64,10 @@ export const forkBook = async (engine, path) => bookSession(engine, path)?.fork(
 
 /** A fork has answered: the next question goes on from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
 export function keepFork(fork, path) {
-  const before = open?.last?.session;
   if (!open?.base || !fork) return fork?.close().catch(() => {});
-  open.last = { session: fork, path: path.map(({ id }) => id) };
-  return before?.close().catch(() => {});
+  open.forks = [...(open.forks ?? []), { session: fork, path: path.map(({ id }) => id) }];
+  const before = open.forks.length > FORKS_MAX ? open.forks.shift() : undefined;
+  return before?.session.close().catch(() => {});
 }
 
 /** @type {() => Promise<ReturnType<typeof import('./book_shelf.js').startShelf>>} */

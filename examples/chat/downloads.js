@@ -68,7 +68,10 @@ function makeMeter(one) {
   return (progress) => {
     one.progress = progress;
     const at = performance.now();
-    marks = [...marks.filter((mark) => at - mark.at < SPEED_MS), { at, received: progress.received }];
+    marks = [
+      ...marks.filter((mark) => at - mark.at < SPEED_MS),
+      { at, received: progress.received },
+    ];
     const first = marks[0];
     one.bytesPerSecond =
       at > first.at ? ((progress.received - first.received) / (at - first.at)) * 1000 : 0;
