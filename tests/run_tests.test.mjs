@@ -60,7 +60,7 @@ test('what fails twice fails the run, and is named at its end', async () => {
     [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
     [2, 1, 1],
   );
-  assert.match(text, /# failed:\n# .*b\.test\.mjs: bad: always\n# tests 2/);
+  assert.match(text, /# failed:\n# .*b\.test\.mjs: bad: always \(b\.test\.mjs:\d+\)\n# tests 2/);
 });
 
 test('what fails beside others and passes alone is named, and the run passes', async () => {
@@ -72,7 +72,7 @@ test('what fails beside others and passes alone is named, and the run passes', a
   );
   assert.match(
     text,
-    /# failed beside other tests, so that its file ran again:\n# .*b\.test\.mjs: unsteady: once\n# tests/,
+    /# failed beside other tests, so that its file ran again:\n# .*b\.test\.mjs: unsteady: once \(b\.test\.mjs:\d+\)\n# tests/,
   );
 });
 

@@ -16,6 +16,7 @@ import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 const CONCURRENCY = 2;
 const UNSTEADY_FILES_MAX = 3;
@@ -28,9 +29,22 @@ const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 /** @typedef {{file: string, name: string, reason: string}} Failure */
 /** @typedef {{counts: Record<string, number>, failures: Failure[], elapsedMs: Map<string, number>}} Outcome */
 
-/** The first line of an error's cause, e.g. "Expected values to be strictly equal:". @param {any} details */
-const reasonOf = (details) =>
-  String(details?.error?.cause?.message ?? details?.error?.message ?? '').split('\n')[0];
+/**
+ * The first line of an error's cause, what a browser waited for, and the line of the test.
+ * E.g. "locator.click: Timeout 5000ms exceeded. (waiting for getByText('Read'); books.test.mjs:12)".
+ * @param {any} details
+ * @param {string} [file]
+ */
+function reasonOf(details, file = '') {
+  const error = details?.error?.cause ?? details?.error;
+  const [first, ...rest] = stripVTControlCharacters(String(error?.message ?? '')).split('\n');
+  const waited = rest.find((line) => line.includes('waiting for'))?.replace(/^.*?(?=waiting)/, '');
+  const name = path.basename(file);
+  const lines = String(error?.stack ?? '').split('\n');
+  const place = name && lines.find((line) => line.includes(name))?.match(/([^/]+):(\d+):\d+\)?$/);
+  const more = [waited, place && `${name}:${place[2]}`].filter(Boolean).join('; ');
+  return more ? `${first} (${more})` : first;
+}
 
 /** Passes on what the runner tells but its counts: they come last, after what runs again. @param {AsyncIterable<any>} events */
 async function* withoutCounts(events) {
@@ -65,7 +79,8 @@ async function runFiles(files, concurrency) {
   });
   stream.on('test:fail', (/** @type {any} */ { name, file, details, todo }) => {
     const ofItsParts = details?.error?.failureType === 'subtestsFailed';
-    if (todo === undefined && !ofItsParts) failures.push({ file, name, reason: reasonOf(details) });
+    if (todo === undefined && !ofItsParts)
+      failures.push({ file, name, reason: reasonOf(details, file) });
   });
   const report = stream.compose(withoutCounts).compose(process.env.CI ? tap : new spec());
   report.pipe(process.stdout, { end: false });
