@@ -498,6 +498,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await other.getByText(/is read again from its text: no key of yours has signed/).waitFor();
   await untilRead(other, 'mine.txt');
   await button(other, 'Delete', 'mine.txt').click();
+  await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
   await other.locator('#book-key-file').setInputFiles(fileOf('no.json', '{"a": 1}'));
   await other.getByText('no.json: it is no key of this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
@@ -507,6 +508,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await other.getByText(/“mine\.txt” is there as its text\. .* storage is full/).waitFor();
   await button(other, 'Read', 'mine.txt').waitFor();
   await button(other, 'Delete', 'mine.txt').click();
+  await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
   await other.evaluate('isFull = false');
   await add(other, 'mine.wickbook', book);
   await other.getByText(/was read by you for .*: it is not read again/).waitFor();
