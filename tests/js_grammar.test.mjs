@@ -573,3 +573,38 @@ test('sessions, forks and completions keep to the grammar', async (t) => {
   for (const text of texts) assert.match(text, /^[ab]{4,8}\.$/);
   assert.ok(new Set(texts).size > 1);
 });
+
+test('beams and the best of several keep to the schema and the expression', async (t) => {
+  const engine = await openEngine(t);
+  const jsonSchema = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
+  const given = { width: 3, maxTokens: 60, jsonSchema: { ...jsonSchema, maxProperties: 1 } };
+  const isValid = validatorOf(given.jsonSchema);
+  const records = await engine.beamSearch('It is ', given);
+  const whole = records.filter(({ finishReason }) => finishReason === 'stop');
+  assert.ok(whole.length > 0 && whole.every(({ text }) => isValid(JSON.parse(text))));
+  const regex = /[ab]{4}\./;
+  for (const { text } of await engine.bestOf('It is ', { ...wild, n: 3, regex, seed: 4 }))
+    assert.match(text, /^[ab]{4}\.$/);
+});
+
+test('GBNF names tokens by their ids and texts, and all but one', async (t) => {
+  const engine = await openEngine(t, { file: modelPath });
+  const [id] = await engine.tokenize(' fox', { addSpecial: false });
+  const name = await engine.detokenize([id]);
+  /** @param {string} grammar */
+  const tokensOf = async (grammar) => {
+    /** @type {number[]} */
+    const tokens = [];
+    const onToken = (/** @type {{token: number}} */ { token }) => void tokens.push(token);
+    await engine.generate('The', { ...wild, grammar, onToken }).text();
+    return tokens;
+  };
+  assert.deepEqual(await tokensOf(`root ::= <[${id}]>{3}`), [id, id, id]);
+  const others = await tokensOf(`root ::= !<[${id}]>{40}`);
+  assert.equal(others.length, 40);
+  assert.ok(!others.includes(id), name);
+  await assert.rejects(tokensOf('root ::= <nothing of this name>'), {
+    code: 'ARG',
+    message: /no single token is <nothing of this name>/,
+  });
+});
