@@ -115,6 +115,28 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
+    test('what another tab deleted for good stays gone, unless something is said in it', async () => {
+      const store = new Store(await open());
+      const about = newConversation();
+      const first = turnOf(about);
+      const answer = turnOf(about, { parent: first.id, role: 'assistant', state: 'writing' });
+      await store.ask(about, first);
+      await store.keepAnswer(answer);
+      await store.remove([about.id]);
+      await store.keepAnswer({ ...answer, content: 'more' });
+      await store.keepAnswer({ ...answer, state: 'whole' }, true);
+      assert.deepEqual((await store.everything()).turns, [], 'an answer does not come back alone');
+      await store.keepDraft(about, draftOf(about, 'And'));
+      const next = turnOf(about, { parent: answer.id, content: 'And then?' });
+      await store.ask(about, next, { draft: 'a draft', known: [first, answer] });
+      const { turns } = await store.everything();
+      assert.deepEqual(
+        turns.map(({ id }) => id),
+        [first, answer, next].map(({ id }) => id),
+      );
+      await store.close();
+    });
+
     test('a transaction that fails leaves all as it was', async () => {
       const database = await open();
       const store = new Store(database);

@@ -93,14 +93,16 @@ export class Store {
    * @param {Conversation} conversation
    * @param {Turn} question
    * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows of
-   *   the conversation, for the case that it is no longer there
+   *   the conversation, for the case that it, or what was said in it, is no longer there
    */
   async ask(conversation, question, { draft, known = [] } = {}) {
     await this.#database.run(
       'readwrite',
       async (rows) => {
         const kept = await rows.get('conversations', conversation.id);
-        for (const turn of kept ? [] : known) await rows.put('turns', turn);
+        const { parent } = question;
+        const isThere = kept && (parent === '' || (await rows.get('turns', parent)));
+        for (const turn of isThere ? [] : known) await rows.put('turns', turn);
         await rows.put('turns', question);
         await this.#showAfter(rows, question);
         const { id, title, model, settings } = conversation;
@@ -130,11 +132,12 @@ export class Store {
     await this.#database.run(
       'readwrite',
       async (rows) => {
+        const conversation = await rows.get('conversations', turn.conversation);
+        if (!conversation) return; // another tab has deleted it for good
         const kept = await rows.get('turns', turn.id);
         await rows.put('turns', { ...turn, ...(kept?.shown && { shown: kept.shown }) });
         if (!kept) await this.#showAfter(rows, turn);
-        const conversation = isEnd && (await rows.get('conversations', turn.conversation));
-        if (conversation) {
+        if (isEnd) {
           await rows.put('conversations', { ...conversation, changed: Date.now() });
         }
       },
