@@ -161,6 +161,86 @@ test('what the model calls is text, however odd, and what cannot run says so', {
   await page.locator('#log[aria-busy=false]').waitFor();
 });
 
+/** What a model may write that means harm, or is broken. @type {[name: string, json: string][]} */
+const hostile = [
+  ['__proto__', '{}'],
+  ['constructor', '{"prototype":{"isHarmed":true}}'],
+  ['hasOwnProperty', '{}'],
+  ['', '{}'],
+  ['calculator'.repeat(10_000), '{}'],
+  ['calculator', '{"__proto__":{"expression":"1","isHarmed":true}}'],
+  ['calculator', '{"constructor":{"prototype":{"isHarmed":true}},"expression":"3 * 5"}'],
+  ['calculator', '{"expression":{"toString":"x"}}'],
+  ['calculator', '{"expression":["1"]}'],
+  ['calculator', '[]'],
+  ['calculator', '"1 + 1"'],
+  ['calculator', ''],
+  ['calculator', `{"expression":${'['.repeat(200_000)}`],
+  ['calculator', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)},"expression":"4 * 5"}`],
+  ['calculator', `{"expression":"${'9'.repeat(300_000)}"}`],
+  ['clock', '{"timeZone":"<script>globalThis.isHarmed = true</script>"}'],
+  ['clock', '{"timeZone":{"length":1}}'],
+  ['clock', '{"timeZone":"\\u202eEurope/Oslo\\u0000"}'],
+  ['<script>globalThis.isHarmed = true</script>', '{"a":"<img src=x onerror=isHarmed=true>"}'],
+];
+
+test('calls that mean harm are shown as text and told of, harm nothing, and are there after a reload', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 390, height: 780 } } });
+  await allowTools(page);
+  await ask(page, 'Do your worst');
+  const began = Date.now();
+  // in two replies, as one has at most 16 calls
+  for (const [index, some] of [hostile.slice(0, 9), hostile.slice(9)].entries()) {
+    await page.evaluate((calls) => {
+      const stub = /** @type {any} */ (globalThis);
+      for (const [at, [name, json]] of calls.entries()) stub.call(name, json, `c${at}`, at);
+      stub.end('tool_calls');
+    }, some);
+    await untilTrue(page, `bodies.length === ${index + 2}`);
+  }
+  await page.evaluate("say('I tried.'); end()");
+  await page.locator('#log[aria-busy=false]').waitFor();
+  const tookMs = Date.now() - began;
+  assert.ok(tookMs < 20_000, `${tookMs} ms`);
+  const messages = /** @type {any[]} */ (await page.evaluate('bodies.at(-1).messages'));
+  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
+  assert.equal(results.length, hostile.length);
+  for (const [index, result] of results.entries()) {
+    const [name, json] = hostile[index];
+    const isRight = /3 \* 5|4 \* 5/.test(json);
+    assert.match(result, isRight ? /^(15|20)$/ : /^Error: /, `${name} ${json.slice(0, 60)}`);
+    assert.ok(result.length < 1000, `${name}: the model is told ${result.length} letters`);
+  }
+  const check = async () => {
+    const found = await page.evaluate(() => ({
+      isHarmed: 'isHarmed' in globalThis || 'isHarmed' in {},
+      elements: document.querySelectorAll('.calls script, .calls img').length,
+      isWide: document.documentElement.scrollWidth > innerWidth,
+      cards: document.querySelectorAll('.call').length,
+      letters: document.querySelector('.calls')?.textContent?.length ?? 0,
+    }));
+    assert.deepEqual(
+      { ...found, letters: 0 },
+      {
+        ...{ isHarmed: false, elements: 0, isWide: false, cards: hostile.length, letters: 0 },
+      },
+    );
+    assert.ok(found.letters < 50_000, `${found.letters} letters are drawn`);
+  };
+  await check();
+  await page.screenshot({ path: resolve(pictures, 'chat-tools-hostile.png') });
+  await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  await check();
+  await ask(page, 'And then?'); // what was called is told again, within bounds
+  await untilTrue(page, 'bodies.length === 1');
+  const told = /** @type {number} */ (await page.evaluate('JSON.stringify(bodies[0]).length'));
+  assert.ok(told > 1000);
+});
+
 test('a page that closes behind a call goes on with its result', { skip }, async (t) => {
   const page = await openPage(t);
   await allowTools(page);

@@ -12,6 +12,11 @@ import { runTool } from './tools.js';
 /** Afterwards the model answers without tools. */
 const ROUNDS_MAX = 8;
 const CALLS_MAX = 16;
+/** Letters of arguments and results: what is longer is cut, and no tool takes it. */
+const TEXT_MAX = 100_000;
+/** Letters of them that are shown, and of a name. */
+const SHOWN_MAX = 2000;
+const NAME_MAX = 200;
 
 /** @param {Round[] | undefined} rounds of an answer @returns {ChatMessage[]} */
 export function messagesOfRounds(rounds = []) {
@@ -35,7 +40,8 @@ function collect({ calls }, { choices: [choice] }) {
   for (const { index, id, function: piece } of choice?.delta.tool_calls ?? []) {
     if (index >= CALLS_MAX) continue;
     calls[index] ??= { id: id ?? `call-${index}`, name: piece.name ?? '', arguments: '' };
-    calls[index].arguments += piece.arguments;
+    const { arguments: before } = calls[index];
+    calls[index].arguments = (before + piece.arguments).slice(0, TEXT_MAX);
   }
 }
 
@@ -83,12 +89,16 @@ function make(tag, className, text = '') {
   return element;
 }
 
+/** @param {string} text @param {number} [most] letters */
+const cut = (text, most = SHOWN_MAX) =>
+  text.length > most ? `${text.slice(0, most)}… (${text.length} letters)` : text;
+
 /** @param {Call} call */
 function cardOf({ name, arguments: json, result }) {
   const card = make('li', 'call');
-  const given = make('code', 'call-arguments', json);
-  const got = make('p', 'call-result', result ?? 'Running …');
-  card.append(make('strong', '', name), ' ', given, got);
+  const given = make('code', 'call-arguments', cut(json));
+  const got = make('p', 'call-result', cut(result ?? 'Running …'));
+  card.append(make('strong', '', cut(name, NAME_MAX)), ' ', given, got);
   for (const long of [given, got]) long.setAttribute('tabindex', '0'); // it may be longer than its place
   return card;
 }
@@ -107,9 +117,8 @@ export function showCalls(body, rounds = []) {
   body.before(list);
 }
 
-/** Of an answer that was continued several times, and of a text. */
+/** Of an answer that was continued several times. */
 const KEPT_MAX = 100;
-const TEXT_MAX = 100_000;
 
 /** @param {unknown} list of unknown origin @returns {Round[] | undefined} */
 export function roundsFrom(list) {

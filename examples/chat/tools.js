@@ -54,7 +54,8 @@ export const toolsTold = Object.entries(tools).map(([name, { description, schema
 /** @param {string} name @param {string} json arguments @returns {Promise<string>} what the model is told: the result, or the error */
 export async function runTool(name, json) {
   try {
-    if (!Object.hasOwn(tools, name)) throw new Error(`there is no tool named ${name}`);
+    if (!Object.hasOwn(tools, name))
+      throw new Error(`there is no tool named ${name.slice(0, TEXT_MAX)}`);
     const argument = JSON.parse(json);
     if (typeof argument !== 'object' || argument === null)
       throw new Error('arguments are an object');

@@ -18,8 +18,8 @@ export const stubEngine = `
   globalThis.contextSize ??= 4096;
   globalThis.say = (content) => happen({ content });
   globalThis.think = (reasoning) => happen({ reasoning });
-  globalThis.call = (name, json, id = 'c1') => happen({ tool_calls:
-    [{ index: 0, id, type: 'function', function: { name, arguments: json } }] });
+  globalThis.call = (name, json, id = 'c1', index = 0) => happen({ tool_calls:
+    [{ index, id, type: 'function', function: { name, arguments: json } }] });
   globalThis.end = (reason = 'stop') => happen({ reason });
   globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
