@@ -207,6 +207,75 @@ describe('a download', () => {
   });
 });
 
+/** The answers of another origin's server, as pages see them. @param {Record<string, string>} headers @returns {typeof fetch} */
+const foreign =
+  (headers = {}) =>
+  async (...given) => {
+    const { body, status, headers: own } = await fetch(...given);
+    const told = new Headers(own);
+    for (const [name, value] of Object.entries(headers)) told.set(name, value);
+    const seen = new Response(body, { status, headers: told });
+    return Object.defineProperty(seen, 'type', { value: 'cors' });
+  };
+
+describe('what a download of another origin tells', () => {
+  /** @param {TestContext} t @param {Record<string, string>} [headers] */
+  async function told(t, headers) {
+    const all = await begin(t);
+    /** @type {import('../js/models.js').KeepProgress[]} */
+    const progress = [];
+    const onProgress = (/** @type {import('../js/models.js').KeepProgress} */ one) =>
+      progress.push(one);
+    return { ...all, progress, options: { fetch: foreign(headers), onProgress } };
+  }
+
+  test('is what has come, chunk or not, and the size that is promised', async (t) => {
+    const { store, url, state, progress, options } = await told(t);
+    state.fault = () => ({ cut: 100_000, stall: true });
+    const stop = new AbortController();
+    const got = store.get(url, { ...options, signal: stop.signal });
+    await waitUntil(async () => (progress.at(-1)?.received ?? 0) === 100_000, '100 kB');
+    assert.deepEqual(progress.at(-1), { loaded: 0, received: 100_000, total: SIZE });
+    stop.abort();
+    await assert.rejects(got, { name: 'AbortError' });
+  });
+
+  test('after a pause is the whole file again, not its rest', async (t) => {
+    const { store, url, state, progress, options, open } = await told(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const stop = new AbortController();
+    const got = store.get(url, { ...options, signal: stop.signal });
+    await waitUntil(async () => progress.at(-1)?.loaded === CHUNK_BYTES, 'a chunk');
+    stop.abort();
+    await assert.rejects(got, { name: 'AbortError' });
+    progress.length = 0;
+    const again = open();
+    await again.get(url, options);
+    await assertHolds(again, url);
+    assert.ok(progress.every(({ received, loaded }) => received >= loaded && loaded > 0));
+    const totals = new Set(progress.map(({ total }) => total));
+    totals.delete(undefined);
+    assert.deepEqual([...totals], [SIZE]);
+  });
+
+  for (const [what, length] of Object.entries({
+    'of a compressed body': '1000000',
+    'that is none': 'x',
+    'that no file has': '99999999999999999999',
+    'of nothing': '0',
+  }))
+    test(`is no length ${what}`, async (t) => {
+      const { store, url, progress, options } = await told(t, { 'Content-Length': length });
+      await store.get(url, options);
+      await assertHolds(store, url);
+      for (const { received, total = SIZE } of progress) {
+        assert.ok(received <= total, `${received} of ${total}`);
+        assert.ok(Number.isSafeInteger(total), `${total}`);
+      }
+      assert.deepEqual(progress.at(-1), { loaded: SIZE, received: SIZE, total: SIZE });
+    });
+});
+
 describe('those who want the same model', () => {
   test('in one page share a download', async (t) => {
     const { store, url, state } = await begin(t);

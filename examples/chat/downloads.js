@@ -61,11 +61,13 @@ export const listDownloads = () => [...downloads.values()];
 /** @param {string} url */
 export const findDownload = (url) => downloads.get(url);
 
-/** @param {Download} one @returns {(progress: KeepProgress) => void} */
+/** @param {Download} one @returns {(progress?: KeepProgress) => void} without news, the speed is that of now */
 function makeMeter(one) {
   /** @type {{at: number, received: number}[]} */
   let marks = [];
   return (progress) => {
+    if (!progress && marks.length === 0) return; // what is stored has not come now
+    progress ??= one.progress;
     one.progress = progress;
     const at = performance.now();
     marks = [
@@ -86,7 +88,7 @@ async function run(one) {
   writeList();
   tell(one);
   const meter = makeMeter(one);
-  const pulse = setInterval(() => meter(one.progress), PULSE_MS); // no byte may come
+  const pulse = setInterval(meter, PULSE_MS); // no byte may come
   try {
     const store = await keptModels();
     const { signal } = control;

@@ -246,7 +246,7 @@ class HttpStream {
     const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
     const isHidden = response.type === 'cors';
     if (isHidden) {
-      if (length > 0) this.promisedBytes ??= start + length;
+      if (length > 0 && Number.isSafeInteger(length)) this.promisedBytes ??= start + length;
       return this.size;
     }
     // the part may be less than the rest: some servers limit the size of a part

@@ -72,7 +72,9 @@ export class OpenModel {
     if (!record) return undefined;
     const loaded = storedBytes(record);
     const received = loaded + (this.#download?.arrivingBytes ?? 0);
-    return { loaded, received, total: record.size ?? this.#download?.promisedBytes };
+    const promised = this.#download?.promisedBytes; // of a compressed body it is less
+    const isPossible = promised !== undefined && promised >= received;
+    return { loaded, received, total: record.size ?? (isPossible ? promised : undefined) };
   }
 
   get hasFailed() {
