@@ -274,3 +274,202 @@ test('two tabs at random: the union of what was typed is there, and both show it
   }
   t.diagnostic(`${steps} steps, ${asked.length} questions, ${turns.length} turns`);
 });
+
+/**
+ * Does one thing with the mouse, where it can be done now.
+ * @param {Page} page @param {string} kind @param {number} where from 0 to 1 @param {string} text
+ * @returns {Promise<string | undefined>} what it was done with: the id of the conversation, or what was shown
+ */
+const act = (page, kind, where, text) =>
+  page.evaluate(
+    async ({ wanted, place, typed }) => {
+      const wait = () => new Promise((settle) => setTimeout(settle, 20));
+      const anyOf = (/** @type {string} */ selector) => {
+        const all = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(selector)]);
+        const seen = all.filter((one) => one.checkVisibility());
+        return seen[Math.floor(Number(place) * seen.length)];
+      };
+      const until = async (/** @type {() => any} */ find) => {
+        for (let tries = 0; tries < 50; tries++, await wait()) if (find()) return find();
+      };
+      /** A button of a conversation's actions. @param {RegExp} name */
+      const actionOf = async (name) => {
+        const more = anyOf('#conversation-list .more');
+        const id = more?.closest('li')?.dataset.id;
+        if (!id) return {};
+        const item = () => document.querySelector(`#conversation-list [data-id="${id}"]`);
+        const find = () =>
+          [...(item()?.querySelectorAll('.actions button') ?? [])].find((one) =>
+            name.test(one.textContent ?? ''),
+          );
+        if (!find()) more.click();
+        return { button: /** @type {HTMLElement | undefined} */ (await until(find)), id };
+      };
+      if (wanted === 'pin' || wanted === 'delete') {
+        const { button, id } = await actionOf(wanted === 'pin' ? /^(Pin|Unpin)$/ : /^Delete$/);
+        button?.click();
+        return button && id;
+      }
+      if (wanted === 'rename') {
+        const { button, id } = await actionOf(/^Rename$/);
+        button?.click();
+        const field = /** @type {HTMLInputElement | null} */ (
+          document.querySelector('#conversation-list input')
+        );
+        if (!field) return undefined;
+        field.value = String(typed);
+        field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+        return id;
+      }
+      if (wanted === 'edit') {
+        const buttons = [...document.querySelectorAll('#log button:enabled')];
+        const edits = buttons.filter((one) => one.textContent === 'Edit');
+        /** @type {HTMLElement | undefined} */ (
+          edits[Math.floor(Number(place) * edits.length)]
+        )?.click();
+        const field = /** @type {HTMLTextAreaElement | null} */ (
+          document.querySelector('#log .edit textarea')
+        );
+        if (!field) return undefined;
+        field.value = String(typed);
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+        field.form?.requestSubmit();
+        return location.hash.slice(1);
+      }
+      if (wanted === 'forever') {
+        document.querySelector('#deleted')?.setAttribute('open', '');
+        const item = anyOf('#deleted-list li');
+        const really = /** @type {HTMLElement | undefined} */ (item?.querySelectorAll('button')[1]);
+        really?.click();
+        really?.click();
+        return item && 'done';
+      }
+      const named = new Map([
+        ['restore', '#deleted-list li button:first-of-type'],
+        ['undo', '#undo'],
+      ]).get(wanted);
+      const button = named
+        ? anyOf(named)
+        : [...document.querySelectorAll('#log button:enabled')].filter((one) =>
+            new RegExp(wanted).test(one.textContent ?? ''),
+          )[0];
+      /** @type {HTMLElement | undefined} */ (button)?.click();
+      return button ? 'done' : undefined;
+    },
+    { wanted: kind, place: where, typed: text },
+  );
+
+/** What a tab shows of the list. @param {Page} page */
+const listOf = (page) =>
+  page.evaluate(() => {
+    const rows = [...document.querySelectorAll('#conversation-list li')].map((one) =>
+      [one.className, one.querySelector('a')?.textContent, one.querySelector('.draft')?.textContent]
+        .filter(Boolean)
+        .join(' | '),
+    );
+    const gone = [...document.querySelectorAll('#deleted-list span')].map((one) => one.textContent);
+    return { rows, gone };
+  });
+
+test('two tabs delete, undo, rename, pin, edit and forget at random: both show the same in the end', {
+  skip,
+}, async (t) => {
+  const context = await browser.newContext({
+    serviceWorkers: 'block',
+    viewport: { width: 1280, height: 800 },
+  });
+  t.after(() => context.close());
+  const random = randomFrom(soakSeed + 5);
+  /** @type {string[]} */
+  const problems = [];
+  const tabs = [];
+  for (let tab = 0; tab < 2; tab++)
+    tabs.push(await openStub(context, server.url, { script, problems }));
+  /** What was typed, and the conversation that it was typed in. @type {Map<string, string>} */
+  const asked = new Map();
+  /** @type {Record<string, number>} */
+  const done = {};
+  const kinds = [
+    ...Array(5).fill('ask'),
+    'draft',
+    'new',
+    'open',
+    'edit',
+    'edit',
+    'rename',
+    'pin',
+    'delete',
+  ];
+  kinds.push('undo', 'restore', 'forever', '^Forget$', '^Bring back$', '^Regenerate$', '^Stop$');
+  const steps = Math.max(40, soakCount(200));
+  for (let step = 0; step < steps; step++) {
+    const page = tabs[Math.floor(random() * 2)];
+    const kind = step < 3 ? 'ask' : kinds[Math.floor(random() * kinds.length)];
+    const where = random();
+    const text = `${kind} at step ${step} of ${soakSeed}`;
+    const isBusy = await page.locator('#stop').isVisible();
+    if (isBusy && ['ask', 'edit'].includes(kind))
+      await page.evaluate("document.getElementById('stop').click()");
+    if (kind === 'ask') {
+      await page.locator('#log:not([aria-busy=true])').waitFor();
+      await page.fill('#prompt', text);
+      await page.keyboard.press('Enter');
+      await page.locator('.message.user .body', { hasText: text }).waitFor();
+      asked.set(text, await page.evaluate('location.hash.slice(1)'));
+    } else if (kind === 'draft') {
+      await page.fill('#prompt', text);
+      asked.set(text, await page.evaluate('location.hash.slice(1)'));
+    } else if (kind === 'new') {
+      await page.click('#new-chat');
+    } else if (kind === 'open') {
+      await openAny(page, where);
+    } else {
+      if (kind === 'edit') await page.locator('#log:not([aria-busy=true])').waitFor();
+      const found = await act(page, kind, where, text);
+      if (found) done[kind] = (done[kind] ?? 0) + 1;
+      if (kind === 'edit' && found) asked.set(text, found);
+    }
+  }
+  for (const page of tabs) await page.locator('#log:not([aria-busy=true])').waitFor();
+  await untilKept(tabs[0], ({ turns }) => turns.every(({ state }) => state !== 'writing'));
+  const kept = await readAll(tabs[0]);
+  const there = new Set(kept.conversations.map(({ id }) => id));
+  const texts = [
+    ...kept.turns.map(({ content }) => content),
+    ...kept.drafts.map((one) => one.text),
+  ];
+  // a later draft takes the place of an earlier one of its conversation and tab
+  for (const [text, conversation] of asked) {
+    if (text.startsWith('draft') || !there.has(conversation)) continue;
+    assert.ok(texts.includes(text), `seed ${soakSeed}: "${text}" is lost`);
+  }
+  const ids = new Set(kept.turns.map(({ id }) => id));
+  for (const { parent, conversation, content } of kept.turns) {
+    assert.ok(there.has(conversation), `"${content}" is of no conversation`);
+    assert.ok(parent === '' || ids.has(parent), `"${content}" hangs in the air`);
+  }
+  // without a reload
+  const [first, second] = tabs;
+  for (const end = Date.now() + 10_000; ; ) {
+    const [one, other] = [await listOf(first), await listOf(second)];
+    if (JSON.stringify(one) === JSON.stringify(other) && one.rows.length > 0) break;
+    assert.ok(Date.now() < end, JSON.stringify({ one, other }, null, 1));
+    await new Promise((settle) => setTimeout(settle, 50));
+  }
+  const list = await listOf(first);
+  const alive = kept.conversations.filter(({ deleted }) => deleted === 0);
+  assert.equal(list.rows.length, alive.length);
+  assert.equal(list.gone.length, kept.conversations.length - alive.length);
+  // a tab stays on the branch that it shows: opened anew, both show the one that was chosen last
+  for (const page of tabs) await page.click('#new-chat');
+  for (const { id } of alive) {
+    for (const page of tabs) {
+      await page.evaluate(`location.hash = ${JSON.stringify(id)}`);
+      await untilTrue(page, `document.getElementById('log').dataset.conversation === '${id}'`);
+      await untilTrue(page, `location.hash === '#${id}'`);
+    }
+    assert.deepEqual(await shown(second), await shown(first), `conversation ${id}`);
+  }
+  assert.deepEqual(problems, []);
+  t.diagnostic(`${steps} steps, ${asked.size} texts, ${JSON.stringify(done)}`);
+});
