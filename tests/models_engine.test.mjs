@@ -61,6 +61,18 @@ describe('in Node', () => {
     assert.ok((await store.info(url))?.isWhole);
   });
 
+  test('a model is kept whole when its engine ends as soon as it has read it', async (t) => {
+    for (let round = 0; round < 3; round++) {
+      const { url, state } = await begin(t);
+      await store.clear(); // the same content is kept by other tests
+      const first = await createEngine({ url, cache: true, threads: 1 });
+      await first.close();
+      const again = await openEngine(t, { url, cache: 'only' });
+      await assertSpeaks(again);
+      assert.deepEqual(state.starts, [0]);
+    }
+  });
+
   test('nothing is kept by default, and with cache: false', async (t) => {
     const { url, state } = await begin(t);
     for (const options of [{}, { cache: false }]) {

@@ -82,7 +82,9 @@ export class Download {
       for (let lane = this.#lanes.shift(); lane; lane = this.#lanes.shift()) await lane;
       await this.#stored;
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#isStopped) throw new WickError('CLOSED', 'The download was stopped');
+      if (this.#isStopped && !hasAllChunks(this.#record)) {
+        throw new WickError('CLOSED', 'The download was stopped');
+      }
       await this.#finish();
     } finally {
       this.stop();
@@ -90,7 +92,7 @@ export class Download {
     }
   }
 
-  /** What is being stored is stored before `run` ends. */
+  /** Chunks that have come whole are stored before `run` ends: with the last of them the model is whole. */
   stop() {
     this.#isStopped = true;
     for (const stream of this.#streams) stream.cancel();
@@ -223,7 +225,7 @@ export class Download {
       const chunk = await this.#fill(pieces, index);
       if (!chunk) return;
       await this.#stored;
-      if (this.#isStopped) return;
+      if (this.#failure !== undefined) return;
       this.#stored = this.#guard(this.#store(index, chunk));
       const { size } = this.#record;
       const isEnd = size !== null && index + 1 >= chunkCount(size);

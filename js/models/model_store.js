@@ -57,6 +57,8 @@ export class ModelStore extends EventTarget {
   #evict;
   /** @type {Map<string, OpenModel>} */
   #open = new Map();
+  /** Of models that nobody reads any more. @type {Set<Promise<void>>} */
+  #ending = new Set();
   /** @type {BroadcastChannel | undefined} */
   #channel;
   #isClosed = false;
@@ -156,6 +158,7 @@ export class ModelStore extends EventTarget {
    *   reads them by itself; undefined if it cannot, or one is not whole
    */
   async describe(files) {
+    await Promise.allSettled(this.#ending); // what an engine has just read whole is being stored
     /** @type {string[]} */
     const paths = [];
     /** @type {import('../bytes/chunk_source.js').ChunkedFile[]} */
@@ -327,6 +330,13 @@ export class ModelStore extends EventTarget {
     model.users--;
     if (model.users > 0) return;
     for (const [id, one] of this.#open) if (one === model) this.#open.delete(id);
+    const ending = this.#end(model);
+    this.#ending.add(ending);
+    await ending.finally(() => this.#ending.delete(ending));
+  }
+
+  /** @param {OpenModel} model */
+  async #end(model) {
     await model.stop();
     if (model.record?.fingerprint) await this.#mergeTwin(model.record);
   }
