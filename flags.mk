@@ -41,13 +41,13 @@ CHECKED := -O1 -g
 # loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed extras info_json load metrics pages_json) \
-  $(patsubst %,src/api/%,reply state stats_json tokens value_json version) \
+  $(patsubst %,src/api/%,reply state stats_json tables tokens value_json version) \
   src/base/decimal src/base/extras src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
   src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
-  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/predictor src/model/blocks/relative_attention src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
+  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/predictor src/model/blocks/relative_attention src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/tables src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
   src/reply/% $(patsubst %,src/kv/%,page pool prefix prefix_entries sequence state statistics) src/store/% src/tensor/% \
   $(patsubst %,src/schedule/%,admission draft embedding healing predict request session session_record swap thought) src/text/roles src/text/special src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
@@ -135,7 +135,8 @@ EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbit
   grids iq4 iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
   $(patsubst %,src/model/blocks/%,altup delta_net expert_adapters experts latent_attention laurel layer_inputs rwkv short_conv \
   predictor relative_attention side_by_side ssm) \
-  $(patsubst %,src/model/%,convolution whole_attention) \
+  $(patsubst %,src/model/%,convolution tables whole_attention) \
+  $(patsubst %,src/api/%,tables) \
   $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \
   modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
   $(patsubst %,src/text/%,charsmap rwkv ugm wpm) \

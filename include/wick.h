@@ -149,7 +149,8 @@ typedef enum wick_subject {
   WICK_SUBJECT_ADAPTIVE_DECAY = 43,
   WICK_SUBJECT_SAMPLERS = 44,  // which, at most
   WICK_SUBJECT_ADAPTERS = 45,  // wick_request.adapters: which or how many, at most
-  WICK_SUBJECT_COUNT = 46
+  WICK_SUBJECT_TABLES = 46,    // wick_config.tables
+  WICK_SUBJECT_COUNT = 47
 } wick_subject;
 
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
@@ -215,6 +216,26 @@ typedef struct wick_swap_host {
   bool always;  // whatever it costs (tests, measurements)
 } wick_swap_host;
 
+// Where a model's bytes are read: wick_load_from, and wick_config.tables_reader. `read` reads at
+// most `size_bytes` of file `file` (0 unless the model is split) from `offset_bytes` on. It returns
+// how many were read, 0 where the file ends, SIZE_MAX when it failed.
+typedef struct wick_reader {
+  void *context;
+  size_t (*read)(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                 size_t size_bytes);
+  // wick_load_from's room for what is read, best 1 MiB; the caller's, needed during the call.
+  void *piece;
+  size_t piece_bytes;
+} wick_reader;
+
+// Where tables lie whose rows are only looked up: per-layer embeddings, and embeddings of tokens
+// where the output has a matrix of its own.
+typedef enum wick_tables {
+  WICK_TABLES_AUTO = 0,    // inside where the plan fits into the memory limit, else outside
+  WICK_TABLES_INSIDE = 1,  // in memory
+  WICK_TABLES_OUTSIDE = 2  // in the model's files: each pass reads the rows of its tokens
+} wick_tables;
+
 // What an engine takes from its host. A pair or a function that is NULL is the library's own: the C
 // library's memory, clock and threads, natively and with Emscripten; WASI has no threads. Random
 // numbers are not among them, since an engine draws none: seeds are the caller's
@@ -256,13 +277,17 @@ typedef struct wick_config {
                                // memory
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
-  const wick_host *host;       // outlives the engine; NULL: the library's own functions
-  const char *kernels;         // by name (wick_kernels_name); NULL: the best of this processor
-  const char *pre_tokenizer;   // in place of the file's tokenizer.ggml.pre, for files whose name is
-                               // missing, wrong or not known here; copied; NULL: the file's
-  bool directory_only;         // metadata, tensor list and tokenizer, no weights
-  bool metrics;                // ops are timed: wick_metrics_json
-  uint32_t timer_grain_us;     // how fine the host's clock is, told with the metrics; 0: 1
+  wick_tables tables;          // results are the same to the last bit
+  const wick_reader *tables_reader;  // where a pass reads what lies outside, from the thread that
+                                     // steps; `piece` is not used; outlives the engine; NULL:
+                                     // everything lies inside
+  const wick_host *host;             // outlives the engine; NULL: the library's own functions
+  const char *kernels;        // by name (wick_kernels_name); NULL: the best of this processor
+  const char *pre_tokenizer;  // in place of the file's tokenizer.ggml.pre, for files whose name is
+                              // missing, wrong or not known here; copied; NULL: the file's
+  bool directory_only;        // metadata, tensor list and tokenizer, no weights
+  bool metrics;               // ops are timed: wick_metrics_json
+  uint32_t timer_grain_us;    // how fine the host's clock is, told with the metrics; 0: 1
 } wick_config;
 
 // The name of the kernels that this processor and build have by the name `wanted` ("scalar",
@@ -327,17 +352,6 @@ wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_byte
 wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
                             wick_error *error);
 
-// Where wick_load_from reads: at most `size_bytes` of file `file` (0 unless the model is split)
-// from `offset_bytes` on. Returns how many were read, 0 where the file ends, SIZE_MAX when it
-// failed. `piece` [piece_bytes] is room for what is read, best 1 MiB; the caller's, needed during
-// the call.
-typedef struct wick_reader {
-  void *context;
-  size_t (*read)(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
-                 size_t size_bytes);
-  void *piece;
-  size_t piece_bytes;
-} wick_reader;
 // Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
 // WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
 // may be repeated.
@@ -423,6 +437,7 @@ typedef struct wick_plan {
   uint64_t kv_bytes;       // one full context
   uint64_t adapter_bytes;  // of those that are loaded or loading now
   uint64_t total_bytes;
+  uint64_t outside_bytes;  // of the file: tables that stay there (wick_config.tables); not in total
   uint32_t context_tokens;
   uint32_t kv_page_bytes;  // 16 tokens, all layers
 } wick_plan;

@@ -28,6 +28,8 @@ export interface Progress {
 }
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
+/** Where tables lie whose rows are only looked up (`EngineOptions.tables`). */
+export type TablesPlace = 'auto' | 'inside' | 'outside';
 
 /** A web Worker, or one of node:worker_threads. */
 export interface WorkerLike {
@@ -139,6 +141,14 @@ export interface EngineSettings {
    * one where the host refuses to reserve so much, without what the module itself takes.
    */
   memoryLimit?: number;
+  /**
+   * Where per-layer embeddings (Gemma 3n and 4) lie, and embeddings of tokens where the output has a
+   * matrix of its own: only rows of them are looked up. `inside`: in memory. `outside`: in the model's
+   * file, where each pass reads the rows of its tokens; so a model runs where only its layers fit, with
+   * the same answers. The file must be one that a worker can read at once: a path in Node, a Blob in a
+   * browser, or a kept model. `auto`, the default: outside where the model would not fit otherwise.
+   */
+  tables?: TablesPlace;
   /**
    * Answers as soon as metadata and tokenizer are there, while the weights are still arriving. A
    * generation then begins to read its prompt with the layers that have come, and gives the same text.
@@ -1049,6 +1059,8 @@ export interface EngineInfo {
     directoryBytes: number;
     tokenizerBytes: number;
     totalBytes: number;
+    /** Of the file: tables that stay there (`tables`), which are not in the total. */
+    outsideBytes: number;
     kvPageBytes: number;
   } | null;
   /** With `directoryOnly`: why the model would not run. */

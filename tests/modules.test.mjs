@@ -24,8 +24,8 @@ const wasi = [...small, ...full];
 const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
-  ...{ web: 220_000, grammar: 45_000, extras: 61_000 },
-  ...{ small: 259_000, full: 363_000 },
+  ...{ web: 220_000, grammar: 45_000, extras: 61_200 },
+  ...{ small: 259_000, full: 363_500 },
 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
@@ -86,7 +86,7 @@ test('a web module imports its memory and a few functions', {
       imports.every((name) => name.startsWith('env.')),
       `${file} imports ${imports}`,
     );
-    assert.ok(imports.length <= 9, `${file} imports ${imports}`);
+    assert.ok(imports.length <= 10, `${file} imports ${imports}`);
     assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need stacks of their own`);
   }
 });

@@ -70,6 +70,20 @@ static const wick_swap_host SWAP_WHERE_IT_PAYS = {NULL,      open_swap, write_sw
                                                   read_swap, drop_swap, false};
 static const wick_swap_host SWAP_ALWAYS = {NULL, open_swap, write_swap, read_swap, drop_swap, true};
 
+// ---- Tables that stay in the model's files ----
+
+// An offset as a double, which is exact up to 2^53. -1: reading failed.
+__attribute__((import_module("env"), import_name("read_table"))) size_t
+host_read_table(uint32_t file, double offset_bytes, void *bytes, size_t size_bytes);
+
+static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                         size_t size_bytes) {
+  (void)context;
+  return host_read_table(file, (double)offset_bytes, bytes, size_bytes);
+}
+
+static const wick_reader TABLES_READER = {.read = read_table};
+
 // ---- Engine ----
 
 enum { WEB_NAME_BYTES_MAX = 63 };
@@ -93,6 +107,8 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.no_prefix_cache = from->no_prefix_cache != 0;
   config.no_predictor = from->no_predictor != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
+  config.tables = (wick_tables)from->tables;
+  config.tables_reader = &TABLES_READER;
   char pre_tokenizer[WEB_NAME_BYTES_MAX + 1] = "";
   if (from->pre_tokenizer_bytes > 0) {
     const uint32_t size_bytes = from->pre_tokenizer_bytes < WEB_NAME_BYTES_MAX

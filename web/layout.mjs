@@ -27,6 +27,7 @@ export const filled = {
     swap: 'u32', // 0: never, 1: where it pays, 2: always
     pre_tokenizer: 'u32', // a name's address and its bytes
     pre_tokenizer_bytes: 'u32',
+    tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes
   web_request: {

@@ -49,6 +49,7 @@ export const subjects = [
   ['adaptive_decay', 'adaptiveDecay'],
   ['samplers', 'samplers'],
   ['adapters', 'adapters'],
+  ['tables', 'tables'],
 ];
 
 /**

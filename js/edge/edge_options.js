@@ -37,7 +37,7 @@ const engineNames = {
 };
 const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
 /** Options of an engine with workers. */
-const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft'];
+const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft', 'tables'];
 
 /** @param {any} options */
 export function checkEdgeOptions(options) {
@@ -81,7 +81,10 @@ function checkWasm(wasm) {
 /** @param {EdgeOptions} options */
 export function edgeConfigOf(options) {
   const memoryLimit = memoryLimitOf(options, heldBytesOf(options));
-  return configOf({ .../** @type {any} */ (options), memoryLimit, threads: 1 }, 1);
+  return configOf(
+    { .../** @type {any} */ (options), memoryLimit, tables: 'inside', threads: 1 },
+    1,
+  );
 }
 
 /** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */

@@ -42,6 +42,7 @@ const engineNames = {
   metrics: null,
   directoryOnly: null,
   preTokenizer: null,
+  tables: null,
   chatTemplate: null,
   worker: null,
   wasm: null,
@@ -115,6 +116,13 @@ function queueLimitOf(limit) {
   return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
 }
 
+/** @param {unknown} place @returns {import('../index.js').TablesPlace} */
+function tablesOf(place) {
+  if (place === undefined || place === null) return 'auto';
+  if (place === 'auto' || place === 'inside' || place === 'outside') return place;
+  throw argumentError(`tables must be 'auto', 'inside' or 'outside', not ${shown(place)}`);
+}
+
 /** @param {unknown} name @returns {string | undefined} */
 function preTokenizerOf(name) {
   if (name === undefined || name === null) return undefined;
@@ -143,6 +151,7 @@ export function configOf(options, threads) {
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: checkFlag('directoryOnly', options.directoryOnly),
     preTokenizer: preTokenizerOf(options.preTokenizer),
+    tables: tablesOf(options.tables),
     metrics: checkFlag('metrics', options.metrics),
     timerGrainUs: timerGrainUs(),
     chooseThreads: options.threads === undefined,

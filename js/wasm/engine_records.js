@@ -5,6 +5,9 @@ import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
 
+/** Where tables lie whose rows are only looked up. */
+export const tablePlaces = { auto: 0, inside: 1, outside: 2 };
+
 export const kvTypes = {
   f32: layout.KV_F32,
   f16: layout.KV_F16,
@@ -31,6 +34,7 @@ export const kvTypes = {
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
  * @property {string} [preTokenizer] in place of the file's
+ * @property {keyof typeof tablePlaces} [tables] where tables lie whose rows are only looked up; left out: inside
  * @property {boolean} [metrics] whether ops are timed
  * @property {number} [timerGrainUs] resolution of the clock
  * @property {boolean} [chooseThreads] measure how many threads are fastest, and use so many
@@ -106,6 +110,7 @@ export function configWords(config, passed) {
   words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
   words[layout.CONFIG_NO_PREDICTOR] = Number(config.noPredictor ?? false);
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
+  words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
   if (config.preTokenizer) {
     const name = passed.text(config.preTokenizer);
     words[layout.CONFIG_PRE_TOKENIZER] = name.address;

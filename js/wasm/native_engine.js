@@ -104,15 +104,16 @@ export class NativeEngine {
    * @param {WebAssembly.Module} module
    * @param {NativeConfig} config
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
-   *   wasteBytes?: number, swap?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
+   *   wasteBytes?: number, host?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
    *   grammar?: PartSource | null, extras?: PartSource | null}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
-   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `grammar` and `extras` are the further
+   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `host` has the functions of swapping
+   *   and of tables outside. `grammar` and `extras` are the further
    *   modules of the build (module_part.js).
    * @returns {Promise<NativeEngine>}
    */
   static async create(module, config, options = {}) {
-    const { onMemory, onLog, wasteBytes = 0, swap } = options;
+    const { onMemory, onLog, wasteBytes = 0, host } = options;
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const created = createMemory({ shared: isThreaded(module), helpers });
     if (!created) {
@@ -129,7 +130,7 @@ export class NativeEngine {
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
       state_write: (address, size) => state.take(address, size),
       state_read: (address, size) => state.give(address, size),
-      ...swap?.(() => /** @type {Heap} */ (heap)),
+      ...host?.(() => /** @type {Heap} */ (heap)),
     });
     exports.start(helpers, maximum);
     heap = new Heap(memory, exports);

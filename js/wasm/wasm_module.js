@@ -97,7 +97,8 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * The functions that the module calls. Those of saved states and of swapping return false after a failure.
+ * The functions that the module calls. Those of saved states and of swapping return false after a failure, `read_table`
+ * -1.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   state_write: (address: number, size: number) => boolean,
@@ -105,7 +106,8 @@ export function createMemory({ shared, helpers }) {
  *   swap_open: (id: number, size: number) => boolean,
  *   swap_write: (id: number, offset: number, address: number, size: number) => boolean,
  *   swap_read: (id: number, offset: number, address: number, size: number) => boolean,
- *   swap_drop: (id: number) => void}} Host
+ *   swap_drop: (id: number) => void,
+ *   read_table: (file: number, offset: number, address: number, size: number) => number}} Host
  */
 
 /**
@@ -137,6 +139,12 @@ export function instantiate(module, memory, host) {
     swap_write: unswapped,
     swap_read: unswapped,
     swap_drop: (/** @type {number} */ _id) => {},
+    read_table: (
+      /** @type {number} */ _file,
+      /** @type {number} */ _offset,
+      /** @type {number} */ _address,
+      /** @type {number} */ _size,
+    ) => -1,
     ...host,
   };
   const instance = new WebAssembly.Instance(module, { env });

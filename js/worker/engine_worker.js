@@ -4,9 +4,11 @@
 import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
+import { openRows } from '../bytes/row_readers.js';
 import { openSwap } from '../storage/swap_file.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
+import { rowsHost } from '../wasm/rows_host.js';
 import { swapHost } from '../wasm/swap_host.js';
 import { compileModule } from '../wasm/wasm_module.js';
 import { loadModel } from './load_model.js';
@@ -30,6 +32,8 @@ const EMBED_STEP_BUDGET_US = 4000;
 const TURN_MS_MAX = 15;
 /** The first piece and the end of a request are sent at once, the pieces between at this interval: messages cost time. */
 const TELL_MS = 15;
+/** Every host has more memory. */
+const SMALL_BYTES = 2 ** 29;
 /** How long loading may delay messages and steps when requests are there already. */
 const FEED_MS_MAX = 8;
 
@@ -51,6 +55,8 @@ export class EngineWorker {
   #received = 0;
   /** @type {import('../storage/swap_file.js').SwapFile | undefined} */
   #swap;
+  /** @type {import('../bytes/row_readers.js').RowReader | undefined} */
+  #rows;
   #yield;
   #letIn;
   #letInMs = 0;
@@ -141,8 +147,14 @@ export class EngineWorker {
     });
     if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
     const swap = this.#swap;
-    const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
-      ...(swap && { swap: (heap) => swapHost(swap, heap) }),
+    const rows = this.#openRows(config, source);
+    const able = {
+      ...config,
+      swap: swap ? config.swap : 0,
+      tables: rows || config.tables === 'outside' ? config.tables : 'inside',
+    };
+    const native = await NativeEngine.create(module, able, {
+      host: (heap) => ({ ...(swap && swapHost(swap, heap)), ...(rows && rowsHost(rows, heap)) }),
       grammar: loaderOf(grammar),
       extras: loaderOf(extras),
       onLog: this.#log,
@@ -195,6 +207,24 @@ export class EngineWorker {
   }
 
   /**
+   * What reads tables that stay outside, if the source can be read while the engine runs.
+   * @param {import('../wasm/engine_records.js').NativeConfig} config
+   * @param {import('../bytes/model_sources.js').SourceDescription} source
+   */
+  #openRows({ tables, directoryOnly, memoryLimit }, source) {
+    if ((tables ?? 'inside') === 'inside') return undefined;
+    this.#rows ??= openRows(source);
+    // the code that moves tables is not loaded for small files
+    const least = tables === 'auto' ? Math.min(memoryLimit || SMALL_BYTES, SMALL_BYTES) / 2 : 0;
+    if (this.#rows && this.#rows.size > least) return this.#rows;
+    if (tables === 'auto' || directoryOnly) return undefined; // a plan alone needs none
+    throw new WickError(
+      'UNSUPPORTED',
+      "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or one that is kept",
+    );
+  }
+
+  /**
    * A stream that always has bytes is read without a turn of the event loop. Without this pause no message would be
    * handled and no layer computed until the model is complete.
    * @returns {Promise<void> | undefined}
@@ -220,6 +250,7 @@ export class EngineWorker {
     const own = {
       ...{ threads: 1, chooseThreads: false, metrics: false, swap: 0 },
       ...{ noPrefixCache: true, noPredictor: true },
+      tables: /** @type {const} */ ('inside'),
     };
     const used = native.counters().bytesNow;
     const memoryLimit = config.memoryLimit && Math.max(1, config.memoryLimit - used);
@@ -257,6 +288,7 @@ export class EngineWorker {
 
   /** @param {unknown} error */
   #failStart(error) {
+    this.#rows?.close();
     if (error instanceof WickError) this.#post({ type: 'failed', error: toPlainError(error) });
     else this.#post({ type: 'crashed', message: String(error) });
   }
@@ -267,6 +299,7 @@ export class EngineWorker {
     this.#requests?.closeReplies();
     this.#native?.destroy();
     await this.#swap?.close();
+    this.#rows?.close();
     this.#post({ type: 'closed' });
   }
 

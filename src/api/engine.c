@@ -156,7 +156,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
                      "the tokenizer has %u tokens, 'token_embd.weight' %u rows",
                      tokenizer_vocab(engine->tokenizer), vocab);
   }
-  return WICK_OK;
+  return engine_may_move_tables(engine) ? engine_choose_tables(engine, error) : WICK_OK;
 }
 
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
@@ -507,6 +507,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   *plan = (wick_plan){.context_tokens = engine->context_tokens,
                       .kv_page_bytes = (uint32_t)page_bytes,
                       .weights_bytes = engine->model->weights_bytes,
+                      .outside_bytes = engine->model->outside_bytes,
                       .directory_bytes = gguf_directory_bytes(directory),
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
   plan->scratch_bytes =

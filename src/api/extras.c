@@ -75,11 +75,20 @@ static bool are_usual_kv(const wick_config *config) {
 
 // ---- Where they may come ----
 
+// Without a reader nothing is moved by itself; a model that is not loaded needs none.
+bool engine_may_move_tables(const wick_engine *engine) {
+  const wick_config *config = &engine->config;
+  if (extras_program() != NULL || config->tables == WICK_TABLES_INSIDE) return false;
+  return config->tables == WICK_TABLES_OUTSIDE || config->tables_reader != NULL ||
+         config->directory_only;
+}
+
 static bool needs_extras(const wick_engine *engine) {
   const gguf_directory *directory = loader_directory(engine->loader);
   gguf_string text;
   char key[KEY_BYTES];
   return !are_usual_kv(&engine->config) || engine->config.swap != NULL ||
+         engine_may_move_tables(engine) ||
          has_unusual_text(directory, ARCHITECTURE, FAMILIES, &text) ||
          has_unusual_text(directory, TOKENIZER, TOKENIZERS, &text) ||
          find_unusual_key(directory, key) != NULL || find_unusual_tensor(engine->loader) != NULL;
@@ -119,7 +128,12 @@ static wick_status refuse_text(const gguf_directory *directory, const char *key,
 }
 
 wick_status engine_refuse_config(const wick_config *config, wick_error *error) {
-  if (extras_program() == NULL || are_usual_kv(config)) return WICK_OK;
+  if (extras_program() == NULL) return WICK_OK;
+  if (config->tables == WICK_TABLES_OUTSIDE) {
+    refuse(error, WICK_NO_OFFSET, "keeping tables outside");
+    return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_TABLES, 0, 0);
+  }
+  if (are_usual_kv(config)) return WICK_OK;
   const wick_kv_type type = is_usual_kv(config->k_type) ? config->v_type : config->k_type;
   refuse(error, WICK_NO_OFFSET, type == WICK_KV_Q8 ? "the KV type q8" : "the KV type q4");
   return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KV_TYPE, config->k_type,

@@ -166,6 +166,7 @@ static void write_plan(json_writer *json, const wick_engine *engine) {
   json_u64(json, "directory_bytes", plan.directory_bytes);
   json_u64(json, "tokenizer_bytes", plan.tokenizer_bytes);
   json_u64(json, "total_bytes", plan.total_bytes);
+  json_u64(json, "outside_bytes", plan.outside_bytes);
   json_u64(json, "kv_page_bytes", plan.kv_page_bytes);
   json_close(json, '{');
   json_text(json, "error", NULL);

@@ -90,6 +90,10 @@ wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // Tokens of a pass at most: an encoder's holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
 // What the store of the engine's model keeps.
+// Whether tables may have to stay outside: then engine_choose_tables (extras) is asked.
+bool engine_may_move_tables(const wick_engine *engine);
+// Keeps tables outside where the configuration or the limit wants it.
+wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);

@@ -69,6 +69,7 @@ static const char *const SUBJECTS[] = {
     "adaptive_decay",
     "samplers",
     "adapters",
+    "tables",
 };
 _Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 

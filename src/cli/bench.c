@@ -218,7 +218,7 @@ static exit_code measure_all(bench_options *options) {
     }
     output_flush(OUTPUT_TEXT);
     bench_result_free(&run.result);
-    if (run.engine != NULL) wick_engine_destroy(run.engine);
+    model_close(run.engine);
     if (code != EXIT_DONE) return code;
   }
   if (wants_json) {
@@ -262,7 +262,7 @@ exit_code command_bench(int argc, char **argv) {
   int32_t one_thread[] = {1};
   bench_options bench = {.setup = {.prompt_tokens = 128, .decode_tokens = 32, .repetitions = 5},
                          .model = settings_default()};
-  args_option options[10] = {
+  args_option options[11] = {
       args_u32("-p", &bench.setup.prompt_tokens, "N", 1, TOKENS_MAX,
                "tokens to prefill (default: 128)"),
       args_u32("-n", &bench.setup.decode_tokens, "N", 0, TOKENS_MAX,
@@ -278,7 +278,9 @@ exit_code command_bench(int argc, char **argv) {
       "wick bench MODEL [options]",
       "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve, "
       "--convoy, --saturation (with --help for their options).",
-      options, 7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 7), 1};
+      options,
+      7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV | SETTINGS_TABLES, options + 7),
+      1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

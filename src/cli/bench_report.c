@@ -69,7 +69,7 @@ exit_code bench_host_open(const serve_options *options, bench_host *host) {
 }
 
 void bench_host_close(bench_host *host) {
-  if (host->engine != NULL) wick_engine_destroy(host->engine);
+  model_close(host->engine);
   host->engine = NULL;
 }
 

@@ -42,7 +42,7 @@ typedef struct conversation {
 
 enum {
   LINE_BYTES_FIRST = 256,
-  CHAT_OPTIONS_MAX = 14 + SAMPLING_OPTIONS_MAX,
+  CHAT_OPTIONS_MAX = 15 + SAMPLING_OPTIONS_MAX,
   COUNT_MAX = 1000000000
 };
 
@@ -186,7 +186,7 @@ static exit_code chat_with(chat_options *options, const char *path) {
   options->request.adapter_count = options->adapters.files.count;
   if (code == EXIT_DONE) code = input_use_template(talk.engine, options->template_path, path);
   if (code == EXIT_DONE) code = converse(&talk);
-  if (talk.engine != NULL) wick_engine_destroy(talk.engine);
+  model_close(talk.engine);
   return code;
 }
 
@@ -205,7 +205,8 @@ exit_code command_chat(int argc, char **argv) {
   };
   const size_t own = 7;
   size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
-  count += settings_list(&given.model, SETTINGS_ALL | SETTINGS_PREDICTOR, options + count);
+  count += settings_list(&given.model, SETTINGS_ALL | SETTINGS_PREDICTOR | SETTINGS_TABLES,
+                         options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
                           "A conversation by the model's chat template.", options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];

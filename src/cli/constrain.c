@@ -95,6 +95,6 @@ exit_code command_constrain(int argc, char **argv) {
   exit_code code = EXIT_DONE;
   if (given.model != NULL) code = model_open_vocabulary(given.model, NULL, &engine);
   if (code == EXIT_DONE) code = constrain(&given, engine);
-  if (engine != NULL) wick_engine_destroy(engine);
+  model_close(engine);
   return code;
 }

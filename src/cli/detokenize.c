@@ -58,7 +58,7 @@ exit_code command_detokenize(int argc, char **argv) {
   }
   if (engine != NULL) {
     code = decode(engine, &tokens, special);
-    wick_engine_destroy(engine);
+    model_close(engine);
   }
   args_tokens_free(&tokens);
   return code;

@@ -208,7 +208,7 @@ static exit_code run_embed(embed_options *given, const char *path) {
     code = given->out == NULL ? print_json(engine, is_score(given, engine))
                               : write_floats(engine, given->out);
   }
-  if (engine != NULL) wick_engine_destroy(engine);
+  model_close(engine);
   free_texts(&texts);
   return code;
 }
@@ -216,7 +216,7 @@ static exit_code run_embed(embed_options *given, const char *path) {
 exit_code command_embed(int argc, char **argv) {
   static const char *const poolings[] = {"model", "none", "mean", "cls", "last", "rank", NULL};
   embed_options given = {.model = settings_default()};
-  args_option options[14] = {
+  args_option options[16] = {
       args_string_list("-p", &given.texts, "TEXT", "a text; may be given several times"),
       args_string("-f", &given.path, "FILE", "each line is a text (default: standard input)"),
       args_token_list("--tokens", &given.tokens, "1,2,3", "token ids, fed as they are"),
@@ -230,10 +230,11 @@ exit_code command_embed(int argc, char **argv) {
       args_string("--out", &given.out, "FILE", "little-endian float32 instead of JSON"),
       adapter_files_option(&given.adapters),
   };
-  const args_spec spec = {"wick embed MODEL [-p TEXT ... | -f FILE] [options]",
-                          "Prints a JSON array with an object a text: its tokens and its "
-                          "embedding, embeddings or scores.",
-                          options, 11 + settings_list(&given.model, SETTINGS_ALL, options + 11), 1};
+  const args_spec spec = {
+      "wick embed MODEL [-p TEXT ... | -f FILE] [options]",
+      "Prints a JSON array with an object a text: its tokens and its "
+      "embedding, embeddings or scores.",
+      options, 11 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 11), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
@@ -245,15 +246,16 @@ exit_code command_embed(int argc, char **argv) {
 
 exit_code command_rerank(int argc, char **argv) {
   embed_options given = {.model = settings_default(), .pooling = WICK_POOLING_RANK};
-  args_option options[7] = {
+  args_option options[9] = {
       args_string("--query", &given.query, "TEXT", "what is looked for"),
       args_string_list("--document", &given.texts, "TEXT", "a text; may be given several times"),
       args_flag("--truncate", &given.truncates, "pairs over the context are cut, not refused"),
       args_flag("--json", &given.is_json, "a JSON array: index and score"),
   };
-  const args_spec spec = {"wick rerank MODEL --query TEXT --document TEXT ... [options]",
-                          "Prints scores and documents, the best first.", options,
-                          4 + settings_list(&given.model, SETTINGS_ALL, options + 4), 1};
+  const args_spec spec = {
+      "wick rerank MODEL --query TEXT --document TEXT ... [options]",
+      "Prints scores and documents, the best first.", options,
+      4 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 4), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

@@ -180,6 +180,10 @@ static void print_plan(const wick_engine *engine) {
   }
   const uint64_t limit = wick_engine_memory_limit(engine);
   char text[32];
+  if (plan.outside_bytes != 0) {
+    output_printf(OUTPUT_TEXT, "  %-16s %12s of the file, not in the total\n", "tables outside",
+                  format_bytes(text, plan.outside_bytes));
+  }
   output_printf(OUTPUT_TEXT, "  %-16s %12s\n", "limit here",
                 limit == 0 ? "none" : format_bytes(text, limit));
 }
@@ -204,9 +208,11 @@ exit_code command_inspect(int argc, char **argv) {
   model_settings settings = settings_default();
   args_option options[8] = {args_flag("--json", &wants_json, "everything as one JSON object")};
   const args_spec spec = {
-      "wick inspect MODEL [--json] [options]", "The context and the KV type are the plan's.",
-      options,
-      1 + settings_list(&settings, SETTINGS_CTX | SETTINGS_KV | SETTINGS_PREDICTOR, options + 1),
+      "wick inspect MODEL [--json] [options]",
+      "The context, the KV type and the place of tables are the plan's.", options,
+      1 + settings_list(&settings,
+                        SETTINGS_CTX | SETTINGS_KV | SETTINGS_PREDICTOR | SETTINGS_TABLES,
+                        options + 1),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
@@ -224,6 +230,6 @@ exit_code command_inspect(int argc, char **argv) {
   } else {
     print_tables(strcmp(model[0], "-") == 0 ? "standard input" : model[0], engine);
   }
-  wick_engine_destroy(engine);
+  model_close(engine);
   return output_end();
 }

@@ -61,7 +61,7 @@ static exit_code run_logits(logits_options *given, const char *path) {
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
   if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
   if (code == EXIT_DONE) code = write_file(given, engine);
-  if (engine != NULL) wick_engine_destroy(engine);
+  model_close(engine);
   return code;
 }
 
@@ -77,7 +77,10 @@ exit_code command_logits(int argc, char **argv) {
   const args_spec spec = {
       "wick logits MODEL --tokens 1,2,3 --out FILE [options]",
       "Writes little-endian float32 [tokens, vocab]: row i holds the logits after token i.",
-      options, 3 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS, options + 3), 1};
+      options,
+      3 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS | SETTINGS_TABLES,
+                        options + 3),
+      1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

@@ -24,8 +24,10 @@ typedef struct model_source {
   int fd;                     // NONE: none is open
   uint32_t file;              // which of a split model's
   uint64_t position_bytes;
-  bool is_regular;  // has a size and can be read anywhere
-  uint8_t *piece;   // PIECE_BYTES
+  bool is_regular;         // has a size and can be read anywhere
+  uint8_t *piece;          // PIECE_BYTES
+  wick_reader reader;      // of tables outside
+  struct timespec newest;  // when the newest of the files was written to, as they were loaded
 } model_source;
 
 // ---- names of split models ----
@@ -51,6 +53,12 @@ static void close_file(model_source *source) {
   source->fd = NONE;
 }
 
+static bool is_newer(const struct stat *facts, const struct timespec *than) {
+  const struct timespec *written = &facts->st_mtim;
+  return written->tv_sec != than->tv_sec ? written->tv_sec > than->tv_sec
+                                         : written->tv_nsec > than->tv_nsec;
+}
+
 // Sets is_regular. Tells the engine the size of a file that has one, so that a cut file is refused
 // before it is read.
 static exit_code measure_file(model_source *source, wick_engine *engine) {
@@ -58,13 +66,15 @@ static exit_code measure_file(model_source *source, wick_engine *engine) {
   source->is_regular =
       source->fd != STDIN_FILENO && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode);
   wick_error error;
+  if (source->is_regular && is_newer(&facts, &source->newest)) source->newest = facts.st_mtim;
   if (!source->is_regular ||
       wick_load_end(engine, source->file, (uint64_t)facts.st_size, &error) == WICK_OK)
     return EXIT_DONE;
   return report_error(source->name, &error);
 }
 
-static exit_code open_file(model_source *source, uint32_t file, wick_engine *engine) {
+// Opens another of the model's files; fd NONE: it could not be opened.
+static exit_code change_file(model_source *source, uint32_t file) {
   close_file(source);
   source->file = file;
   source->position_bytes = 0;
@@ -76,6 +86,12 @@ static exit_code open_file(model_source *source, uint32_t file, wick_engine *eng
   } else {
     source->fd = open(source->name, O_RDONLY);
   }
+  return EXIT_DONE;
+}
+
+static exit_code open_file(model_source *source, uint32_t file, wick_engine *engine) {
+  const exit_code changed = change_file(source, file);
+  if (changed != EXIT_DONE) return changed;
   if (source->fd >= 0) return measure_file(source, engine);
   report("cannot open %s: %s", source->name, strerror(errno));
   return EXIT_FILE;
@@ -151,27 +167,84 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
   return EXIT_DONE;
 }
 
+// ---- tables outside ----
+
+// The file stays open from loading on, so that it is the one that was loaded whatever its name
+// means by now. Files of a split model are opened again. A file that was written to since it was
+// loaded is not read: its rows may be others'.
+static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                         size_t size_bytes) {
+  model_source *source = context;
+  if ((source->fd == NONE || source->file != file) && change_file(source, file) != EXIT_DONE) {
+    return SIZE_MAX;
+  }
+  struct stat facts;
+  if (fstat(source->fd, &facts) != 0 || is_newer(&facts, &source->newest)) return SIZE_MAX;
+  const ssize_t got = pread(source->fd, bytes, size_bytes, (off_t)offset_bytes);
+  return got < 0 ? SIZE_MAX : (size_t)got;
+}
+
+// Whether the file can be read anywhere, before it is opened.
+static bool can_read_tables(const char *path) {
+  struct stat facts;
+  return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+static void free_source(model_source *source) {
+  close_file(source);
+  free(source->piece);
+  free(source);
+}
+
+void model_close(wick_engine *engine) {
+  if (engine == NULL) return;
+  const wick_reader *reader = wick_engine_config(engine)->tables_reader;
+  wick_engine_destroy(engine);
+  if (reader != NULL) free_source(reader->context);
+}
+
+// ---- models ----
+
+static exit_code refuse_memory(const char *path) {
+  report("out of memory for reading %s", path);
+  return EXIT_MEMORY;
+}
+
+static model_source *make_source(const char *path) {
+  model_source *source = calloc(1, sizeof *source);
+  if (source == NULL) return NULL;
+  *source = (model_source){.path = path, .fd = NONE, .piece = malloc(PIECE_BYTES)};
+  source->reader = (wick_reader){.context = source, .read = read_table};
+  if (source->piece != NULL) return source;
+  free(source);
+  return NULL;
+}
+
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine) {
   wick_error error;
+  wick_config chosen = *config;
   *engine = NULL;
-  model_source source = {.path = path, .fd = NONE, .piece = malloc(PIECE_BYTES)};
-  if (source.piece == NULL) {
-    report("out of memory for reading %s", path);
-    return EXIT_MEMORY;
+  if (config->tables == WICK_TABLES_OUTSIDE && !config->directory_only && !can_read_tables(path)) {
+    report("--tables outside: %s cannot be read again while the model runs",
+           strcmp(path, "-") == 0 ? "standard input" : path);
+    return EXIT_USAGE;
   }
-  exit_code code = EXIT_DONE;
-  if (wick_engine_create(config, engine, &error) != WICK_OK) {
-    code = report_error("settings", &error);
+  model_source *source = make_source(path);
+  if (source == NULL) return refuse_memory(path);
+  const bool is_kept = config->tables != WICK_TABLES_INSIDE && can_read_tables(path);
+  if (is_kept) chosen.tables_reader = &source->reader;
+  if (wick_engine_create(&chosen, engine, &error) != WICK_OK) {
     *engine = NULL;
-  } else {
-    code = feed_model(&source, *engine);
+    free_source(source);
+    return report_error("settings", &error);
   }
-  close_file(&source);
-  free(source.piece);
-  if (code != EXIT_DONE && *engine != NULL) {
-    wick_engine_destroy(*engine);
-    *engine = NULL;
-  }
+  const exit_code code = feed_model(source, *engine);
+  free(source->piece);
+  source->piece = NULL;
+  if (!is_kept) free_source(source);
+  if (code == EXIT_DONE) return EXIT_DONE;
+  model_close(*engine);
+  *engine = NULL;
   return code;
 }
 
@@ -184,7 +257,7 @@ exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wic
   wick_error error;
   if (code != EXIT_DONE || wick_tokenizer_status(*engine, &error) == WICK_OK) return code;
   code = report_error(path, &error);
-  wick_engine_destroy(*engine);
+  model_close(*engine);
   *engine = NULL;
   return code;
 }

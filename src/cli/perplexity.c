@@ -210,14 +210,14 @@ static exit_code run_perplexity(perplexity_options *given, const char *path) {
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
   if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
   if (code == EXIT_DONE) code = measure_with_files(given, engine, &text);
-  if (engine != NULL) wick_engine_destroy(engine);
+  model_close(engine);
   input_free(&text);
   return code == EXIT_DONE ? output_end() : code;
 }
 
 exit_code command_perplexity(int argc, char **argv) {
   perplexity_options given = {.model = settings_default()};
-  args_option options[10] = {
+  args_option options[11] = {
       args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
       args_string("--kl", &given.reference, "REF.f32",
                   "logits of another run of this text: tells the divergence from them"),
@@ -229,7 +229,9 @@ exit_code command_perplexity(int argc, char **argv) {
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
       "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
-      options, 5 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_PRE, options + 5), 1};
+      options,
+      5 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 5),
+      1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -52,7 +52,8 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
   size_t all = count + sampling_list(&run->sampling, sampling, list + count);
-  all += settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR, list + all);
+  all += settings_list(
+      &run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR | SETTINGS_TABLES, list + all);
   return all + grammar_list(&run->grammar, list + all);
 }
 
@@ -160,7 +161,7 @@ static exit_code run_model(run_options *run, const char *path) {
   run->request.adapters = run->adapters.uses;
   run->request.adapter_count = run->adapters.files.count;
   if (code == EXIT_DONE) code = continue_prompt(run, engine, platform_now_us() - start_us);
-  if (engine != NULL) wick_engine_destroy(engine);
+  model_close(engine);
   return code;
 }
 

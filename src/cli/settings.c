@@ -8,6 +8,7 @@
 #include <time.h>
 
 static const char *const kv_names[] = {"f32", "f16", "q8", "q4", NULL};
+static const char *const tables_names[] = {"auto", "inside", "outside", NULL};
 
 model_settings settings_default(void) {
   return (model_settings){.kv = {WICK_KV_F16, WICK_KV_F16}, .threads = 1};
@@ -36,6 +37,12 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
     options[count++] = args_flag("--no-predictor", &settings->no_predictor,
                                  "without a layer that predicts further tokens");
   }
+  if (which & SETTINGS_TABLES) {
+    options[count++] =
+        args_choice("--tables", &settings->tables, "WHERE", tables_names,
+                    "embeddings that are only looked up: inside memory, outside (read of the file "
+                    "while it runs), auto (default: outside where memory is short)");
+  }
   if (which & SETTINGS_PRE) options[count++] = settings_pre_tokenizer(&settings->pre_tokenizer);
   return count;
 }
@@ -63,6 +70,7 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
   wick_config_default(config);
   config->kernels = choose_kernels();
   config->pre_tokenizer = settings->pre_tokenizer;
+  config->tables = (wick_tables)settings->tables;
   config->context_tokens = settings->context_tokens;
   config->threads = settings->threads;
   config->no_predictor = settings->no_predictor;

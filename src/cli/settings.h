@@ -11,6 +11,7 @@ typedef struct model_settings {
   uint32_t threads;           // --threads
   const char *pre_tokenizer;  // --pre-tokenizer, or NULL
   bool no_predictor;          // --no-predictor
+  uint32_t tables;            // --tables: a wick_tables
 } model_settings;
 
 enum {
@@ -19,13 +20,14 @@ enum {
   SETTINGS_THREADS = 4,
   SETTINGS_ALL = 7,
   SETTINGS_PRE = 8,
-  SETTINGS_PREDICTOR = 16
+  SETTINGS_PREDICTOR = 16,
+  SETTINGS_TABLES = 32
 };
 
 model_settings settings_default(void);
 // --pre-tokenizer alone.
 args_option settings_pre_tokenizer(const char **name);
-// Appends the options that `which` names; returns how many (at most 5).
+// Appends the options that `which` names; returns how many (at most 6).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
 // A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);

@@ -135,7 +135,7 @@ exit_code command_template(int argc, char **argv) {
   if (code == EXIT_DONE) {
     code = input_use_template(engine, given.template_path, model[0]);
     if (code == EXIT_DONE) code = print_all(engine, &given, &input);
-    wick_engine_destroy(engine);
+    model_close(engine);
   }
   input_free(&input);
   return code;

@@ -70,7 +70,7 @@ exit_code command_tokenize(int argc, char **argv) {
     const uint32_t flags = (given.no_bos ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL) |
                            (given.no_special ? 0 : (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL);
     code = encode(engine, &text, flags);
-    wick_engine_destroy(engine);
+    model_close(engine);
   }
   input_free(&text);
   return code;

@@ -23,7 +23,7 @@ typedef struct model_block_ops {
   void (*bind)(model_block *block, model_binder *binder);
   // Takes from the arena what run takes, in the same order; gives all of it back.
   void (*reserve)(const model_block *block, scratch_arena *arena);
-  // Adds to the hidden rows of the pass. WICK_E_NONFINITE.
+  // Adds to the hidden rows of the pass. WICK_E_NONFINITE, WICK_E_IO.
   wick_status (*run)(const model_block *block, model_pass *pass, wick_error *error);
 } model_block_ops;
 

@@ -8,6 +8,7 @@
 #include "model/adapter_product.h"
 #include "model/measure.h"
 #include "model/product.h"
+#include "model/tables.h"
 #include "platform/platform.h"
 #include "thread/choice.h"
 
@@ -57,6 +58,8 @@ static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   arena_take_act(arena, arena->batch_tokens, model->config.hidden);
   arena_release(arena, begin);
   head_reserve(&model->head, model->config.hidden, arena);
+  if (model->embedding.outside != NULL) tables_reserve(&model->embedding, arena);
+  arena_release(arena, begin);
 }
 
 uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads) {
@@ -100,18 +103,36 @@ void forward_measure(forward_pass *forward, op_records *ops) { forward->pass.ops
 
 // ---- Jobs over the tokens of the batch ----
 
+typedef struct embed_job {
+  const model_pass *pass;
+  kernel_matrix rows;  // of all tokens, or of those of the pass
+} embed_job;
+
 static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const model_pass *pass = context;
-  const kernel_matrix embedding = tensor_matrix(&pass->model->embedding, 0);
+  const embed_job *job = context;
+  const model_pass *pass = job->pass;
+  const weight_tensor *embedding = &pass->model->embedding;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const uint32_t token = (uint32_t)pass->inputs[t].token;
     const size_t at = (size_t)t * pass->hidden_stride;
-    pass->kernels->types[embedding.type].row_dequant(&embedding, token, pass->hidden + at);
+    pass->kernels->types[embedding->type].row_dequant(&job->rows, tables_row(pass, embedding, t),
+                                                      pass->hidden + at);
     if (pass->adapters[t] == NULL) continue;
-    adapter_add_embedding(pass->adapters[t], &pass->model->embedding, token, t, pass->normed + at,
+    adapter_add_embedding(pass->adapters[t], embedding, token, t, pass->normed + at,
                           pass->hidden + at);
   }
+}
+
+static wick_status embed(model_pass *pass, wick_error *error) {
+  const weight_tensor *embedding = &pass->model->embedding;
+  const uint64_t begin = arena_mark(&pass->arena);
+  embed_job job = {.pass = pass};
+  const wick_status status = tables_rows(pass, embedding, &job.rows, error);
+  if (status == WICK_OK) thread_pool_for(pass->threads, pass->count, embed_tokens, &job);
+  arena_release(&pass->arena, begin);
+  measure_rows(pass->ops, OP_EMBED, pass->count, pass->model->config.hidden);
+  return status;
 }
 
 static void turn_positions(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -163,14 +184,17 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
 }
 
 // What the first layer needs has arrived with its weights.
-static void begin_layers(model_pass *pass) {
+static wick_status begin_layers(model_pass *pass, wick_error *error) {
   const loaded_model *model = pass->model;
+  const wick_status status = embed(pass, error);
+  if (status != WICK_OK) return status;
   fill_ropes(pass);
   if (model->config.embedding_scale != 1 || model->has_positions ||
       tensor_is_present(&model->types) || model->embedding_norm != NULL) {
     thread_pool_for(pass->threads, pass->count, begin_rows, pass);
     measure_rows(pass->ops, OP_EMBED, pass->count, model->config.hidden);
   }
+  return WICK_OK;
 }
 
 // ---- The pass ----
@@ -189,8 +213,6 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
   }
   const bool is_decode = pass->wanted_count == count && !pass->model->is_encoder;
   ops_begin(pass->ops, is_decode ? PASS_DECODE : PASS_PREFILL);
-  thread_pool_for(pass->threads, count, embed_tokens, pass);
-  measure_rows(pass->ops, OP_EMBED, count, pass->model->config.hidden);
 }
 
 void forward_keep_rows(forward_pass *forward) { forward->pass.keeps_rows = true; }
@@ -208,11 +230,11 @@ static bool keeps_all(const model_pass *pass) {
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_block *block = pass->model->layers[pass->layer].first;
-  if (pass->layer == 0) begin_layers(pass);
-  for (; block != NULL && pass->count != 0; block = block->next) {
-    const wick_status status = block->ops->run(block, pass, error);
-    if (status != WICK_OK) return status;
+  wick_status status = pass->layer == 0 ? begin_layers(pass, error) : WICK_OK;
+  for (; status == WICK_OK && block != NULL && pass->count != 0; block = block->next) {
+    status = block->ops->run(block, pass, error);
   }
+  if (status != WICK_OK) return status;
   pass->layer++;
   // of the rows whose logits are computed, as pass_keep_wanted moves them
   for (uint32_t i = 0; i < pass->wanted_count && keeps_all(pass); i++) {

@@ -34,7 +34,7 @@ void forward_choose_threads(forward_pass *forward);
 // How many a pass of so many tokens uses: all while that is being measured.
 uint32_t forward_threads(const forward_pass *forward, uint32_t tokens);
 
-// Starts a pass: copies the inputs, looks the embeddings up. 1 <= count <= batch_tokens.
+// Starts a pass: copies the inputs. 1 <= count <= batch_tokens.
 void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count);
 // Behind forward_begin: all rows go through the last layer, not only those that want logits, for
 // forward_row.
@@ -45,8 +45,9 @@ void forward_use_trunk(forward_pass *forward, const float *rows);
 uint32_t forward_row_stride(const forward_pass *forward);  // floats
 // The layer that forward_layer would run next; the model's layer count when all are done.
 uint32_t forward_next_layer(const forward_pass *forward);
-// Runs one layer. WICK_E_NONFINITE when keys or values are not finite: the pass is over then, and
-// the sequences hold what they held before it.
+// Runs one layer; the first looks the embeddings up before. WICK_E_NONFINITE when keys or values
+// are not finite, WICK_E_IO when rows of tables outside could not be read: the pass is over then,
+// and the sequences hold what they held before it.
 wick_status forward_layer(forward_pass *forward, wick_error *error);
 // After the last layer, instead of logits: the vectors [hidden] of the rows that want logits,
 // behind the last norm, *stride floats apart. Valid until the next pass.

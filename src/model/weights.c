@@ -213,7 +213,7 @@ wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
   uint8_t *at = model->weights;
   for (uint32_t i = 0; i < model->binding_count; i++) {
     const model_binding *binding = &model->bindings[i];
-    if (binding->matrix != NULL) tensor_settle(binding->matrix, at);
+    if (binding->matrix != NULL && binding->size_bytes != 0) tensor_settle(binding->matrix, at);
     if (binding->vector != NULL) *binding->vector = (float *)(void *)at;
     at += binding->size_bytes;
   }
@@ -258,7 +258,9 @@ wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uin
     place_vector(binding, type, row, first_block, block_count, blocks);
     return WICK_OK;
   }
-  tensor_place(binding->matrix, model->kernels, row, first_block, block_count, blocks);
+  if (binding->matrix->outside == NULL) {
+    tensor_place(binding->matrix, model->kernels, row, first_block, block_count, blocks);
+  }
   return WICK_OK;
 }
 

@@ -79,7 +79,9 @@ typedef struct loaded_model {
   model_head head;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
-  model_binding *bindings;  // one a tensor of the file
+  uint64_t outside_bytes;            // of tables that stay in the file (tables.h)
+  const wick_reader *tables_reader;  // of their rows
+  model_binding *bindings;           // one a tensor of the file
   uint32_t binding_count;
   uint32_t *layer_missing;  // [layers + 1] tensors still to come; the last: outside of layers
   bool is_embedding_ready;

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "format/gguf.h"
 #include "format/types.h"
 #include "kernels/kernels.h"
 
@@ -28,11 +29,12 @@ typedef struct weight_tensor {
   uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
   bool is_owned;     // data came from memory_alloc and goes with tensor_free (reference/views.h)
   bool is_freed;
-  bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
-  uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
-  uint64_t matrix_bytes;  // there, from one matrix to the next: a multiple of a cache line
-  float *scales;          // [matrices], factors of the products; NULL: none
-  uint32_t number;        // of the model's tensors, from 1: what adapters know it by; 0: none
+  bool is_interleaved;         // data is in the kernels' layout (kernels/kernels.h), not the file's
+  uint32_t flags;              // KERNEL_MATRIX_*, of the kernels' layout
+  uint64_t matrix_bytes;       // there, from one matrix to the next: a multiple of a cache line
+  float *scales;               // [matrices], factors of the products; NULL: none
+  uint32_t number;             // of the model's tensors, from 1: what adapters know it by; 0: none
+  const gguf_tensor *outside;  // not NULL: it has no data, rows are read there (model/tables.h)
 } weight_tensor;
 
 // ---- Weights that stream in ----

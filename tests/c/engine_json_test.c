@@ -99,8 +99,8 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
              (u64)plan.weights_bytes, (u64)plan.kv_bytes);
   CHECK_SAYS("\"scratch_bytes\":%llu,\"directory_bytes\":%llu,\"tokenizer_bytes\":%llu,",
              (u64)plan.scratch_bytes, (u64)plan.directory_bytes, (u64)plan.tokenizer_bytes);
-  CHECK_SAYS("\"total_bytes\":%llu,\"kv_page_bytes\":%llu", (u64)plan.total_bytes,
-             (u64)plan.kv_page_bytes);
+  CHECK_SAYS("\"total_bytes\":%llu,\"outside_bytes\":0,\"kv_page_bytes\":%llu",
+             (u64)plan.total_bytes, (u64)plan.kv_page_bytes);
   CHECK_SAYS("\"error\":null");
   const memory_gate *memory = &engine->memory;
   CHECK_SAYS("\"memory\":{\"bytes_now\":%llu,\"bytes_peak\":%llu,\"budget_bytes\":100000000,",

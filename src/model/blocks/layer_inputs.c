@@ -6,6 +6,7 @@
 #include "model/binder.h"
 #include "model/measure.h"
 #include "model/pass.h"
+#include "model/tables.h"
 
 // ---- Inputs of all layers ----
 
@@ -37,8 +38,10 @@ static float *take_rows(const inputs_block *inputs, scratch_arena *arena) {
 static void reserve_inputs(const model_block *block, scratch_arena *arena) {
   const inputs_block *inputs = (const inputs_block *)block;
   const uint64_t begin = arena_mark(arena);
+  if (inputs->table.outside != NULL) tables_reserve(&inputs->table, arena);
+  const uint64_t behind = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, inputs->projection.dims[0]);
-  arena_release(arena, begin);
+  arena_release(arena, behind);
   take_rows(inputs, arena);
   arena_release(arena, begin);
 }
@@ -46,7 +49,8 @@ static void reserve_inputs(const model_block *block, scratch_arena *arena) {
 typedef struct inputs_job {
   const inputs_block *inputs;
   const model_pass *pass;
-  float *rows;  // [threads, all]
+  float *rows;          // [threads, all]
+  kernel_matrix table;  // of all tokens, or of those of the pass
 } inputs_job;
 
 static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -54,11 +58,11 @@ static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t
   const inputs_block *inputs = job->inputs;
   const kernel_table *kernels = job->pass->kernels;
   const uint32_t dim = inputs->dim, all = inputs->all;
-  const kernel_matrix table = tensor_matrix(&inputs->table, 0);
   float *row = job->rows + (size_t)thread * arena_line_floats(all);
   for (uint32_t t = first; t < last; t++) {
     float *to = job->pass->layer_inputs + (size_t)t * all;
-    kernels->types[table.type].row_dequant(&table, (uint32_t)job->pass->inputs[t].token, row);
+    kernels->types[job->table.type].row_dequant(&job->table,
+                                                tables_row(job->pass, &inputs->table, t), row);
     kernels->scale(row, __builtin_sqrtf((float)dim), all);
     kernels->scale(to, 1 / __builtin_sqrtf((float)job->pass->model->config.hidden), all);
     for (uint32_t i = 0; i < all; i += dim) {
@@ -72,10 +76,15 @@ static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t
 static wick_status run_inputs(const model_block *block, model_pass *pass, wick_error *error) {
   const inputs_block *inputs = (const inputs_block *)block;
   const uint64_t begin = arena_mark(&pass->arena);
-  (void)error;
+  inputs_job job = {.inputs = inputs, .pass = pass};
+  const wick_status status = tables_rows(pass, &inputs->table, &job.table, error);
+  if (status != WICK_OK) {
+    arena_release(&pass->arena, begin);
+    return status;
+  }
   pass_multiply(pass, OP_EMBED, &inputs->projection, NULL, pass->hidden, pass->hidden_stride,
                 pass->layer_inputs, inputs->all);
-  inputs_job job = {inputs, pass, take_rows(inputs, &pass->arena)};
+  job.rows = take_rows(inputs, &pass->arena);
   thread_pool_for(pass->threads, pass->count, finish_inputs, &job);
   measure_rows(pass->ops, OP_EMBED, pass->count, 2ull * inputs->all);
   arena_release(&pass->arena, begin);

@@ -1,0 +1,69 @@
+// js/bytes/row_readers.js — reads a model's file while the engine runs: rows of tables that stay outside of memory. The
+// module waits for them, so only sources that can be read synchronously have a reader: files of the disk, and in a
+// browser's worker Blobs, which may be a chosen file or a kept model.
+
+/** @typedef {import('./model_sources.js').SourceDescription} SourceDescription */
+/**
+ * `read` returns as many bytes of a file as there are, at most `size`; it throws where it fails. `size` is that of all
+ * files whose names are known.
+ * @typedef {{size: number, read: (file: number, offset: number, size: number) => Uint8Array, close: () => void}} RowReader
+ */
+
+/** @param {SourceDescription} source @returns {RowReader | undefined} undefined: such a source has none here */
+export function openRows(source) {
+  if (source.kind === 'path') {
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+    return fs && pathRows(fs, source.paths);
+  }
+  if (source.kind === 'blob') return blobRows(source.blobs);
+  if (source.kind === 'chunks') return blobRows(source.files.map(({ blob }) => blob));
+  return undefined;
+}
+
+/**
+ * Files are opened here, before the model is read, and stay open. One that is written to while the model runs is refused,
+ * as browsers do it with a File: its rows may be others'. Pipes can be read only once.
+ * @param {typeof import('node:fs')} fs
+ * @param {string[]} paths
+ * @returns {RowReader | undefined}
+ */
+function pathRows(fs, paths) {
+  const found = paths.map((path) => fs.statSync(path, { throwIfNoEntry: false }));
+  if (!found.every((one) => one?.isFile())) return undefined;
+  /** @type {number[]} */
+  const open = [];
+  const close = () => {
+    for (const descriptor of open.splice(0)) fs.closeSync(descriptor);
+  };
+  try {
+    for (const path of paths) open.push(fs.openSync(path, 'r'));
+  } catch {
+    close(); // loading tells why
+    return undefined;
+  }
+  const told = open.map((descriptor) => fs.fstatSync(descriptor));
+  let buffer = new Uint8Array(0);
+  return {
+    size: told.reduce((sum, { size }) => sum + size, 0),
+    read(file, offset, size) {
+      const { mtimeMs } = fs.fstatSync(open[file]);
+      if (mtimeMs !== told[file].mtimeMs) throw new Error('the file was changed');
+      if (buffer.length < size) buffer = new Uint8Array(size);
+      return buffer.subarray(0, fs.readSync(open[file], buffer, 0, size, offset));
+    },
+    close,
+  };
+}
+
+/** @param {Blob[]} blobs @returns {RowReader | undefined} */
+function blobRows(blobs) {
+  const { FileReaderSync } = /** @type {any} */ (globalThis);
+  if (!FileReaderSync) return undefined;
+  const reader = new FileReaderSync();
+  return {
+    size: blobs.reduce((sum, { size }) => sum + size, 0),
+    read: (file, offset, size) =>
+      new Uint8Array(reader.readAsArrayBuffer(blobs[file].slice(offset, offset + size))),
+    close() {},
+  };
+}
