@@ -275,9 +275,9 @@ function print(text) {
       fail(new Exit(EXIT_FILE, `cannot write to standard output: ${error.message}`));
     process.stdout.once('error', failed);
     process.stdout.write(text, (error) => {
+      if (error) return failed(error); // the stream's event follows, and somebody has to hear it
       process.stdout.off('error', failed);
-      if (error) failed(error);
-      else settle();
+      settle();
     });
   });
 }

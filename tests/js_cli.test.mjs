@@ -2,7 +2,17 @@
 // and only tell what they are asked.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -29,7 +39,7 @@ writeFileSync(
         const one = (logprob) => ({ token: 5, text: 'x', logprob });
         options.onToken?.({ ...one(Math.fround(-0.1)), top: [one(Math.fround(-1 / 3)), one(-2), one(Math.fround(-0.123456789))] });
         return {
-          async *[Symbol.asyncIterator]() { yield 'a\\n'; yield 'b\\n'; },
+          async *[Symbol.asyncIterator]() { yield 'a\\n'; for (let i = 0; i < 12; i++) yield ''; yield 'b\\n'; },
           result: {
             finishReason: 'stop',
             usage: { promptTokens: 3, completionTokens: 4 },
@@ -62,8 +72,8 @@ async function wick(args, input = '') {
   return { code, told, errors: String(stderr) };
 }
 
-/** Exit codes: memory, and a fault of this program. */
-const [MEMORY, INTERNAL] = [4, 5];
+/** Exit codes: a file, memory, and a fault of this program. */
+const [FILE, MEMORY, INTERNAL] = [3, 4, 5];
 
 /** The options of a run where nothing is said of them. */
 const usual = { temperature: 0, topK: 0, topP: 1, minP: 0, stop: [], onToken: 'undefined' };
@@ -146,6 +156,7 @@ describe('run with threads', () => {
       ],
       ...['a', 'b', ['close']],
     ]);
+    assert.doesNotMatch(errors, /Warning/, 'a listener a piece');
     const [logprobs, stats] = errors
       .trim()
       .split('\n')
@@ -161,6 +172,19 @@ describe('run with threads', () => {
       ...{ prompt_tokens: 3, completion_tokens: 4, finish_reason: 'stop', memory_bytes_peak: 7 },
       ...{ memory_bytes_planned: 8, threads: 2, kernels: 'k' },
     });
+  });
+
+  test('a file that is full ends it with a sentence and the code of files', async (t) => {
+    if (!existsSync('/dev/full')) return t.skip('this system has no /dev/full');
+    const full = openSync('/dev/full', 'w');
+    t.after(() => closeSync(full));
+    const args = [join(home, 'cli.js'), 'run', modelPath, '-p', 'x', '--threads', '2'];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    assert.equal(status, FILE, stderr);
+    assert.match(stderr, /^wick: cannot write to standard output: .*\n$/);
   });
 
   test('the text comes from a file or from standard input, the model as well', async () => {
