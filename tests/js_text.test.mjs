@@ -327,6 +327,17 @@ describe('chat', () => {
     assert.deepEqual(usage.choices, []);
     assert.deepEqual(usage.usage, whole.usage);
     assert.ok(chunks.slice(0, -2).every(({ choices }) => choices[0].finish_reason === null));
+    assert.deepEqual(
+      chunks.map((chunk) => chunk.usage),
+      chunks.map((chunk) => (chunk === usage ? whole.usage : null)),
+    );
+    for (const options of [{}, { stream_options: { include_usage: false } }]) {
+      for await (const chunk of await engine.chat.completions.create({
+        ...{ ...body, ...options, max_tokens: 2, stream: /** @type {const} */ (true) },
+      })) {
+        assert.equal('usage' in chunk, false, 'a number that nobody asked for');
+      }
+    }
   });
 
   test('max_tokens, stop, text parts', async (t) => {

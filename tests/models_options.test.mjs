@@ -50,6 +50,21 @@ describe('options of get', () => {
     assert.deepEqual([state.starts, await store.list()], [[], []]);
   });
 
+  test('may be the least and the most', async (t) => {
+    for (const options of [
+      { connections: 1, retries: 0, stallMs: 2 ** 31 - 1 },
+      { connections: 64, stallMs: 0 },
+    ]) {
+      const { store, url } = await begin(t);
+      assert.equal((await store.get(url, options)).isWhole, true);
+      for (const more of [{ connections: 65 }, { stallMs: 2 ** 31 }]) {
+        await assert.rejects(store.get(url, more), { code: 'ARG' });
+      }
+    }
+    const { store, url } = await begin(t);
+    await assert.rejects(store.get(url, { size: 1 }), { code: 'CORRUPT' }, 'a byte is a size');
+  });
+
   test('may have the SHA-256 in capital letters', async (t) => {
     const { store, url } = await begin(t);
     const sha256 = sha256Of(model);
