@@ -258,7 +258,7 @@ coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branc
 # Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
 # AT, JOBS and RESUME are. It takes hours; CI does not run it.
 .PHONY: mutants
-mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.so ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
+mutants: setup-dev all $(if $(filter 0,$(C)),,$(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.so) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
 	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
 	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ranOf, segmentsOf } from '../tools/coverage/v8.mjs';
 import { describeMutation, mutate, mutationsOf } from '../tools/mutants/operators.mjs';
+import { intervalOf } from '../tools/mutants/report.mjs';
 import { runUntilFailure, tryTests } from '../tools/mutants/trial.mjs';
 import { root } from './support/locate.mjs';
 
@@ -121,13 +122,27 @@ test('tests run until one fails or is overdue, or their time is used up', async 
     ['a', 5000, 7000],
     ['b', 5000, 7000],
   ]);
-  const hangs = placeOf(['overdue']);
+  const hangs = placeOf(['overdue', 'overdue']);
   assert.deepEqual(await tryTests(hangs, ['a', 'b'], usual, ''), { outcome: 'timeout', by: 'a' });
+  const late = placeOf(['overdue', 'passed', 'passed']);
+  assert.equal((await tryTests(late, ['a', 'b'], usual, '')).outcome, 'survived');
+  assert.deepEqual(
+    late.runs.map(([name]) => name),
+    ['a', 'a', 'b'],
+  );
   const passes = placeOf(['passed', 'passed', 'passed']);
   assert.deepEqual(await tryTests(passes, ['a', 'b', 'c', 'd'], usual, ''), {
     outcome: 'survived',
     by: 'no time for d',
   });
+});
+
+test('a share of a sample says where that of all is', () => {
+  // Newcombe 1998, Statistics in Medicine 17, table I, method 3
+  const [from, to] = intervalOf(81 / 263, 263).map((end) => end.toFixed(4));
+  assert.deepEqual([from, to], ['0.2553', '0.3662']);
+  assert.deepEqual(intervalOf(1, 0), [0, 1]);
+  assert.ok(intervalOf(1, 20)[0] < 0.85 && intervalOf(1, 20)[1] > 0.9999);
 });
 
 test('a process is overdue by its own processor time or by waiting, and what it prints ends it', async () => {
@@ -150,7 +165,8 @@ test('a test has not waited while nobody looked', async () => {
   assert.equal((await ended).status, 'passed');
 });
 
-/** @type {Record<'c' | 'js', Record<string, {sources: string[], tests: string[]}>>} */
+/** @typedef {{sources: string[], tests: string[], own?: Record<string, string[]>}} Room */
+/** @type {Record<'c' | 'js', Record<string, Room>>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 
 test('every source and every test of the rooms is there, and each source is in a room', () => {
@@ -166,8 +182,15 @@ test('every source and every test of the rooms is there, and each source is in a
     );
     assert.ok(own, `${file} is in no room of tools/mutants/rooms.json`);
   }
-  for (const { tests } of [...Object.values(rooms.c), ...Object.values(rooms.js)]) {
-    for (const entry of tests) {
+  for (const { sources, tests, own = {} } of [
+    ...Object.values(rooms.c),
+    ...Object.values(rooms.js),
+  ]) {
+    for (const file of Object.keys(own)) {
+      const isIn = sources.some((source) => file.startsWith(source));
+      assert.ok(isIn && existsSync(join(root, file)), file);
+    }
+    for (const entry of [...tests, ...Object.values(own).flat()]) {
       const [name] = entry.split(' '); // the words behind it are a suite's
       const file = name.endsWith('.mjs') ? name : `tests/c/${name}.c`;
       assert.ok(existsSync(join(root, file)), file);

@@ -12,6 +12,17 @@ function countsOf(results) {
   return { killed, timeouts: of('timeout'), survived, listed: of('listed'), share };
 }
 
+const DEVIATIONS = 1.96; // of 95 in 100
+
+/** Wilson's interval of a share of a sample: where that of all mutants is. @param {number} share @param {number} count */
+export function intervalOf(share, count) {
+  if (count === 0) return [0, 1];
+  const z = DEVIATIONS ** 2 / count;
+  const middle = (share + z / 2) / (1 + z);
+  const half = (DEVIATIONS * Math.sqrt((share * (1 - share)) / count + z / (4 * count))) / (1 + z);
+  return [middle - half, middle + half];
+}
+
 /** @param {string} name @param {Result[]} results */
 function rowOf(name, results) {
   const { killed, timeouts, survived, listed, share } = countsOf(results);
@@ -31,7 +42,9 @@ export function printReport(results) {
       const inRoom = own.filter((result) => result.room === room);
       console.log(rowOf(`${language}/${room}`, inRoom));
     }
-    console.log(rowOf(`${language}, all`, own));
+    const { killed, survived, share } = countsOf(own);
+    const ends = intervalOf(share, killed + survived).map((end) => (100 * end).toFixed(1));
+    console.log(`${rowOf(`${language}, all`, own)}  (95 in 100: ${ends.join(' to ')} %)`);
   }
   const ms = counted.reduce((sum, result) => sum + result.ms, 0) / Math.max(1, counted.length);
   const redrawn = results.length - counted.length;

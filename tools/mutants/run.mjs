@@ -11,7 +11,6 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +18,11 @@ import { describeMutation, mutate, mutationsOf } from './operators.mjs';
 import { printReport } from './report.mjs';
 import { BUDGET_MS, Place, root, tryTests } from './trial.mjs';
 
-/** A source is in the first room that names its beginning. @typedef {{sources: string[], tests: string[]}} Room */
+/**
+ * A source is in the first room that names its beginning. `own` has the tests of single sources of it, which come before
+ * the room's, so that there is time for them.
+ * @typedef {{sources: string[], tests: string[], own?: Record<string, string[]>}} Room
+ */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
 /** @typedef {{language: 'c' | 'js', room: string, file: string, mutation: Mutation, id: string}} Mutant */
 /**
@@ -52,6 +55,7 @@ const only = process.env.ROOM ?? '';
 const at = (process.env.AT ?? '').split(' ').filter((word) => word !== '');
 const folder = join(root, process.env.MUTANTS_FOLDER ?? 'build/mutants');
 const resultsPath = join(folder, 'results.jsonl');
+mkdirSync(folder, { recursive: true });
 
 /** @param {number} state @returns {() => number} in [0, 1): mulberry32 */
 function randomOf(state) {
@@ -80,6 +84,12 @@ const idOf = (file, source, mutation) =>
     .update(JSON.stringify([file, source, mutation]))
     .digest('hex')
     .slice(0, 16);
+
+/** @param {Pick<Mutant, 'language' | 'room' | 'file'>} mutant @returns {string[]} */
+function testsOf({ language, room, file }) {
+  const { own = {}, tests } = rooms[language][room];
+  return [...new Set([...(own[file] ?? []), ...tests])];
+}
 
 /** @param {string} file @param {number} line @returns {boolean} whether AT names the place, or nothing */
 const isAt = (file, line) =>
@@ -126,11 +136,18 @@ function drawn(language) {
   return Array.from({ length: longest }, (_, i) => order.flatMap((m) => m.slice(i, i + 1))).flat();
 }
 
+/** @param {string} file @returns {string} */
+const hashOf = (file) =>
+  existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
+
 /** What each test takes without a mutant: kept for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
-  #stamp = ['build/test/native-asan/libwick.a', 'dist/index.js', 'build/native/wick']
-    .map((file) => statSync(join(root, file)).mtimeMs)
+  #stamp = [
+    ...(wanted.c > 0 ? ['build/test/native-asan/libwick.a', 'build/native/wick'] : []),
+    ...(wanted.js > 0 ? ['dist/index.js'] : []),
+  ]
+    .map((file) => hashOf(join(root, file)))
     .join(' ');
   /** @type {Map<string, import('./trial.mjs').Times>} */
   #times = new Map();
@@ -152,11 +169,11 @@ class Baseline {
         const { cpuMs, idleMs } = ended;
         if (ended.status === 'passed') this.#times.set(test, { cpuMs, idleMs });
         else console.log(`${test} fails without a mutant: it is left out`);
+        const kept = { stamp: this.#stamp, times: [...this.#times] };
+        writeFileSync(this.#path, JSON.stringify(kept));
       }
     };
     await Promise.all(places.map(take));
-    const kept = { stamp: this.#stamp, times: [...this.#times] };
-    writeFileSync(this.#path, JSON.stringify(kept));
   }
 
   /** @param {string} test */
@@ -199,8 +216,9 @@ class Baseline {
 
 /** How often each test has seen mutants of a source and of its room: the order of the next ones' tests. */
 class Chances {
-  /** @type {Map<string, number>} */
-  #kills = new Map();
+  #path = join(folder, 'kills.json');
+  /** @type {Map<string, number>} of earlier runs, too: what they learned makes the next ones shorter */
+  #kills = new Map(existsSync(this.#path) ? JSON.parse(readFileSync(this.#path, 'utf8')) : []);
 
   /** @param {Result} result */
   take({ language, room, file, outcome, by }) {
@@ -208,6 +226,7 @@ class Chances {
     for (const key of [`${language}/${room} ${by}`, `${file} ${by}`]) {
       this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1);
     }
+    writeFileSync(this.#path, JSON.stringify([...this.#kills]));
   }
 
   /** @param {Mutant} mutant @returns {(test: string) => number} */
@@ -229,7 +248,6 @@ async function tryMutant(place, mutant, baseline) {
   const { language, room, file, mutation, id } = mutant;
   const original = readFileSync(join(root, file), 'utf8');
   const source = mutate(original, mutation);
-  const { tests } = rooms[language][room];
   const described = describeMutation(original, mutation);
   const about = { id, language, room, file, ...described, operator: mutation.operator };
   const told = (/** @type {Pick<Result, 'outcome' | 'by'>} */ { outcome, by }) => {
@@ -245,7 +263,7 @@ async function tryMutant(place, mutant, baseline) {
       language === 'c' ? await place.buildC(file, source) : await place.buildJs(file, source);
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
-    const ordered = baseline.ordered(tests, chances.of(mutant));
+    const ordered = baseline.ordered(testsOf(mutant), chances.of(mutant));
     return told(await tryTests(place, ordered, (test) => baseline.of(test), made.object));
   } finally {
     place.restore(file);
@@ -303,9 +321,9 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;
       results.push(result);
-      chances.take(result);
       if (counts(result)) counted++;
       if (isOld) continue;
+      chances.take(result);
       appendFileSync(resultsPath, `${JSON.stringify(result)}\n`);
       if (!counts(result)) continue;
       tried++;
@@ -317,7 +335,6 @@ async function tryAll(mutants, count, { places, baseline, known }) {
   return results;
 }
 
-mkdirSync(folder, { recursive: true });
 console.log(
   `mutants: SEED=${seed}, C=${wanted.c}, JS=${wanted.js}${only && `, ROOM=${only}`}${at.map((word) => `, AT=${word}`).join('')}`,
 );
@@ -326,17 +343,21 @@ const places = Array.from({ length: jobs }, (_, i) => new Place(join(folder, `wo
 const baseline = new Baseline();
 const used = /** @type {const} */ (['c', 'js']).filter((language) => wanted[language] > 0);
 const mutants = { c: wanted.c > 0 ? drawn('c') : [], js: wanted.js > 0 ? drawn('js') : [] };
-const needed = used.flatMap((language) =>
-  [...new Set(mutants[language].map(({ room }) => room))].map((room) => ({
-    name: `${language}/${room}`,
-    tests: rooms[language][room].tests,
-  })),
-);
+const needed = used.flatMap((language) => {
+  const sources = new Map(mutants[language].map((mutant) => [mutant.file, mutant]));
+  return [...sources.values()].map((mutant) => ({ mutant, tests: testsOf(mutant) }));
+});
 await baseline.measure(
   places,
   needed.flatMap(({ tests }) => tests),
 );
-for (const { name, tests } of needed) baseline.tellLeftOut(name, tests);
+const lists = new Map(
+  needed.map(({ mutant: { language, room, file }, tests }) => {
+    const name = rooms[language][room].own?.[file] ? file : `${language}/${room}`;
+    return [name, tests];
+  }),
+);
+for (const [name, tests] of lists) baseline.tellLeftOut(name, tests);
 /** @type {Result[]} */
 const results = [];
 for (const language of used) {

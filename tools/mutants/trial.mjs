@@ -216,10 +216,13 @@ export async function tryTests(place, tests, usual, object) {
   let leftMs = BUDGET_MS;
   for (const test of tests) {
     if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
-    const { status, cpuMs } = await place.runTest(test, limitsOf(usual(test)), object);
-    if (status === 'failed') return { outcome: 'killed', by: test };
-    if (status === 'overdue') return { outcome: 'timeout', by: test };
-    leftMs -= cpuMs;
+    let ended = await place.runTest(test, limitsOf(usual(test)), object);
+    // once more: a test that was overdue through other work is none that sees the mutant
+    if (ended.status === 'overdue')
+      ended = await place.runTest(test, limitsOf(usual(test)), object);
+    if (ended.status === 'failed') return { outcome: 'killed', by: test };
+    if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
+    leftMs -= ended.cpuMs;
   }
   return { outcome: 'survived', by: '' };
 }
