@@ -111,6 +111,22 @@ describe('text', () => {
     assert.ok(parts.at(-1).totalUsage.outputTokens > 5);
   });
 
+  test('a model says what it is, and a stream once whose answer it is', async (t) => {
+    const { wick } = await open(t);
+    const model = wick();
+    const { specificationVersion, provider, supportedUrls } = model;
+    assert.deepEqual([specificationVersion, provider, supportedUrls], ['v4', 'wick.chat', {}]);
+    const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }];
+    const options = /** @type {any} */ ({ prompt, temperature: 0, maxOutputTokens: 3 });
+    const before = Math.floor(Date.now() / 1000);
+    const parts = await collect(/** @type {any} */ ((await model.doStream(options)).stream));
+    const told = parts.filter(({ type }) => type === 'response-metadata');
+    assert.equal(told.length, 1);
+    assert.match(told[0].id, /^chatcmpl-/);
+    assert.ok(told[0].modelId.length > 0);
+    assert.ok(told[0].timestamp >= before * 1000 && told[0].timestamp <= Date.now());
+  });
+
   test('the last part has the timings, where there are any', async (t) => {
     const { wick } = await open(t);
     const said = (/** @type {string} */ text) => ({

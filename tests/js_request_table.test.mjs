@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { WickError } from '../js/base/errors.js';
-import { EVENT_DONE, EVENT_TOKEN } from '../js/wasm/layout.js';
+import { subjects } from '../js/base/error_subjects.js';
+import { codeOfStatus, WickError } from '../js/base/errors.js';
+import { EVENT_DONE, EVENT_TOKEN, FINISH_ERROR } from '../js/wasm/layout.js';
 import { RequestTable } from '../js/worker/request_table.js';
 
 describe('a request that is not read', () => {
@@ -44,6 +45,34 @@ describe('a request that is not read', () => {
     for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
     assert.equal(submitted, 164);
   });
+});
+
+test('a request that ends by an error says it in the engine’s words, with the option', () => {
+  /** @type {object[]} */
+  const events = [];
+  const native = {
+    submit: () => 1,
+    lacks: () => false,
+    passes: () => 0,
+    takeEvents: () => events.splice(0),
+  };
+  const table = new RequestTable(/** @type {any} */ (native));
+  const typical = subjects.findIndex(([name]) => name === 'typical_p');
+  for (const [subject, words, option] of /** @type {[number, string, string | undefined][]} */ ([
+    [0, 'no page', undefined],
+    [typical, 'no page (option typicalP)', 'typicalP'],
+  ])) {
+    table.add(1, /** @type {any} */ ({}), false);
+    const ended = { kind: EVENT_DONE, finish: FINISH_ERROR, status: 1, text: 'no page', subject };
+    events.push({ request: 1, ...ended });
+    const [{ error, done, texts }] = /** @type {any[]} */ (table.collect());
+    assert.deepEqual(
+      [error.code, error.message, error.cause.option],
+      [codeOfStatus(1), words, option],
+    );
+    assert.deepEqual([done, texts], [undefined, []]);
+    assert.equal(table.collect().length, 0);
+  }
 });
 
 describe('a reply that is read', () => {

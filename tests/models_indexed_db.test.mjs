@@ -1,0 +1,106 @@
+// The backend of models in IndexedDB by itself, over fake-indexeddb: what it keeps, and how it fails.
+// tests/models_page.test.mjs has browsers.
+
+import 'fake-indexeddb/auto';
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { IDBFactory } from 'fake-indexeddb';
+import { hasIndexedDb, IndexedDbBackend } from '../js/models/indexed_db_backend.js';
+import { CHUNK_BYTES, newRecord } from '../js/models/records.js';
+
+beforeEach(() => {
+  globalThis.indexedDB = new IDBFactory();
+});
+
+/** @param {string} id */
+const recordOf = (id, size = CHUNK_BYTES + 3) => newRecord(id, { name: `${id}.gguf`, size });
+
+/** @param {any} found what stands in the place of a property while a test runs */
+function replace(
+  /** @type {import('node:test').TestContext} */ t,
+  /** @type {any} */ on,
+  /** @type {string} */ name,
+  found,
+) {
+  const before = on[name];
+  on[name] = found;
+  t.after(() => {
+    on[name] = before;
+  });
+}
+
+describe('models in IndexedDB', () => {
+  test('records and chunks come out as they went in, each model for itself', async () => {
+    const backend = new IndexedDbBackend();
+    assert.ok(hasIndexedDb());
+    const [one, two] = [recordOf('one'), recordOf('two')];
+    for (const record of [one, two]) await backend.writeRecord(record);
+    assert.deepEqual(await backend.ids(), ['one', 'two']);
+    assert.deepEqual(await backend.readRecord('two'), two);
+    assert.equal(await backend.readRecord('three'), undefined);
+    const part = new Uint8Array([0, 1, 2, 3, 4]).subarray(1, 4);
+    await backend.writeChunk('one', 1, part);
+    assert.deepEqual(await backend.readChunk('one', 1, 3), new Uint8Array([1, 2, 3]));
+    for (const [id, index, size] of /** @type {[string, number, number][]} */ ([
+      ['one', 1, 5],
+      ['one', 0, 3],
+      ['two', 1, 3],
+    ])) {
+      assert.equal(await backend.readChunk(id, index, size), undefined);
+    }
+    assert.equal(await backend.hasChunks(one), false);
+    await backend.writeChunk('one', 0, new Uint8Array(9));
+    assert.equal(await backend.hasChunks(one), true);
+    assert.equal(await backend.hasChunks(two), false);
+    assert.equal(await backend.hasChunks({ ...two, size: null }), true);
+    await backend.writeChunk('two', 0, new Uint8Array(2));
+    await backend.remove('one');
+    assert.deepEqual(await backend.ids(), ['two']);
+    assert.equal(await backend.readChunk('one', 0, 9), undefined);
+    assert.deepEqual(await backend.readChunk('two', 0, 2), new Uint8Array(2));
+    await backend.close();
+    assert.deepEqual(await backend.readRecord('two'), two, 'it is opened again');
+    await backend.close();
+  });
+
+  test('a transaction that is ended says why: its own reason, or its request’s', async (t) => {
+    const backend = new IndexedDbBackend();
+    await backend.writeRecord(recordOf('kept'));
+    const { put } = IDBObjectStore.prototype;
+    /** @param {DOMException | undefined} reason */
+    const abortWith = (reason) => {
+      replace(t, IDBObjectStore.prototype, 'put', function (/** @type {any[]} */ ...args) {
+        const request = put.apply(this, /** @type {any} */ (args));
+        this.transaction.abort();
+        if (reason) Object.defineProperty(this.transaction, 'error', { value: reason });
+        return request;
+      });
+    };
+    abortWith(new DOMException('full', 'QuotaExceededError'));
+    await assert.rejects(backend.writeRecord(recordOf('x')), { code: 'STORAGE_FULL' });
+    abortWith(undefined);
+    await assert.rejects(backend.writeRecord(recordOf('x')), { code: 'IO', message: /AbortError/ });
+    assert.deepEqual(await backend.ids(), ['kept']);
+    await backend.close();
+  });
+
+  test('a database that does not open is asked again the next time', async (t) => {
+    const backend = new IndexedDbBackend();
+    const { open } = indexedDB;
+    replace(t, indexedDB, 'open', () => {
+      throw new DOMException('no origin', 'SecurityError');
+    });
+    const isRefused = { code: 'NO_STORAGE' };
+    await assert.rejects(backend.ids(), isRefused);
+    indexedDB.open = () => {
+      const request = /** @type {any} */ ({ error: new DOMException('broken', 'UnknownError') });
+      setTimeout(() => request.onerror());
+      return request;
+    };
+    const again = new IndexedDbBackend();
+    await assert.rejects(again.ids(), isRefused);
+    indexedDB.open = open;
+    assert.deepEqual(await again.ids(), []);
+    await again.close();
+  });
+});
