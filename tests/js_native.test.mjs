@@ -4,12 +4,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { subjects } from '../js/base/error_subjects.js';
+import { WickError } from '../js/base/errors.js';
+import { AdapterTable } from '../js/wasm/adapter_table.js';
 import { Heap } from '../js/wasm/heap.js';
 import * as layout from '../js/wasm/layout.js';
 import { NativeEngine } from '../js/wasm/native_engine.js';
 import { StateBytes } from '../js/wasm/state_transfer.js';
 import { swapHost } from '../js/wasm/swap_host.js';
 import { createMemory, instantiate, runHelper } from '../js/wasm/wasm_module.js';
+import { submitReply } from '../js/worker/reply_grammar.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const NUMBERS = 1024;
@@ -663,6 +666,56 @@ describe('requests', () => {
       return 0;
     };
     assert.throws(() => native.saveState(0), { code: 'NOMEM' });
+  });
+});
+
+test('the adapters of a request are told one behind the other, each by number and scale', () => {
+  let made = 0;
+  const engine = { run: () => ++made, check: () => {} };
+  const table = new AdapterTable(/** @type {any} */ (engine));
+  for (const name of ['a', 'b', 'c']) table.add(name);
+  const words = table.words([
+    { name: 'c', scale: 0.5 },
+    { name: 'a', scale: -2 },
+  ]);
+  assert.deepEqual([...words], [3, 0x3f000000, 1, 0xc0000000]);
+  assert.equal(table.words([]).length, 0);
+});
+
+describe('a reply whose grammar is refused', () => {
+  const refusal = (code = 'UNSUPPORTED', option = 'grammar, jsonSchema') =>
+    new WickError(code, 'too large', { option });
+  /** @param {unknown} error of the first time @param {object | undefined} grammar */
+  function submit(error, grammar) {
+    /** @type {unknown[]} */
+    const grammars = [];
+    const native = {
+      submit: (/** @type {any} */ request) => {
+        grammars.push(request.grammar);
+        if (grammars.length === 1) throw error;
+        return 7;
+      },
+    };
+    const request = /** @type {any} */ ({ grammar });
+    return { number: submitReply(/** @type {any} */ (native), request), grammars };
+  }
+  const tools = { kind: layout.GRAMMAR_TOOLS, isOptional: true };
+
+  test('runs without it where no call is demanded, and has its number', () => {
+    assert.deepEqual(submit(refusal(), tools), { number: 7, grammars: [tools, undefined] });
+  });
+
+  test('is an error where a call is demanded, of what is no grammar, and without memory', () => {
+    for (const [error, grammar, told] of /** @type {[Error, any, RegExp][]} */ ([
+      [refusal('NOMEM'), tools, /^too large$/],
+      [refusal('ARG', 'topP'), tools, /^too large$/],
+      [new TypeError('a trap'), tools, /^a trap$/],
+      [refusal(), undefined, /^too large$/],
+      [refusal(), { ...tools, isOptional: false }, /^too large$/],
+      [refusal(), { ...tools, isOptional: false, isOfTools: true }, /^too large \(option tools\)$/],
+    ])) {
+      assert.throws(() => submit(error, grammar), { name: error.name, message: told });
+    }
   });
 });
 

@@ -63,6 +63,10 @@ describe('options of get', () => {
     }
     const { store, url } = await begin(t);
     await assert.rejects(store.get(url, { size: 1 }), { code: 'CORRUPT' }, 'a byte is a size');
+    const few = { message: /connections must be a whole number from 1 to 64, not 0$/ };
+    await assert.rejects(store.get(url, { connections: 0 }), few);
+    const none = { message: /size must be a whole number of at least 1, not "x"$/ };
+    await assert.rejects(store.get(url, /** @type {any} */ ({ size: 'x' })), none);
   });
 
   test('may have the SHA-256 in capital letters', async (t) => {
