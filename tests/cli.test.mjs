@@ -97,6 +97,7 @@ describe('the command line itself', () => {
     ],
     ['an underscore', ['run', 'x', '--top_k', '1'], /did you mean '--top-k'\?/],
     ['another letter', ['run', 'x', '-c', '1'], /unknown option '-c' \(usage/],
+    ['a missing file of what is made', ['embed-component', 'x'], /embed-component needs -o FILE$/m],
     ['a missing model', ['run'], /MODEL is missing \(usage: wick run MODEL/],
     [
       'a missing output',

@@ -314,8 +314,9 @@ describe('turns that do not end well', () => {
     const started = first.next();
     await assert.rejects(chat.send('Hello').text(), hasCode('BUSY'));
     assert.throws(() => chat.edit(0, 'x'), hasCode('BUSY'));
-    await assert.rejects(chat.fork(), hasCode('BUSY'));
-    await assert.rejects(chat.save(), hasCode('BUSY'));
+    const busy = { code: 'BUSY', message: 'A turn of the chat is running' };
+    await assert.rejects(chat.fork(), busy);
+    await assert.rejects(chat.save(), busy);
     await started;
     await assert.rejects(chat.send('Hello').text(), hasCode('BUSY'));
     while (!(await first.next()).done);

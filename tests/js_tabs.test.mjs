@@ -156,6 +156,23 @@ describe('who leads', () => {
     await Promise.all(connections.map((connection) => connection.close()));
   });
 
+  test('locks that cannot be had are an error of the start', { timeout: 10_000 }, async (t) => {
+    const { name } = openTabs(t);
+    const { locks } = navigator;
+    t.after(() => Object.defineProperty(navigator, 'locks', { value: locks, configurable: true }));
+    const request = async () => {
+      throw new DOMException('no origin', 'SecurityError');
+    };
+    Object.defineProperty(navigator, 'locks', { value: { request }, configurable: true });
+    const connection = new EngineConnection(() => {});
+    const ready = connection.share(
+      (onMessage) => new TabThread(name, () => assert.fail(), onMessage, EngineConnection),
+      assert.fail,
+    );
+    await assert.rejects(ready, { message: /no origin/ });
+    await connection.close();
+  });
+
   test('what cannot be sent is refused at once, before and after the model is there', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];

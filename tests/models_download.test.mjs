@@ -332,6 +332,10 @@ describe('where there is no room', () => {
     assert.deepEqual(error.cause.candidates, [kept]);
     assert.equal(await store.has('old.gguf'), true);
     assert.ok(state.sent <= SIZE);
+    await assert.rejects(store.import(new File([newer], 'new.gguf')), {
+      ...{ code: 'STORAGE_FULL', message: new RegExp(`: ${newer.length} bytes of it are missing`) },
+      cause: { ...error.cause, missingBytes: newer.length },
+    });
     await store.delete('old.gguf');
     await store.get(url);
   });

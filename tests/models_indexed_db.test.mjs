@@ -69,12 +69,14 @@ describe('models in IndexedDB', () => {
     const { put } = IDBObjectStore.prototype;
     /** @param {DOMException | undefined} reason */
     const abortWith = (reason) => {
-      replace(t, IDBObjectStore.prototype, 'put', function (/** @type {any[]} */ ...args) {
-        const request = put.apply(this, /** @type {any} */ (args));
+      /** @this {IDBObjectStore} @param {[any, IDBValidKey?]} args */
+      function putAndAbort(...args) {
+        const request = put.apply(this, args);
         this.transaction.abort();
         if (reason) Object.defineProperty(this.transaction, 'error', { value: reason });
         return request;
-      });
+      }
+      replace(t, IDBObjectStore.prototype, 'put', putAndAbort);
     };
     abortWith(new DOMException('full', 'QuotaExceededError'));
     await assert.rejects(backend.writeRecord(recordOf('x')), { code: 'STORAGE_FULL' });

@@ -12,6 +12,7 @@ import { CHUNK_BYTES } from '../js/models/records.js';
 import { startHub } from './support/fake_hub.mjs';
 import { MemoryBackend, MemoryDisk } from './support/memory_backend.mjs';
 import { pretendedModel, serveModel, sha256Of } from './support/model_server.mjs';
+import { waitUntil } from './support/package.mjs';
 
 const model = pretendedModel(2 * CHUNK_BYTES + 99);
 
@@ -186,4 +187,32 @@ describe('a store in a folder', () => {
       await assert.rejects(openModels(/** @type {any} */ (wrong)), { code: 'ARG' });
     }
   });
+});
+
+test('what a store does is told to the others of an origin, and passed on once', {
+  timeout: 10_000,
+}, async (t) => {
+  const disk = new MemoryDisk();
+  const [one, other] = [1, 2].map(() => {
+    const backend = new MemoryBackend(disk);
+    return new ModelStore(Object.assign(backend, { kind: /** @type {any} */ ('indexeddb') }));
+  });
+  t.after(() => Promise.all([one, other].map((store) => store.close())));
+  /** @type {string[]} */
+  const told = [];
+  for (const [name, store] of Object.entries({ one, other })) {
+    for (const type of ['kept', 'removed']) {
+      store.addEventListener(type, (event) => {
+        told.push(`${name}: ${type} ${/** @type {any} */ (event).detail.name}`);
+      });
+    }
+  }
+  await one.import(new Blob([model]), { name: 'own.gguf' });
+  await waitUntil(() => told.length === 2, 'the other store to hear it');
+  await one.delete('own.gguf');
+  await waitUntil(() => told.length === 4, 'the other store to hear of the end');
+  assert.deepEqual(told.toSorted(), [
+    ...['one: kept own.gguf', 'one: removed own.gguf'],
+    ...['other: kept own.gguf', 'other: removed own.gguf'],
+  ]);
 });
