@@ -353,8 +353,8 @@ await baseline.measure(
 );
 const lists = new Map(
   needed.map(({ mutant: { language, room, file }, tests }) => {
-    const name = rooms[language][room].own?.[file] ? file : `${language}/${room}`;
-    return [name, tests];
+    const own = rooms[language][room].own?.[file];
+    return own ? [file, own] : [`${language}/${room}`, tests];
   }),
 );
 for (const [name, tests] of lists) baseline.tellLeftOut(name, tests);
