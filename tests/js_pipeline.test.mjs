@@ -81,6 +81,22 @@ describe('text-generation', () => {
     assert.deepEqual(greedy, story);
   });
 
+  test('TextStreamer: without a callback it prints, where there is no standard output by the console', (t) => {
+    /** @type {string[]} */
+    const printed = [];
+    const take = (/** @type {string} */ text) => printed.push(text) > 0;
+    const { stdout } = process;
+    const write = t.mock.method(stdout, 'write', take);
+    new TextStreamer(undefined).on_text('a piece');
+    write.mock.restore();
+    const log = t.mock.method(console, 'log', take);
+    Object.defineProperty(process, 'stdout', { value: undefined, configurable: true });
+    new TextStreamer(undefined).on_text('a line');
+    Object.defineProperty(process, 'stdout', { value: stdout, configurable: true });
+    log.mock.restore();
+    assert.deepEqual(printed, ['a piece', 'a line']);
+  });
+
   test('TextStreamer: pieces as they come, with the prompt or without', async (t) => {
     const { engine, generator } = await open(t);
     for (const input of /** @type {any[]} */ ([messages, 'Once upon a time'])) {
