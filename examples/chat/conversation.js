@@ -371,8 +371,11 @@ async function answerAnew(question, count) {
 
 /** @param {Message} message an answer */
 async function continueAnswer(message) {
-  if (running || !engine) return;
-  if (!(await hasRoom(saidUntil(message), () => continueAnswer(message)))) return;
+  if (running || isMeasuring || !engine) return;
+  isMeasuring = true;
+  const isRoom = await hasRoom(saidUntil(message), () => continueAnswer(message));
+  isMeasuring = false;
+  if (!isRoom || running || !engine || !articles.has(message)) return;
   hideAfter(message);
   log.focus({ preventScroll: true });
   const question = /** @type {Message} */ (message.parent);

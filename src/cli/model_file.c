@@ -175,9 +175,9 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                          size_t size_bytes) {
   model_source *source = context;
-  if ((source->fd == NONE || source->file != file) && change_file(source, file) != EXIT_DONE) {
-    return SIZE_MAX;
-  }
+  const bool is_open = source->fd != NONE && source->file == file;
+  if (!is_open && change_file(source, file) != EXIT_DONE) return SIZE_MAX;
+  if (source->fd < 0) return SIZE_MAX;
   struct stat facts;
   if (fstat(source->fd, &facts) != 0 || is_newer(&facts, &source->newest)) return SIZE_MAX;
   const ssize_t got = pread(source->fd, bytes, size_bytes, (off_t)offset_bytes);

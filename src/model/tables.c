@@ -73,7 +73,7 @@ static wick_status read_row(const loaded_model *model, const gguf_tensor *tensor
                        "row %u of the tensor '%s' could not be read: %s at byte %llu of file %u",
                        row, gguf_quote(tensor->name, name),
                        got == 0 ? "the file ends" : "reading failed",
-                       (unsigned long long)(offset + done), tensor->file + 1);
+                       (unsigned long long)offset + done, tensor->file + 1);
     }
     done += got;
   }
