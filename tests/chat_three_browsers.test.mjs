@@ -257,7 +257,7 @@ const passes = [
     globalThis.holdDownload = (url, { signal, onProgress }) => new Promise((settle, fail) => {
       release = settle;
       signal.addEventListener('abort', () => fail(signal.reason));
-      onProgress({ loaded: 500, total: 1000 });
+      onProgress({ loaded: 500, received: 500, total: 1000 });
     });
     one('#choose-model').click();
     type('https://example.org/other.gguf', one('#model-url'));

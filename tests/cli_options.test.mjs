@@ -22,6 +22,7 @@ const model = {
   '--kv': 'f32, f16, q8, q4',
   '--threads': 'a whole number from 1 to 64',
 };
+const tables = { '--tables': 'auto, inside, outside' };
 const seed = { '--seed': 'a whole number below 2^64' };
 const fraction = 'a number from 0 to 1';
 const hundreds = 'a number from 0 to 100';
@@ -68,14 +69,20 @@ const commands = {
   run: {
     ...sampling,
     ...model,
+    ...tables,
     '--logprobs': 'a whole number from 1 to 20',
   },
-  chat: { ...sampling, ...model },
-  logits: { '--tokens': tokens, '--ctx': many, '--threads': model['--threads'] },
+  chat: { ...sampling, ...model, ...tables },
+  logits: {
+    '--tokens': tokens,
+    ...tables,
+    '--ctx': many,
+    '--threads': model['--threads'],
+  },
   tokenize: {},
   detokenize: { '--tokens': tokens },
   template: {},
-  inspect: { '--ctx': many, '--kv': model['--kv'] },
+  inspect: { '--ctx': many, ...tables, '--kv': model['--kv'] },
   bench: {
     '-p': 'a whole number from 1 to 1000000',
     '-n': 'a whole number from 0 to 1000000',
@@ -84,6 +91,7 @@ const commands = {
     '--format': 'md, json',
     '--ctx': many,
     '--kv': model['--kv'],
+    ...tables,
   },
   'bench --serve': {
     ...load,
@@ -100,7 +108,7 @@ const commands = {
     '--rate': 'a number from 0 to 100000',
   },
   'bench --saturation': { ...load, '--short': classOfRequests },
-  perplexity: { ...model },
+  perplexity: { ...model, ...tables },
   quantize: { '--threads': model['--threads'] },
   constrain: {},
   synth: { ...seed },
@@ -171,7 +179,8 @@ describe('every option says what it takes', { concurrency: 2 }, () => {
       for (const name of listed) {
         const { code, stderr } = await run(command, [name, '?']);
         const what = takes[name];
-        const says = what?.startsWith('f32') || /^(md|wall)/.test(what) ? 'is one of' : 'takes';
+        const says =
+          what?.startsWith('f32') || /^(md|wall|auto)/.test(what) ? 'is one of' : 'takes';
         if (what === undefined) assert.doesNotMatch(stderr, /takes|is one of/, name);
         else assert.equal(stderr, `wick: ${name} ${says} ${what}, not '?'\n`);
         if (what !== undefined) assert.equal(code, 2, name);

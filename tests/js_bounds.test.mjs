@@ -148,6 +148,7 @@ describe('of an engine', () => {
       noPredictor: false,
       preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
+      tables: 'auto',
     });
     assert.equal(config({ threads: 3 }).chooseThreads, false);
   });

@@ -168,8 +168,8 @@ describe('the start', () => {
       ['endFile', 'feed', 'endFile', 'feed', 'step'],
     );
     const [[module, given, options]] = created;
-    assert.deepEqual([module, given], ['module', { ...config, swap: 0 }]);
-    assert.deepEqual(Object.keys(options), ['grammar', 'extras', 'onLog', 'onMemory']);
+    assert.deepEqual([module, given], ['module', { ...config, swap: 0, tables: 'inside' }]);
+    assert.deepEqual(Object.keys(options), ['host', 'grammar', 'extras', 'onLog', 'onMemory']);
     options.onLog('word');
     assert.equal(posted.pop(), 'word');
     options.onMemory('memory');
@@ -243,7 +243,7 @@ describe('the start', () => {
           'createSibling',
           {
             ...{ threads: 1, chooseThreads: false, metrics: false, swap: 0 },
-            ...{ noPrefixCache: true, noPredictor: true },
+            ...{ noPrefixCache: true, noPredictor: true, tables: 'inside' },
             ...{ memoryLimit: own, contextSize: 0, kvTokens: 64 },
           },
         ],
