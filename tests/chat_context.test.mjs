@@ -75,6 +75,47 @@ test('the old engine answers until the new one is ready, and a bad file does not
   assert.deepEqual(await page.evaluate('closedEngines.length'), 1);
 });
 
+/** Each download waits until it is paused, or until `release` is called. */
+const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => new Promise((settle, fail) => {
+  onProgress({ loaded: 500, received: 500, total: 1000 });
+  globalThis.release = settle;
+  signal.addEventListener('abort', () => fail(signal.reason));
+});`;
+
+test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download goes on', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: heldDownload });
+  await talk(page, 'First', 'One.');
+  await choose(page, 'other.gguf');
+  await untilTrue(page, 'globalThis.release !== undefined');
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await page.fill('.edit textarea', 'Anew');
+  await page.keyboard.press('Enter');
+  await page.evaluate("say('Again one.'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  await page.getByRole('button', { name: 'Forget this' }).first().click();
+  await page.locator('.message.forgotten').first().waitFor();
+  await page.click('#undo');
+  await page.locator('.message.user .body', { hasText: 'Anew' }).waitFor();
+  await ask(page, 'Second');
+  await page.evaluate("say('I begin')");
+  await page.locator('.body', { hasText: 'I begin' }).waitFor();
+  await page.locator('.more').first().click();
+  await page.locator('.delete').first().click();
+  await page.locator('#notice-text', { hasText: 'deleted' }).waitFor();
+  assert.deepEqual(await shown(page), []);
+  await page.click('#undo');
+  await page
+    .locator('#notice-text', { hasText: 'other.gguf is downloaded in the background.' })
+    .waitFor();
+  assert.deepEqual(await shown(page), ['Anew', 'Again one.', 'Second', 'I begin']);
+  await page.evaluate('release()');
+  await page.locator('#notice-text', { hasText: 'other.gguf is here.' }).waitFor();
+  await talk(page, 'Third', 'Three.');
+});
+
 test('the model of a conversation comes back with it', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();

@@ -143,7 +143,7 @@ async function wantModel() {
     return showNotice(`${about.model.name} was a file of yours: choose it again to go on with it.`);
   if (!wish) return undefined;
   const isThere = engine && loaded && isSame(wish, loaded);
-  if (isThere) return isLoading ? cancelLoading() : undefined;
+  if (isThere) return isLoading ? leaveInBackground() : undefined;
   if (!wished || isSame(wish, wished)) return undefined;
   if (!(await isHere(wish))) return offer(wish);
   return about === conversation.current() ? choose(wish) : undefined;
