@@ -277,6 +277,32 @@ test('two tabs of Chromium fetch a model once, and one goes on for the other', {
   await sharesDownload(t, await browser.newContext());
 });
 
+test('a tab that follows another one’s download tells what has come, and the size, before a chunk is stored', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  const remote = await serveModel(pretendedModel(2 * CHUNK_BYTES));
+  t.after(() => Promise.all([browser.close(), remote.close()]));
+  remote.state.paceMs = 100;
+  const context = await browser.newContext();
+  const tabs = await Promise.all([context.newPage(), context.newPage()]);
+  for (const page of tabs) {
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(server.url);
+    await page.evaluate(`(async () => {
+      const { openModels } = await import('/wick-llm/models.js');
+      globalThis.store = await openModels();
+      const onProgress = (progress) => { globalThis.told ??= progress; };
+      store.get('${remote.url}', { onProgress }).catch(() => {});
+    })()`);
+  }
+  await waitUntil(() => tabs[1].evaluate('globalThis.told !== undefined'), 'progress');
+  const { loaded, received, total } = await tabs[1].evaluate('told');
+  assert.deepEqual({ loaded, total }, { loaded: 0, total: 2 * CHUNK_BYTES });
+  assert.ok(received > 0 && received < CHUNK_BYTES, `${received}`);
+  assert.equal(remote.state.starts.length, 1);
+});
+
 test('a download goes on after Chromium has crashed', {
   skip: locate('chromium').skip,
 }, async (t) => {

@@ -29,6 +29,8 @@ const STALL_MS = 30_000;
 const LOCK_LOOK_MS = 100;
 const LOCK_MS_MAX = 30_000;
 const CHANNEL = 'wick-llm models';
+/** Bytes that have come are told to other tabs at most so often. */
+const ARRIVED_MS = 200;
 const eventTypes = ['progress', 'kept', 'removed', 'damaged'];
 
 /** @param {string | URL} url @returns {string} */
@@ -312,13 +314,15 @@ export class ModelStore extends EventTarget {
       const { retries = RETRIES, stallMs = STALL_MS, fetch, connections = 1, onRetry } = options;
       const sent = { ...headers, ...Object.fromEntries(new Headers(options.headers)) };
       const how = { urls: [url], headers: sent, retries, stallMs, fetch, onRetry };
-      model = new OpenModel(id, this.#backend, {
+      const own = new OpenModel(id, this.#backend, {
         known: { urls: alias ? [url, alias] : [url], name: name ?? nameOfUrl(url), size, sha256 },
         connect: () => connect(how, connections),
         makeRoom: (missing, isRefused) => this.#makeRoom(id, missing, isRefused),
         onStored: (record) => this.#tell('progress', record),
         onWhole: (record) => this.#tell('kept', record),
+        onArrived: this.#arrivals(id, () => own.progress),
       });
+      model = own;
       this.#open.set(id, model);
     }
     model.users++;
@@ -516,9 +520,23 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
+  /** Other tabs hear how much has come, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
+  #arrivals(id, progress) {
+    let told = -ARRIVED_MS;
+    return () => {
+      if (performance.now() - told < ARRIVED_MS) return;
+      told = performance.now();
+      const { received, total } = progress() ?? {};
+      this.#channel?.postMessage({ type: 'arrived', detail: { id, received, total } });
+    };
+  }
+
   /** @param {any} message of another tab; any script of the origin may use the channel */
   #hear(message) {
     const { type, detail } = message ?? {};
+    const { received, total = 0 } = detail ?? {};
+    const isArrived = type === 'arrived' && [received, total].every(Number.isSafeInteger);
+    if (isArrived) this.#open.get(detail.id)?.hear({ received, total: total || undefined });
     if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;
     this.#open.get(detail.id)?.news.tell();
     this.dispatchEvent(new CustomEvent(type, { detail }));

@@ -27,7 +27,10 @@ const otherSize = ({ urls, size }) =>
  * @property {import('./download.js').DownloadOptions['makeRoom']} makeRoom
  * @property {(record: ModelRecord) => void} onStored
  * @property {(record: ModelRecord) => void} onWhole
+ * @property {() => void} onArrived bytes have come that are not stored yet
  */
+
+/** What the tab that downloads says. @typedef {{received: number, total?: number}} Heard */
 
 export class OpenModel {
   /** Who reads it or waits for it. */
@@ -48,6 +51,8 @@ export class OpenModel {
   #ended = Promise.resolve();
   /** Another tab leads. */
   #isFollowing = false;
+  /** @type {Heard | undefined} */
+  #heard;
   /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
   #chunk;
   /** Of the record whose bytes were given. @type {string | undefined} */
@@ -69,12 +74,20 @@ export class OpenModel {
   /** @returns {import('../models.js').KeepProgress | undefined} undefined: nothing is known of it yet */
   get progress() {
     const { record } = this;
-    if (!record) return undefined;
-    const loaded = storedBytes(record);
-    const received = loaded + (this.#download?.arrivingBytes ?? 0);
-    const promised = this.#download?.promisedBytes; // of a compressed body it is less
+    const heard = this.#download ? undefined : this.#heard;
+    if (!record && !heard) return undefined;
+    const loaded = record ? storedBytes(record) : 0;
+    const come = loaded + (this.#download?.arrivingBytes ?? 0);
+    const received = Math.max(come, heard?.received ?? 0);
+    const promised = this.#download?.promisedBytes ?? heard?.total; // of a compressed body it is less
     const isPossible = promised !== undefined && promised >= received;
-    return { loaded, received, total: record.size ?? (isPossible ? promised : undefined) };
+    return { loaded, received, total: record?.size ?? (isPossible ? promised : undefined) };
+  }
+
+  /** @param {Heard} heard */
+  hear(heard) {
+    this.#heard = heard;
+    this.news.tell();
   }
 
   get hasFailed() {
@@ -225,7 +238,7 @@ export class OpenModel {
 
   /** @param {ModelRecord} record */
   async #run(record) {
-    const { connect, makeRoom, onStored } = this.#options;
+    const { connect, makeRoom, onStored, onArrived } = this.#options;
     const download = new Download(this.#backend, record, {
       ...connect(),
       makeRoom,
@@ -233,9 +246,13 @@ export class OpenModel {
         this.news.tell();
         onStored(stored);
       },
-      onNews: () => this.news.tell(),
+      onNews: () => {
+        this.news.tell();
+        onArrived();
+      },
     });
     this.#download = download;
+    this.#heard = undefined; // another tab's download is over
     if (this.#failure !== undefined) download.stop();
     await download.run();
   }
