@@ -194,6 +194,33 @@ test('for good: nothing of it is kept, and it is in no file', { skip }, async (t
   await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
 });
 
+test('Undo after other conversations were opened: the model is told again, and the title is back', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 1280, height: 800 } } });
+  const open = async (/** @type {string} */ name, /** @type {string} */ text) => {
+    await page.getByRole('link', { name, exact: true }).click();
+    await page.locator('.message .body', { hasText: text }).waitFor();
+  };
+  await talk(page, 'Other', 'Zero.');
+  await page.click('#new-chat');
+  await talk(page, 'First', 'One.');
+  await talk(page, 'Second', 'Two.');
+  await forget(page, 0);
+  await untilShown(page, [line, 'Second', 'Two.']);
+  await open('Other', 'Zero.');
+  await open('Second', 'Two.');
+  await page.click('#undo');
+  await untilShown(page, ['First', 'One.', 'Second', 'Two.']);
+  await talk(page, 'Third', 'Three.');
+  assert.deepEqual(await told(page), ['First', 'One.', 'Second', 'Two.', 'Third']);
+  await forget(page, 0);
+  await page.getByRole('link', { name: 'Second', exact: true }).waitFor();
+  await open('Other', 'Zero.');
+  await page.click('#undo');
+  await open('First', 'Three.');
+});
+
 test('exported files have nothing of what is forgotten, and come back whole', {
   skip,
 }, async (t) => {

@@ -15,7 +15,7 @@ import { settings } from './settings.js';
 import { articles } from './shown.js';
 import { removeState } from './states.js';
 import { toolsTold } from './tools.js';
-import { allAfter, find, isForgotten, shownAfter } from './tree.js';
+import { allAfter, find, isForgotten, saidUntil, shownAfter } from './tree.js';
 import { keepState } from './visits.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
@@ -85,9 +85,10 @@ function dropFolds(question) {
   }
 }
 
-/** @param {Message} question @param {Conversation} about @param {number} at when; 0: it is brought back */
-async function mark(question, about, at) {
-  const { tree } = state();
+/** @param {Message} meant @param {Conversation} about @param {number} at when; 0: it is brought back */
+async function mark(meant, about, at) {
+  const question = find(state().tree, meant.id) ?? meant; // its conversation may have been opened anew
+  const [{ parent: tree }] = saidUntil(question);
   const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
   const before = first()?.content ?? '';
   question.forgotten = at;
