@@ -184,7 +184,8 @@ test('for good: nothing of it is kept, and it is in no file', { skip }, async (t
   await threeTurns(page);
   await forget(page, 1);
   const erase = page.getByRole('button', { name: 'Forget for good' });
-  await erase.click();
+  await erase.dblclick(); // which is not meant
+  await page.getByRole('button', { name: 'Bring back' }).waitFor();
   await page.getByRole('button', { name: 'Really?' }).click();
   await untilKept(page, ({ turns }) => !/Second|Two/.test(JSON.stringify(turns)));
   await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);

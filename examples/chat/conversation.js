@@ -7,7 +7,7 @@ import { messagesOf, request, write } from './answering.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { note, showAnswering } from './developer.js';
-import { byId, makeButton, makeCopyButtons } from './dom.js';
+import { byId, makeButton, makeCopyButtons, makeSureButton } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { readBytesOf } from './examine.js';
 import { enter, strike } from './journal.js';
@@ -188,11 +188,7 @@ function addForgotten(question, article, arrows) {
     one.role === 'user' ? [] : makeArrows(one, (id, direction) => turnTo(question, id, direction)),
   );
   const back = makeButton('Bring back', () => forget(question, 'bringBack'), 'branching');
-  const eraseIfMeant = () => {
-    if (erase.textContent === 'Really?') forget(question, 'erase');
-    else erase.textContent = 'Really?';
-  };
-  const erase = makeButton('Forget for good', eraseIfMeant, 'branching');
+  const erase = makeSureButton('Forget for good', () => forget(question, 'erase'), 'branching');
   const isThere = question.content !== '' && [back, erase];
   addFooter(article, '', [...arrows, ...versions, ...(isThere || [])]);
 }

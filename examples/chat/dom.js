@@ -25,6 +25,21 @@ export function makeButton(text, action, className = '') {
   return button;
 }
 
+/**
+ * A button for what cannot be had back: it asks once more. The second click of a double click is no answer.
+ * @param {string} text
+ * @param {() => void} action
+ * @param {string} [className]
+ */
+export function makeSureButton(text, action, className) {
+  const button = makeButton(text, () => {}, className);
+  button.addEventListener('click', ({ detail }) => {
+    if (button.textContent !== 'Really?') button.textContent = 'Really?';
+    else if (detail < 2) action();
+  });
+  return button;
+}
+
 const COPIED_MS = 1500;
 
 /**

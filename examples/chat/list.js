@@ -1,7 +1,7 @@
 // examples/chat/list.js — the list of conversations: beside the conversation where there is room for both, else in a
 // drawer. What was deleted can be had back.
 
-import { byId, makeButton } from './dom.js';
+import { byId, makeButton, makeSureButton } from './dom.js';
 import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
@@ -249,10 +249,9 @@ function drawDeleted() {
     const item = document.createElement('li');
     const title = document.createElement('span');
     title.textContent = titled(conversation);
-    const really = makeButton('Delete for good', () => {
-      if (really.textContent !== 'Really?') really.textContent = 'Really?';
-      else keeper.add((store) => store.remove([conversation.id]));
-    });
+    const really = makeSureButton('Delete for good', () =>
+      keeper.add((store) => store.remove([conversation.id])),
+    );
     item.append(
       title,
       makeButton('Restore', () => change(conversation.id, { deleted: 0 })),

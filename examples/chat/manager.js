@@ -1,7 +1,7 @@
 // examples/chat/manager.js — the models that this browser keeps, in the dialog of models: what there is, how large, whether
 // it is undamaged; downloads, which can be paused; and how much room all of it takes.
 
-import { byId, formatBytes, formatDuration, makeButton } from './dom.js';
+import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { hubNameOf } from './hub.js';
 import { keptModels, listKept, storeNameOf } from './kept.js';
@@ -66,16 +66,11 @@ function itemOfDownload(one, entry) {
 
 /** @param {string} key */
 function deleteButton(key) {
-  const button = makeButton('Delete', async () => {
-    if (button.textContent === 'Delete') {
-      button.textContent = 'Really?';
-      return;
-    }
+  return makeSureButton('Delete', async () => {
     await giveUp(key);
     await (await keptModels())?.delete(await storeNameOf(key)).catch(() => {});
     refresh();
   });
-  return button;
 }
 
 /** @param {ModelEntry} entry */
