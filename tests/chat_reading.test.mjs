@@ -66,6 +66,45 @@ test('the line of what is being done: reading, then writing with a speed when th
   await live.waitFor({ state: 'hidden' });
 });
 
+test('while an answer comes, Escape in a question that is worded anew closes it alone, and versions stay', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const edit = page.getByRole('button', { name: 'Edit', exact: true });
+  await talk(page, 'First', 'One.');
+  await edit.click();
+  await page.fill('.edit textarea', 'Anew');
+  await page.keyboard.press('Enter');
+  await page.evaluate("say('Two.'); end()");
+  await page.locator('#log[aria-busy=false] .message.assistant footer').waitFor();
+  await edit.click();
+  await ask(page, 'Second');
+  await page.locator('.edit textarea').press('Escape');
+  const arrows = page.getByRole('button', { name: 'Previous version' });
+  await arrows.first().waitFor();
+  assert.equal(await arrows.first().isDisabled(), true);
+  await page.evaluate("say('Three.'); end()");
+  await page.locator('.message.assistant .body', { hasText: 'Three.' }).waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+  assert.equal(await arrows.first().isDisabled(), false);
+  assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+});
+
+test('a file of conversations that is damaged can be chosen again; a drawer that becomes a list is open', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
+  const buffer = Buffer.from('{');
+  await page.setInputFiles('#import-file', { name: 'a.json', mimeType: 'text/plain', buffer });
+  await page.locator('#problem-text', { hasText: 'a.json is neither' }).waitFor();
+  assert.equal(await page.inputValue('#import-file'), '');
+  await page.click('#open-list');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.locator('body.with-list').waitFor();
+  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // its events come later
+  assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
+});
+
 test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
   const page = await openPage(t);
   const colour = 'getComputedStyle(document.body).backgroundColor';

@@ -218,6 +218,7 @@ function openEdit(message, draft) {
   editQuestion(article, message.content, {
     draft,
     onInput: (text) => keepDraft(text === message.content ? '' : text, message.id),
+    onClose: () => holdButtons(article),
     send: (text) => reword(message, text),
   });
 }
@@ -232,6 +233,7 @@ function choose(parent, id) {
 
 /** Shows another version of a message. @param {Place} parent @param {string} id @param {string} [direction] */
 function turnTo(parent, id, direction = 'next') {
+  if (running) return;
   choose(parent, id);
   compared = undefined;
   showAfter(parent);
@@ -251,7 +253,12 @@ function setBusy(isBusy) {
   hidden.hidden = true;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
-  for (const button of log.querySelectorAll('.branching')) {
+  holdButtons(log, isBusy);
+}
+
+/** Nothing branches off while an answer is written. @param {HTMLElement} within @param {boolean} [isBusy] */
+function holdButtons(within, isBusy = running !== undefined) {
+  for (const button of within.querySelectorAll('.branching')) {
     /** @type {HTMLButtonElement} */ (button).disabled = isBusy;
   }
 }
@@ -596,7 +603,10 @@ export function stop() {
   running?.abort();
 }
 
-setControls(addControls, turnTo);
+setControls((message, article) => {
+  addControls(message, article);
+  holdButtons(article); // another tab may have changed it
+}, turnTo);
 log.addEventListener('memory', async () => {
   await untilAnswered(); // with the session that it began with
   forgetSession();

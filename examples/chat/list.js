@@ -151,10 +151,11 @@ async function exportAll() {
 async function importFiles() {
   const { readConversations } = await transfer();
   const wholes = [];
-  for (const file of importField.files ?? []) {
+  const files = [...(importField.files ?? [])];
+  importField.value = ''; // the same file can be chosen again
+  for (const file of files) {
     wholes.push(...readConversations(await file.text(), file.name));
   }
-  importField.value = '';
   for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
   if (wholes.length === 0) return;
   await page.openConversation(wholes[0].conversation.id);
@@ -348,7 +349,9 @@ export function startList(own) {
   isWide.addEventListener('change', () => showPanel(isWide.matches && !wasClosed()));
   byId('open-list').addEventListener('click', toggleList);
   byId('close-list').addEventListener('click', toggleList);
-  panel.addEventListener('close', () => byId('open-list').setAttribute('aria-expanded', 'false'));
+  panel.addEventListener('close', () =>
+    byId('open-list').setAttribute('aria-expanded', String(panel.open)),
+  );
   panel.addEventListener('click', (event) => {
     if (event.target === panel && !isWide.matches) showPanel(false); // beside the drawer
     if (event.target instanceof HTMLAnchorElement) closeDrawer();

@@ -128,10 +128,10 @@ export function makeArrows(message, choose) {
  * Puts a field in the place of a question.
  * @param {HTMLElement} article
  * @param {string} text
- * @param {{draft?: string, onInput: (text: string) => void, send: (text: string) => void}} use `onInput` hears of every letter, and of
+ * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text: string) => void}} use `onInput` hears of every letter, and of
  *   the text as it was when the field is closed
  */
-export function editQuestion(article, text, { draft = text, onInput, send }) {
+export function editQuestion(article, text, { draft = text, onInput, onClose, send }) {
   const rest = [...article.querySelectorAll('.body, footer')];
   const form = document.createElement('form');
   form.className = 'edit';
@@ -145,6 +145,7 @@ export function editQuestion(article, text, { draft = text, onInput, send }) {
   const close = () => {
     onInput(text);
     form.replaceWith(...rest);
+    onClose();
     article.querySelector('button')?.focus();
   };
   form.append(field, makeButton('Cancel', close), submit);
@@ -156,7 +157,10 @@ export function editQuestion(article, text, { draft = text, onInput, send }) {
     else send(wording);
   });
   form.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') close();
+    if (event.key === 'Escape') {
+      event.stopPropagation(); // an answer that comes goes on
+      close();
+    }
     if (event.target !== field || event.key !== 'Enter' || event.shiftKey) return;
     if (event.isComposing) return;
     event.preventDefault();
