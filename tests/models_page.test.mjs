@@ -292,7 +292,9 @@ test('a tab that follows another one’s download tells what has come, and the s
     await page.evaluate(`(async () => {
       const { openModels } = await import('/wick-llm/models.js');
       globalThis.store = await openModels();
-      const onProgress = (progress) => { globalThis.told ??= progress; };
+      const onProgress = (progress) => {
+        if (progress.received > 0) globalThis.told ??= progress; // its size may come first
+      };
       store.get('${remote.url}', { onProgress }).catch(() => {});
     })()`);
   }
