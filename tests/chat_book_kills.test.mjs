@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATIENCE_MS } from './support/browsers.mjs';
 import { useChat } from './support/chat_page.mjs';
-import { onBattery } from './support/chat_stub.mjs';
+import { onBattery, readStores, watchBars } from './support/chat_stub.mjs';
 import { randomOf } from './support/random_bytes.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
 
@@ -17,36 +17,12 @@ const { skip, url, browser } = useChat('chat-book-kills');
 /** Ten seconds, of which a page stores what it has read, are a quarter of one. */
 const hastily = `const now = performance.now.bind(performance); performance.now = () => now() * 40;`;
 
-/** Runs in the page: the least value that any bar of reading has had. */
-const watchBars = `
-  globalThis.leastBar = Infinity;
-  new MutationObserver(() => {
-    for (const bar of document.querySelectorAll('#books progress'))
-      if (bar.max > 1) leastBar = Math.min(leastBar, bar.value);
-  }).observe(document, { childList: true, subtree: true, attributes: true });`;
-
 /** All that is stored of books. @param {Page} page @returns {Promise<{texts: string[], tokens: number, total: number}>} of the only one */
-const stored = (page) =>
-  page.evaluate(async () => {
-    /** @type {IDBDatabase} */
-    const db = await new Promise((settle, fail) => {
-      const opening = indexedDB.open('wick-chat-books');
-      opening.onsuccess = () => settle(opening.result);
-      opening.onerror = fail;
-    });
-    const read = (/** @type {string} */ name) =>
-      new Promise((settle, fail) => {
-        const reading = db.transaction(name).objectStore(name).getAll();
-        reading.onsuccess = () => settle(reading.result);
-        reading.onerror = fail;
-      });
-    const [texts, readings] = /** @type {any[][]} */ (
-      await Promise.all(['texts', 'readings'].map(read))
-    );
-    db.close();
-    const { tokens = 0, total = 0 } = readings[0] ?? {};
-    return { texts, tokens, total };
-  });
+async function stored(page) {
+  const [texts, readings] = await readStores(page, 'wick-chat-books', ['texts', 'readings']);
+  const { tokens = 0, total = 0 } = readings[0] ?? {};
+  return { texts, tokens, total };
+}
 
 /** @param {Page} page */
 const crash = (page) =>

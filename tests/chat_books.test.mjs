@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
-import { onBattery } from './support/chat_stub.mjs';
+import { onBattery, watchBars } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 
@@ -248,14 +248,6 @@ test('opening a book is faster than reading it anew', { skip }, async (t) => {
   );
   assert.ok(openedMs < anew.ms, `${openedMs} < ${anew.ms}`);
 });
-
-/** Runs in the page: the least value of any bar of progress. */
-const watchBars = `
-  globalThis.leastBar = Infinity;
-  new MutationObserver(() => {
-    for (const bar of document.querySelectorAll('#books progress'))
-      if (bar.max > 1) leastBar = Math.min(leastBar, bar.value);
-  }).observe(document, { childList: true, subtree: true, attributes: true });`;
 
 test('a reading is paused, and goes on after a reload and in another tab without reading anything twice', {
   skip,

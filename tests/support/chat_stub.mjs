@@ -170,25 +170,45 @@ export async function untilKept(page, condition) {
   }
 }
 
-/** What is in the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
-export const readAll = (page) =>
-  page.evaluate(async () => {
-    const names = ['conversations', 'turns', 'drafts'];
-    /** @type {IDBDatabase} */
-    const db = await new Promise((settle, fail) => {
-      const opening = indexedDB.open('wick-chat');
-      opening.onsuccess = () => settle(opening.result);
-      opening.onerror = fail;
-    });
-    const read = (/** @type {string} */ name) =>
-      new Promise((settle, fail) => {
-        const reading = db.transaction(name).objectStore(name).getAll();
-        reading.onsuccess = () => settle(reading.result);
-        reading.onerror = fail;
+/**
+ * @param {Page} page
+ * @param {string} database
+ * @param {string[]} names of its stores
+ * @returns {Promise<any[][]>} the rows of each
+ */
+export const readStores = (page, database, names) =>
+  page.evaluate(
+    async ([name, stores]) => {
+      /** @type {IDBDatabase} */
+      const db = await new Promise((settle, fail) => {
+        const opening = indexedDB.open(name);
+        opening.onsuccess = () => settle(opening.result);
+        opening.onerror = fail;
       });
-    const [conversations, turns, drafts] = /** @type {any[][]} */ (
-      await Promise.all(names.map(read))
-    );
-    db.close();
-    return { conversations, turns, drafts };
-  });
+      const read = (/** @type {string} */ store) =>
+        new Promise((settle, fail) => {
+          const reading = db.transaction(store).objectStore(store).getAll();
+          reading.onsuccess = () => settle(reading.result);
+          reading.onerror = fail;
+        });
+      const found = /** @type {any[][]} */ (await Promise.all(stores.map(read)));
+      db.close();
+      return found;
+    },
+    /** @type {const} */ ([database, names]),
+  );
+
+/** What is in the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
+export async function readAll(page) {
+  const names = ['conversations', 'turns', 'drafts'];
+  const [conversations, turns, drafts] = await readStores(page, 'wick-chat', names);
+  return { conversations, turns, drafts };
+}
+
+/** Runs in the page: the least value that any bar of reading a book has had. */
+export const watchBars = `
+  globalThis.leastBar = Infinity;
+  new MutationObserver(() => {
+    for (const bar of document.querySelectorAll('#books progress'))
+      if (bar.max > 1) leastBar = Math.min(leastBar, bar.value);
+  }).observe(document, { childList: true, subtree: true, attributes: true });`;
