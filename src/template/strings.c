@@ -147,9 +147,20 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 // ---- upper and lower case ----
 
 // Simple mappings: ASCII, Latin-1, Greek and Cyrillic letters have their capitals at a fixed
-// distance; of other letters the capital is the neighbour whose lower case they are.
+// distance; of other letters the capital is the neighbour whose lower case they are. Some letters
+// of living languages have it elsewhere: micro sign, y with diaeresis, dotless i, final sigma, and
+// those of African and Azerbaijani alphabets.
 static uint32_t upper_of(uint32_t code) {
   if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
+  static const uint16_t elsewhere[][2] = {
+      {0xb5, 0x39c},  {0xff, 0x178},  {0x131, 'I'},   {0x17f, 'S'},
+      {0x1dd, 0x18e}, {0x253, 0x181}, {0x254, 0x186}, {0x256, 0x189},
+      {0x257, 0x18a}, {0x259, 0x18f}, {0x25b, 0x190}, {0x263, 0x194},
+      {0x269, 0x196}, {0x272, 0x19d}, {0x28b, 0x1b2}, {0x3c2, 0x3a3},
+  };
+  for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+    if (elsewhere[i][0] == code) return elsewhere[i][1];
+  }
   static const uint8_t distances[] = {32, 1, 80, 48, 37, 38, 63, 64, 8};
   for (size_t i = 0; i < sizeof distances; i++) {
     const uint32_t upper = code - distances[i];
@@ -169,7 +180,12 @@ jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_
     const bool is_upper = kind == CASE_UPPER || (kind >= CASE_TITLE && !is_inside);
     const uint32_t changed = is_upper ? upper_of(code) : unicode_lower(code);
     uint8_t encoded[4];
-    const size_t encoded_bytes = utf8_encode(changed, encoded);
+    size_t encoded_bytes = utf8_encode(changed, encoded);
+    if (is_upper && code == 0xdf) {  // sharp s has no capital of its own in use
+      encoded[0] = 'S';
+      encoded[1] = kind == CASE_UPPER ? 'S' : 's';
+      encoded_bytes = 2;
+    }
     jinja_write(run, &buffer, (const char *)encoded, encoded_bytes, jinja_string_mark(string, at));
     is_inside = kind == CASE_CAPITAL || is_letter(code);
   }
