@@ -47,6 +47,8 @@ static bool is_text(gguf_string text, const char *wanted) {
   return gguf_string_equals(text, wanted);
 }
 
+// YaRN makes rotated parts larger (Peng et al. 2023, section 3.4); a file may say that the whole of
+// keys and queries is scaled instead: "rope.scaling.yarn_log_multiplier".
 static void read_yarn(model_keys *keys, model_rope *rope) {
   rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 32),
                             keys_number(keys, "rope.scaling.yarn_beta_slow", 1)};
@@ -55,26 +57,30 @@ static void read_yarn(model_keys *keys, model_rope *rope) {
                              "the key '%s.rope.scaling.original_context_length' is missing",
                              keys->architecture);
   }
-  if (keys->status == WICK_OK) rope->magnitude *= 1 + 0.1 * math_log(rope->scale);
+  if (keys->status == WICK_OK && rope->scale > 1)
+    rope->magnitude *= 1 + 0.1 * math_log(rope->scale);
 }
 
-// "rope.scaling.*": linear, YaRN, or factors of the file (LongRoPE).
+// "rope.scaling.*", as llama.cpp reads it: linear unless a type is named; factors of the file
+// (LongRoPE) come on top of the scale. A factor of 0 says none.
 static void read_rope_scale(model_keys *keys, model_rope *rope) {
-  gguf_string type = {"none", 4};
+  gguf_string type = {"linear", 6};
   const bool has_type = keys_text(keys, "rope.scaling.type", &type);
   rope->scale = rope->magnitude = 1;
   rope->original_context =
       keys_count_or_none(keys, "rope.scaling.original_context_length", UINT32_MAX);
   if (keys->status != WICK_OK) return;
-  if (!has_type) {  // older files
-    rope->scale = keys_number(keys, "rope.scale_linear", 1);
-  } else if (is_text(type, "linear") || is_text(type, "yarn")) {
-    rope->scale = keys_number(keys, "rope.scaling.factor", 1);
-  } else if (!is_text(type, "none") && !is_text(type, "longrope")) {
+  if (has_type && !is_text(type, "linear") && !is_text(type, "yarn") && !is_text(type, "none") &&
+      !is_text(type, "longrope")) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
                   "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
                   type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
+  }
+  if (!is_text(type, "none")) {
+    const bool is_old = keys_offset(keys, "rope.scaling.factor") == WICK_NO_OFFSET;
+    rope->scale = keys_number_or_none(keys, is_old ? "rope.scale_linear" : "rope.scaling.factor");
+    if (rope->scale == 0) rope->scale = 1;
   }
   rope->magnitude = keys_number(keys, "rope.scaling.attn_factor", 1);
   if (keys->status == WICK_OK && is_text(type, "yarn")) read_yarn(keys, rope);
@@ -96,18 +102,34 @@ static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
   return model->rope_count++;
 }
 
-uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
+// `theta`: the key of the base, where it is not the model's own "rope.freq_base".
+static uint32_t plan_scaled_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved,
+                                 const char *theta) {
   model_keys *keys = plan->keys;
   model_rope rope = {.is_interleaved = is_interleaved};
-  rope.theta = keys_number(keys, "rope.freq_base", 10000.0);
+  rope.theta = keys_number(keys, theta, keys_number(keys, "rope.freq_base", 10000.0));
   rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
   read_rope_scale(keys, &rope);
   return add_rope(plan, rope, head_dim);
 }
 
+uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
+  return plan_scaled_rope(plan, head_dim, is_interleaved, "rope.freq_base");
+}
+
+uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim) {
+  if (plan->keys->status != WICK_OK ||
+      keys_offset(plan->keys, "rope.freq_base_swa") == WICK_NO_OFFSET) {
+    return rope;
+  }
+  return plan_scaled_rope(plan, head_dim, plan->model->ropes[rope].is_interleaved,
+                          "rope.freq_base_swa");
+}
+
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   model_keys *keys = plan->keys;
-  model_rope rope = {.is_interleaved = is_interleaved, .scale = 1, .magnitude = 1};
+  model_rope rope = {.is_interleaved = is_interleaved, .scale = 1};
+  rope.magnitude = keys_number(keys, "rope.scaling.attn_factor", 1);
   rope.theta = keys_number(keys, "rope.freq_base_swa", 10000.0);
   const bool is_own = keys_offset(keys, "rope.dimension_count_swa") != WICK_NO_OFFSET;
   rope.dims = keys_count(keys, is_own ? "rope.dimension_count_swa" : "rope.dimension_count", 2,

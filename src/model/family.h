@@ -21,6 +21,7 @@ struct model_family {
   const char *name;  // general.architecture
   // Adds config.layers layers with plan_layer, unless a key fails.
   void (*plan)(model_plan *plan);
+  bool has_layer_norms;  // with "attention.layer_norm_epsilon", else RMS norms with their own key
 };
 
 // NULL: not supported.
@@ -38,8 +39,12 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
 // Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
-// The same for layers with a sliding window, where these have a base of their own
-// ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling.
+// The same for layers with a sliding window that differ from others, whose rope is `rope`, by their
+// base alone: "rope.freq_base_swa". `rope` where the file has no such key.
+uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim);
+// For layers with a sliding window, where these have a base of their own
+// ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling but
+// "rope.scaling.attn_factor".
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // One more layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);

@@ -55,9 +55,7 @@ static void read_config(loaded_model *model, model_keys *keys, const model_tenso
   config->hidden = keys_size(keys, "embedding_length", MODEL_HIDDEN_MAX);
   config->layers = keys_size(keys, "block_count", MODEL_LAYERS_MAX);
   config->context_trained = keys_size(keys, "context_length", UINT32_MAX);
-  config->has_layer_norms =
-      keys_offset(keys, "attention.layer_norm_rms_epsilon") == WICK_NO_OFFSET &&
-      keys_offset(keys, "attention.layer_norm_epsilon") != WICK_NO_OFFSET;
+  config->has_layer_norms = model->family->has_layer_norms;
   config->norm_epsilon = (float)keys_number(
       keys,
       config->has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",

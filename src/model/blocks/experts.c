@@ -613,12 +613,18 @@ experts_settings experts_read(model_plan *plan, bool is_required) {
                            : keys_count_or_none(keys, "expert_count", MODEL_EXPERTS_MAX);
   if (keys->status != WICK_OK || is.experts == 0) return is;
   is.used = keys_size(keys, "expert_used_count", is.experts);
-  is.gating = (experts_gating)keys_count(keys, "expert_gating_func", EXPERTS_SOFTMAX,
-                                         EXPERTS_SOFTMAX_OF_CHOSEN, EXPERTS_SOFTMAX);
-  is.scale = (float)keys_number_or_none(keys, "expert_weights_scale");
-  if (is.scale == 0) is.scale = 1;  // what older files say for none
   read_groups(keys, &is);
   return is;
+}
+
+experts_gating experts_read_gating(model_plan *plan, experts_gating usual) {
+  return (experts_gating)keys_count(plan->keys, "expert_gating_func", EXPERTS_SOFTMAX,
+                                    EXPERTS_SOFTMAX_OF_CHOSEN, usual);
+}
+
+float experts_read_scale(model_plan *plan) {
+  const float scale = (float)keys_number_or_none(plan->keys, "expert_weights_scale");
+  return scale == 0 ? 1 : scale;  // what older files say for none
 }
 
 model_block *experts_make(model_plan *plan, const experts_settings *settings) {

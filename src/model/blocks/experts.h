@@ -47,11 +47,14 @@ typedef struct experts_settings {
   float residual_scale;  // of what the block adds
 } experts_settings;
 
-// Reads "expert_count", "expert_used_count", "expert_gating_func", "expert_weights_scale",
-// "expert_group_count" and "expert_group_used_count".
+// Reads "expert_count", "expert_used_count", "expert_group_count" and "expert_group_used_count".
 // Without "expert_count" the model has no experts, unless they are required. The widths are the
 // caller's to read.
 experts_settings experts_read(model_plan *plan, bool is_required);
+// "expert_gating_func", which some families' files have; `usual` where the key is absent.
+experts_gating experts_read_gating(model_plan *plan, experts_gating usual);
+// "expert_weights_scale", of which the same holds.
+float experts_read_scale(model_plan *plan);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
 // hidden] or, fused in this order, ffn_gate_up_exps [experts, 2 expert_ffn, hidden], ffn_down_exps
 // [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts], added for the choice alone.

@@ -24,5 +24,5 @@ static void plan_baichuan(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_BAICHUAN = {"baichuan", plan_baichuan};
-const model_family FAMILY_REFACT = {"refact", plan_refact};
+const model_family FAMILY_BAICHUAN = {.name = "baichuan", .plan = plan_baichuan};
+const model_family FAMILY_REFACT = {.name = "refact", .plan = plan_refact};

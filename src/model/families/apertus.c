@@ -56,4 +56,4 @@ static void plan_apertus(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_APERTUS = {"apertus", plan_apertus};
+const model_family FAMILY_APERTUS = {.name = "apertus", .plan = plan_apertus};

@@ -75,8 +75,12 @@ static void plan_jina_bert_v2(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_BERT = {"bert", plan_bert};
-const model_family FAMILY_JINA_BERT_V2 = {"jina-bert-v2", plan_jina_bert_v2};
-const model_family FAMILY_JINA_BERT_V3 = {"jina-bert-v3", plan_jina_bert_v3};
-const model_family FAMILY_NOMIC_BERT_MOE = {"nomic-bert-moe", plan_nomic_bert_moe};
-const model_family FAMILY_NOMIC_BERT = {"nomic-bert", plan_nomic_bert};
+const model_family FAMILY_BERT = {.name = "bert", .plan = plan_bert, .has_layer_norms = true};
+const model_family FAMILY_JINA_BERT_V2 = {
+    .name = "jina-bert-v2", .plan = plan_jina_bert_v2, .has_layer_norms = true};
+const model_family FAMILY_JINA_BERT_V3 = {
+    .name = "jina-bert-v3", .plan = plan_jina_bert_v3, .has_layer_norms = true};
+const model_family FAMILY_NOMIC_BERT_MOE = {
+    .name = "nomic-bert-moe", .plan = plan_nomic_bert_moe, .has_layer_norms = true};
+const model_family FAMILY_NOMIC_BERT = {
+    .name = "nomic-bert", .plan = plan_nomic_bert, .has_layer_norms = true};

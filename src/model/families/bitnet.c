@@ -12,4 +12,4 @@ static void plan_bitnet(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_BITNET = {"bitnet", plan_bitnet};
+const model_family FAMILY_BITNET = {.name = "bitnet", .plan = plan_bitnet};

@@ -14,9 +14,14 @@ static void scale_yarn(model_plan *plan, latent_settings *latent) {
   const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[latent->rope];
-  const double log_scale = rope->yarn.is_on ? math_log(rope->scale) : 0;
-  if (multiplier != 0) rope->magnitude /= 1 + 0.1 * log_scale;
-  const double magnitude = rope->magnitude * (1 + multiplier * log_scale);
+  const double log_scale = math_log(rope->scale);
+  double magnitude = rope->magnitude * (1 + multiplier * log_scale);
+  if (!rope->yarn.is_on) {
+    magnitude *= 1 + 0.1 * log_scale;
+  } else if (multiplier != 0 && log_scale > 0) {
+    rope->magnitude /= 1 + 0.1 * log_scale;
+    magnitude = rope->magnitude * (1 + multiplier * log_scale);
+  }
   latent->scale *= (float)(magnitude * magnitude);
 }
 
@@ -39,6 +44,8 @@ static void plan_deepseek2(model_plan *plan) {
   refuse_temperature(keys);
   if (experts.experts != 0) {
     leading = keys_count_or_none(keys, "leading_dense_block_count", layers);
+    experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
+    experts.scale = experts_read_scale(plan);
     experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
     experts.shared_ffn =
         experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
@@ -67,5 +74,5 @@ static void plan_minicpm3(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_DEEPSEEK2 = {"deepseek2", plan_deepseek2};
-const model_family FAMILY_MINICPM3 = {"minicpm3", plan_minicpm3};
+const model_family FAMILY_DEEPSEEK2 = {.name = "deepseek2", .plan = plan_deepseek2};
+const model_family FAMILY_MINICPM3 = {.name = "minicpm3", .plan = plan_minicpm3};

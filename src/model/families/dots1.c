@@ -8,6 +8,8 @@ static void plan_dots1(model_plan *plan) {
   attention_settings attention = attention_read(plan);
   const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
+  experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
+  experts.scale = experts_read_scale(plan);
   experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn =
       experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
@@ -37,5 +39,5 @@ static void plan_ernie(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_DOTS1 = {"dots1", plan_dots1};
-const model_family FAMILY_ERNIE4_5_MOE = {"ernie4_5-moe", plan_ernie};
+const model_family FAMILY_DOTS1 = {.name = "dots1", .plan = plan_dots1};
+const model_family FAMILY_ERNIE4_5_MOE = {.name = "ernie4_5-moe", .plan = plan_ernie};

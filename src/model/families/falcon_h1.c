@@ -22,4 +22,4 @@ static void plan_falcon_h1(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_FALCON_H1 = {"falcon-h1", plan_falcon_h1};
+const model_family FAMILY_FALCON_H1 = {.name = "falcon-h1", .plan = plan_falcon_h1};

@@ -53,6 +53,7 @@ static void plan_gemma2(model_plan *plan) {
   whole.score_cap = (float)keys_number(plan->keys, "attn_logit_softcapping", 50);
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
+  windowed.rope = plan_window_rope_like(plan, whole.rope, whole.head_dim);
   windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, WINDOW);
   plan_alternating(plan, &whole, &windowed, &dense, PATTERN);
 }
@@ -76,7 +77,8 @@ static void plan_gemma3(model_plan *plan) { plan_gemma3_layers(plan, false); }
 
 static void plan_gemma_embedding(model_plan *plan) { plan_gemma3_layers(plan, true); }
 
-const model_family FAMILY_GEMMA_EMBEDDING = {"gemma-embedding", plan_gemma_embedding};
-const model_family FAMILY_GEMMA2 = {"gemma2", plan_gemma2};
-const model_family FAMILY_GEMMA3 = {"gemma3", plan_gemma3};
-const model_family FAMILY_GEMMA = {"gemma", plan_gemma};
+const model_family FAMILY_GEMMA_EMBEDDING = {.name = "gemma-embedding",
+                                             .plan = plan_gemma_embedding};
+const model_family FAMILY_GEMMA2 = {.name = "gemma2", .plan = plan_gemma2};
+const model_family FAMILY_GEMMA3 = {.name = "gemma3", .plan = plan_gemma3};
+const model_family FAMILY_GEMMA = {.name = "gemma", .plan = plan_gemma};

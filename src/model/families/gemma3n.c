@@ -45,4 +45,4 @@ static void plan_gemma3n(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_GEMMA3N = {"gemma3n", plan_gemma3n};
+const model_family FAMILY_GEMMA3N = {.name = "gemma3n", .plan = plan_gemma3n};

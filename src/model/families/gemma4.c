@@ -69,4 +69,4 @@ static void plan_gemma4(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_GEMMA4 = {"gemma4", plan_gemma4};
+const model_family FAMILY_GEMMA4 = {.name = "gemma4", .plan = plan_gemma4};

@@ -4,20 +4,23 @@
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm) {
+static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm,
+                     bool is_interleaved) {
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
   attention.post_norm = attention_norm;
   dense.post_norm = ffn_norm;
-  attention.rope = plan_rope(plan, attention.head_dim, true);
+  attention.rope = plan_rope(plan, attention.head_dim, is_interleaved);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-static void plan_chatglm(model_plan *plan) { plan_glm(plan, NULL, NULL); }
+static void plan_chatglm(model_plan *plan) { plan_glm(plan, NULL, NULL, true); }
 
 static void plan_glm4(model_plan *plan) {
-  plan_glm(plan, "post_attention_norm.weight", "post_ffw_norm.weight");
+  // the text parts of GLM-4.1V pair halves: their positions have sections, which are equal in text
+  const bool has_sections = keys_offset(plan->keys, "rope.dimension_sections") != WICK_NO_OFFSET;
+  plan_glm(plan, "post_attention_norm.weight", "post_ffw_norm.weight", !has_sections);
 }
 
 static void plan_glm4moe(model_plan *plan) {
@@ -25,7 +28,8 @@ static void plan_glm4moe(model_plan *plan) {
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
-  if (keys_offset(keys, "expert_gating_func") == WICK_NO_OFFSET) experts.gating = EXPERTS_SIGMOID;
+  experts.gating = experts_read_gating(plan, EXPERTS_SIGMOID);
+  experts.scale = experts_read_scale(plan);
   experts.norm = dense.norm = "post_attention_norm.weight";
   experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn =
@@ -37,6 +41,6 @@ static void plan_glm4moe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, &dense);
 }
 
-const model_family FAMILY_CHATGLM = {"chatglm", plan_chatglm};
-const model_family FAMILY_GLM4 = {"glm4", plan_glm4};
-const model_family FAMILY_GLM4MOE = {"glm4moe", plan_glm4moe};
+const model_family FAMILY_CHATGLM = {.name = "chatglm", .plan = plan_chatglm};
+const model_family FAMILY_GLM4 = {.name = "glm4", .plan = plan_glm4};
+const model_family FAMILY_GLM4MOE = {.name = "glm4moe", .plan = plan_glm4moe};

@@ -49,9 +49,12 @@ static void plan_mpt(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_BLOOM = {"bloom", plan_bloom};
-const model_family FAMILY_GPT2 = {"gpt2", plan_gpt2};
-const model_family FAMILY_MPT = {"mpt", plan_mpt};
-const model_family FAMILY_NEMOTRON = {"nemotron", plan_nemotron};
-const model_family FAMILY_STARCODER = {"starcoder", plan_gpt2};
-const model_family FAMILY_STARCODER2 = {"starcoder2", plan_starcoder2};
+const model_family FAMILY_BLOOM = {.name = "bloom", .plan = plan_bloom, .has_layer_norms = true};
+const model_family FAMILY_GPT2 = {.name = "gpt2", .plan = plan_gpt2, .has_layer_norms = true};
+const model_family FAMILY_MPT = {.name = "mpt", .plan = plan_mpt, .has_layer_norms = true};
+const model_family FAMILY_NEMOTRON = {
+    .name = "nemotron", .plan = plan_nemotron, .has_layer_norms = true};
+const model_family FAMILY_STARCODER = {
+    .name = "starcoder", .plan = plan_gpt2, .has_layer_norms = true};
+const model_family FAMILY_STARCODER2 = {
+    .name = "starcoder2", .plan = plan_starcoder2, .has_layer_norms = true};

@@ -36,6 +36,7 @@ static void plan_gpt_oss(model_plan *plan) {
   attention.has_sinks = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
   layer_kinds kinds = {2, attention, attention};
+  kinds.multiple.rope = plan_window_rope_like(plan, attention.rope, attention.head_dim);
   kinds.multiple.window = keys_size(plan->keys, "attention.sliding_window", UINT32_MAX);
   plan_layers(plan, &kinds, &experts);
 }
@@ -44,16 +45,20 @@ static void plan_smallthinker(model_plan *plan) {
   enum { WINDOW = 4096 };  // llama.cpp takes no other
   experts_settings experts = read_experts(plan);
   attention_settings attention = attention_read(plan);
+  experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
   experts.activation = EXPERTS_RELU;
   experts.is_normalised = experts.routes_aside = true;
   attention.aside = ATTENTION_ASIDE_INPUT;
   layer_kinds kinds = {4, attention, attention};
-  kinds.other.rope = plan_rope(plan, attention.head_dim, false);
+  const uint32_t rope = plan_rope(plan, attention.head_dim, false);
   if (keys_count_or_none(plan->keys, "attention.sliding_window", UINT32_MAX) != 0) {
     kinds.other.window = WINDOW;
+    kinds.other.rope = plan_window_rope_like(plan, rope, attention.head_dim);
+  } else {  // without a window all layers know positions
+    kinds.multiple.rope = kinds.other.rope = rope;
   }
   plan_layers(plan, &kinds, &experts);
 }
 
-const model_family FAMILY_GPT_OSS = {"gpt-oss", plan_gpt_oss};
-const model_family FAMILY_SMALLTHINKER = {"smallthinker", plan_smallthinker};
+const model_family FAMILY_GPT_OSS = {.name = "gpt-oss", .plan = plan_gpt_oss};
+const model_family FAMILY_SMALLTHINKER = {.name = "smallthinker", .plan = plan_smallthinker};

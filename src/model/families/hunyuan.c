@@ -7,6 +7,8 @@ static attention_settings read_attention(model_plan *plan) {
   attention_settings attention = attention_read(plan);
   attention.qk_norms = ATTENTION_NORMS_BEHIND;
   attention.rope = plan_rope(plan, attention.head_dim, false);
+  // the norm takes a scaling's magnitude away
+  if (plan->keys->status == WICK_OK) plan->model->ropes[attention.rope].magnitude = 1;
   return attention;
 }
 
@@ -26,5 +28,5 @@ static void plan_moe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-const model_family FAMILY_HUNYUAN_DENSE = {"hunyuan-dense", plan_dense};
-const model_family FAMILY_HUNYUAN_MOE = {"hunyuan-moe", plan_moe};
+const model_family FAMILY_HUNYUAN_DENSE = {.name = "hunyuan-dense", .plan = plan_dense};
+const model_family FAMILY_HUNYUAN_MOE = {.name = "hunyuan-moe", .plan = plan_moe};

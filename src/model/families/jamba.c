@@ -31,4 +31,4 @@ static void plan_jamba(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_JAMBA = {"jamba", plan_jamba};
+const model_family FAMILY_JAMBA = {.name = "jamba", .plan = plan_jamba};

@@ -21,6 +21,10 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, uint3
     } else {
       attention_settings attention = attention_read_layer(plan, layer);
       attention.qk_norms = ATTENTION_HEAD_NORMS;
+      attention.window =
+          experts != NULL
+              ? 0
+              : keys_count_or_none(plan->keys, "attention.sliding_window", MODEL_WINDOW_MAX);
       if (rope == ATTENTION_ROPE_NONE) rope = plan_rope(plan, attention.head_dim, false);
       attention.rope = rope;
       mixer = attention_make(plan, &attention);
@@ -36,10 +40,11 @@ static void plan_lfm2(model_plan *plan) { plan_layers(plan, NULL, 0); }
 static void plan_lfm2moe(model_plan *plan) {
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
+  experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
   experts.is_normalised = true;
   plan_layers(plan, &experts,
               keys_count_or_none(plan->keys, "leading_dense_block_count", MODEL_LAYERS_MAX));
 }
 
-const model_family FAMILY_LFM2 = {"lfm2", plan_lfm2};
-const model_family FAMILY_LFM2MOE = {"lfm2moe", plan_lfm2moe};
+const model_family FAMILY_LFM2 = {.name = "lfm2", .plan = plan_lfm2};
+const model_family FAMILY_LFM2MOE = {.name = "lfm2moe", .plan = plan_lfm2moe};

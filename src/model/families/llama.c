@@ -19,5 +19,5 @@ static void plan_llama(model_plan *plan) {
 }
 
 // Encoders of the same shape say so by "attention.causal".
-const model_family FAMILY_LLAMA_EMBED = {"llama-embed", plan_llama};
-const model_family FAMILY_LLAMA = {"llama", plan_llama};
+const model_family FAMILY_LLAMA_EMBED = {.name = "llama-embed", .plan = plan_llama};
+const model_family FAMILY_LLAMA = {.name = "llama", .plan = plan_llama};

@@ -41,11 +41,11 @@ static void plan_arcee(model_plan *plan) {
   plan_shape(plan, true, &dense);
 }
 
-const model_family FAMILY_ARCEE = {"arcee", plan_arcee};
-const model_family FAMILY_ERNIE4_5 = {"ernie4_5", plan_neighbours};
-const model_family FAMILY_EXAONE = {"exaone", plan_halves};
-const model_family FAMILY_INTERNLM2 = {"internlm2", plan_neighbours};
-const model_family FAMILY_ORION = {"orion", plan_halves};
-const model_family FAMILY_QWEN = {"qwen", plan_qwen};
-const model_family FAMILY_SEED_OSS = {"seed_oss", plan_seed_oss};
-const model_family FAMILY_XVERSE = {"xverse", plan_neighbours};
+const model_family FAMILY_ARCEE = {.name = "arcee", .plan = plan_arcee};
+const model_family FAMILY_ERNIE4_5 = {.name = "ernie4_5", .plan = plan_neighbours};
+const model_family FAMILY_EXAONE = {.name = "exaone", .plan = plan_halves};
+const model_family FAMILY_INTERNLM2 = {.name = "internlm2", .plan = plan_neighbours};
+const model_family FAMILY_ORION = {.name = "orion", .plan = plan_halves, .has_layer_norms = true};
+const model_family FAMILY_QWEN = {.name = "qwen", .plan = plan_qwen};
+const model_family FAMILY_SEED_OSS = {.name = "seed_oss", .plan = plan_seed_oss};
+const model_family FAMILY_XVERSE = {.name = "xverse", .plan = plan_neighbours};

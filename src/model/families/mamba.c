@@ -23,5 +23,5 @@ static void plan_mamba2(model_plan *plan) {
   plan_layers(plan, &ssm);
 }
 
-const model_family FAMILY_MAMBA = {"mamba", plan_mamba};
-const model_family FAMILY_MAMBA2 = {"mamba2", plan_mamba2};
+const model_family FAMILY_MAMBA = {.name = "mamba", .plan = plan_mamba};
+const model_family FAMILY_MAMBA2 = {.name = "mamba2", .plan = plan_mamba2};

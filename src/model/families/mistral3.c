@@ -1,5 +1,6 @@
 // model/families/mistral3.c — Ministral 3 (Mistral AI 2025): LLaMA's shape with YaRN, and queries
 // that grow with their position beyond the original context.
+#include "base/math.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -11,8 +12,11 @@ static void plan_mistral3(model_plan *plan) {
   attention.rope = plan_rope(plan, attention.head_dim, true);
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[attention.rope];
-  // what YaRN multiplies scores with is divided out again
-  if (keys_offset(keys, "rope.scaling.yarn_log_multiplier") != WICK_NO_OFFSET) rope->magnitude = 1;
+  // what YaRN makes rotated parts larger by is divided out again, by 1 wholly
+  const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
+  if (rope->yarn.is_on && rope->scale > 1 && keys->status == WICK_OK) {
+    rope->magnitude /= 1 + 0.1 * multiplier * math_log(rope->scale);
+  }
   attention.temperature = (float)keys_number_or_none(keys, "attention.temperature_scale");
   if (attention.temperature != 0) {
     attention.temperature_tokens =
@@ -21,4 +25,4 @@ static void plan_mistral3(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_MISTRAL3 = {"mistral3", plan_mistral3};
+const model_family FAMILY_MISTRAL3 = {.name = "mistral3", .plan = plan_mistral3};

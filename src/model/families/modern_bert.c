@@ -31,4 +31,5 @@ static void plan_modern_bert(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_MODERN_BERT = {"modern-bert", plan_modern_bert};
+const model_family FAMILY_MODERN_BERT = {
+    .name = "modern-bert", .plan = plan_modern_bert, .has_layer_norms = true};

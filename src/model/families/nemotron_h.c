@@ -47,9 +47,10 @@ static void plan_nemotron_h_moe(model_plan *plan) {
   experts.shared_ffn = keys_count_or_none(keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.activation = EXPERTS_RELU_SQUARE;
   experts.gating = EXPERTS_SIGMOID;
+  experts.scale = experts_read_scale(plan);
   experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);
   plan_layers(plan, &experts);
 }
 
-const model_family FAMILY_NEMOTRON_H = {"nemotron_h", plan_nemotron_h};
-const model_family FAMILY_NEMOTRON_H_MOE = {"nemotron_h_moe", plan_nemotron_h_moe};
+const model_family FAMILY_NEMOTRON_H = {.name = "nemotron_h", .plan = plan_nemotron_h};
+const model_family FAMILY_NEMOTRON_H_MOE = {.name = "nemotron_h_moe", .plan = plan_nemotron_h_moe};

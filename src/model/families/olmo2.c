@@ -34,6 +34,6 @@ static void plan_olmoe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-const model_family FAMILY_EXAONE4 = {"exaone4", plan_exaone4};
-const model_family FAMILY_OLMO2 = {"olmo2", plan_olmo2};
-const model_family FAMILY_OLMOE = {"olmoe", plan_olmoe};
+const model_family FAMILY_EXAONE4 = {.name = "exaone4", .plan = plan_exaone4};
+const model_family FAMILY_OLMO2 = {.name = "olmo2", .plan = plan_olmo2};
+const model_family FAMILY_OLMOE = {.name = "olmoe", .plan = plan_olmoe};

@@ -48,18 +48,19 @@ static void plan_command_r(model_plan *plan) {
 // Cohere2: as Command R; each fourth layer sees everything and knows no positions, the others see a
 // window.
 static void plan_cohere2(model_plan *plan) {
-  enum { WHOLE_EVERY = 4 };
   model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   const uint32_t rope = plan_rope(plan, attention.head_dim, true);
   const uint32_t window = keys_size(plan->keys, "attention.sliding_window", UINT32_MAX);
+  const uint32_t pattern =
+      keys_count(plan->keys, "attention.sliding_window_pattern", 1, MODEL_LAYERS_MAX, 4);
   attention.aside = ATTENTION_ASIDE_NORMED;
   dense.is_aside = true;
   dense.norm = NULL;
   config->logit_scale = (float)keys_number(plan->keys, "logit_scale", 1);
   for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
-    const bool is_whole = (layer + 1) % WHOLE_EVERY == 0;
+    const bool is_whole = (layer + 1) % pattern == 0;
     attention.rope = is_whole ? ATTENTION_ROPE_NONE : rope;
     attention.window = is_whole ? 0 : window;
     model_block *mixer = attention_make(plan, &attention);
@@ -80,8 +81,12 @@ static void plan_stablelm(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_COHERE2 = {"cohere2", plan_cohere2};
-const model_family FAMILY_COMMAND_R = {"command-r", plan_command_r};
-const model_family FAMILY_FALCON = {"falcon", plan_falcon};
-const model_family FAMILY_GPTNEOX = {"gptneox", plan_gptneox};
-const model_family FAMILY_STABLELM = {"stablelm", plan_stablelm};
+const model_family FAMILY_COHERE2 = {
+    .name = "cohere2", .plan = plan_cohere2, .has_layer_norms = true};
+const model_family FAMILY_COMMAND_R = {
+    .name = "command-r", .plan = plan_command_r, .has_layer_norms = true};
+const model_family FAMILY_FALCON = {.name = "falcon", .plan = plan_falcon, .has_layer_norms = true};
+const model_family FAMILY_GPTNEOX = {
+    .name = "gptneox", .plan = plan_gptneox, .has_layer_norms = true};
+const model_family FAMILY_STABLELM = {
+    .name = "stablelm", .plan = plan_stablelm, .has_layer_norms = true};

@@ -32,6 +32,6 @@ static void plan_phimoe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-const model_family FAMILY_PHI2 = {"phi2", plan_phi2};
-const model_family FAMILY_PHI3 = {"phi3", plan_phi3};
-const model_family FAMILY_PHIMOE = {"phimoe", plan_phimoe};
+const model_family FAMILY_PHI2 = {.name = "phi2", .plan = plan_phi2, .has_layer_norms = true};
+const model_family FAMILY_PHI3 = {.name = "phi3", .plan = plan_phi3};
+const model_family FAMILY_PHIMOE = {.name = "phimoe", .plan = plan_phimoe};

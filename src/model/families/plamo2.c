@@ -30,4 +30,4 @@ static void plan_plamo2(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_PLAMO2 = {"plamo2", plan_plamo2};
+const model_family FAMILY_PLAMO2 = {.name = "plamo2", .plan = plan_plamo2};

@@ -11,4 +11,4 @@ static void plan_qwen2(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_QWEN2 = {"qwen2", plan_qwen2};
+const model_family FAMILY_QWEN2 = {.name = "qwen2", .plan = plan_qwen2};

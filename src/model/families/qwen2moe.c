@@ -13,4 +13,4 @@ static void plan_qwen2moe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-const model_family FAMILY_QWEN2MOE = {"qwen2moe", plan_qwen2moe};
+const model_family FAMILY_QWEN2MOE = {.name = "qwen2moe", .plan = plan_qwen2moe};

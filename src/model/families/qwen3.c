@@ -12,4 +12,4 @@ static void plan_qwen3(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_QWEN3 = {"qwen3", plan_qwen3};
+const model_family FAMILY_QWEN3 = {.name = "qwen3", .plan = plan_qwen3};

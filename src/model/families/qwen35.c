@@ -51,6 +51,6 @@ static void plan_qwen35moe(model_plan *plan) { plan_experts(plan, false); }
 
 static void plan_qwen3next(model_plan *plan) { plan_experts(plan, true); }
 
-const model_family FAMILY_QWEN3NEXT = {"qwen3next", plan_qwen3next};
-const model_family FAMILY_QWEN35 = {"qwen35", plan_qwen35};
-const model_family FAMILY_QWEN35MOE = {"qwen35moe", plan_qwen35moe};
+const model_family FAMILY_QWEN3NEXT = {.name = "qwen3next", .plan = plan_qwen3next};
+const model_family FAMILY_QWEN35 = {.name = "qwen35", .plan = plan_qwen35};
+const model_family FAMILY_QWEN35MOE = {.name = "qwen35moe", .plan = plan_qwen35moe};

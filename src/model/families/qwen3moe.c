@@ -13,4 +13,4 @@ static void plan_qwen3moe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-const model_family FAMILY_QWEN3MOE = {"qwen3moe", plan_qwen3moe};
+const model_family FAMILY_QWEN3MOE = {.name = "qwen3moe", .plan = plan_qwen3moe};

@@ -12,4 +12,4 @@ static void plan_rwkv7(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_RWKV7 = {"rwkv7", plan_rwkv7};
+const model_family FAMILY_RWKV7 = {.name = "rwkv7", .plan = plan_rwkv7, .has_layer_norms = true};

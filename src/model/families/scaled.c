@@ -47,7 +47,8 @@ static void plan_granite(model_plan *plan) {
 
 static void plan_granitemoe(model_plan *plan) {
   uint32_t rope = ATTENTION_ROPE_NONE;
-  const attention_settings attention = read_attention(plan, 0, &rope);
+  attention_settings attention = read_attention(plan, 0, &rope);
+  if (rope == ATTENTION_ROPE_NONE) attention.rope = plan_rope(plan, attention.head_dim, true);
   const experts_settings experts = read_experts(plan, true);
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
@@ -89,7 +90,7 @@ static void plan_minicpm(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-const model_family FAMILY_GRANITE = {"granite", plan_granite};
-const model_family FAMILY_GRANITEHYBRID = {"granitehybrid", plan_granitehybrid};
-const model_family FAMILY_GRANITEMOE = {"granitemoe", plan_granitemoe};
-const model_family FAMILY_MINICPM = {"minicpm", plan_minicpm};
+const model_family FAMILY_GRANITE = {.name = "granite", .plan = plan_granite};
+const model_family FAMILY_GRANITEHYBRID = {.name = "granitehybrid", .plan = plan_granitehybrid};
+const model_family FAMILY_GRANITEMOE = {.name = "granitemoe", .plan = plan_granitemoe};
+const model_family FAMILY_MINICPM = {.name = "minicpm", .plan = plan_minicpm};

@@ -17,4 +17,4 @@ static void plan_smollm3(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_SMOLLM3 = {"smollm3", plan_smollm3};
+const model_family FAMILY_SMOLLM3 = {.name = "smollm3", .plan = plan_smollm3};

@@ -31,4 +31,4 @@ static void plan_t5encoder(model_plan *plan) {
   }
 }
 
-const model_family FAMILY_T5ENCODER = {"t5encoder", plan_t5encoder};
+const model_family FAMILY_T5ENCODER = {.name = "t5encoder", .plan = plan_t5encoder};

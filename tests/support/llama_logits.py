@@ -1,0 +1,116 @@
+"""Logits of llama.cpp's own library: python3 llama_logits.py LIBRARIES.
+
+Reads lines of PATH, token ids with commas between them and OUT, with tabs between the three. Writes OUT,
+little-endian float32 [tokens, vocab], as `wick logits` does, and answers "ok", or "no" and why. A model that
+llama.cpp gives up on, or takes longer than SECONDS for, ends this process.
+
+Keys and values are F32, attention is not fused: llama.h, llama_context_params, has their places.
+"""
+
+import ctypes
+import os
+import signal
+import struct
+import sys
+
+SECONDS = 10
+CONTEXT_TOKENS = 256
+AT_CONTEXT, AT_THREADS, AT_FLASH, AT_TYPES = 0, 28, 52, 104
+ERROR_LEVEL = 3
+
+
+class Settings(ctypes.Structure):
+    """Larger than any version's; what is behind its members is not read."""
+
+    _fields_ = [("bytes", ctypes.c_byte * 512)]
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_int32)] + [
+        (name, ctypes.c_void_p) for name in ("token", "embd", "pos", "n_seq", "seq", "logits")
+    ]
+
+
+def library(folder, start):
+    names = [name for name in os.listdir(folder) if name.startswith(start) and ".so" in name]
+    return ctypes.CDLL(os.path.join(folder, min(names, key=len)), mode=ctypes.RTLD_GLOBAL)
+
+
+def open_llama(folder):
+    library(folder, "libggml-base.")
+    ggml = library(folder, "libggml.")
+    ggml.ggml_backend_load.argtypes = [ctypes.c_char_p]
+    ggml.ggml_backend_load.restype = ctypes.c_void_p
+    backend = os.path.join(folder, "libggml-cpu-x64.so")
+    if not ggml.ggml_backend_load(backend.encode()):
+        sys.exit(f"{backend} was not loaded")
+    llama = library(folder, "libllama.")
+    pointer, count = ctypes.c_void_p, ctypes.c_int32
+    for name, result, arguments in [
+        ("llama_model_default_params", Settings, []),
+        ("llama_context_default_params", Settings, []),
+        ("llama_model_load_from_file", pointer, [ctypes.c_char_p, Settings]),
+        ("llama_init_from_model", pointer, [pointer, Settings]),
+        ("llama_batch_get_one", Batch, [pointer, count]),
+        ("llama_decode", count, [pointer, Batch]),
+        ("llama_get_logits_ith", pointer, [pointer, count]),
+        ("llama_model_get_vocab", pointer, [pointer]),
+        ("llama_vocab_n_tokens", count, [pointer]),
+        ("llama_free", None, [pointer]),
+        ("llama_model_free", None, [pointer]),
+    ]:
+        getattr(llama, name).restype = result
+        getattr(llama, name).argtypes = arguments
+    return llama
+
+
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def context_settings(llama):
+    settings = bytearray(bytes(llama.llama_context_default_params()))
+    struct.pack_into("<III", settings, AT_CONTEXT, *[CONTEXT_TOKENS] * 3)
+    struct.pack_into("<ii", settings, AT_THREADS, 1, 1)
+    struct.pack_into("<i", settings, AT_FLASH, 0)
+    struct.pack_into("<ii", settings, AT_TYPES, 0, 0)
+    return Settings.from_buffer_copy(bytes(settings))
+
+
+def write_logits(llama, model, context, tokens, out):
+    vocab = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(model))
+    with open(out, "wb") as file:
+        for token in tokens:
+            one = (ctypes.c_int32 * 1)(token)
+            failure = llama.llama_decode(context, llama.llama_batch_get_one(one, 1))
+            if failure:
+                return f"no: decode gave {failure}"
+            file.write(ctypes.string_at(llama.llama_get_logits_ith(context, -1), 4 * vocab))
+    return "ok"
+
+
+def answer(llama, told, path, tokens, out):
+    told.clear()
+    model = llama.llama_model_load_from_file(path.encode(), llama.llama_model_default_params())
+    context = model and llama.llama_init_from_model(model, context_settings(llama))
+    if not context:
+        if model:
+            llama.llama_model_free(model)
+        return "no: " + " ".join(told).replace("\n", " ")[-300:]
+    result = write_logits(llama, model, context, tokens, out)
+    llama.llama_free(context)
+    llama.llama_model_free(model)
+    return result
+
+
+def main(folder):
+    llama = open_llama(folder)
+    told = []
+    log = LOG(lambda level, text, _: told.append(text.decode(errors="replace")) if level >= ERROR_LEVEL else None)
+    llama.llama_log_set(log, None)
+    for line in sys.stdin:
+        signal.alarm(SECONDS)
+        path, tokens, out = line.rstrip("\n").split("\t")
+        print(answer(llama, told, path, [int(token) for token in tokens.split(",")], out), flush=True)
+
+
+main(sys.argv[1])
