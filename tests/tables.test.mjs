@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict';
 import {
   copyFileSync,
+  existsSync,
+  readdirSync,
+  readlinkSync,
   renameSync,
   statSync,
   truncateSync,
@@ -15,7 +18,7 @@ import { before, describe, test } from 'node:test';
 import { e2b, writeGemma4 } from '../tools/bench/gemma4_file.mjs';
 import { native, plainHosts, relaxedHosts, smallHosts, wick } from './support/cli.mjs';
 import { locate } from './support/locate.mjs';
-import { createEngine, hasCode, openEngine, temporaryFolder } from './support/package.mjs';
+import { createEngine, hasCode, openEngine, sleep, temporaryFolder } from './support/package.mjs';
 import { openPackagePage } from './support/package_page.mjs';
 
 /** @param {string} code @param {RegExp} message */
@@ -32,6 +35,8 @@ const shape = {
 };
 /** Of the table in Q8_0. */
 const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
+/** Links to all files that this process has open, where the system has such a folder. */
+const OPEN_FILES = '/proc/self/fd';
 const PROMPT = 'abc abd';
 /** What is drawn depends on all logits. */
 const request = { maxTokens: 24, seed: 1, temperature: 1, ignoreEnd: true };
@@ -132,6 +137,30 @@ describe('the package in Node', () => {
     );
   });
 
+  test('has the same logits of the whole vocabulary, behind the prompt and behind each token', async (t) => {
+    const shared = locate('shared');
+    const names = shared.skip ? [] : Object.values(models).slice(0, 3);
+    const files = [path, ...names.map((name) => join(shared.path, 'vectors', name))];
+    for (const file of files) {
+      const logitsOf = async (/** @type {'inside' | 'outside'} */ tables) => {
+        const engine = await openEngine(t, { file, tables });
+        /** @type {Float32Array[]} */
+        const seen = [];
+        const logitsHook = (/** @type {Float32Array} */ logits) => {
+          seen.push(logits.slice());
+        };
+        await engine.generate(PROMPT, { ...request, maxTokens: 6, logitsHook }).text();
+        return { seen, outsideBytes: (await engine.info()).plan?.outsideBytes ?? 0 };
+      };
+      const [inside, outside] = [await logitsOf('inside'), await logitsOf('outside')];
+      assert.equal(inside.outsideBytes, 0, file);
+      assert.ok(outside.outsideBytes > 0, file);
+      assert.equal(inside.seen.length, 6, file);
+      assert.deepEqual(outside.seen, inside.seen, file);
+    }
+    if (shared.skip) t.diagnostic('without the shared folder: one model alone');
+  });
+
   test('sessions, saved states and threads go on with tables outside', async (t) => {
     const inside = await openEngine(t, { file: path, tables: 'inside' });
     const outside = await openEngine(t, { file: path, tables: 'outside', threads: 2 });
@@ -199,6 +228,49 @@ describe('the package in Node', () => {
   });
 });
 
+describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN_FILES}` }, () => {
+  /** How often this process has it open. Streams that have read all close it a little later. @param {number} wanted */
+  const isOpen = async (wanted) => {
+    const count = () =>
+      readdirSync(OPEN_FILES).filter((name) => {
+        try {
+          return readlinkSync(join(OPEN_FILES, name)) === path;
+        } catch {
+          return false; // it was closed meanwhile
+        }
+      }).length;
+    for (let i = 0; i < 100 && count() !== wanted; i++) await sleep(20);
+    assert.equal(count(), wanted);
+  };
+
+  /** @type {Record<string, {options: object, times: number}>} */
+  const cases = {
+    'a small file': { options: {}, times: 0 },
+    'one that fits, though it is large beside the limit': { options: { memoryLimit: 1 }, times: 0 },
+    'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
+    'tables outside': { options: { tables: 'outside' }, times: 1 },
+  };
+  for (const [name, { options, times }] of Object.entries(cases)) {
+    test(`is open ${times === 0 ? 'no longer than it loads' : 'until the engine closes'}: ${name}`, async (t) => {
+      const inside = await createEngine({ file: path, threads: 1, tables: 'inside' });
+      const fits = ((await inside.info()).plan?.totalBytes ?? 0) * 1.05;
+      await inside.close();
+      const limit = 'memoryLimit' in options ? { memoryLimit: Math.ceil(fits) } : {};
+      const engine = await openEngine(t, { file: path, ...options, ...limit });
+      await isOpen(times);
+      assert.equal(((await engine.info()).plan?.outsideBytes ?? 0) > 0, 'tables' in options);
+      await engine.close();
+      await isOpen(0);
+    });
+  }
+
+  test('is closed where loading fails', async () => {
+    const memoryLimit = 400_000;
+    await assert.rejects(createEngine({ file: path, threads: 1, memoryLimit }), hasCode('NOMEM'));
+    await isOpen(0);
+  });
+});
+
 describe('the package in Chromium', () => {
   const page = openPackagePage(folder);
 
@@ -213,9 +285,14 @@ describe('the package in Chromium', () => {
         const say = async (options) => {
           const engine = await createEngine(options);
           const said = await engine.generate(prompt, request).text();
+          let logits = '';
+          const logitsHook = (/** @type {Float32Array} */ seen) => {
+            logits += seen.join();
+          };
+          await engine.generate(prompt, { ...request, maxTokens: 3, logitsHook }).text();
           const { plan, memory } = await engine.info();
           await engine.close();
-          return { said, plan, peak: memory.peakBytes };
+          return { said, logits, plan, peak: memory.peakBytes };
         };
         const inside = await say({ blob, tables: 'inside', threads: 1 });
         const memoryLimit = inside.plan.totalBytes - tableBytes / 2;
@@ -232,9 +309,12 @@ describe('the package in Chromium', () => {
     assert.equal(inside.plan.outsideBytes, 0);
     assert.equal(fetched.plan.outsideBytes, 0);
     assert.equal(fetched.said, inside.said);
-    for (const [name, { said, plan, peak }] of Object.entries(outside)) {
+    assert.ok(inside.logits.length > 3 * shape.vocab);
+    assert.ok(fetched.logits === inside.logits);
+    for (const [name, { said, logits, plan, peak }] of Object.entries(outside)) {
       assert.equal(plan.outsideBytes, TABLE_BYTES, name);
       assert.equal(said, inside.said, name);
+      assert.ok(logits === inside.logits, `${name}: other logits`);
       assert.ok(peak <= memoryLimit, `${name}: ${peak}`);
     }
   });

@@ -57,6 +57,7 @@ export class EngineWorker {
   #swap;
   /** @type {import('../bytes/row_readers.js').RowReader | undefined} */
   #rows;
+  #rowsAreUsed = false;
   #yield;
   #letIn;
   #letInMs = 0;
@@ -192,6 +193,7 @@ export class EngineWorker {
     if (isClosed()) return;
     const onBytes = () => {
       report();
+      if (native.loadState().isDirectoryReady) this.#closeUnused(native, config);
       if (native.loadState().isDirectoryReady) tellExtras(native.parts.extras.module);
       if (isRemote && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
@@ -217,11 +219,28 @@ export class EngineWorker {
     // the code that moves tables is not loaded for small files
     const least = tables === 'auto' ? Math.min(memoryLimit || SMALL_BYTES, SMALL_BYTES) / 2 : 0;
     if (this.#rows && this.#rows.size > least) return this.#rows;
+    this.#closeRows();
     if (tables === 'auto' || directoryOnly) return undefined; // a plan alone needs none
     throw new WickError(
       'UNSUPPORTED',
       "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or one that is kept",
     );
+  }
+
+  #closeRows() {
+    this.#rows?.close();
+    this.#rows = undefined;
+  }
+
+  /**
+   * Files stay open only where tables stay outside.
+   * @param {NativeEngine} native that has read the directory
+   * @param {import('../wasm/engine_records.js').NativeConfig} config
+   */
+  #closeUnused(native, { directoryOnly }) {
+    if (!this.#rows || this.#rowsAreUsed) return;
+    this.#rowsAreUsed = !directoryOnly && native.info().plan.outside_bytes > 0;
+    if (!this.#rowsAreUsed) this.#closeRows();
   }
 
   /**
@@ -288,7 +307,7 @@ export class EngineWorker {
 
   /** @param {unknown} error */
   #failStart(error) {
-    this.#rows?.close();
+    this.#closeRows();
     if (error instanceof WickError) this.#post({ type: 'failed', error: toPlainError(error) });
     else this.#post({ type: 'crashed', message: String(error) });
   }
@@ -299,7 +318,7 @@ export class EngineWorker {
     this.#requests?.closeReplies();
     this.#native?.destroy();
     await this.#swap?.close();
-    this.#rows?.close();
+    this.#closeRows();
     this.#post({ type: 'closed' });
   }
 
