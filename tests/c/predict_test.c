@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "fixture_model.h"
+#include "schedule/scheduler_types.h"
 #include "shared_files.h"
 
 enum { HIDDEN = 36, FFN = 44, HEADS = 3, DIM = 12, TRUNK = 3, TEXT = 80 };
@@ -508,6 +509,95 @@ TEST(a_layer_that_gives_no_numbers_proposes_nothing) {
   free(file.bytes);
 }
 
+// ---- Where it does not pay ----
+
+enum { DRAWN_TOKENS = 1500, REST_FIRST = 32, RESTS_MAX = 32, UNIT_US = 100, ROW_US = 10 };
+
+// A clock that each look at it moves on: by a unit of work, and more for each further row of the
+// pass under way.
+static const wick_engine *timed;
+static uint64_t told_us;
+static uint64_t tell_us(void) {
+  const uint32_t rows =
+      timed == NULL || timed->scheduler == NULL ? 0 : timed->scheduler->batch_count;
+  return told_us += UNIT_US + (rows > 1 ? (uint64_t)(rows - 1) * ROW_US : 0);
+}
+
+// How many passes had proposals, and how many tokens were written between two tries.
+typedef struct tries {
+  uint32_t tokens, passes_with, last, rests[RESTS_MAX], rest_count;
+  uint64_t us;
+} tries;
+
+static void count_token(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)behind;
+  ((tries *)context)->tokens += event->kind == WICK_EVENT_TOKEN;
+}
+
+static void note_proposals(tries *tries, uint64_t *proposed, const wick_engine *engine) {
+  const uint64_t now = stats_of(engine).tokens_proposed;
+  if (now == *proposed) return;
+  const uint32_t rest = tries->tokens - tries->last;
+  if (rest >= REST_FIRST && tries->passes_with != 0 && tries->rest_count < RESTS_MAX) {
+    tries->rests[tries->rest_count++] = rest;
+  }
+  tries->passes_with++;
+  tries->last = tries->tokens;
+  *proposed = now;
+}
+
+static tries write_timed(const fixture_file *file, float temperature, bool no_predictor) {
+  static const wick_host HOST = {.now_us = tell_us};
+  wick_config config = config_of(no_predictor);
+  config.context_tokens = config.kv_tokens_max = 2048;
+  config.host = &HOST;
+  wick_engine *engine = open_with(file, &config);
+  tries tries = {0};
+  uint64_t proposed = 0;
+  const int32_t prompt[2] = {5, 9};
+  wick_request request = fixture_request(prompt, 2, DRAWN_TOKENS);
+  request.sampling.temperature = temperature;
+  timed = engine;
+  told_us = 0;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &(uint32_t){0}, NULL), WICK_OK);
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    fixture_take_all(engine, count_token, &tries);
+    note_proposals(&tries, &proposed, engine);
+  }
+  fixture_take_all(engine, count_token, &tries);
+  tries.us = told_us;
+  timed = NULL;
+  CHECK_EQ_UINT(tries.tokens, DRAWN_TOKENS);
+  wick_engine_destroy(engine);
+  return tries;
+}
+
+// Tokens are drawn, all about equally likely, so what is proposed does not hold. Each rest is about
+// twice as long as the one before, and all tries together cost little.
+TEST(where_proposals_never_hold_few_are_made) {
+  fixture_file file = make_file();
+  const tries with = write_timed(&file, 100.0f, false), without = write_timed(&file, 100.0f, true);
+  CHECK_EQ_UINT(without.passes_with, 0);
+  CHECK(with.passes_with > 0 && with.passes_with < 10);
+  CHECK_EQ_UINT(with.rest_count, 5);
+  for (uint32_t i = 1; i < with.rest_count; i++) {
+    CHECK(with.rests[i] > 19 * with.rests[i - 1] / 10);
+  }
+  CHECK((double)with.us < 1.005 * (double)without.us);
+  free(file.bytes);
+}
+
+// The same rule goes on asking a layer that is mostly right.
+TEST(where_proposals_hold_it_does_not_rest) {
+  fixture_file file = make_file();
+  make_right(&file);
+  const tries with = write_timed(&file, 0.2f, false), without = write_timed(&file, 0.2f, true);
+  CHECK_EQ_UINT(with.rest_count, 0);
+  CHECK(with.passes_with > without.passes_with);  // those that the text proposes, too
+  CHECK((double)with.us < 0.98 * (double)without.us);
+  free(file.bytes);
+}
+
 // ---- Memory ----
 
 TEST(memory_is_taken_only_where_it_is_used) {
@@ -537,6 +627,34 @@ TEST(memory_is_taken_only_where_it_is_used) {
                 plans[1].total_bytes - plans[1].directory_bytes);
   wick_engine_destroy(engine);
   free(less.bytes);
+}
+
+// A family whose layer is not used: none of its tensors takes memory, whether it was wanted or not.
+TEST(a_layer_of_another_family_takes_no_memory) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  memory_file bytes = shared_read("vectors/reference-more/models", "glm4moe-mtp.gguf");
+  const fixture_file file = {.bytes = bytes.bytes, .size_bytes = bytes.size_bytes};
+  wick_plan plans[2];
+  for (int is_off = 0; is_off < 2; is_off++) {
+    const wick_config config = config_of(is_off != 0);
+    wick_engine *engine = open_with(&file, &config);
+    const gguf_directory *directory = engine_directory(engine);
+    uint32_t own = 0;
+    char last[16];
+    text_format(last, sizeof last, "blk.%u.", engine->model->config.layers);
+    for (size_t i = 0; i < gguf_tensor_count(directory); i++) {
+      const gguf_tensor *tensor = gguf_tensor_at(directory, i);
+      const bool is_own = strncmp(tensor->name.bytes, last, strlen(last)) == 0;
+      CHECK((engine->model->bindings[i].size_bytes == 0) == is_own);
+      own += is_own;
+    }
+    CHECK(own > 20);
+    CHECK(engine->predictor == NULL);
+    CHECK_EQ_INT(wick_memory_plan(engine, &plans[is_off], NULL), WICK_OK);
+    wick_engine_destroy(engine);
+  }
+  CHECK_EQ_UINT(plans[0].total_bytes, plans[1].total_bytes);
+  file_free(&bytes);
 }
 
 TEST(proposing_allocates_nothing) {
