@@ -127,5 +127,6 @@ void synth_add_metadata(gguf_writer *writer, const synth_shape *s, const synth_m
   if (s->window != 0) add_u32(&keys, "attention.sliding_window", s->window);
   if (s->hybrid != NULL) add_hybrid(&keys);
   if (s->experts != NULL) add_experts(&keys, s->experts);
+  if ((s->flags & SYNTH_HAS_PREDICTOR) != 0) add_u32(&keys, "nextn_predict_layers", 1);
   synth_add_vocab(writer, s, memory);
 }

@@ -14,9 +14,9 @@ static const synth_hybrid GRANITE_H = {.mixer = SYNTH_MAMBA2,
                                        .head_dim = 32,
                                        .groups = 1,
                                        .state_size = 128};
-// Every fourth layer has attention.
+// Every fourth layer has attention, and the one that predicts.
 static const synth_hybrid QWEN35 = {.mixer = SYNTH_DELTA_NET,
-                                    .attention_layers = 0x888888,
+                                    .attention_layers = 0x1888888,
                                     .conv_kernel = 4,
                                     .heads = 16,
                                     .head_dim = 128,
@@ -56,6 +56,10 @@ static const synth_shape shapes[] = {
      SYNTH_HAS_NO_ROPE, 0, 0, &GRANITE_H, NULL},
     {"qwen3.5-0.8b", "qwen35", 24, 1024, 3584, 8, 2, 248320, 262144, 10000000, 1e-6f, "qwen35",
      SYNTH_HAS_QK_NORMS | SYNTH_HAS_QUERY_GATES | SYNTH_HAS_POST_NAMES | SYNTH_HAS_QUARTER_ROPE,
+     256, 0, &QWEN35, NULL},
+    {"qwen3.5-0.8b-mtp", "qwen35", 25, 1024, 3584, 8, 2, 248320, 262144, 10000000, 1e-6f, "qwen35",
+     SYNTH_HAS_QK_NORMS | SYNTH_HAS_QUERY_GATES | SYNTH_HAS_POST_NAMES | SYNTH_HAS_QUARTER_ROPE |
+         SYNTH_HAS_PREDICTOR,
      256, 0, &QWEN35, NULL},
     {"gpt-oss-cut", "gpt-oss", 4, 2880, 2880, 64, 8, 32768, 131072, 150000, 1e-5f, "gpt-4o",
      SYNTH_HAS_QKV_BIAS | SYNTH_HAS_SINKS | SYNTH_HAS_OUTPUT | SYNTH_HAS_POST_NAMES |

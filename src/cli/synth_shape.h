@@ -52,7 +52,8 @@ enum {
   SYNTH_HAS_EMBEDDING_NAMES = 256,  // the final norm is named token_embd_norm
   SYNTH_HAS_YARN = 512,             // GPT-OSS's
   SYNTH_HAS_QUARTER_ROPE = 1024,    // RoPE turns a quarter of a head
-  SYNTH_HAS_NO_ROPE = 2048
+  SYNTH_HAS_NO_ROPE = 2048,
+  SYNTH_HAS_PREDICTOR = 4096  // the last layer predicts the token after the next
 };
 
 // A way to quantise a whole model: the name that llama-quantize has for it.

@@ -49,6 +49,10 @@ typedef enum part {
   PART_DOWN_EXPERTS,
   PART_DOWN_EXPERTS_BIAS,
   PART_FFN_POST_NORM,
+  PART_PREDICT_PROJECT,
+  PART_PREDICT_INPUT_NORM,
+  PART_PREDICT_HIDDEN_NORM,
+  PART_PREDICT_NORM,
   PART_OUTPUT_NORM,
   PART_EMBEDDING_NORM,
   PART_OUTPUT,
@@ -124,6 +128,10 @@ static const part_facts parts[PARTS] = {
     [PART_DOWN_EXPERTS] = FEEDING(FEEDS_EXPERTS, "ffn_down_exps.weight"),
     [PART_DOWN_EXPERTS_BIAS] = FEEDING(FEEDS_EXPERTS, "ffn_down_exps.bias"),
     [PART_FFN_POST_NORM] = WITH(SYNTH_HAS_POST_NORMS, "post_ffw_norm.weight"),
+    [PART_PREDICT_PROJECT] = WITH(SYNTH_HAS_PREDICTOR, "nextn.eh_proj.weight"),
+    [PART_PREDICT_INPUT_NORM] = WITH(SYNTH_HAS_PREDICTOR, "nextn.enorm.weight"),
+    [PART_PREDICT_HIDDEN_NORM] = WITH(SYNTH_HAS_PREDICTOR, "nextn.hnorm.weight"),
+    [PART_PREDICT_NORM] = WITH(SYNTH_HAS_PREDICTOR, "nextn.shared_head_norm.weight"),
     [PART_OUTPUT_NORM] = WITHOUT(SYNTH_HAS_EMBEDDING_NAMES, "output_norm.weight"),
     [PART_EMBEDDING_NORM] = WITH(SYNTH_HAS_EMBEDDING_NAMES, "token_embd_norm.weight"),
     [PART_OUTPUT] = WITH(SYNTH_HAS_OUTPUT, "output.weight"),
@@ -133,6 +141,7 @@ static const part_facts parts[PARTS] = {
 static bool has_part(const synth_shape *shape, uint32_t layer, uint32_t which) {
   const part_facts *facts = &parts[which];
   const uint32_t feeds = shape->experts == NULL ? FEEDS_DENSE : FEEDS_EXPERTS;
+  if (facts->flag == SYNTH_HAS_PREDICTOR && layer + 1 != shape->layers) return false;
   return (facts->flag & ~shape->flags) == 0 && (facts->without & shape->flags) == 0 &&
          (facts->mixers & synth_mixer_at(shape, layer)) != 0 && (facts->feeds & feeds) != 0;
 }
@@ -354,6 +363,8 @@ static void set_part(synth_tensor *tensor, const synth_shape *s, part which) {
   if (which == PART_EMBEDDING || which == PART_OUTPUT) {
     set_matrix(tensor, s->hidden, s->vocab);
     tensor->deviation *= 3;  // of the logits
+  } else if (which == PART_PREDICT_PROJECT) {
+    set_matrix(tensor, 2 * (uint64_t)s->hidden, s->hidden);
   } else if (which == PART_ROPE_FACTORS) {
     set_vector(tensor, SYNTH_ROPE_FACTORS, synth_head_dim(s) / 2);
   } else if (which >= PART_CONV && which <= PART_SSM_OUT) {
