@@ -2,7 +2,9 @@
 // llama.cpp in a process of its own.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
-// --models people: the shapes that people run (models.mjs).
+//     [--out build/bench/peers.json] [--append] [--section peers]
+// --models people: the shapes that people run (models.mjs). --append: a part of a longer run; the rows of other models
+// that --out has stay. --section people: the section of the document that is written.
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
 // each comparison for --minutes at most, but at least 3 times. After each comparison it writes
 // build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
@@ -42,6 +44,8 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '8' },
     peers: { type: 'string', default: 'wllama,llama.cpp' },
     out: { type: 'string', default: 'build/bench/peers.json' },
+    append: { type: 'boolean', default: false },
+    section: { type: 'string', default: 'peers' },
     document: { type: 'boolean', default: !quick },
   },
   allowNegative: true,
@@ -259,13 +263,29 @@ async function runTask(bench, task) {
 
 /** @typedef {{model: string, type: string, threads: number, phase: string, side?: string, reason: string}} Gap */
 
-/** @param {Bench} bench @param {(rows: Row[], skipped: Gap[]) => void} save after each task */
-async function runTasks(bench, save) {
+/**
+ * Rows of earlier parts of a run. What is measured now is not among them.
+ * @param {string} out @param {Task[]} tasks @param {Record<string, string>} versions
+ * @returns {Row[]}
+ */
+function earlierRows(out, tasks, versions) {
+  if (!options.append || !existsSync(out)) return [];
+  const keyOf = (/** @type {any} */ { model, shape, type, threads }) =>
+    [model ?? shape, type, threads].join();
+  const now = new Set(tasks.map(keyOf));
   /** @type {Row[]} */
-  const rows = [];
+  const rows = JSON.parse(readFileSync(out, 'utf8')).rows;
+  return rows
+    .filter((row) => !now.has(keyOf(row)))
+    .map((row) => ({ ...row, unit: 'tok/s', peer_version: versions[row.peer] }));
+}
+
+/** @param {Bench} bench @param {string} out @param {(rows: Row[], skipped: Gap[]) => void} save after each task */
+async function runTasks(bench, out, save) {
   /** @type {Gap[]} */
   const skipped = [];
   const tasks = listTasks();
+  const rows = earlierRows(out, tasks, bench.versions);
   save(rows, skipped);
   for (const [index, task] of tasks.entries()) {
     const { shape, type, threads, phase } = task;
@@ -297,32 +317,46 @@ function writeJson(path, value) {
 
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
-  const peers = Object.entries(versions).map(([peer, version]) =>
-    peer === 'llama.cpp' ? `llama.cpp of node-llama-cpp ${version}` : `${peer} ${version}`,
-  );
+  // llama.cpp last: what its kernels were for follows
+  const last = (/** @type {string} */ peer) => Number(peer === 'llama.cpp');
+  const peers = Object.entries(versions)
+    .sort(([a], [b]) => last(a) - last(b))
+    .map(([peer, version]) =>
+      peer === 'llama.cpp' ? `llama.cpp of node-llama-cpp ${version}` : `${peer} ${version}`,
+    );
   const rounds = quick
     ? `Up to ${repetitions} rounds, medians.`
     : `${ROUNDS_MIN} to ${repetitions} rounds, medians, and 95 % bootstrap intervals of the ratio.`;
-  writeSection(
-    'peers',
-    `## Against wllama and native llama.cpp
+  const cold = rows.some(({ phase }) => phase === 'cold_ttft')
+    ? ` The first token of a page counts from
+the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.`
+    : '';
+  const isMain = options.section === 'peers';
+  const head = isMain
+    ? `## Against wllama and native llama.cpp
 
-![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)
+![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)`
+    : '## Shapes that people run';
+  const command = isMain
+    ? 'make bench-peers'
+    : `node tools/bench/peers.mjs --threads ${options.threads} --cold none --section ${options.section} --append --models ...`;
+  writeSection(
+    options.section,
+    `${head}
 
 How many times as fast as a peer Wick is, over all rows below (above 1 Wick is faster):
 
 ${ratioLines(rows)}
 
 Each engine gets the same file, ${promptTokens} tokens of prompt and
-${newTokens} tokens of answer. The engines run in turns, in one run. ${rounds} The first token of a page counts from
-the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.
+${newTokens} tokens of answer. The engines run in turns, in one run${isMain ? '' : ' for each model'}. ${rounds}${cold}
 
-\`${quick ? 'QUICK=1 ' : ''}make bench-peers\`: ${environmentLine(environment)}. Chromium ${browser.version()},
+\`${quick ? 'QUICK=1 ' : ''}${command}\`: ${environmentLine(environment)}. Chromium ${browser.version()},
 ${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}.
 
 ${phaseTables(rows)}`,
   );
-  writePeersPicture(rows);
+  if (isMain) writePeersPicture(rows);
 }
 
 const versions = findPeers();
@@ -343,7 +377,7 @@ try {
   const bench = { browser, url: server.url, clock: new Clock(), versions, variant: undefined };
   const out = resolve(root, options.out);
   mkdirSync(resolve(out, '..'), { recursive: true });
-  const { rows, skipped } = await runTasks(bench, (done, gaps) => {
+  const { rows, skipped } = await runTasks(bench, out, (done, gaps) => {
     writeJson(out, peersFile(done));
     writeJson(out.replace(/(\.json)?$/, '.details.json'), {
       environment: {

@@ -1,7 +1,9 @@
 // Measures what the prefix cache saves: the time to the first token of requests that share a long prompt,
 // of the first one (cold) and of a later one, in Node with the package as it is shipped.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
-//     [--document]
+//     [--forks 200] [--document]
+// It also forks a session that has read such a prompt, so often, and tells the times from the call until the fork is
+// there. They include the messages to the worker and back.
 // With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
@@ -17,6 +19,7 @@ const { values: options } = parseArgs({
     model: { type: 'string', default: 'smollm2-135m:q8_0' },
     prompt: { type: 'string', default: '1000' },
     repetitions: { type: 'string', default: '7' },
+    forks: { type: 'string', default: '200' },
     document: { type: 'boolean', default: false },
   },
 });
@@ -42,6 +45,24 @@ async function firstTokenMs(round, question) {
   const { result } = run;
   if (!result) throw new Error('it has not ended');
   return { ms: result.timings.ttftMs, cached: result.usage.cachedTokens };
+}
+
+/** Times of forks in us. */
+async function forkTimes() {
+  const session = await engine.createSession();
+  const prompt = Array.from({ length: Number(options.prompt) }, (_, i) => (i * 7919 + 1) % vocab);
+  await session.prompt(prompt, { maxTokens: 1, temperature: 0, ignoreEnd: true }).text();
+  /** @type {number[]} */
+  const times = [];
+  for (let i = -20; i < Number(options.forks); i++) {
+    const start = performance.now();
+    const fork = await session.fork();
+    const us = 1e3 * (performance.now() - start);
+    await fork.close();
+    if (i >= 0) times.push(us);
+  }
+  await session.close();
+  return times.sort((a, b) => a - b);
 }
 
 /** @type {number[]} */
@@ -77,6 +98,11 @@ The figures are medians of ${options.repetitions} rounds.
 ${said}.`,
   );
 }
+const times = await forkTimes();
+const late = times[Math.floor(0.99 * times.length)];
+console.log(
+  `a fork of a session of ${options.prompt} tokens: median ${median(times).toFixed(1)} us, 99 % ${late.toFixed(1)} us`,
+);
 const { forks, prefix } = await engine.kvStats();
 console.log(`hits ${prefix?.hits}, tokens saved ${prefix?.tokensSaved}, forks ${forks}`);
 await engine.close();
