@@ -239,12 +239,28 @@ test('a longer reading is not replaced by a shorter one, and goes with its book'
   const kept = await store.readingOf('b', 'f');
   assert.ok(kept);
   assert.deepEqual([kept.tokens, kept.pieces], [12, 3]);
-  assert.deepEqual(await store.readState(kept), long);
+  assert.deepEqual(await store.readState('b f'), { reading: kept, bytes: long });
   await store.removeBooks(['b']);
   assert.equal(await store.readingOf('b', 'f'), undefined);
-  assert.equal(await store.readState(kept), undefined);
+  assert.equal(await store.readState('b f'), undefined);
   await store.keepReading(facts, state); // of a book that is gone
   assert.equal(await store.readingOf('b', 'f'), undefined);
+});
+
+test('of what is stored only what was judged is removed, and it is read at one moment', async () => {
+  await store.addBook(book, text);
+  const { key, size, pieces, ...facts } = reading;
+  await store.keepReading({ ...facts, tokens: 5 }, state);
+  const judged = await store.readingOf('b', 'f');
+  const [short, long] = [state, new Uint8Array(9 << 20).fill(3)];
+  // another tab stores more of it while it is read
+  const [found] = await Promise.all([store.readState('b f'), store.keepReading(facts, long)]);
+  const isWhole = found?.bytes?.length === (found?.reading.tokens === 5 ? short : long).length;
+  assert.ok(isWhole, JSON.stringify(found?.reading));
+  await store.removeReading('b f', judged);
+  assert.equal((await store.readState('b f'))?.bytes?.length, long.length);
+  await store.removeReading('b f', await store.readingOf('b', 'f'));
+  assert.equal(await store.readState('b f'), undefined);
 });
 
 test('a text of more parts than are made says how much of it they are', async () => {

@@ -225,74 +225,104 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   assert.ok(Number(prompt) - Number(known) < 60, `${known} of ${prompt}, ${tokens} of the book`);
 });
 
-test('opening a book is faster than reading it anew', { skip }, async (t) => {
+test('opening a book reads none of it, where its text as a question is read whole', {
+  skip,
+}, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);
   await openShelf(page);
-  await add(page, 'long.txt', textOf(7000));
+  await add(page, 'long.txt', textOf(3000));
   const { tokens } = await untilRead(page, 'long.txt');
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
   await openShelf(page);
-  const began = Date.now();
   await button(page, 'Ask', 'long.txt').click();
-  await ask(page, 'Why?');
-  const openedMs = Date.now() - began;
+  const opened = await ask(page, 'Why?');
+  assert.ok(opened.cached >= tokens, JSON.stringify({ opened, tokens }));
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
   await page.click('#new-chat');
-  const anew = await ask(page, `${textOf(7000)}\n\nWhy?`);
-  assert.ok(anew.prompt > tokens * 0.9, JSON.stringify({ anew, tokens }));
-  t.diagnostic(
-    `${tokens} tokens: opened and answered in ${openedMs} ms, read anew: first word after ${anew.ms} ms`,
-  );
-  assert.ok(openedMs < anew.ms, `${openedMs} < ${anew.ms}`);
+  const anew = await ask(page, `${textOf(3000)}\n\nWhy?`);
+  assert.ok(anew.prompt - anew.cached > tokens * 0.9, JSON.stringify({ anew, tokens }));
 });
+
+/** A reading waits as soon as `stepsLeft` of its steps have begun. Runs before the page's own scripts. @param {number} count */
+const holdSteps = (count) => `
+  globalThis.stepsLeft = ${count};
+  const { postMessage } = Worker.prototype;
+  Worker.prototype.postMessage = function (message, ...rest) {
+    if (message.settings?.prefillOnly && stepsLeft-- <= 0) return;
+    postMessage.call(this, message, ...rest);
+  };`;
 
 test('a reading is paused, and goes on after a reload and in another tab without reading anything twice', {
   skip,
 }, async (t) => {
   const context = await newContext(t);
-  const page = await openPage(context, watchBars);
+  const page = await openPage(context, `${watchBars} ${holdSteps(1)}`);
   await openShelf(page);
-  await add(page, 'paused.txt', textOf(7500));
+  await add(page, 'paused.txt', textOf(5000));
   await untilTrue(page, "document.querySelector('#books progress')?.value >= 512");
   await button(page, 'Pause', 'paused.txt').click();
   await button(page, 'Go on', 'paused.txt').waitFor();
   const facts = await row(page, 'paused.txt').innerText();
-  const [, done] = /([\d,]+) of [\d,]+ tokens are read/.exec(facts) ?? [];
-  const stored = Number(done?.replaceAll(',', ''));
-  assert.ok(stored >= 512, facts);
-  await page.reload();
-  await page.waitForSelector('#send:not([disabled])');
-  await openShelf(page);
-  await button(page, 'Go on', 'paused.txt').click();
-  await button(page, 'Pause', 'paused.txt').waitFor();
-  await untilTrue(page, "document.querySelector('#books progress')?.max > 1");
-  await page.close(); // while it is being read
+  assert.match(facts, /512 of [\d,]+ tokens are read/);
+  await page.close();
+  const going = await openPage(context, `${watchBars} ${holdSteps(0)}`);
+  await openShelf(going);
+  await button(going, 'Go on', 'paused.txt').click();
+  await untilTrue(going, "document.querySelector('#books progress')?.max > 1");
+  await going.close(); // while it is being read
   const next = await openPage(context, watchBars);
   await next.getByText('“paused.txt” is being read on.').waitFor();
   await openShelf(next);
   await untilRead(next, 'paused.txt');
-  const least = await next.evaluate('leastBar');
-  assert.ok(Number(least) >= stored, `${least} of ${stored}`);
+  assert.ok(Number(await next.evaluate('leastBar')) >= 512);
 });
 
-test('two tabs read a book once', { skip }, async (t) => {
+test('a pause that comes as a step ends keeps the step', { skip }, async (t) => {
   const context = await newContext(t);
-  const page = await openPage(context);
-  const other = await openPage(context);
+  // the page is busy until the second step has ended, and hears of it behind the pause
+  const late = `addEventListener('click', ({ target }) => {
+    if (target.textContent !== 'Pause') return;
+    for (const end = performance.now() + 6000; performance.now() < end; );
+  }, true);`;
+  const page = await openPage(context, `${holdSteps(2)} ${late}`);
+  await openShelf(page);
+  await add(page, 'late.txt', textOf(6000));
+  await untilTrue(page, "document.querySelector('#books progress')?.value >= 512");
+  await button(page, 'Pause', 'late.txt').click();
+  await row(page, 'late.txt')
+    .getByText(/1,024 of [\d,]+ tokens are read/)
+    .waitFor();
+  await page.close();
+  const next = await openPage(context, watchBars);
+  await openShelf(next);
+  await button(next, 'Go on', 'late.txt').click();
+  await untilRead(next, 'late.txt');
+  assert.ok(Number(await next.evaluate('leastBar')) >= 1024);
+});
+
+test('two tabs read a book once; when one is closed the other one goes on', {
+  skip,
+}, async (t) => {
+  const context = await newContext(t);
+  const page = await openPage(context, holdSteps(1));
+  const other = await openPage(context, watchBars);
   await openShelf(page);
   await openShelf(other);
-  await add(page, 'both.txt', textOf(7500));
-  await button(page, 'Pause', 'both.txt').waitFor();
+  await add(page, 'both.txt', textOf(3000));
+  await untilTrue(page, "document.querySelector('#books progress')?.value >= 512");
   await button(other, 'Read', 'both.txt').click();
   await row(other, 'both.txt').getByText('Another tab is reading it.').waitFor();
-  await untilRead(page, 'both.txt');
+  await page.close();
   await untilRead(other, 'both.txt');
+  const last = await openPage(context);
+  await openShelf(last);
+  await untilRead(last, 'both.txt');
   await button(other, 'Delete', 'both.txt').click();
-  await page.locator('#books-dialog summary', { hasText: 'Deleted' }).waitFor();
-  assert.equal(await row(page, 'both.txt').count(), 0);
+  await last.locator('#books-dialog summary', { hasText: 'Deleted' }).waitFor();
+  assert.equal(await row(last, 'both.txt').count(), 0);
 });
 
 test('a text that is too long says by how much, and is read in parts', { skip }, async (t) => {

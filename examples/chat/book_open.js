@@ -13,15 +13,17 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./book_store.js').Reading} Reading */
 
-const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH', 'FULL'];
+/** FULL is none of them: it was read with a larger context, which may come back. */
+const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
- * A session of what was read of a text, or nothing: it is to be read again. A state that is of no use goes.
- * @param {Engine} engine @param {Reading} reading @param {number[]} wanted the text's tokens
- * @returns {Promise<Session | undefined>}
+ * What was read of a text and its session, or nothing: it is to be read again. A state that is of no use goes.
+ * @param {Engine} engine @param {string} key of the reading @param {number[]} wanted the text's tokens
+ * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */
-export async function loadReading(engine, reading, wanted) {
-  const bytes = await readState(reading);
+export async function loadReading(engine, key, wanted) {
+  const { reading, bytes } = (await readState(key)) ?? {};
+  if (!reading) return undefined;
   /** @type {Session | undefined} */
   let session;
   try {
@@ -37,9 +39,9 @@ export async function loadReading(engine, reading, wanted) {
     tokens.length === reading.tokens &&
     tokens.length <= wanted.length &&
     tokens.every((token, index) => token === wanted[index]);
-  if (isOfText) return session;
+  if (isOfText) return { reading, session: /** @type {Session} */ (session) };
   await session?.close();
-  await removeReading(reading.key);
+  await removeReading(key, reading);
   return undefined;
 }
 
@@ -50,8 +52,8 @@ async function openReading(id, engine, messages) {
   if (!reading) return undefined;
   const wanted = await tokensOfBook(engine, messages);
   if (reading.tokens !== wanted.length) return undefined; // it was not read to its end
-  const base = await loadReading(engine, reading, wanted);
-  if (!base) return undefined;
+  const loaded = await loadReading(engine, reading.key, wanted);
+  if (!loaded) return undefined;
   const ms = performance.now() - began;
   note('Book', `${reading.tokens} tokens opened in ${Math.round(ms)} ms, not read again`);
   const savedMs = Math.max(0, reading.ms - ms);
@@ -59,7 +61,7 @@ async function openReading(id, engine, messages) {
     savedMs: book.savedMs + savedMs,
     opened: book.opened + 1,
   })).catch(() => {}); // a full disk
-  return base;
+  return loaded.session;
 }
 
 /** What stands above the conversation. @param {string} id @param {string} words */

@@ -4,7 +4,7 @@
 import { WickError } from 'wick-llm';
 import { READING } from './book.js';
 import { loadReading } from './book_open.js';
-import { keepReading, keyOf, readBook, readingOf } from './book_store.js';
+import { keepReading, keyOf, readBook } from './book_store.js';
 import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
 import { formatBytes } from './dom.js';
 import { makeRoom, offerRoom } from './room.js';
@@ -54,14 +54,15 @@ function remember(key, isWanted) {
 /**
  * @param {string} name
  * @param {() => Promise<void>} work
+ * @param {LockOptions} how
  * @returns {Promise<boolean>} false: another tab does it
  */
-async function alone(name, work) {
+async function alone(name, work, how) {
   if (!navigator.locks) {
     await work(); // two tabs then store the same
     return true;
   }
-  return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+  return navigator.locks.request(name, how, async (lock) => {
     if (lock) await work();
     return lock !== null;
   });
@@ -137,11 +138,21 @@ export class BookReading {
       this.#key = keyOf(this.book, fingerprint);
       if (this.#isPaused) return;
       remember(this.#key, true);
-      if (await alone(`wick-book ${this.#key}`, () => this.#read(fingerprint))) return;
+      const name = `wick-book ${this.#key}`;
+      if (await alone(name, () => this.#read(fingerprint), { ifAvailable: true })) return;
       this.#now({ state: 'paused', problem: 'Another tab is reading it.' });
+      await alone(name, () => this.#takeOver(fingerprint), { signal: this.#controller.signal });
     } catch (error) {
-      this.#fail(error);
+      if (/** @type {Error} */ (error).name !== 'AbortError') this.#fail(error);
     }
+  }
+
+  /** The other tab has read it, was paused, or is gone, such as a page before a reload. @param {string} fingerprint */
+  async #takeOver(fingerprint) {
+    this.#now({ problem: '' });
+    if (this.#isPaused || !wantedReadings().includes(this.#key)) return;
+    this.#now({ state: 'reading' });
+    await this.#read(fingerprint);
   }
 
   /** @param {unknown} error */
@@ -162,7 +173,7 @@ export class BookReading {
     const { tokens: count, most } = await measureBook(this.engine, title, found.text);
     if (count > most) throw new Error(`it is ${count - most} tokens too long`);
     const wanted = await tokensOfBook(this.engine, messages);
-    const session = this.#left ?? (await this.#begin(fingerprint, wanted));
+    const session = this.#left ?? (await this.#begin(wanted));
     this.#left = undefined;
     try {
       const isStored = await this.#steps(session, wanted, fingerprint);
@@ -172,14 +183,13 @@ export class BookReading {
     }
   }
 
-  /** @param {string} fingerprint @param {number[]} wanted @returns {Promise<Session>} with what was stored of it */
-  async #begin(fingerprint, wanted) {
-    const reading = await readingOf(this.book, fingerprint);
-    const known = reading && (await loadReading(this.engine, reading, wanted));
-    const { tokens: begun, ms, size: bytes } = known ? reading : { tokens: 0, ms: 0, size: 0 };
+  /** @param {number[]} wanted @returns {Promise<Session>} with what was stored of it */
+  async #begin(wanted) {
+    const known = await loadReading(this.engine, this.#key, wanted);
+    const { tokens: begun, ms, size: bytes } = known?.reading ?? { tokens: 0, ms: 0, size: 0 };
     this.msBefore = ms;
     this.#now({ done: begun, begun, stored: begun, ms, bytes, total: wanted.length });
-    return known ?? this.engine.createSession();
+    return known?.session ?? this.engine.createSession();
   }
 
   /** @param {Session} session @param {number[]} wanted @param {string} fingerprint @returns {Promise<boolean>} whether all that was read is stored */
@@ -221,8 +231,10 @@ export class BookReading {
       await session.append(step, { signal, onPrefill: show });
       this.#now({ done: done + step.length, ms: ms + performance.now() - began });
     } catch (error) {
-      this.#now({ done, ms }); // the session is as it was before
+      this.#now({ done, ms });
       if (/** @type {Error} */ (error).name !== 'AbortError') throw error;
+      // it has none of the step, or all of it, where the pause came as it ended
+      this.#now({ done: (await session.tokens()).length });
     }
   }
 

@@ -17,7 +17,6 @@ import {
   listBooks,
   onBooks,
   readBook,
-  readingOf,
   readState,
   removeBooks,
   removeOldBooks,
@@ -336,8 +335,8 @@ function download(name, blob) {
 async function saveBook(book) {
   const found = await readBook(book.id);
   if (!found) return;
-  const reading = await readingOf(book.id, await fingerprintOf(now().engine));
-  const bytes = reading && (await readState(reading));
+  const { reading, bytes } =
+    (await readState(keyOf(book.id, await fingerprintOf(now().engine)))) ?? {};
   const file = await writeBook(book, found.text, reading && bytes && { reading, bytes });
   download(
     `${

@@ -143,25 +143,38 @@ export async function keepReading(reading, bytes) {
   tell();
 }
 
-/** @param {Reading} reading @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} nothing: pieces of it are missing */
-export async function readState({ key, size, pieces }) {
-  const db = await open();
-  const bytes = new Uint8Array(size);
+/**
+ * What a model has read and its state, both of one moment: another tab, or a page that is being left, may store more of it meanwhile.
+ * @param {string} key
+ * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} no bytes: pieces of it are missing
+ */
+export async function readState(key) {
+  const transaction = (await open()).transaction(['readings', 'pieces']);
+  const reading = /** @type {Reading | undefined} */ (
+    await transaction.objectStore('readings').get(key)
+  );
+  if (!reading) return undefined;
+  const bytes = new Uint8Array(reading.size);
   let done = 0;
-  for (let index = 0; index < pieces; index++) {
-    const piece = await db.get('pieces', [key, index]);
-    if (!(piece instanceof Uint8Array) || done + piece.byteLength > size) return undefined;
+  for (let index = 0; index < reading.pieces; index++) {
+    const piece = await transaction.objectStore('pieces').get([key, index]);
+    if (!(piece instanceof Uint8Array) || done + piece.byteLength > bytes.length)
+      return { reading };
     bytes.set(piece, done);
     done += piece.byteLength;
   }
-  return done === size ? bytes : undefined;
+  return done === bytes.length ? { reading, bytes } : { reading };
 }
 
-/** @param {string} key of a state that is of no use */
-export async function removeReading(key) {
+/** @param {string} key of what was read @param {Reading} [judged] it is of no use; what has taken its place stays */
+export async function removeReading(key, judged) {
   const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
-  transaction.objectStore('readings').delete(key);
-  transaction.objectStore('pieces').delete(piecesOf(key));
+  const readings = transaction.objectStore('readings');
+  const now = judged && /** @type {Reading | undefined} */ (await readings.get(key));
+  if (now?.tokens === judged?.tokens && now?.size === judged?.size) {
+    readings.delete(key);
+    transaction.objectStore('pieces').delete(piecesOf(key));
+  }
   await transaction.done;
   tell();
 }
