@@ -199,6 +199,22 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   assert.equal((await titles(page)).length, 3);
 });
 
+test('Back of the browser returns to the conversation before a new one, and Forward goes on', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'About foxes', 'They are red.');
+  await page.click('#new-chat');
+  await talk(page, 'About rivers', 'They are long.');
+  await page.goBack();
+  await page.locator('.message .body', { hasText: 'About foxes' }).waitFor();
+  assert.deepEqual(await shown(page), ['About foxes', 'They are red.']);
+  await page.goForward();
+  await page.locator('.message .body', { hasText: 'About rivers' }).waitFor();
+  assert.deepEqual(await shown(page), ['About rivers', 'They are long.']);
+});
+
 test('settings that a file brings are within their limits, or as usual', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();

@@ -441,18 +441,24 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 
 // ---- which conversation is open ----
 
-/** The address has what is open, so a reload, a restored tab and the next start come back to it. */
-export function showAddress() {
-  const { id } = open.about;
-  if (location.hash !== `#${id}`) history.replaceState(null, '', `#${id}`);
+/**
+ * The address has what is open, so a reload, a restored tab and the next start come back to it.
+ * @param {boolean} [isNext] the browser's Back returns to what was open before
+ */
+function showAddress(isNext = false) {
+  const { about, tree } = open;
+  if (location.hash === `#${about.id}`) return;
+  const state = { isEmpty: tree.children.length === 0 };
+  const how = isNext ? 'pushState' : 'replaceState';
+  history[how](state, '', `#${about.id}`);
 }
 
-/** Tells the page which conversation is open now. */
-function announce() {
+/** Tells the page which conversation is open now. @param {typeof open} [before] that can be returned to */
+function announce(before) {
   hideContextNote();
   forgetSession();
   updateGauge();
-  showAddress();
+  showAddress(before && before.tree.children.length > 0);
   showConversation(open.about.id);
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
@@ -463,6 +469,7 @@ export async function openConversation(id) {
   const whole = await keeper.store.open(id).catch(() => undefined);
   if (!whole || whole.conversation.deleted > 0) return false;
   stop();
+  const before = open;
   const { conversation: about, turns, drafts } = whole;
   open = { about, tree: fromTurns(turns, about.shown) };
   compared = undefined;
@@ -470,7 +477,7 @@ export async function openConversation(id) {
   hideAll();
   showAfter(open.tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  announce();
+  announce(before);
   const texts = await takeUpDrafts(about, drafts);
   if (open.about !== about) return true;
   setPrompt(texts.get('') ?? '');
@@ -483,14 +490,27 @@ export async function openConversation(id) {
   return true;
 }
 
-/** A conversation with nothing in it. It is kept from its first letter on. @param {Partial<Conversation>} [known] of it, such as its book */
-export function openNew(known) {
+/** What the browser's Back, its Forward or a link leads to. @param {string} id */
+export async function followAddress(id) {
+  if (id === open.about.id || (await openConversation(id))) return;
+  const isGone = (await keeper.store.open(id).catch(() => undefined)) !== undefined;
+  if (!isGone && history.state?.isEmpty) openNew({ id });
+  else showAddress();
+}
+
+/**
+ * A conversation with nothing in it. It is kept from its first letter on.
+ * @param {Partial<Conversation>} [known] of it, such as its book
+ * @param {boolean} [isInstead] of what was open, which is gone
+ */
+export function openNew(known, isInstead = false) {
   stop();
+  const before = isInstead ? undefined : open;
   open = { about: newConversation({ settings: settingsToKeep(), ...known }), tree: newTree() };
   compared = undefined;
   hideAll();
   setPrompt('');
-  announce();
+  announce(before);
   log.dataset.conversation = open.about.id;
 }
 

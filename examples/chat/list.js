@@ -8,8 +8,9 @@ import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
-/** What the list needs of the page. @typedef {{current: () => Conversation, openNew: () => void,
- *   openConversation: (id: string) => Promise<boolean>, showAddress: () => void, tell: (error: unknown) => void}} Page */
+/** What the list needs of the page. @typedef {{current: () => Conversation, openNew: (known: object, isInstead: boolean) => void,
+ *   openConversation: (id: string) => Promise<boolean>, followAddress: (id: string) => Promise<void>,
+ *   tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';
@@ -86,7 +87,7 @@ async function remove(some) {
   const isOpen = some.some(({ id }) => id === page.current().id);
   const { id: open } = page.current();
   await Promise.all(some.map(({ id }) => change(id, { deleted: Date.now() })));
-  if (isOpen) page.openNew();
+  if (isOpen) page.openNew({}, true);
   const what = some.length === 1 ? `“${titled(some[0])}” was` : `${some.length} conversations were`;
   showNotice(`${what} deleted.`, async () => {
     await Promise.all(some.map(({ id }) => change(id, { deleted: 0 })));
@@ -359,12 +360,7 @@ export function startList(own) {
   panel.addEventListener('keydown', moveFocus);
   addEventListener('keydown', shortcuts);
   addEventListener('hashchange', () => {
-    const id = location.hash.slice(1);
-    if (id === page.current().id) return;
-    page
-      .openConversation(id)
-      .then((isThere) => isThere || page.showAddress())
-      .catch(page.tell);
+    page.followAddress(location.hash.slice(1)).catch(page.tell);
   });
   searchField.addEventListener('input', refreshSoon);
   importField.addEventListener('change', () => importFiles().catch(page.tell));
