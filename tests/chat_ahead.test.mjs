@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { pictures, useChat } from './support/chat_page.mjs';
 import {
   askReal,
@@ -13,6 +14,7 @@ import {
   untilFact,
 } from './support/chat_real.mjs';
 import { onBattery } from './support/chat_stub.mjs';
+import { locate } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
 
@@ -216,4 +218,43 @@ test('whatever is typed, deleted, asked and opened: all pages come back', { skip
   await page.click('#new-chat');
   await untilAllReturned(page);
   assert.equal(await page.locator('#problem').isVisible(), false);
+});
+
+// ---- the other browsers ----
+
+/** Runs in the page. @returns what stands below the answer */
+const elsewhere = `
+  const until = async (what, condition) => {
+    for (const end = Date.now() + 200e3; Date.now() < end; ) {
+      const value = condition();
+      if (value) return value;
+      await new Promise((settle) => setTimeout(settle, 20));
+    }
+    throw new Error('not so: ' + what + ': ' + document.body.innerText);
+  };
+  const byId = (id) => document.getElementById(id);
+  await until('ready', () => !byId('send').disabled);
+  byId('developer').open = true;
+  byId('prompt').value = 'What is Wick?';
+  byId('prompt').dispatchEvent(new Event('input'));
+  await until('begun', () => document.querySelector('#kv-facts dd[data-fact="Before Enter"]')
+    ?.textContent.includes('answer to “What is Wick?”'));
+  byId('composer').requestSubmit();
+  return await until('answered', () => document.querySelector('.message.assistant footer')?.textContent);`;
+
+test('Firefox answers before Enter, too', { skip: locate('firefox').skip }, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  const page = await firefox.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(siteUrl());
+  const told = await page.evaluate(`(async () => { ${elsewhere} })()`);
+  assert.match(String(told), /begun before Enter/);
+});
+
+test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  await page.goto(siteUrl());
+  assert.match(await page.evaluate(elsewhere), /begun before Enter/);
 });

@@ -219,6 +219,61 @@ const passes = [
     },
   ],
   [
+    'Back and Forward of the browser lead through the conversations that were open',
+    `one('#new-chat').click();
+    await talk('First question', 'One.');
+    const [first] = [location.hash];
+    one('#new-chat').click();
+    await talk('Second question', 'Two.');
+    one('#new-chat').click();
+    const empty = location.hash;
+    const { length } = history;
+    one('#new-chat').click(); // from nothing to nothing
+    const isSame = history.length === length;
+    const last = location.hash;
+    const leads = async (how, wanted) => {
+      history[how]();
+      await until(how + ' to ' + wanted, () => shown().join() === wanted);
+      await until('drawn', () => one('#log').dataset.conversation === location.hash.slice(1));
+    };
+    await leads('back', 'Second question,Two.');
+    await leads('back', 'First question,One.');
+    const isFirst = location.hash === first;
+    await leads('forward', 'Second question,Two.');
+    await leads('forward', '');
+    const isEmpty = location.hash === last && last !== empty;
+    await talk('Third question', 'Three.');
+    await leads('back', 'Second question,Two.');
+    await leads('forward', 'Third question,Three.');
+    if (!one('#conversations').open) one('#open-list').click();
+    await click('Actions for Third question');
+    await click('Delete');
+    await until('gone', () => shown().length === 0);
+    await leads('back', 'Second question,Two.');
+    return { isSame, isFirst, isEmpty };`,
+    { isSame: true, isFirst: true, isEmpty: true },
+  ],
+  [
+    'what is dropped: a text is asked about, another file is refused in words',
+    `one('#new-chat').click();
+    const drop = (name, ...parts) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(parts, name));
+      dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+    };
+    type('What does it print?');
+    drop('a.py', 'print(1)');
+    await until('text', () => one('#prompt').value.includes('print(1)'));
+    drop('picture.png', new Uint8Array([0x89, 0x50, 0xff, 0]));
+    const refused = await until('refused', () => one('#notice-text').textContent.includes('neither a model') &&
+      one('#notice-text').textContent.split(':')[0]);
+    one('#composer').requestSubmit();
+    await until('asked', () => asked.length === 1);
+    await answer('One.');
+    return { refused, asked };`,
+    { refused: 'picture.png', asked: ['What does it print?\n\na.py:\n```py\nprint(1)\n```'] },
+  ],
+  [
     'a context that fills: what is too long is told, the oldest turns are folded',
     `one('#new-chat').click();
     Object.assign(globalThis, { contextSize: 60, summary: 'They spoke of foxes.' });
@@ -380,4 +435,59 @@ test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
     await page.goto(`${server.url}?visit=${++visits}`);
     return page.evaluate(script);
   }, failing);
+});
+
+/** Of two tabs: each asks, in turn; then both show all of it. */
+const turns = {
+  first: `one('#new-chat').click();
+    await talk('Here', 'First.');
+    return location.hash;`,
+  second: `await until('shown', () => shown().join() === 'Here,First.');
+    await talk('There', 'Second.');
+    return shown();`,
+  both: `await until('both', () => shown().length === 4);
+    return shown();`,
+};
+
+/** @param {(tab: number, script: string) => Promise<any>} run in one of two tabs @param {(hash: string) => Promise<unknown>} openSecond */
+async function showsBoth(run, openSecond) {
+  const script = (/** @type {string} */ own) => `${begin}\n${own}`;
+  await openSecond(await run(0, script(turns.first)));
+  const said = ['Here', 'First.', 'There', 'Second.'];
+  assert.deepEqual(await run(1, script(turns.second)), said);
+  assert.deepEqual(await run(0, script(turns.both)), said);
+}
+
+test('two tabs of Firefox show what is said in the other one', {
+  skip: locate('firefox').skip,
+}, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  const pages = [await firefox.newPage(), await firefox.newPage()];
+  for (const page of pages) page.setDefaultTimeout(PATIENCE_MS);
+  await pages[0].goto(server.url);
+  await showsBoth(
+    (tab, script) => pages[tab].evaluate(`(async () => { ${script} })()`),
+    (hash) => pages[1].goto(server.url + hash),
+  );
+});
+
+test('so do two tabs of WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  await page.goto(server.url);
+  const handles = [await page.command('GET', '/window')];
+  const show = (/** @type {number} */ tab) =>
+    page.command('POST', '/window', { handle: handles[tab] });
+  await showsBoth(
+    async (tab, script) => {
+      await show(tab);
+      return page.evaluate(script);
+    },
+    async (hash) => {
+      handles.push((await page.command('POST', '/window/new', { type: 'tab' })).handle);
+      await show(1);
+      await page.goto(server.url + hash);
+    },
+  );
 });
