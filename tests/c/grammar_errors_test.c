@@ -456,3 +456,76 @@ TEST(schemas_that_are_refused) {
   };
   CHECK_WRONG(WICK_GRAMMAR_JSON_SCHEMA, CASES);
 }
+
+// ---- limits ----
+
+// A text with a part that is repeated: `most` times are allowed, one more is refused.
+typedef struct grammar_limit {
+  wick_grammar_kind kind;
+  const char *head, *part, *middle, *closing, *tail;  // `part` may have the number of the part
+  uint32_t most;
+  wick_status status;
+  const char *message;  // a piece of it
+} grammar_limit;
+
+static size_t put_times(char *out, size_t at, size_t room, const char *part, uint32_t times) {
+  for (uint32_t i = 0; i < times; i++) {
+    const int size = part[0] == '#' ? snprintf(out + at, room - at, "%s%u", part + 1, i)
+                                    : snprintf(out + at, room - at, "%s", part);
+    if (!CHECK(size >= 0 && (size_t)size < room - at)) return at;
+    at += (size_t)size;
+  }
+  return at;
+}
+
+static void check_times(const grammar_limit *limit, uint32_t times, wick_status status) {
+  static char text[1 << 18];
+  size_t size = put_times(text, 0, sizeof text, limit->head, 1);
+  size = put_times(text, size, sizeof text, limit->part, times);
+  size = put_times(text, size, sizeof text, limit->middle, 1);
+  size = put_times(text, size, sizeof text, limit->closing, times);
+  size = put_times(text, size, sizeof text, limit->tail, 1);
+  const wick_grammar wanted = {.kind = limit->kind, .text = text, .text_bytes = size};
+  grammar_rig rig;
+  rig_compile(&rig, &wanted);
+  const bool is_right = CHECK_EQ_INT(rig.status, status) &&
+                        (status == WICK_OK || CHECK(strstr(rig.error.message, limit->message)));
+  if (!is_right) printf("#   %u times '%s': %s\n", times, limit->part, rig.error.message);
+  rig_close(&rig);
+}
+
+TEST(what_is_just_allowed_is_taken) {
+  static const grammar_limit LIMITS[] = {
+      {WICK_GRAMMAR_GBNF, "root ::= ", "(", "\"a\"", ")", "", 200, WICK_E_FULL,
+       "groups are nested too deeply"},
+      {WICK_GRAMMAR_GBNF, "root ::= [", "a-c", "", "", "]", 4096, WICK_E_ARG,
+       "the class has too many ranges"},
+      {WICK_GRAMMAR_REGEX, "", "(", "a", ")", "", 200, WICK_E_FULL, "groups are nested too deeply"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"const\": ", "[", "", "]", "}", 500, WICK_E_FULL,
+       "JSON is nested deeper than 500"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"integer\", \"minimum\": ", "3", "", "", "}", 60,
+       WICK_E_UNSUPPORTED, "has too many digits"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"number\", \"maximum\": 0.", "3", "", "", "}", 60,
+       WICK_E_UNSUPPORTED, "has too many digits"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"anyOf\": [true", ",{\"type\": \"null\"}", "", "", "]}", 511,
+       WICK_E_UNSUPPORTED, "more than 512 alternatives"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"allOf\": [{\"anyOf\": [{\"minLength\": 1}, {\"minimum\": 1}]}",
+       ",{\"not\": {\"const\": null}}", "", "", "]}", 49, WICK_E_UNSUPPORTED,
+       "too many choices in one value"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"array\", \"prefixItems\": [true", ",true", "", "",
+       "]}", 9999, WICK_E_UNSUPPORTED, "more than 10000 items with a schema of their own"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"array\", \"allOf\": [true",
+       ",{\"contains\": {\"const\": 1}}", "", "", "]}", 4, WICK_E_UNSUPPORTED,
+       "a fifth thing that an item must be"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"array\", \"allOf\": [true",
+       ",{\"items\": {\"type\": \"null\"}}", "", "", "]}", 254, WICK_E_UNSUPPORTED,
+       "too many schemas for one value"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "{\"type\": \"object\", \"allOf\": [true",
+       ",{\"additionalProperties\": {\"type\": \"null\"}}", "", "", "]}", 256, WICK_E_UNSUPPORTED,
+       "too many schemas for one value"},
+  };
+  for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
+    check_times(&LIMITS[i], LIMITS[i].most, WICK_OK);
+    check_times(&LIMITS[i], LIMITS[i].most + 1, LIMITS[i].status);
+  }
+}
