@@ -61,14 +61,18 @@ static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
 
 // ---- sections ----
 
-// The next section: its number, its content, and in *whole all of it.
+// The next section: its number, its content, and in *whole all of it. Nothing is taken of one that
+// is cut.
 static bool take_section(span *from, uint8_t *id, span *content, span *whole) {
   uint32_t size;
   *whole = *from;
   if (from->size == 0) return false;
   *id = *from->bytes++;
   from->size--;
-  if (!take_u32(from, &size) || size > from->size) return false;
+  if (!take_u32(from, &size) || size > from->size) {
+    *from = *whole;
+    return false;
+  }
   *content = (span){from->bytes, size};
   from->bytes += size;
   from->size -= size;
@@ -324,9 +328,8 @@ static exit_code embed(embed_job *job) {
   }
   if (job->file != NULL) fclose(job->file);
   free((void *)job->source.bytes);
-  const bool is_made = job->out.is_made;
   code = output_file_end(&job->out, code);
-  if (code != EXIT_DONE && is_made) remove(job->out.path);
+  if (code != EXIT_DONE) output_file_remove(&job->out);
   return code;
 }
 

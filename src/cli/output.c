@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,8 +104,10 @@ static bool is_standard(const output_file *file) { return strcmp(file->path, "-"
 
 static void make_file(output_file *file) {
   file_fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  struct stat facts;
   file->is_made = file->is_open = file_fd >= 0;
   if (!file->is_made) file->failed_errno = errno;
+  file->is_regular = file->is_made && fstat(file_fd, &facts) == 0 && S_ISREG(facts.st_mode);
   buffer_of(OUTPUT_FILE)->used_bytes = 0;
   buffer_of(OUTPUT_FILE)->failed_errno = 0;
 }
@@ -127,4 +131,8 @@ void output_file_close(output_file *file) {
     }
   }
   file->is_open = false;
+}
+
+void output_file_remove(const output_file *file) {
+  if (file->is_regular) remove(file->path);
 }

@@ -42,10 +42,14 @@ int output_failure(void);
 typedef struct output_file {
   const char *path;
   bool is_made, is_open;
+  bool is_regular;   // no device, pipe or socket
   int failed_errno;  // of the first write that failed, 0: none
 } output_file;
 
 bool output_file_write(output_file *file, const void *bytes, size_t size_bytes);
 void output_file_close(output_file *file);  // look at failed_errno afterwards
+
+// What is half written goes; a device or a pipe stays.
+void output_file_remove(const output_file *file);
 
 #endif

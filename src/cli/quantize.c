@@ -118,10 +118,9 @@ static exit_code run(quantize_job *job) {
   exit_code code = open_input(job);
   if (code == EXIT_DONE) code = quantize_stream(job);
   if (job->fd > STDIN_FILENO) close(job->fd);
-  const bool is_made = job->out.is_made;
   const exit_code written = output_file_end(&job->out, EXIT_DONE);
   if (code == EXIT_DONE || (code == EXIT_FILE && written != EXIT_DONE)) code = written;
-  if (code != EXIT_DONE && is_made) remove(job->out.path);
+  if (code != EXIT_DONE) output_file_remove(&job->out);
   if (code == EXIT_DONE) tell_sum(job);
   return code;
 }
