@@ -43,6 +43,7 @@ TEST(strings_characters_and_percent_signs) {
   CHECK_FORMAT("|", "%.*s|", 0, unterminated);
   CHECK_FORMAT("|", "%.*s|", -1, unterminated);
   CHECK_FORMAT("abc|ab", "%.9s|%.2s", "abc", "abc");
+  CHECK_FORMAT("abcdefghijkl|", "%.12s|", "abcdefghijklmnop");
   CHECK_FORMAT("xy", "%c%c", 'x', 'y');
   const char *missing = NULL;
   CHECK_FORMAT("(null)", "%s", missing);

@@ -225,6 +225,21 @@ TEST(broken_gbnf_is_refused_by_its_line) {
   }
 }
 
+TEST(names_of_rules_have_letters_digits_and_dashes) {
+  for (int c = 1; c < 128; c++) {
+    const bool is_name =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    char text[64];
+    snprintf(text, sizeof text, "root ::= b%c1\nb%c1 ::= \"x\"\n", c, c);
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_GBNF, text, false);
+    if (!CHECK(is_name ? rig.status == WICK_OK && rig_holds(&rig, "x") : rig.status != WICK_OK)) {
+      printf("#   byte %d: %s\n", c, rig.error.message);
+    }
+    rig_close(&rig);
+  }
+}
+
 TEST(of_rules_with_one_name_the_last_counts) {
   grammar_rig rig;
   rig_open(&rig, WICK_GRAMMAR_GBNF, "root ::= x\nx ::= \"a\"\nx ::= \"b\" | [cd]\n", true);
