@@ -297,6 +297,7 @@ describe('create', () => {
     const engine = await openEngine(t);
     const LanguageModel = defineLanguageModel(engine, { extensions: true });
     const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
+    assert.deepEqual([maxTopK, maxTemperature, defaultTopK], [128, 2, 40]);
     const own = await LanguageModel.create({ topK: 1e9, temperature: Number.POSITIVE_INFINITY });
     assert.deepEqual(
       [own.topK, own.temperature, own.samplingMode],
