@@ -590,6 +590,124 @@ describe('useChat without a server', () => {
     assert.deepEqual(prompt[2].content[0].output, { type: 'json', value: { degrees: -3 } });
   });
 
+  test('each part of a message and of an answer has its form', async () => {
+    /** @type {any[]} */
+    let prompt = [];
+    const call = { toolCallId: '1', toolName: 'w' };
+    const answered = [
+      { type: 'stream-start' },
+      { type: 'reasoning-start', id: 'r' },
+      { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
+      { type: 'reasoning-end', id: 'r' },
+      { type: 'text-delta', id: 't', delta: 'Yes.' },
+      { type: 'tool-input-start', id: '1', toolName: 'w' },
+      { type: 'tool-input-delta', id: '1', delta: '{' },
+      { type: 'tool-call', ...call, input: '{"a":1}' },
+      { type: 'tool-call', ...call, input: '{"a"' },
+      { type: 'error', error: new Error('no') },
+      { type: 'error', error: 'never' },
+      { type: 'finish', finishReason: { unified: 'stop' } },
+    ];
+    const model = /** @type {any} */ ({
+      doStream(/** @type {any} */ options) {
+        prompt = options.prompt;
+        const stream = new ReadableStream({
+          start(to) {
+            for (const part of answered) to.enqueue(part);
+            to.close();
+          },
+        });
+        return { stream };
+      },
+    });
+    const transport = new WickChatTransport({ model, system: 'Be brief.' });
+    const chunksOf = async (/** @type {AsyncIterable<any>} */ stream) => {
+      const chunks = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      return chunks;
+    };
+    const parts = [
+      { type: 'step-start' },
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'dynamic-tool', toolName: 'a', toolCallId: '1', state: 'input-available' },
+      { type: 'dynamic-tool', toolName: 'a', toolCallId: '2', state: 'output-available' },
+      { type: 'tool-b', toolCallId: '3', state: 'output-available', input: { c: 1 }, output: 'x' },
+      { type: 'tool-b', toolCallId: '4', state: 'output-error', errorText: 'broken' },
+      { type: 'tool-b', toolCallId: '5', state: 'output-denied', approval: { reason: 'no' } },
+      { type: 'data-own', data: 1 },
+      { type: 'step-start' },
+      { type: 'text', text: 'Yes.' },
+    ];
+    const asked = [
+      { type: 'text', text: 'See:' },
+      { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AAA=' },
+      { type: 'file', mediaType: 'image/png', url: 'https://example.org/a.png' },
+      { type: 'data-own', data: 1 },
+    ];
+    const messages = [
+      {
+        role: 'system',
+        parts: [
+          { type: 'text', text: 'In ' },
+          { type: 'data-own' },
+          { type: 'text', text: 'rhymes.' },
+        ],
+      },
+      { role: 'user', parts: asked },
+      { role: 'assistant', parts },
+      { role: 'assistant', parts: [{ type: 'data-own', data: 1 }] },
+    ];
+    const stream = await transport.sendMessages(/** @type {any} */ ({ messages }));
+    const results = [
+      ['2', 'a', {}, { type: 'json', value: null }],
+      ['3', 'b', { c: 1 }, { type: 'text', value: 'x' }],
+      ['4', 'b', {}, { type: 'error-text', value: 'broken' }],
+      ['5', 'b', {}, { type: 'execution-denied', reason: 'no' }],
+    ].map(([toolCallId, toolName, input, output]) => ({ toolCallId, toolName, input, output }));
+    assert.deepEqual(prompt, [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'system', content: 'In rhymes.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'See:' },
+          { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AAA=' } },
+          {
+            type: 'file',
+            mediaType: 'image/png',
+            data: { type: 'url', url: 'https://example.org/a.png' },
+          },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Hm.' },
+          ...results.map(({ output, ...one }) => ({ type: 'tool-call', ...one })),
+        ],
+      },
+      {
+        role: 'tool',
+        content: results.map(({ input, ...one }) => ({ type: 'tool-result', ...one })),
+      },
+      { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] },
+    ]);
+    const errorText = 'The arguments of w are no JSON';
+    assert.deepEqual(await chunksOf(stream), [
+      { type: 'start' },
+      { type: 'start-step' },
+      ...answered.slice(1, 5),
+      { type: 'tool-input-start', toolCallId: '1', toolName: 'w' },
+      { type: 'tool-input-delta', toolCallId: '1', inputTextDelta: '{' },
+      { type: 'tool-input-available', ...call, input: { a: 1 } },
+      { type: 'tool-input-error', ...call, input: '{"a"', errorText },
+      { type: 'error', errorText: 'no' },
+      { type: 'error', errorText: 'never' },
+      { type: 'finish-step' },
+      { type: 'finish', finishReason: 'stop' },
+    ]);
+  });
+
   test('an agent of the AI SDK runs in the page, too', async (t) => {
     const { wick } = await open(t, turns);
     const agent = new ToolLoopAgent({

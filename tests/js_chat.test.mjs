@@ -419,6 +419,13 @@ describe('what is saved', () => {
     const newer = bytes.slice();
     newer[8] = 2;
     await assert.rejects(engine.loadChat(newer), /version 2, known is 1/);
+    const common = ['session', 'stream', 'stream_options', 'n', 'signal', 'timeout', 'onPrefill'];
+    for (const name of [...common, 'messages', 'system']) {
+      const wrong = /** @type {any} */ ({ [name]: 1 });
+      const says = new RegExp(`${name} is no option of loadChat`);
+      await assert.rejects(engine.loadChat(bytes, wrong), says);
+    }
+    await assert.rejects(engine.loadChat(bytes, /** @type {any} */ (null)), hasCode('ARG'));
     for (const from of ['name', 7, undefined]) {
       await assert.rejects(engine.loadChat(/** @type {any} */ (from)), hasCode('ARG'));
     }
