@@ -242,7 +242,8 @@ export class Place {
   }
 
   #copyTree() {
-    const copied = ['js', 'tests', 'tools', 'package.json'];
+    // a command that runs in examples/ says its path without links
+    const copied = ['js', 'tests', 'tools', 'examples', 'package.json'];
     mkdirSync(join(this.tree, 'build/native'), { recursive: true });
     for (const name of readdirSync(root)) {
       if (/^(build|dist|\.git)$/.test(name)) continue;
