@@ -108,6 +108,8 @@ TEST(experts_are_refused_where_there_are_none) {
       text_format(key, BUILT_KEY_BYTES, "%s.%s", NAMES[i], rest);
     }
     builder_put_text(&model, "general.architecture", NAMES[i]);
+    text_format(says, sizeof says, "%s.attention.layer_norm_epsilon", NAMES[i]);
+    builder_put_f32(&model, says, 1e-5f);  // Orion's norms subtract the mean
     text_format(says, sizeof says, "%s.expert_count", NAMES[i]);
     builder_put_u32(&model, says, 4);
     text_format(says, sizeof says, "mixtures of experts ('%s.expert_count' is 4) are not supported",
