@@ -521,6 +521,25 @@ describe('synth', { concurrency: 2 }, () => {
       context: 262144,
       theta: 10000000,
     },
+    'qwen3.5-0.8b-mtp': {
+      ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
+      ...{ attentionAt: [3, 7, 11, 15, 19, 23, 24], ropeDims: 64 },
+      ffnNorm: 'post_attention_norm.weight',
+      keys: [
+        ...scanKeys(2048, 128, 16, 16),
+        ['full_attention_interval', 'u32', 4],
+        ['nextn_predict_layers', 'u32', 1],
+      ],
+      predicts: true,
+      layers: 25,
+      hidden: 1024,
+      ffn: 3584,
+      heads: 8,
+      kv: 2,
+      vocab: 248320,
+      context: 262144,
+      theta: 10000000,
+    },
     'gpt-oss-cut': {
       ...{ architecture: 'gpt-oss', pre: 'gpt-4o', head: 64, window: 128, hasBiases: true },
       ...{ ffnNorm: 'post_attention_norm.weight', experts: 8 },
@@ -549,7 +568,7 @@ describe('synth', { concurrency: 2 }, () => {
    * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
    *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
    *   hasPostNorms?: boolean, epsilon?: number, attentionAt?: number[], finalNorm?: string, ffnNorm?: string,
-   *   ropeDims?: number, experts?: number, ropeKeys?: Key[], keys?: Key[]}} Shape
+   *   ropeDims?: number, experts?: number, predicts?: boolean, ropeKeys?: Key[], keys?: Key[]}} Shape
    * @typedef {[string, string, number | string | boolean]} Key
    */
   const fileTypes = {
@@ -642,6 +661,11 @@ describe('synth', { concurrency: 2 }, () => {
       add(ffnNorm ?? 'ffn_norm.weight', s.hidden);
       for (const [part, dims] of feedForwardOf(s)) add(part, ...dims);
       if (hasPostNorms) add('post_ffw_norm.weight', s.hidden);
+      if (!s.predicts || layer + 1 < s.layers) continue;
+      add('nextn.eh_proj.weight', 2 * s.hidden, s.hidden);
+      for (const norm of ['enorm', 'hnorm', 'shared_head_norm']) {
+        add(`nextn.${norm}.weight`, s.hidden);
+      }
     }
     tensors.push([finalNorm ?? 'output_norm.weight', [s.hidden]]);
     if (s.experts) tensors.push(['output.weight', [s.hidden, s.vocab]]);
