@@ -90,8 +90,8 @@ async function assertRefused(id, name, value, says) {
 /** A model, a key, its default, and another value. @type {[string, string, Value, Value][]} */
 const defaults = [
   ['llama', 'rope.freq_base', { f32: 10000 }, { f32: 10100 }],
-  ['llama-rope-linear', 'rope.scaling.type', { text: 'none' }, { text: 'linear' }],
-  ['llama-rope-yarn', 'rope.scaling.type', { text: 'none' }, { text: 'yarn' }],
+  ['llama-rope-linear', 'rope.scaling.type', { text: 'linear' }, { text: 'none' }],
+  ['llama-rope-yarn', 'rope.scaling.type', { text: 'linear' }, { text: 'yarn' }],
   ['llama-rope-linear', 'rope.scaling.factor', { f32: 1 }, { f32: 2 }],
   ['llama-rope-yarn', 'rope.scaling.yarn_beta_fast', { f32: 32 }, { f32: 3 }],
   ['llama-rope-yarn', 'rope.scaling.yarn_beta_slow', { f32: 1 }, { f32: 3 }],
@@ -100,13 +100,14 @@ const defaults = [
   ['gemma2', 'attn_logit_softcapping', { f32: 50 }, { f32: 51 }],
   ['gemma3', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
   ['gemma3', 'attention.sliding_window_pattern', { u32: 6 }, { u32: 1 }],
-  ['llama-moe', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
-  ['llama-moe', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // what older files say for none
-  ['llama-moe', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
+  ['dots1', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
+  ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // what older files say for none
+  ['dots1', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
   ['dots1', 'expert_weights_norm', { flag: false }, { flag: true }],
   ['glm4moe-mtp', 'expert_weights_norm', { flag: true }, { flag: false }],
   ['gptneox', 'use_parallel_residual', { flag: true }, { flag: false }],
   ['command-r', 'logit_scale', { f32: 1 }, { f32: 2 }],
+  ['cohere2', 'attention.sliding_window_pattern', { u32: 4 }, { u32: 2 }],
   ['cohere2', 'logit_scale', { f32: 1 }, { f32: 2 }],
   ['granite', 'residual_scale', { f32: 1 }, { f32: 2 }],
   ['granite', 'embedding_scale', { f32: 1 }, { f32: 2 }],
@@ -307,8 +308,8 @@ const outOfBounds = [
   ['hunyuan-dense', 'attention.causal', { flag: false }, /attention\.causal' is false, which this/],
   ['apertus', 'xielu.beta', undefined, /the key 'xielu\.beta' is missing/],
   ['apertus', 'xielu.eps', { text: 'a' }, /xielu\.eps/],
-  ['llama-moe', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
-  ['llama-moe', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
+  ['dots1', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
+  ['dots1', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
 ];
 
 describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {

@@ -24,8 +24,8 @@ const wasi = [...small, ...full];
 const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
-  ...{ web: 220_000, grammar: 45_000, extras: 61_200 },
-  ...{ small: 259_000, full: 363_500 },
+  ...{ web: 220_000, grammar: 45_000, extras: 61_300 },
+  ...{ small: 259_000, full: 364_000 },
 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
