@@ -243,6 +243,7 @@ async function embedWhileAlone(own) {
     prefix: model.prefixes.passage,
     signal: own.signal,
     onPassages: (more) => {
+      if (own.signal.aborted) return; // they were on their way when it was paused
       count += more;
       const seconds = (performance.now() - start) / 1000;
       const rate = count / Math.max(seconds, 0.1);
