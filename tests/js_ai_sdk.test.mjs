@@ -311,6 +311,29 @@ describe('tools', () => {
     assert.equal(last.usage.inputTokens, await engine.countTokens(read));
   });
 
+  test('what a tool gives may be a file of text', async (t) => {
+    const { wick } = await open(t, turns);
+    /** @param {any} part */
+    const ask = async (part) => {
+      const output = /** @type {any} */ ({ type: 'content', value: [part] });
+      const input = { city: 'Oslo' };
+      const of = { toolCallId: '1', toolName: 'weather' };
+      const { usage } = await generateText({
+        ...{ ...greedy, model: wick(), maxOutputTokens: 1 },
+        messages: [
+          { role: 'user', content: 'Is it cold?' },
+          { role: 'assistant', content: [{ type: 'tool-call', ...of, input }] },
+          { role: 'tool', content: [{ type: 'tool-result', ...of, output }] },
+        ],
+      });
+      return usage.inputTokens;
+    };
+    const data = { type: 'data', data: new TextEncoder().encode('hello there') };
+    const ofFile = await ask({ type: 'file', data, mediaType: 'text/plain' });
+    assert.equal(ofFile, await ask({ type: 'text', text: 'hello there' }));
+    assert.notEqual(ofFile, await ask({ type: 'text', text: '' }));
+  });
+
   test('streamText: the input of a tool in pieces, then the call', async (t) => {
     const { wick } = await open(t, turns);
     const ask = { ...greedy, maxOutputTokens: 200, model: wick(), tools: { weather } };
@@ -374,6 +397,8 @@ describe('vectors and rankings', () => {
     const providerOptions = { wick: { prefix: 'a ' } };
     const prefixed = await embed({ model, value: 'fox', providerOptions });
     assert.deepEqual(prefixed.embedding, embedding);
+    const { embeddings } = await model.doEmbed({ values: ['a fox'], dimensions: 8 });
+    assert.equal(embeddings[0].length, 8);
     const abort = embed({ model, value: 'a fox', maxRetries: 0, abortSignal: AbortSignal.abort() });
     await assert.rejects(abort, isAbort);
     assert.deepEqual((await model.doEmbed({ values: [] })).embeddings, []);
@@ -417,6 +442,13 @@ describe('what goes wrong', () => {
     assert.equal(kinds.at(-1), 'abort');
     await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both are aborted');
     assert.ok((await generateText({ ...greedy, model: wick(), prompt: 'Hello' })).text);
+  });
+
+  test('a stream whose signal was aborted before does not begin', async (t) => {
+    const { wick } = await open(t);
+    const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }];
+    const asked = /** @type {any} */ ({ prompt, abortSignal: AbortSignal.abort() });
+    await assert.rejects(async () => collect((await wick().doStream(asked)).stream), isAbort);
   });
 
   test('leaving a stream cancels its request', async (t) => {

@@ -46,6 +46,9 @@ test('on: every op is counted, timed and weighed, and the text is the same', asy
 test('Prometheus text, and reset', async (t) => {
   const engine = await openEngine(t, { file: modelPath, metrics: true });
   await speak(engine);
+  const { dispatches } = (await engine.metrics()).dispatch;
+  assert.ok(dispatches > 0);
+  assert.equal((await engine.metrics()).dispatch.dispatches, dispatches, 'not asked to reset');
   const text = await engine.metrics({ format: 'prometheus', reset: true });
   assert.match(text, /^# TYPE wick_op_latency_us histogram$/m);
   assert.match(text, /^wick_op_macs_total\{pass="decode",op="logits"\} [1-9]\d+$/m);
