@@ -65,12 +65,12 @@ static void read_yarn(model_keys *keys, model_rope *rope) {
 // (LongRoPE) come on top of the scale. A factor of 0 says none.
 static void read_rope_scale(model_keys *keys, model_rope *rope) {
   gguf_string type = {"linear", 6};
-  const bool has_type = keys_text(keys, "rope.scaling.type", &type);
+  keys_text(keys, "rope.scaling.type", &type);
   rope->scale = rope->magnitude = 1;
   rope->original_context =
       keys_count_or_none(keys, "rope.scaling.original_context_length", UINT32_MAX);
   if (keys->status != WICK_OK) return;
-  if (has_type && !is_text(type, "linear") && !is_text(type, "yarn") && !is_text(type, "none") &&
+  if (!is_text(type, "linear") && !is_text(type, "yarn") && !is_text(type, "none") &&
       !is_text(type, "longrope")) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),

@@ -15,13 +15,10 @@ static void scale_yarn(model_plan *plan, latent_settings *latent) {
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[latent->rope];
   const double log_scale = math_log(rope->scale);
+  const bool is_divided = rope->yarn.is_on && multiplier != 0 && log_scale > 0;
+  if (is_divided) rope->magnitude /= 1 + 0.1 * log_scale;
   double magnitude = rope->magnitude * (1 + multiplier * log_scale);
-  if (!rope->yarn.is_on) {
-    magnitude *= 1 + 0.1 * log_scale;
-  } else if (multiplier != 0 && log_scale > 0) {
-    rope->magnitude /= 1 + 0.1 * log_scale;
-    magnitude = rope->magnitude * (1 + multiplier * log_scale);
-  }
+  if (!rope->yarn.is_on) magnitude *= 1 + 0.1 * log_scale;
   latent->scale *= (float)(magnitude * magnitude);
 }
 
