@@ -343,6 +343,20 @@ describe('synth', { concurrency: 2 }, () => {
   }
 
   // of the models' published configurations
+  const qwen35 = {
+    ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
+    ...{ attentionAt: [3, 7, 11, 15, 19, 23], ropeDims: 64 },
+    ffnNorm: 'post_attention_norm.weight',
+    keys: [...scanKeys(2048, 128, 16, 16), ['full_attention_interval', 'u32', 4]],
+    layers: 24,
+    hidden: 1024,
+    ffn: 3584,
+    heads: 8,
+    kv: 2,
+    vocab: 248320,
+    context: 262144,
+    theta: 10000000,
+  };
   const shapes = {
     tiny: {
       layers: 2,
@@ -507,38 +521,13 @@ describe('synth', { concurrency: 2 }, () => {
       context: 32768,
       theta: 10000,
     },
-    'qwen3.5-0.8b': {
-      ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
-      ...{ attentionAt: [3, 7, 11, 15, 19, 23], ropeDims: 64 },
-      ffnNorm: 'post_attention_norm.weight',
-      keys: [...scanKeys(2048, 128, 16, 16), ['full_attention_interval', 'u32', 4]],
-      layers: 24,
-      hidden: 1024,
-      ffn: 3584,
-      heads: 8,
-      kv: 2,
-      vocab: 248320,
-      context: 262144,
-      theta: 10000000,
-    },
+    'qwen3.5-0.8b': qwen35,
     'qwen3.5-0.8b-mtp': {
-      ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
-      ...{ attentionAt: [3, 7, 11, 15, 19, 23, 24], ropeDims: 64 },
-      ffnNorm: 'post_attention_norm.weight',
-      keys: [
-        ...scanKeys(2048, 128, 16, 16),
-        ['full_attention_interval', 'u32', 4],
-        ['nextn_predict_layers', 'u32', 1],
-      ],
+      ...qwen35,
+      attentionAt: [...qwen35.attentionAt, 24],
+      keys: [...qwen35.keys, ['nextn_predict_layers', 'u32', 1]],
       predicts: true,
       layers: 25,
-      hidden: 1024,
-      ffn: 3584,
-      heads: 8,
-      kv: 2,
-      vocab: 248320,
-      context: 262144,
-      theta: 10000000,
     },
     'gpt-oss-cut': {
       ...{ architecture: 'gpt-oss', pre: 'gpt-4o', head: 64, window: 128, hasBiases: true },

@@ -4,26 +4,21 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
 import { f32, pair, string, types, u32 } from './support/gguf_bytes.mjs';
 import { readPieces, writePieces } from './support/gguf_pieces.mjs';
-import { ci, locate, root } from './support/locate.mjs';
+import { libraries, noLlama } from './support/llama.mjs';
+import { locate, root } from './support/locate.mjs';
 import { randomFrom } from './support/random_numbers.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
 
 const TOKENS = 14;
 const bool = 7;
 const i32 = 5;
-const libraries = join(
-  root,
-  '.toolchain/bench/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64',
-);
-const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
-if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);
 const shared = locate('shared');
 
 /** @param {number[]} numbers */

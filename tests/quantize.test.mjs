@@ -5,18 +5,13 @@ import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { native, plainHosts, temporaryFolder, wick } from './support/cli.mjs';
-import { ci, root } from './support/locate.mjs';
+import { libraries, noLlama } from './support/llama.mjs';
+import { root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 import { weightsFile } from './support/weights_file.mjs';
 
 const folder = temporaryFolder();
 const at = (/** @type {string} */ name) => join(folder, name);
-const libraries = join(
-  root,
-  '.toolchain/bench/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64',
-);
-const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
-if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);
 
 /** @param {string[]} args @param {Parameters<typeof wick>[2]} [options] */
 async function quantize(args, options) {

@@ -13,6 +13,8 @@ import signal
 import struct
 import sys
 
+from llama_library import library
+
 SECONDS = 10
 CONTEXT_TOKENS = 256
 AT_CONTEXT, AT_THREADS, AT_FLASH, AT_TYPES = 0, 28, 52, 104
@@ -29,11 +31,6 @@ class Batch(ctypes.Structure):
     _fields_ = [("count", ctypes.c_int32)] + [
         (name, ctypes.c_void_p) for name in ("token", "embd", "pos", "n_seq", "seq", "logits")
     ]
-
-
-def library(folder, start):
-    names = [name for name in os.listdir(folder) if name.startswith(start) and ".so" in name]
-    return ctypes.CDLL(os.path.join(folder, min(names, key=len)), mode=ctypes.RTLD_GLOBAL)
 
 
 def open_llama(folder):

@@ -5,8 +5,9 @@ the file type; the rest keeps its defaults.
 """
 
 import ctypes
-import os
 import sys
+
+from llama_library import library
 
 
 class Settings(ctypes.Structure):
@@ -15,11 +16,6 @@ class Settings(ctypes.Structure):
         ("file_type", ctypes.c_int32),
         ("rest", ctypes.c_byte * 120),
     ]
-
-
-def library(folder, start):
-    names = [name for name in os.listdir(folder) if name.startswith(start) and ".so" in name]
-    return ctypes.CDLL(os.path.join(folder, min(names, key=len)), mode=ctypes.RTLD_GLOBAL)
 
 
 def main(folder, source, target, file_type):

@@ -1,0 +1,9 @@
+"""Opens the shared libraries of llama.cpp, for the scripts beside this file."""
+
+import ctypes
+import os
+
+
+def library(folder, start):
+    names = [name for name in os.listdir(folder) if name.startswith(start) and ".so" in name]
+    return ctypes.CDLL(os.path.join(folder, min(names, key=len)), mode=ctypes.RTLD_GLOBAL)
