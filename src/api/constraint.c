@@ -36,7 +36,9 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   if (status == WICK_OK) {
     status = grammar_create(made->memory, tokens, &completed, &made->grammar, error);
   }
-  if (status == WICK_OK) status = matcher_begin_behind(made->grammar, wanted, &made->start, error);
+  if (status == WICK_OK) {
+    status = matcher_begin_behind(made->grammar, &completed, &made->start, error);
+  }
   memory_free(made->memory, owned);
   if (status == WICK_OK && tokens != NULL) {
     const size_t piece_bytes = tokenizer_piece_bytes_max(tokens);

@@ -121,6 +121,51 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
   wick_engine_destroy(engine);
 }
 
+// Behind reasoning that the prompt closes itself, only what follows the mark is content.
+TEST(content_begins_behind_the_reasoning_of_the_prompt) {
+  static const struct {
+    const char *begun, *ending, *rest, *other;  // the ending as JSON; NULL: refused
+  } ROWS[] = {
+      {"", "", "yes", "es"},
+      {"yes", "yes", "terday", "yes"},
+      {"</think>", "<think></think>", "yes", "es"},
+      {"</think>ye", "<think></think>ye", "s", "yes"},
+      {"</think>\n\r \tye", "<think></think>\\n\\r \\tye", "s", "yes"},
+      {"Hm, yes.</think> yester", "<think>Hm, yes.</think> yester", "day", "s"},
+      {"</think></think>ye", "<think></think></think>ye", "s", "yes"},
+      {"yes</think>no", "<think>yes</think>no", NULL, NULL},
+      {"</think>\vye", "<think></think>\\u000bye", NULL, NULL},
+      {"no", "no", NULL, NULL},
+  };
+  static const char SOURCE[] = "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}<think>";
+  wick_engine *engine = open_engine(0, NULL);
+  CHECK_EQ_INT(wick_chat_set_template(engine, SOURCE, sizeof SOURCE - 1, NULL), WICK_OK);
+  for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"ending\":\"%s\",\"has_begun\":true,\"content\":{\"kind\":4,\"text\":"
+             "\"[\\\"yes\\\",\\\"yesterday\\\"]\"}}",
+             ROWS[i].ending);
+    const wick_grammar grammar = {.kind = WICK_GRAMMAR_TOOLS,
+                                  .text = text,
+                                  .text_bytes = strlen(text),
+                                  .begun = ROWS[i].begun,
+                                  .begun_bytes = strlen(ROWS[i].begun)};
+    const bool fits = ROWS[i].rest != NULL;
+    wick_constraint *constraint = NULL;
+    wick_error error = {0};
+    const wick_status status = wick_constraint_create(engine, &grammar, &constraint, &error);
+    if (!CHECK_EQ_INT(status, fits ? WICK_OK : WICK_E_ARG)) {
+      printf("# '%s': %s\n", ROWS[i].begun, error.message);
+    } else if (fits) {
+      if (!CHECK(is_rest(constraint, ROWS[i].rest))) printf("# '%s'\n", ROWS[i].begun);
+      CHECK(!is_rest(constraint, ROWS[i].other));
+    }
+    wick_constraint_destroy(constraint);
+  }
+  wick_engine_destroy(engine);
+}
+
 // What is begun and what came, against the grammar in any spelling.
 static void check_whole(const said *of, const wick_grammar *grammar) {
   wick_grammar plain = *grammar;
