@@ -209,6 +209,8 @@ TEST(allocations_that_fail_are_told_and_leak_nothing) {
     status = use(engine, "chatml", &error);
     if (status == WICK_OK) status = wick_chat_tokenize(engine, &hello, &tokens, &count, &error);
     CHECK_EQ_INT(status, engine->memory.calls < fails ? WICK_OK : WICK_E_NOMEM);
+    CHECK((strstr(error.message, "out of memory: ") != NULL) == (status != WICK_OK));
+    error = (wick_error){0};
     engine->memory.fail_at_call = 0;
     CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
     CHECK_EQ_UINT(engine->memory.blocks_now, without);
@@ -301,6 +303,8 @@ TEST(replies_without_memory_leak_nothing) {
     status = wick_reply_create(engine, TOOLS, strlen(TOOLS), "", 0, &reply, &error);
     if (status == WICK_OK) status = wick_reply_read(reply, "Hello", 5, true, &deltas, &error);
     CHECK_EQ_INT(status, engine->memory.calls < fails ? WICK_OK : WICK_E_NOMEM);
+    CHECK((strstr(error.message, "out of memory: ") != NULL) == (status != WICK_OK));
+    error = (wick_error){0};
     engine->memory.fail_at_call = 0;
     wick_reply_destroy(reply);
     CHECK_EQ_UINT(engine->memory.blocks_now, without);

@@ -313,6 +313,72 @@ TEST(px_08_collisions_are_told_apart) {
   CHECK(page_hash(0, 0, COLLIDING[0], 4) != page_hash(0, 0, COLLIDING[1], 4));
 }
 
+// Entries of one hash are told apart by any of their tokens, by their salt, and by what is before.
+static prefix_hash_t same_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
+                               uint32_t count) {
+  (void)parent;
+  (void)salt;
+  (void)tokens;
+  (void)count;
+  return 0x1234;
+}
+
+TEST(entries_of_one_hash_differ_in_any_token) {
+  enum { TOKENS = 16 };
+  prefix_case c;
+  const prefix_config config = {.entries_max = 4, .page_tokens = TOKENS, .hash = same_hash};
+  REQUIRE(open_case(&c, &config));
+  int32_t tokens[TOKENS];
+  count_up(tokens, 1, TOKENS);
+  const prefix_id a = insert_idle(&c, PREFIX_NONE, tokens, 0);
+  const prefix_id b = insert_idle(&c, a, tokens, 1);
+  CHECK(a != b);
+  for (uint32_t i = 0; i < TOKENS; i++) {
+    tokens[i] ^= 0x01000000;
+    CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, tokens, TOKENS), PREFIX_NONE);
+    tokens[i] ^= 0x01000000;
+    CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, tokens, TOKENS), a);
+  }
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, TENANT, tokens, TOKENS), PREFIX_NONE);
+  int32_t twice[2 * TOKENS];
+  memcpy(twice, tokens, sizeof tokens);
+  memcpy(twice + TOKENS, tokens, sizeof tokens);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, twice, 2 * TOKENS), b);
+  close_case(&c);
+}
+
+// Entries with users outlive a clearing, by themselves: what they followed may go before them or
+// after them, and its place may be another's.
+TEST(cleared_entries_are_nobodys_children) {
+  prefix_case c;
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 8, .page_tokens = 1}));
+  const int32_t tokens[] = {1, 2, 3, 4};
+  for (int keeps_parent = 0; keeps_parent < 2; keeps_parent++) {
+    const prefix_id parent = insert(&c, PREFIX_NONE, &tokens[0], 0);
+    const prefix_id child = insert(&c, parent, &tokens[1], 1);
+    if (keeps_parent == 0) CHECK_EQ_INT(prefix_release(c.cache, parent), WICK_OK);
+    prefix_clear(c.cache);
+    CHECK(prefix_is_empty(c.cache));
+    CHECK_EQ_INT(prefix_check(c.cache, NULL), WICK_OK);
+    CHECK_EQ_UINT(entry_of(&c, child).parent, PREFIX_NONE);
+    CHECK_EQ_UINT(entry_of(&c, child).child_count, 0);
+    if (keeps_parent != 0) CHECK_EQ_UINT(entry_of(&c, parent).child_count, 0);
+    // a new entry takes the place of the parent that went
+    const prefix_id other = insert(&c, PREFIX_NONE, &tokens[2], 2);
+    CHECK_EQ_UINT(other == parent, keeps_parent == 0);
+    const prefix_id behind = insert_idle(&c, other, &tokens[3], 3);
+    CHECK_EQ_INT(prefix_release(c.cache, child), WICK_OK);
+    CHECK_EQ_UINT(entry_of(&c, other).child_count, 1);
+    CHECK_EQ_INT(prefix_check(c.cache, NULL), WICK_OK);
+    if (keeps_parent != 0) CHECK_EQ_INT(prefix_release(c.cache, parent), WICK_OK);
+    CHECK_EQ_UINT(entry_of(&c, behind).parent, other);
+    CHECK_EQ_INT(prefix_release(c.cache, other), WICK_OK);
+    prefix_clear(c.cache);
+    CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 0);
+  }
+  close_case(&c);
+}
+
 TEST(px_09_longest_prefix_of_single_tokens) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 1}));

@@ -1,5 +1,8 @@
 // Embeddings through the engine: laws of batches, what is refused, what fails, and life beside
 // requests. The values are compared with references in tests/embed.test.mjs.
+#include <math.h>
+#include <stdio.h>
+
 #include "fixture_model.h"
 #include "model_builder.h"
 #include "shared_files.h"
@@ -193,6 +196,127 @@ TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
     }
   }
   wick_engine_destroy(engine);  // what was begun goes with it
+  free(file.bytes);
+}
+
+// ---- Heads ----
+
+enum { SCORES = 3, SCORE_STEP = 5 };
+
+static void put_tensor(model_builder *model, const char *name, uint64_t cols, uint64_t rows) {
+  REQUIRE(model->tensor_count < BUILT_TENSORS_MAX);
+  built_tensor *tensor = &model->tensors[model->tensor_count++];
+  *tensor = (built_tensor){.type = GGML_TYPE_F32, .dim_count = rows == 0 ? 1 : 2};
+  snprintf(tensor->name, sizeof tensor->name, "%s", name);
+  tensor->dims[0] = cols;
+  tensor->dims[1] = rows == 0 ? 1 : rows;
+  tensor->dims[2] = tensor->dims[3] = 1;
+}
+
+static float *floats_of(const fixture_file *file, const char *name) {
+  memory_gate memory;
+  gguf_directory *directory = NULL;
+  size_t used;
+  float *found = NULL;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
+  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
+  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
+  if (CHECK(tensor != NULL)) found = (float *)(void *)(file->bytes + tensor->offset_bytes);
+  gguf_directory_destroy(directory);
+  return found;
+}
+
+// An encoder whose scores are act(vector + 1/4 - d/100) + 3 + score, of every fifth dimension d.
+static fixture_file make_scorer(const char *activation) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const uint8_t no = 0;
+  static model_builder model;
+  builder_init(&model, &choice);
+  value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  builder_put_u32(&model, "llama.classifier.pooling_type", WICK_POOLING_MEAN - WICK_POOLING_NONE);
+  if (activation != NULL) builder_put_text(&model, "llama.classifier.activation", activation);
+  put_tensor(&model, "cls.weight", HIDDEN, HIDDEN);
+  put_tensor(&model, "cls.bias", HIDDEN, 0);
+  put_tensor(&model, "cls.output.weight", HIDDEN, SCORES);
+  put_tensor(&model, "cls.output.bias", SCORES, 0);
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  float *dense = floats_of(&file, "cls.weight"), *bias = floats_of(&file, "cls.bias");
+  float *output = floats_of(&file, "cls.output.weight");
+  float *output_bias = floats_of(&file, "cls.output.bias");
+  memset(dense, 0, (size_t)HIDDEN * HIDDEN * sizeof *dense);
+  memset(output, 0, (size_t)SCORES * HIDDEN * sizeof *output);
+  for (int d = 0; d < HIDDEN; d++) {
+    dense[d * HIDDEN + d] = 1;
+    bias[d] = 0.25f - (float)d / 100;
+  }
+  for (int s = 0; s < SCORES; s++) {
+    output[s * HIDDEN + s * SCORE_STEP] = 1;
+    output_bias[s] = (float)(3 + s);
+  }
+  return file;
+}
+
+static double activated(const char *activation, double x) {
+  if (activation == NULL || strcmp(activation, "tanh") == 0) return tanh(x);
+  if (strcmp(activation, "silu") == 0) return x / (1 + exp(-x));
+  if (strcmp(activation, "relu") == 0) return x > 0 ? x : 0;
+  return x * 0.5 * (1 + erf(x / sqrt(2)));
+}
+
+TEST(scores_go_through_the_activation_of_the_file) {
+  static const char *const ACTIVATIONS[] = {NULL, "tanh", "silu", "relu", "gelu"};
+  for (size_t a = 0; a < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; a++) {
+    fixture_file file = make_scorer(ACTIVATIONS[a]);
+    const setup how = {128, 1, NULL, 0};
+    wick_embed_text texts[TEXTS];
+    static float means[TEXTS][HIDDEN];
+    wick_error error = {0};
+    wick_status status;
+    make_texts(texts);
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    CHECK_EQ_STR(error.message, "");
+    REQUIRE(status == WICK_OK);
+    wick_embed_request request = {
+        .texts = texts, .text_count = TEXTS, .pooling = WICK_POOLING_MEAN};
+    uint32_t below = 0, above = 0;
+    for (int round = 0; round < 2; round++) {
+      CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+      for (uint32_t i = 0; i < TEXTS; i++) {
+        wick_vectors vectors = {0};
+        REQUIRE(wick_embed_get(engine, i, &vectors));
+        CHECK_EQ_UINT(vectors.width, round == 0 ? HIDDEN : SCORES);
+        if (round == 0) memcpy(means[i], vectors.values, sizeof means[i]);
+        for (uint32_t s = 0; s < SCORES && round == 1; s++) {
+          const uint32_t d = s * SCORE_STEP;
+          const double x = (double)means[i][d] + 0.25 - d / 100.0;
+          CHECK_NEAR((double)vectors.values[s], activated(ACTIVATIONS[a], x) + 3 + s, 2e-6);
+          below += x < -0.01;
+          above += x > 0.01;
+        }
+      }
+      wick_embed_end(engine);
+      request.pooling = WICK_POOLING_RANK;
+    }
+    CHECK(below > 0 && above > 0);
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+TEST(an_activation_that_nobody_knows_is_refused) {
+  fixture_file file = make_scorer("swish");
+  const setup how = {128, 1, NULL, 0};
+  wick_error error = {0};
+  wick_status status;
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(error.message,
+               "the activation 'swish' ('llama.classifier.activation') is not supported");
+  CHECK(error.offset_bytes > 24 && error.offset_bytes < file.size_bytes);
+  wick_engine_destroy(engine);
   free(file.bytes);
 }
 
@@ -395,7 +519,11 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
       const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
       const bool is_open = status == WICK_OK;
       if (is_open) status = embed(engine, &request, &error);
-      if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_NOMEM);
+      if (status != WICK_OK) {
+        CHECK_EQ_INT(status, WICK_E_NOMEM);
+        CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+        CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
+      }
       failures += is_open && status != WICK_OK;
       if (is_open) CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
       const bool is_behind = status == WICK_OK && engine->memory.calls < k;
@@ -403,6 +531,55 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
       if (is_behind) break;
     }
     CHECK(failures >= 6);
+    free(file.bytes);
+  }
+}
+
+// ---- Time ----
+
+static uint64_t now_us;
+
+static uint64_t tick_10_us(void) {
+  now_us += 10;
+  return now_us - 10;
+}
+
+// How many calls the texts take when each part of the work takes 10 us.
+static uint32_t count_calls(wick_engine *engine, uint64_t budget_us) {
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_step_result result = WICK_STEP_PROGRESS;
+  uint32_t calls = 0;
+  make_texts(texts);
+  const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_OK);
+  for (; result == WICK_STEP_PROGRESS && calls < 1000; calls++) {
+    CHECK_EQ_INT(wick_embed_step(engine, budget_us, &result, &error), WICK_OK);
+  }
+  CHECK_EQ_INT(result, WICK_STEP_IDLE);
+  wick_embed_end(engine);
+  return calls;
+}
+
+TEST(a_step_ends_with_its_time) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    const setup how = {16, 1, NULL, 0};
+    wick_error error = {0};
+    wick_status status;
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    REQUIRE(status == WICK_OK);
+    engine->now_us = tick_10_us;
+    const uint32_t parts = count_calls(engine, 0);
+    CHECK(parts > 5);
+    // the clock is looked at first, and behind each part
+    CHECK_EQ_UINT(count_calls(engine, 1), parts);
+    CHECK_EQ_UINT(count_calls(engine, 10), parts);
+    CHECK_EQ_UINT(count_calls(engine, 11), (parts + 1) / 2);
+    CHECK_EQ_UINT(count_calls(engine, 20), (parts + 1) / 2);
+    CHECK_EQ_UINT(count_calls(engine, 25), (parts + 2) / 3);
+    CHECK_EQ_UINT(count_calls(engine, 1000000), 1);
+    wick_engine_destroy(engine);
     free(file.bytes);
   }
 }

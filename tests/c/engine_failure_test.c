@@ -33,8 +33,8 @@ static void take_events(wick_engine *engine, outcome *result) {
   result->calls_end = engine->memory.calls;
 }
 
-static wick_status ask(wick_engine *engine, const char *text, uint32_t max_tokens,
-                       outcome *result) {
+static wick_status ask(wick_engine *engine, const char *text, uint32_t max_tokens, outcome *result,
+                       wick_error *error) {
   memset(result, 0, sizeof *result);
   wick_request request;
   wick_request_default(&request);
@@ -43,8 +43,7 @@ static wick_status ask(wick_engine *engine, const char *text, uint32_t max_token
   request.max_tokens = max_tokens;
   request.ignore_end = true;
   uint32_t id;
-  wick_error error;
-  const wick_status status = wick_request_submit(engine, &request, &id, &error);
+  const wick_status status = wick_request_submit(engine, &request, &id, error);
   if (status != WICK_OK) return status;
   while (wick_step(engine, 0) != WICK_STEP_IDLE) take_events(engine, result);
   take_events(engine, result);
@@ -70,10 +69,16 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
     wick_error error = {0};
     outcome result = {0};
     wick_engine *engine = open_engine(&file, k, &status, &error);
-    if (status == WICK_OK) status = ask(engine, "the inner", 4, &result);
+    if (status == WICK_OK) status = ask(engine, "the inner", 4, &result, &error);
     const bool has_failed = status != WICK_OK || result.finish == WICK_FINISH_ERROR;
-    if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_NOMEM);
-    if (status == WICK_OK && has_failed) CHECK_EQ_INT((int)result.status, WICK_E_NOMEM);
+    if (status != WICK_OK) {
+      CHECK_EQ_INT(status, WICK_E_NOMEM);
+      CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+      CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
+    } else if (has_failed) {
+      CHECK_EQ_INT((int)result.status, WICK_E_NOMEM);
+      CHECK(strncmp(result.text, "out of memory: ", 15) == 0);
+    }
     failures += has_failed;
     wick_engine_destroy(engine);
     if (!has_failed) {
@@ -92,7 +97,7 @@ TEST(decoding_allocates_nothing) {
   wick_engine *engine = open_engine(&file, 0, &status, &error);
   REQUIRE(status == WICK_OK);
   outcome result;
-  CHECK_EQ_INT(ask(engine, "the inner", 150, &result), WICK_OK);
+  CHECK_EQ_INT(ask(engine, "the inner", 150, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.tokens_out, 150);
   CHECK_EQ_UINT(result.calls_end, result.calls_first_token);
   wick_engine_destroy(engine);
@@ -108,7 +113,7 @@ TEST(peak_memory_is_within_the_plan) {
   wick_plan plan;
   CHECK_EQ_INT(wick_memory_plan(engine, &plan, &error), WICK_OK);
   outcome result;
-  CHECK_EQ_INT(ask(engine, "the inner", 0, &result), WICK_OK);
+  CHECK_EQ_INT(ask(engine, "the inner", 0, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_LENGTH);
   // The plan leaves out what does not grow with the model: lists, the loader, a request.
   CHECK(engine->memory.bytes_peak <= plan.total_bytes + 64 * 1024);
@@ -128,7 +133,7 @@ static void check_poisoned(float poison, ggml_type type) {
   CHECK_EQ_INT(status, WICK_OK);  // weights that are not finite load
   for (int i = 0; i < 2; i++) {   // and end every generation in words
     outcome result;
-    CHECK_EQ_INT(ask(engine, "the inner", 10, &result), WICK_OK);
+    CHECK_EQ_INT(ask(engine, "the inner", 10, &result, &error), WICK_OK);
     CHECK_EQ_UINT(result.finish, WICK_FINISH_ERROR);
     CHECK_EQ_UINT(result.status, WICK_E_NONFINITE);
     CHECK(result.text_bytes > 10);
@@ -169,10 +174,10 @@ TEST(prompts_out_of_bounds_are_refused_with_both_numbers) {
   CHECK(strstr(error.message, "9999") != NULL);
   outcome result;
   text[256] = '\0';  // exactly the context: one token can still come
-  CHECK_EQ_INT(ask(engine, text, 0, &result), WICK_OK);
+  CHECK_EQ_INT(ask(engine, text, 0, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.tokens_out, 1);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_LENGTH);
-  CHECK_EQ_INT(ask(engine, "still works", 3, &result), WICK_OK);
+  CHECK_EQ_INT(ask(engine, "still works", 3, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.tokens_out, 3);
   wick_engine_destroy(engine);
   free(file.bytes);
@@ -202,7 +207,7 @@ TEST(cancelling_ends_a_request_before_its_next_step) {
   CHECK_EQ_INT(wick_request_cancel(engine, first), WICK_E_ARG);
   CHECK_EQ_INT(wick_request_cancel(engine, second), WICK_OK);
   while (wick_step(engine, 0) != WICK_STEP_IDLE) take_events(engine, &result);
-  CHECK_EQ_INT(ask(engine, "the inner", 3, &result), WICK_OK);
+  CHECK_EQ_INT(ask(engine, "the inner", 3, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.tokens_out, 3);
   wick_engine_destroy(engine);
   free(file.bytes);
@@ -246,7 +251,7 @@ TEST(prefill_begins_while_layers_arrive) {
   wick_engine *whole = open_engine(&file, 0, &status, &error);
   REQUIRE(status == WICK_OK);
   outcome wanted, found = {0};
-  ask(whole, "the inner thing", 20, &wanted);
+  ask(whole, "the inner thing", 20, &wanted, &error);
   wick_engine_destroy(whole);
   wick_config config;
   wick_config_default(&config);

@@ -40,13 +40,15 @@ static memory_gate *memory_of(const wick_engine *engine) {
 
 static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
   sweep *s = context;
-  (void)behind;
   for (uint32_t i = 0; i < s->count; i++) {
     if (s->ids[i] != event->request) continue;
     CHECK_EQ_UINT(s->dones[i], 0);
     s->dones[i] += event->kind == WICK_EVENT_DONE;
     if (event->kind != WICK_EVENT_DONE || event->finish != WICK_FINISH_ERROR) continue;
     CHECK(event->status == WICK_E_NOMEM || event->status == WICK_E_PAGES);
+    const char *text = (const char *)behind + 8 * event->top_count;
+    const char *start = event->status == WICK_E_NOMEM ? "out of memory: " : "";
+    CHECK(event->text_bytes > 15 && memcmp(text, start, strlen(start)) == 0);
   }
 }
 
@@ -59,15 +61,22 @@ static void run_to_idle(sweep *s) {
   CHECK(steps < STEPS_MAX);
 }
 
-// Memory that is refused is the only reason for which anything may fail here.
+static wick_error told;  // by the last call
+
+// Memory that is refused is the only reason for which anything may fail here, and the error says
+// so.
 static bool went_well(wick_status status) {
-  if (status != WICK_OK) CHECK(status == WICK_E_NOMEM || status == WICK_E_PAGES);
-  return status == WICK_OK;
+  if (status == WICK_OK) return true;
+  CHECK(status == WICK_E_NOMEM || status == WICK_E_PAGES);
+  CHECK_EQ_INT(told.status, status);
+  CHECK(strstr(told.message, status == WICK_E_NOMEM ? "out of memory: " : "KV pages") != NULL);
+  told = (wick_error){0};
+  return false;
 }
 
 static bool submit(sweep *s, const wick_request *request) {
   uint32_t id = 0;
-  if (!went_well(wick_request_submit(s->engine, request, &id, NULL))) return false;
+  if (!went_well(wick_request_submit(s->engine, request, &id, &told))) return false;
   const uint32_t completions = request->completions == 0 ? 1 : request->completions;
   for (uint32_t i = 0; i < completions && s->count < IDS_MAX; i++) s->ids[s->count++] = id + i;
   return true;
@@ -87,14 +96,14 @@ static uint32_t keep_session(sweep *s, wick_status status, uint32_t id) {
 
 static uint32_t new_session(sweep *s, const char *salt) {
   uint32_t id = 0;
-  const wick_status status = wick_session_create_salted(s->engine, salt, strlen(salt), &id, NULL);
+  const wick_status status = wick_session_create_salted(s->engine, salt, strlen(salt), &id, &told);
   return keep_session(s, status, id);
 }
 
 static uint32_t fork_session(sweep *s, uint32_t session) {
   uint32_t id = 0;
   if (session == 0) return 0;
-  const wick_status status = wick_session_fork(s->engine, session, &id, NULL);
+  const wick_status status = wick_session_fork(s->engine, session, &id, &told);
   return keep_session(s, status, id);
 }
 
@@ -118,7 +127,7 @@ static void with_sessions(sweep *s) {
   const int32_t *tokens;
   uint32_t count;
   if (first != 0 && wick_session_tokens(s->engine, first, &tokens, &count, NULL) == WICK_OK) {
-    if (count > 20) went_well(wick_session_drop(s->engine, first, 5, 19, NULL));
+    if (count > 20) went_well(wick_session_drop(s->engine, first, 5, 19, &told));
     ask_session(s, first, 4, 4);
   }
   if (child != 0 && wick_session_tokens(s->engine, child, &tokens, &count, NULL) == WICK_OK) {
@@ -131,7 +140,7 @@ static void with_sessions(sweep *s) {
       submit(s, &drop);
       run_to_idle(s);
     }
-    went_well(wick_session_truncate(s->engine, child, 2, NULL));
+    went_well(wick_session_truncate(s->engine, child, 2, &told));
     ask_session(s, child, 30, 4);
   }
 }
@@ -152,15 +161,15 @@ static bool save(sweep *s, uint32_t session) {
   const wick_state_sink sink = {s, write_saved};
   uint64_t size_bytes = 0;
   s->saved.size_bytes = s->saved_read = 0;
-  if (!went_well(wick_state_bytes(s->engine, session, &size_bytes, NULL))) return false;
-  if (!went_well(wick_state_save(s->engine, session, &sink, NULL))) return false;
+  if (!went_well(wick_state_bytes(s->engine, session, &size_bytes, &told))) return false;
+  if (!went_well(wick_state_save(s->engine, session, &sink, &told))) return false;
   return CHECK_EQ_UINT(s->saved.size_bytes, size_bytes);
 }
 
 static void load(sweep *s) {
   const wick_state_source source = {s, read_saved, s->saved.size_bytes};
   wick_state_loaded loaded = {0};
-  const wick_status status = wick_state_load(s->engine, &source, &loaded, NULL);
+  const wick_status status = wick_state_load(s->engine, &source, &loaded, &told);
   if (!went_well(status) || loaded.session == 0) return;
   ask_session(s, keep_session(s, status, loaded.session), 5, 3);
 }
@@ -245,7 +254,7 @@ static void with_swap(sweep *s) {
 }
 
 static void with_draft(sweep *s) {
-  went_well(wick_engine_set_draft(s->engine, s->draft, NULL));
+  went_well(wick_engine_set_draft(s->engine, s->draft, &told));
   for (uint32_t i = 0; i < 2; i++) {
     wick_request request = ask(s, 20 + i, 12, 0);
     request.always_speculates = true;
@@ -267,7 +276,7 @@ static uint32_t add_adapter(sweep *s, uint64_t seed) {
   fixture_file file = rig_write(&rig);
   uint32_t id = 0;
   const wick_status status =
-      wick_adapter_load_bytes(s->engine, file.bytes, file.size_bytes, &id, NULL);
+      wick_adapter_load_bytes(s->engine, file.bytes, file.size_bytes, &id, &told);
   free(file.bytes);
   return went_well(status) ? id : 0;
 }
@@ -295,15 +304,15 @@ static void with_questions(sweep *s) {
   wick_plan plan;
   wick_model_info info;
   int32_t ids[64];
-  went_well(wick_memory_plan(s->engine, &plan, NULL));
-  went_well(wick_model_get_info(s->engine, &info, NULL));
+  went_well(wick_memory_plan(s->engine, &plan, &told));
+  went_well(wick_model_get_info(s->engine, &info, &told));
   wick_info_json(s->engine, count_bytes, &total);
   wick_inspect_json(s->engine, count_bytes, &total);
   wick_pages_json(s->engine, true, count_bytes, &total);
   wick_stats_json(s->engine, count_bytes, &total);
   CHECK(total > 1000);
   went_well(tokenizer_encode(s->engine->tokenizer, "the <|end|> end", 15,
-                             WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &count, NULL));
+                             WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &count, &told));
   wick_request logits = ask(s, 10, 1, 0);
   submit(s, &logits);
   run_to_idle(s);

@@ -132,6 +132,40 @@ TEST(a_token_is_not_healed_by_shorter_ones) {
   free(built.bytes);
 }
 
+// Half a token of the prompt's becomes a whole one, of which only the rest is new text.
+TEST(a_longer_token_shows_its_rest_alone) {
+  static model_builder model;
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
+  builder_init(&model, &choice);
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  wick_engine *engine = open_file(&file);
+  wick_error error = {0};
+  int32_t whole[16];
+  size_t count = 0;
+  REQUIRE(wick_tokenize(engine, "a the", 5, 0, whole, 16, &count, &error) == WICK_OK);
+  const int32_t token = whole[count - 1];  // " the"
+  wick_request wanted = request_of("a t");
+  wanted.sampling.temperature = 1;
+  wanted.max_tokens = 1;
+  uint32_t longer = 0;
+  const wick_bias bias = {token, 100};
+  wanted.sampling.bias = &bias;
+  wanted.sampling.bias_count = 1;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    wanted.sampling.seed = seed;
+    const said healed = run(engine, &wanted);
+    if (healed.count != 1 || healed.tokens[0] != token) continue;
+    longer++;
+    CHECK_EQ_UINT(healed.text_bytes, 2);
+    CHECK_EQ_MEM(healed.text, "he", 2);
+  }
+  CHECK_EQ_UINT(longer, 5);
+  wick_engine_destroy(engine);
+  free(built.bytes);
+}
+
 // Half of a character of the prompt's is no new text.
 TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
   static const char *const TEXTS[] = {"caf\xc3\xa9", "a \xf0\x9f\xa6\x8a"};

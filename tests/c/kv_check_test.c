@@ -257,6 +257,47 @@ TEST(records_begin_with_what_they_hold) {
   close_pool();
 }
 
+// A sequence that comes back has pages of the same tokens and bytes: what the pool says of waste
+// and of room for more is what it said before.
+TEST(pages_come_back_as_full_as_they_were) {
+  enum { TOKENS = 40, PAGES = 3 };
+  const kv_shape shape = {3, 2, 64, WICK_KV_Q8, WICK_KV_F16, 0};
+  const wick_state_sink sink = {&kept, write_record};
+  int32_t tokens[TOKENS], loaded[TOKENS];
+  kv_seq_id seq, again;
+  uint32_t count, count_again;
+  for (int32_t i = 0; i < TOKENS; i++) tokens[i] = 100 + i;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 3, 8, &pool, &error) == WICK_OK);
+  REQUIRE(kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_prepare_write(pool, seq, 0, TOKENS, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_append(pool, seq, TOKENS, NULL) == WICK_OK);
+  const kv_frag before = kv_frag_stats(pool);
+  kept.size_bytes = kept.at = 0;
+  CHECK_EQ_INT(state_save_seq(pool, 5, seq, tokens, NULL, &sink, NULL), WICK_OK);
+  const wick_state_source source = {&kept, read_record, kept.size_bytes};
+  state_reader reader;
+  REQUIRE(state_begin(pool, 5, &source, &reader, &error) == WICK_OK);
+  REQUIRE(state_load_seq(&reader, loaded, &again, NULL, &error) == WICK_OK);
+  CHECK_EQ_MEM(loaded, tokens, sizeof tokens);
+  const kv_entry *from = kv_seq_table(pool, seq, &count);
+  const kv_entry *to = kv_seq_table(pool, again, &count_again);
+  REQUIRE(count == PAGES && count_again == PAGES);
+  for (uint32_t i = 0; i < PAGES; i++) {
+    CHECK(from[i].page != to[i].page);
+    CHECK_EQ_UINT(kv_pool_page(pool, from[i].page)->fill_tokens, i < 2 ? 16 : 8);
+    CHECK_EQ_UINT(kv_pool_page(pool, to[i].page)->fill_tokens, i < 2 ? 16 : 8);
+    CHECK_EQ_MEM(kv_page_bytes(pool, to[i].page), kv_page_bytes(pool, from[i].page),
+                 pool->layout.page_bytes);
+  }
+  CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
+  const kv_frag after = kv_frag_stats(pool);
+  CHECK_EQ_UINT(after.wasted_capacity, before.wasted_capacity);
+  CHECK_NEAR(after.avg_tokens_per_page, before.avg_tokens_per_page, 1e-9);
+  CHECK_EQ_INT(kv_seq_free(pool, again, NULL), WICK_OK);
+  close_pool();
+}
+
 // A record's sums: whole words, folded.
 static uint64_t fold(uint64_t sum, const void *bytes, size_t size_bytes) {
   for (size_t at = 0; at < size_bytes; at += 8) {

@@ -310,6 +310,7 @@ TEST(no_allocation_that_fails_leaks) {
     sink = (load_sink){0};
     const loader_sink calls = sink_calls(&sink);
     loader *loader = NULL;
+    error = (wick_error){0};
     wick_status status = loader_create(&memory, &calls, false, &loader, &error);
     sink.loader = loader;
     if (status == WICK_OK) status = load_crosswise(loader, &file);
@@ -317,6 +318,8 @@ TEST(no_allocation_that_fails_leaks) {
     close_loader(loader);
     CHECK_EQ_INT(status, memory.calls < k ? WICK_OK : WICK_E_NOMEM);
     if (status == WICK_OK) break;
+    CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+    CHECK(strstr(error.message, "out of memory: ") != NULL);
     failed++;
   }
   CHECK(failed >= 12);
@@ -332,7 +335,11 @@ TEST(data_can_be_fed_again_after_memory_was_short) {
   const uint64_t middle = gguf_data_offset(loader_directory(loader)) + 10;
   for (uint64_t k = 1; k <= 2; k++) {
     memory.fail_at_call = memory.calls + k;
+    error = (wick_error){0};
     CHECK_EQ_INT(feed(loader, 0, &file, middle, middle + 7), WICK_E_NOMEM);
+    CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+    CHECK(strstr(error.message, k == 1 ? "the list of loaded ranges" : "have come in part") !=
+          NULL);
   }
   memory.fail_at_call = 0;
   CHECK_EQ_INT(feed(loader, 0, &file, middle, middle + 7), WICK_OK);
@@ -351,12 +358,15 @@ TEST(no_allocation_of_a_split_model_leaks) {
     sink = (load_sink){0};
     const loader_sink calls = sink_calls(&sink);
     loader *loader = NULL;
+    error = (wick_error){0};
     wick_status status = loader_create(&memory, &calls, false, &loader, &error);
     sink.loader = loader;
     if (status == WICK_OK) status = feed_as_asked(loader, files);
     close_loader(loader);
     CHECK_EQ_INT(status, memory.calls < k ? WICK_OK : WICK_E_NOMEM);
     if (status == WICK_OK) break;
+    CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+    CHECK(strstr(error.message, "out of memory: ") != NULL);
   }
   free_parts(files);
 }

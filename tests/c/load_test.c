@@ -299,6 +299,38 @@ TEST(ranges_join_and_answer) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
+// The list takes memory when it is full, and no sooner; what it has no memory for changes nothing.
+TEST(ranges_take_memory_when_their_list_is_full) {
+  enum { COUNT = 20 };
+  load_ranges ranges = {0};
+  uint32_t refused = 0;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  for (uint64_t i = 0; i < COUNT; i++) {
+    const uint64_t first = 10 * i, calls = memory.calls;
+    const size_t count = ranges.count;
+    const bool is_full = count == ranges.capacity;
+    memory.fail_from_call = calls + 1;
+    error = (wick_error){0};
+    wick_status status = ranges_reserve(&ranges, &memory, first, first + 5, &error);
+    CHECK_EQ_INT(status, is_full ? WICK_E_NOMEM : WICK_OK);
+    CHECK_EQ_UINT(memory.calls, calls + is_full);
+    CHECK_EQ_UINT(ranges.count, count);
+    memory.fail_from_call = 0;
+    if (status != WICK_OK) {
+      CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+      CHECK(strstr(error.message, "the list of loaded ranges") != NULL);
+      status = ranges_reserve(&ranges, &memory, first, first + 5, &error);
+      refused++;
+    }
+    REQUIRE(status == WICK_OK && ranges.capacity > ranges.count);
+    ranges_add(&ranges, first, first + 5);
+    CHECK_EQ_UINT(ranges.count, i + 1);
+  }
+  CHECK(refused >= 2 && refused < COUNT / 2);
+  memory_free(&memory, ranges.items);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
 // ---- asking ----
 
 TEST(what_is_asked_for_is_enough) {

@@ -598,6 +598,40 @@ TEST(where_proposals_hold_it_does_not_rest) {
   free(file.bytes);
 }
 
+// ---- Who pays ----
+
+// Passes of `tokens` tokens of one request that keep the rows of the last layer.
+static uint32_t passes_that_keep(wick_engine *engine, bool speculates, uint32_t tokens) {
+  int32_t prompt[TEXT];
+  talk talk = {.count = 0};
+  uint32_t kept = 0;
+  fill_text(prompt, TEXT, 5);
+  wick_request request = fixture_request(prompt, TEXT, tokens);
+  request.always_speculates = speculates;
+  request.no_speculation = !speculates;
+  submit(engine, &talk, &request);
+  engine->scheduler->keeps_rows = false;
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    fixture_take_all(engine, take_event, &talk);
+    kept += engine->scheduler->keeps_rows;
+    engine->scheduler->keeps_rows = false;
+  }
+  run(engine, &talk);
+  CHECK_EQ_UINT(talk.asked[0].count, tokens);
+  return kept;
+}
+
+TEST(rows_are_kept_only_for_who_predicts) {
+  fixture_file file = make_file();
+  const wick_config config = config_of(false);
+  wick_engine *engine = open_with(&file, &config);
+  CHECK(passes_that_keep(engine, true, 8) > 2);
+  CHECK_EQ_UINT(passes_that_keep(engine, false, 8), 0);
+  CHECK_EQ_UINT(passes_that_keep(engine, true, 1), 0);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
 // ---- Memory ----
 
 TEST(memory_is_taken_only_where_it_is_used) {

@@ -217,6 +217,40 @@ TEST(small_and_odd_tensors_keep_their_type) {
   CHECK(choose_one("q4_k_s", "blk.99999999999.attn_v.weight", 256, 2) == '5');
 }
 
+// A name ends where its bytes do: what stands behind it in memory is no part of it.
+TEST(names_end_with_their_bytes) {
+  gguf_directory *directory = open_model(&DEEP, 1);
+  static quantize_facts facts;
+  REQUIRE(quantize_facts_read(directory, &facts, &error) == WICK_OK);
+  const quantize_mix *mix = quantize_find_mix("q4_k_m");
+  static const struct {
+    const char *bytes;
+    size_t size_bytes;
+    char wanted;
+  } NAMES[] = {
+      {"output.weight", 13, '6'},
+      {"output.weights", 13, '6'},
+      {"output.weights", 14, 'F'},
+      {"output.weigh", 12, 'F'},
+      {"blk.0.attn_v.weight", 19, '6'},
+      {"blk.0.attn_v.weight", 18, 'F'},
+      {"blk.8.attn_v.weight", 19, '4'},
+      {"blk.30.attn_v.weight", 20, '6'},
+      {"blk.13.attn_v.weight", 20, '4'},
+      {"weight", 6, '4'},
+      {"blk.", 4, 'F'},
+  };
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    gguf_tensor tensor = *gguf_tensor_at(directory, 0);
+    tensor.name = (gguf_string){(const void *)NAMES[i].bytes, NAMES[i].size_bytes};
+    const char letter = letter_of(quantize_choose(mix, &facts, &tensor));
+    if (!CHECK(letter == NAMES[i].wanted)) {
+      printf("# %.*s: %c\n", (int)NAMES[i].size_bytes, NAMES[i].bytes, letter);
+    }
+  }
+  close_directory(directory);
+}
+
 TEST(mixes_are_found_by_name_and_place) {
   static const char *const NAMES[] = {"f32",    "F16",  "Bf16",   "q8_0",   "Q6_K", "q5_K_m",
                                       "q5_k_s", "Q5_0", "q4_k_m", "q4_k_s", "q4_0"};

@@ -383,6 +383,8 @@ TEST(an_allocation_that_fails_gives_everything_back) {
   CHECK(calls > 5);
   for (uint64_t call = 1; call <= calls; call++) {
     CHECK_EQ_INT(convert(&run, &file, "q6_k", 2, 4096, call), WICK_E_NOMEM);
+    CHECK_EQ_INT(run.error.status, WICK_E_NOMEM);
+    CHECK(strncmp(run.error.message, "out of memory: ", 15) == 0);
     file_free(&run.out);
   }
   file_free(&file);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sample/settings.h"
 #include "sampler_rig.h"
 
 enum { WORDS_MAX = 20, HISTORY_MAX = 64 };
@@ -620,6 +621,134 @@ TEST(greedy_chains_take_the_largest_unless_a_sampler_drops_it) {
     CHECK_EQ_F32(choice.logprob, 0.0f);
     sampler_close(s);
   }
+}
+
+// ---- the plan ----
+
+static sampler_plan plan_of(const wick_sampling *config, uint32_t vocab) {
+  sampler_plan plan;
+  memset(&plan, 0xff, sizeof plan);
+  settings_plan(config, vocab, &plan);
+  return plan;
+}
+
+// The steps of a plan, candidates at most, and whether it is greedy.
+static void check_plan(const wick_sampling *config, const char *steps, uint32_t kept_max) {
+  const sampler_plan plan = plan_of(config, 100);
+  char found[WICK_SAMPLERS_MAX + 1] = {0};
+  memcpy(found, plan.steps, plan.step_count);
+  CHECK_EQ_STR(found, steps);
+  CHECK_EQ_UINT(plan.kept_max, kept_max);
+  CHECK(plan.is_greedy == (kept_max == 0));
+}
+
+TEST(a_plan_has_what_is_on) {
+  wick_sampling off, c;
+  sampler_set_defaults(&off);
+  check_plan(&off, "", 0);
+  off.temperature = 1;
+  check_plan(&off, "", 100);
+  c = off, c.repeat_penalty = 1.1f;
+  check_plan(&c, "e", 100);
+  c = off, c.frequency_penalty = -0.5f;
+  check_plan(&c, "e", 100);
+  c = off, c.presence_penalty = 0.5f;
+  check_plan(&c, "e", 100);
+  CHECK_EQ_UINT(plan_of(&c, 100).penalty_last, 64);
+  c.penalty_last = 5;
+  CHECK_EQ_UINT(plan_of(&c, 100).penalty_last, 5);
+  c = off, c.dry_multiplier = 0.5f, c.dry_penalty_last = 1;
+  check_plan(&c, "d", 100);
+  CHECK_EQ_UINT(plan_of(&c, 100).dry_last, 1);
+  CHECK_EQ_UINT(plan_of(&c, 100).penalty_last, 0);
+  c.dry_penalty_last = 0;
+  check_plan(&c, "", 100);
+  c = off, c.top_n_sigma = 0.1f;
+  check_plan(&c, "s", 100);
+  c.top_n_sigma = -1;
+  check_plan(&c, "", 100);
+  c = off, c.top_k = 1;
+  check_plan(&c, "k", 1);
+  c.top_k = 99;
+  check_plan(&c, "k", 99);
+  c.top_k = 100;
+  check_plan(&c, "", 100);
+  c = off, c.typical_p = 0.99f;
+  check_plan(&c, "y", 100);
+  CHECK(plan_of(&c, 100).has_keys);
+  c = off, c.top_p = 0.99f;
+  check_plan(&c, "p", 100);
+  CHECK(!plan_of(&c, 100).has_keys);
+  c = off, c.min_p = 0.01f;
+  check_plan(&c, "m", 100);
+  c = off, c.xtc_probability = 0.1f, c.xtc_threshold = 0.5f;
+  check_plan(&c, "x", 100);
+  c.xtc_threshold = 0.51f;
+  check_plan(&c, "", 100);
+  c = off, c.dynatemp_range = 0.5f;
+  check_plan(&c, "t", 100);
+  CHECK(plan_of(&c, 100).has_dynatemp);
+  c = off, c.adaptive_target = 0;
+  check_plan(&c, "", 100);
+  CHECK(plan_of(&c, 100).has_adaptive && plan_of(&c, 100).has_keys);
+  c.adaptive_target = -0.1f;
+  CHECK(!plan_of(&c, 100).has_adaptive && !plan_of(&c, 100).has_keys);
+}
+
+TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
+  wick_sampling all = sharp_samplers(), c;
+  all.top_k = 40, all.typical_p = 0.9f, all.dry_penalty_last = 16;
+  all.dry_multiplier = 1, all.repeat_penalty = 1.5f, all.dynatemp_range = 0;
+  all.temperature = 0.5f, all.mirostat = 0;
+  // the last step is the choice's temperature
+  c = all, c.samplers = "kt";
+  check_plan(&c, "k", 40);
+  CHECK_EQ_F32(plan_of(&c, 100).temperature, 0.5f);
+  c.samplers = "tk";
+  check_plan(&c, "tk", 100);
+  CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
+  c.samplers = "ktt";
+  check_plan(&c, "kt", 40);
+  CHECK_EQ_F32(plan_of(&c, 100).temperature, 0.5f);
+  c.samplers = "kt", c.dynatemp_range = 1;
+  check_plan(&c, "kt", 40);
+  CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
+  // of temperature 0 the largest comes, behind what changes logits
+  c = all, c.temperature = 0, c.samplers = "edkpt";
+  check_plan(&c, "ed", 0);
+  c.samplers = "de";
+  check_plan(&c, "de", 100);  // without its letter the temperature is off
+  c.samplers = "ktx";
+  check_plan(&c, "", 0);
+  c.samplers = "kxt";
+  check_plan(&c, "kxt", 40);
+  c.samplers = "yt";
+  check_plan(&c, "yt", 100);
+  c.samplers = "ket";
+  check_plan(&c, "ket", 40);
+  c.samplers = "kdt";
+  check_plan(&c, "kdt", 40);
+  c.samplers = "kt", c.dynatemp_range = 1;
+  check_plan(&c, "kt", 40);
+  // only the first that drops may be a top-k of fewer candidates
+  c = all, c.samplers = "edk";
+  check_plan(&c, "edk", 40);
+  c.samplers = "ekd";
+  check_plan(&c, "ekd", 40);
+  c.samplers = "pk";
+  check_plan(&c, "pk", 100);
+  c.samplers = "ed";
+  check_plan(&c, "ed", 100);
+  // mirostat takes the temperature alone
+  c = all, c.mirostat = 2;
+  check_plan(&c, "t", 100);
+  CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
+  c.dynatemp_range = 1;
+  CHECK(!plan_of(&c, 100).has_dynatemp);
+  c.temperature = 1;
+  check_plan(&c, "", 100);
+  c.temperature = 0;
+  check_plan(&c, "", 0);
 }
 
 TEST(what_is_not_among_the_samplers_is_off) {

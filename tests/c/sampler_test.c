@@ -348,7 +348,10 @@ TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory.fail_at_call = 1;
   sampler *s = NULL;
-  CHECK_EQ_INT(sampler_create(&memory, &config, 100, &s, NULL), WICK_E_NOMEM);
+  wick_error error = {0};
+  CHECK_EQ_INT(sampler_create(&memory, &config, 100, &s, &error), WICK_E_NOMEM);
+  CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+  CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
   sampler_destroy(NULL);
 }
 

@@ -149,8 +149,11 @@ TEST(bad_stop_strings_are_refused) {
   check_refusal(strings, NULL, WICK_STOPS_MAX + 1, "17 stop strings, at most 16");
   memory.fail_at_call = 1;
   stop_matcher *matcher = NULL;
-  CHECK_EQ_INT(stop_matcher_create(&memory, strings, (const size_t[]){4}, 1, &matcher, NULL),
+  wick_error error = {0};
+  CHECK_EQ_INT(stop_matcher_create(&memory, strings, (const size_t[]){4}, 1, &matcher, &error),
                WICK_E_NOMEM);
+  CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+  CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
   stop_matcher_destroy(NULL);
 }
 

@@ -14,6 +14,7 @@ enum { WINDOW = 40, BATCH = 32, DIM = 8, PAGES = 64, TOKENS = 500 };
 enum { FULL, WINDOWED, WIDE, GROUPS };
 
 static memory_gate memory;
+static wick_error error;
 static int32_t text[TOKENS + BATCH];
 
 static store_config config_of(uint32_t groups) {
@@ -42,7 +43,6 @@ static void close_store(seq_store *store) {
 }
 
 static void check_store(const seq_store *store) {
-  wick_error error = {0};
   const bool is_whole = store_check(store, &error) == WICK_OK;
   if (!is_whole) check_true(false, error.message, __FILE__, __LINE__);
 }
@@ -205,10 +205,11 @@ static wick_status load(seq_store *store, kv_seq_id *seq) {
   saved.at = 0;
   const wick_state_source source = {&saved, read_record, saved.size_bytes};
   state_reader reader;
-  const wick_status status = store_load_begin(store, store_salt(store, 9), &source, &reader, NULL);
+  const wick_status status =
+      store_load_begin(store, store_salt(store, 9), &source, &reader, &error);
   if (status != WICK_OK) return status;
   if (!CHECK(reader.tokens <= TOKENS)) return WICK_E_CORRUPT;
-  const wick_status loaded = store_load(store, &reader, tokens, seq, NULL);
+  const wick_status loaded = store_load(store, &reader, tokens, seq, &error);
   if (loaded == WICK_OK) CHECK_EQ_MEM(tokens, text, reader.tokens * sizeof *tokens);
   return loaded;
 }
@@ -237,9 +238,10 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
     saved.bytes[at] ^= 4;
   }
   const size_t whole = saved.size_bytes;
-  for (size_t size = 0; size < whole; size += 1 + size / 5) {
-    saved.size_bytes = size;
-    CHECK(load(store, &read) != WICK_OK);
+  for (size_t left = 1; left <= whole; left += 1 + left / 5) {
+    saved.size_bytes = whole - left;
+    CHECK_EQ_INT(load(store, &read), WICK_E_TRUNCATED);  // before anything is read behind the end
+    CHECK(saved.at <= saved.size_bytes);
   }
   check_store(store);
   CHECK_EQ_UINT(kv_pool_stats(store_group(store, WINDOWED)).active_sequences,
@@ -289,14 +291,14 @@ typedef wick_status failing(seq_store *store, kv_seq_id seq);
 static wick_status make_one(seq_store *store, kv_seq_id seq) {
   kv_seq_id made;
   (void)seq;
-  return store_new(store, &made, NULL);
+  return store_new(store, &made, &error);
 }
 static wick_status fork_it(seq_store *store, kv_seq_id seq) {
   kv_seq_id made;
-  return store_fork(store, seq, &made, NULL);
+  return store_fork(store, seq, &made, &error);
 }
 static wick_status prepare_it(seq_store *store, kv_seq_id seq) {
-  return store_prepare(store, seq, 100, NULL);
+  return store_prepare(store, seq, 100, &error);
 }
 static wick_status load_it(seq_store *store, kv_seq_id seq) {
   kv_seq_id made;
@@ -332,12 +334,15 @@ static void check_fails_whole(failing *call) {
     CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, NULL, &sink, NULL), WICK_OK);
     const counts before = count_all(store, seq);
     memory.fail_at_call = memory.calls + fail;
+    error = (wick_error){0};
     const wick_status status = call(store, seq);
     memory.fail_at_call = 0;
     check_store(store);
     const counts after = count_all(store, seq);
     if (status != WICK_OK) {
       CHECK_EQ_INT(status, WICK_E_NOMEM);
+      CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+      CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
       CHECK_EQ_MEM(&after, &before, sizeof after);
     }
     const kv_seq_id next = new_seq(store);
