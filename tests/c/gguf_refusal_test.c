@@ -334,6 +334,25 @@ TEST(what_reaches_a_limit_is_read) {
   file_free(&file);
 }
 
+TEST(alignments_are_powers_of_two) {
+  for (int bit = 0; bit < 32; bit++) {
+    for (int more = -1; more < 2; more++) {
+      memory_file file = {0};
+      const uint32_t alignment = (UINT32_C(1) << bit) + (uint32_t)more;
+      make_alignment(&file, alignment);
+      gguf_directory *directory = open_directory();
+      size_t used;
+      const bool is_power = alignment != 0 && (more == 0 || alignment < 3);
+      const bool is_read = is_power && alignment <= GGUF_ALIGNMENT_MAX;
+      const wick_status status = feed_all(directory, &file, file.size_bytes, &used);
+      if (!CHECK_EQ_INT(status, is_read ? WICK_OK : WICK_E_FORMAT)) printf("# %u\n", alignment);
+      if (is_read) CHECK_EQ_UINT(gguf_alignment(directory), alignment);
+      close_directory(directory);
+      file_free(&file);
+    }
+  }
+}
+
 // One that is in order needs no list of its order, so that its directory takes no more than its
 // parts.
 TEST(tensors_in_order_need_no_list) {
