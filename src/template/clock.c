@@ -159,6 +159,7 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
 jinja_value jinja_strftime(jinja_run *run, const jinja_string *format) {
   if (!run->has_now) return jinja_fail(run, WICK_E_NODATA, "strftime_now: the time is not known");
   const civil_time time = civil_of(run->now_s);
+  jinja_step_bytes(run, format->size_bytes);
   jinja_buffer buffer = {0};
   put_format(run, &buffer, format->bytes, format->size_bytes, &time);
   return jinja_buffer_value(run, &buffer);

@@ -88,7 +88,7 @@ static jinja_value filter_escape(jinja_run *run, jinja_value input,
 // The number that a text writes, without the white space around it.
 static bool number_of_text(jinja_run *run, const jinja_string *text, double *real) {
   const jinja_value bare = jinja_strip(run, text, NULL, true, true);
-  return run->status == WICK_OK &&
+  return run->status == WICK_OK && jinja_step_bytes(run, bare.string->size_bytes) &&
          decimal_read_f64(bare.string->bytes, bare.string->size_bytes, real) &&
          jinja_step_float(run, *real);
 }
@@ -326,6 +326,7 @@ static jinja_value filter_truncate(jinja_run *run, jinja_value input,
   const jinja_value *given = jinja_argument(arguments, 2, "end");
   const jinja_string *end = given != NULL && given->kind == JINJA_STRING ? given->string : &dots;
   const int64_t leeway = jinja_int_argument(run, arguments, 3, "leeway", LEEWAY);
+  jinja_step_bytes(run, (uint64_t)text->size_bytes + end->size_bytes);
   const int64_t kept = length - jinja_string_length(end);
   if (run->status != WICK_OK) return JINJA_NOTHING;
   if (kept < 0) return jinja_fail(run, WICK_E_FORMAT, "truncate to less than its end");

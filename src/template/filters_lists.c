@@ -9,6 +9,7 @@ static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *p
   if (path == NULL || path->kind == JINJA_NONE) return item;
   if (path->kind != JINJA_STRING) return jinja_get_item(run, item, *path);
   const jinja_string *text = path->string;
+  jinja_step_key(run, *path);
   for (uint32_t begin = 0; begin <= text->size_bytes && run->status == WICK_OK;) {
     uint32_t end = begin;
     bool is_number = true;
@@ -245,7 +246,7 @@ static jinja_value filter_join(jinja_run *run, jinja_value input,
   const jinja_value *path = jinja_argument(arguments, 1, "attribute");
   const jinja_list *items = jinja_items_of(run, input);
   jinja_buffer buffer = {0};
-  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+  for (uint32_t i = 0; items != NULL && i < items->count && jinja_step(run, 1); i++) {
     if (i > 0 && separator != NULL) jinja_write_value(run, &buffer, *separator);
     jinja_write_value(run, &buffer, follow(run, items->items[i], path));
   }

@@ -164,6 +164,7 @@ static jinja_value named_value(jinja_run *run, const jinja_string *format, uint3
 jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jinja_value values) {
   jinja_buffer buffer = {0};
   uint32_t used = 0;
+  jinja_step_bytes(run, format->size_bytes);
   for (uint32_t at = 0; at < format->size_bytes && run->status == WICK_OK;) {
     const uint32_t begin = at;
     while (at < format->size_bytes && format->bytes[at] != '%') at++;
@@ -208,7 +209,8 @@ static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32
   }
   if (field->size_bytes == 0) index = (*automatic)++;
   if (is_number && index < arguments->plain_count) return arguments->plain[index];
-  for (uint32_t i = 0; i < arguments->named_count; i++) {
+  for (uint32_t i = 0; i < arguments->named_count && jinja_step_bytes(run, field->size_bytes);
+       i++) {
     if (jinja_string_equal(arguments->names[i], field)) return arguments->named[i];
   }
   return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");
@@ -238,6 +240,7 @@ jinja_value jinja_format_braces(jinja_run *run, const jinja_string *format,
                                 const jinja_arguments *arguments) {
   jinja_buffer buffer = {0};
   uint32_t automatic = 0;
+  jinja_step_bytes(run, format->size_bytes);
   for (uint32_t at = 0; at < format->size_bytes && run->status == WICK_OK;) {
     const char c = format->bytes[at];
     const bool is_double = at + 1 < format->size_bytes && format->bytes[at + 1] == c;

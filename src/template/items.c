@@ -34,7 +34,8 @@ static jinja_value loop_attribute(const jinja_loop *loop, const jinja_string *na
   return missing(name);
 }
 
-static jinja_value find_value(const jinja_dict *dict, const jinja_string *name) {
+static jinja_value find_value(jinja_run *run, const jinja_dict *dict, const jinja_string *name) {
+  jinja_step_key(run, jinja_of_string(name));
   const jinja_entry *entry = jinja_dict_find(dict, jinja_of_string(name));
   return entry == NULL ? missing(name) : entry->value;
 }
@@ -47,7 +48,7 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
     case JINJA_UNDEFINED:
       return jinja_fail_undefined(run, object);
     case JINJA_NAMESPACE:
-      return find_value(object.dict, name);
+      return find_value(run, object.dict, name);
     case JINJA_MACRO:
       if (jinja_string_is(name, "name")) {
         return jinja_of_string(run->program->names[object.macro->name]);
@@ -57,7 +58,7 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
       break;
   }
   if (jinja_find_method(run, object, name, &method)) return method;
-  if (object.kind == JINJA_DICT) return find_value(object.dict, name);
+  if (object.kind == JINJA_DICT) return find_value(run, object.dict, name);
   if (object.kind == JINJA_LOOP) return loop_attribute(object.loop, name);
   if (object.kind == JINJA_TUPLE && object.list->is_group) {
     if (jinja_string_is(name, "grouper")) return object.list->items[0];
@@ -80,6 +81,7 @@ jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) 
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
   if (object.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, object);
   if (object.kind == JINJA_DICT) {
+    jinja_step_key(run, key);
     const jinja_entry *entry = jinja_dict_find(object.dict, key);
     if (entry != NULL) return entry->value;
   }

@@ -225,6 +225,7 @@ static jinja_value read_value(json_input *input, uint32_t depth) {
 
 jinja_value jinja_read_json(jinja_run *run, const char *bytes, size_t size_bytes, uint8_t mark) {
   json_input input = {run, bytes, size_bytes, 0, mark};
+  jinja_step_bytes(run, size_bytes);
   const jinja_value value = read_value(&input, 0);
   skip_space(&input);
   if (run->status == WICK_OK && input.at < size_bytes) return fail(&input, "more than one value");

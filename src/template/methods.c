@@ -170,7 +170,9 @@ static jinja_value count_part(jinja_run *run, const jinja_string *self,
                               const jinja_arguments *arguments) {
   const jinja_string *part = jinja_string_argument(run, arguments, 0, "sub");
   if (part == NULL) return JINJA_NOTHING;
-  if (part->size_bytes == 0) return jinja_int((int64_t)jinja_string_length(self) + 1);
+  if (part->size_bytes == 0) {
+    return jinja_int((int64_t)characters_before(run, self, self->size_bytes) + 1);
+  }
   int64_t count = 0;
   for (uint32_t at = 0; (at = jinja_find_part(run, self, part, at)) != UINT32_MAX;
        at += part->size_bytes) {
@@ -179,8 +181,10 @@ static jinja_value count_part(jinja_run *run, const jinja_string *self,
   return jinja_int(count);
 }
 
-static bool begins_or_ends(const jinja_string *self, const jinja_string *part, bool at_end) {
+static bool begins_or_ends(jinja_run *run, const jinja_string *self, const jinja_string *part,
+                           bool at_end) {
   if (part->size_bytes > self->size_bytes) return false;
+  if (!jinja_step_bytes(run, part->size_bytes)) return false;
   const uint32_t at = at_end ? self->size_bytes - part->size_bytes : 0;
   return memcmp(self->bytes + at, part->bytes, part->size_bytes) == 0;
 }
@@ -192,22 +196,22 @@ static jinja_value has_end(jinja_run *run, const jinja_string *self,
   if (given != NULL && given->kind == JINJA_TUPLE) {
     for (uint32_t i = 0; i < given->list->count && jinja_step(run, 1); i++) {
       const jinja_value part = given->list->items[i];
-      if (part.kind == JINJA_STRING && begins_or_ends(self, part.string, at_end)) {
+      if (part.kind == JINJA_STRING && begins_or_ends(run, self, part.string, at_end)) {
         return jinja_bool(true);
       }
     }
     return jinja_bool(false);
   }
   const jinja_string *part = jinja_string_argument(run, arguments, 0, "prefix");
-  if (part == NULL || !jinja_step_bytes(run, part->size_bytes)) return JINJA_NOTHING;
-  return jinja_bool(begins_or_ends(self, part, at_end));
+  if (part == NULL) return JINJA_NOTHING;
+  return jinja_bool(begins_or_ends(run, self, part, at_end));
 }
 
 static jinja_value remove_end(jinja_run *run, const jinja_string *self,
                               const jinja_arguments *arguments, bool at_end) {
   const jinja_string *part = jinja_string_argument(run, arguments, 0, "prefix");
   if (part == NULL) return JINJA_NOTHING;
-  if (!begins_or_ends(self, part, at_end)) return jinja_of_string(self);
+  if (!begins_or_ends(run, self, part, at_end)) return jinja_of_string(self);
   const uint32_t left = self->size_bytes - part->size_bytes;
   return at_end ? jinja_part(run, self, 0, left)
                 : jinja_part(run, self, part->size_bytes, self->size_bytes);
@@ -229,7 +233,9 @@ static jinja_value split_words(jinja_run *run, const jinja_string *self, int64_t
   jinja_list *list = jinja_new_list(run, 0);
   uint32_t at = 0, size_bytes;
   while (run->status == WICK_OK) {
+    const uint32_t blank = at;
     while (at < self->size_bytes && jinja_is_space_at(self, at, &size_bytes)) at += size_bytes;
+    jinja_step_bytes(run, at - blank);
     if (at >= self->size_bytes || list == NULL) break;
     const uint32_t begin = at;
     if (count_max >= 0 && list->count >= count_max) {
@@ -328,7 +334,7 @@ static jinja_value join(jinja_run *run, const jinja_string *self,
   const jinja_list *items = given == NULL ? NULL : jinja_items_of(run, *given);
   if (items == NULL) return jinja_fail(run, WICK_E_FORMAT, "join has nothing to join");
   jinja_buffer buffer = {0};
-  for (uint32_t i = 0; i < items->count && run->status == WICK_OK; i++) {
+  for (uint32_t i = 0; i < items->count && jinja_step(run, 1); i++) {
     if (items->items[i].kind != JINJA_STRING) {
       return jinja_fail(run, WICK_E_FORMAT, "join is given something that is not a text");
     }
@@ -552,6 +558,13 @@ static jinja_value copy_dict(jinja_run *run, jinja_dict *dict) {
   return (jinja_value){.kind = JINJA_DICT, .dict = copy};
 }
 
+// The keys behind one that is taken out are put into their places anew.
+static void remove_entry(jinja_run *run, jinja_dict *dict, jinja_entry *entry) {
+  jinja_step(run, dict->count);
+  for (uint32_t i = 0; i < dict->count; i++) jinja_step_key(run, dict->entries[i].key);
+  if (run->status == WICK_OK) jinja_dict_remove(dict, entry);
+}
+
 // get, pop and setdefault.
 static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
                            const jinja_arguments *arguments) {
@@ -562,7 +575,7 @@ static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
   jinja_entry *entry = jinja_dict_find(dict, *key);
   if (entry != NULL) {
     const jinja_value value = entry->value;
-    if (id == METHOD_POP && jinja_step(run, dict->count)) jinja_dict_remove(dict, entry);
+    if (id == METHOD_POP) remove_entry(run, dict, entry);
     return value;
   }
   if (id == METHOD_POP && otherwise == NULL) {

@@ -90,6 +90,10 @@ bool jinja_step(jinja_run *run, uint64_t steps);
 static inline bool jinja_step_bytes(jinja_run *run, uint64_t bytes) {
   return jinja_step(run, 1 + bytes / STEP_BYTES);
 }
+// Of looking a key up: a text's bytes.
+static inline bool jinja_step_key(jinja_run *run, jinja_value key) {
+  return jinja_step(run, key.kind == JINJA_STRING ? key.string->size_bytes / STEP_BYTES : 0);
+}
 // Of reading or writing a number with a fraction; very large and very small ones take long.
 static inline bool jinja_step_float(jinja_run *run, double value) {
   const double magnitude = value < 0 ? -value : value;

@@ -56,6 +56,7 @@ jinja_value jinja_get_variable(jinja_run *run, uint32_t name) {
     if (found != NULL) return found->value;
   }
   const jinja_string *text = run->program->names[name];
+  jinja_step_key(run, jinja_of_string(text));
   const jinja_entry *given = jinja_dict_find(run->variables, jinja_of_string(text));
   if (given != NULL) return given->value;
   jinja_value function;

@@ -369,6 +369,60 @@ TEST(variables_that_are_no_json_object_are_refused) {
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }
 
+// Half a pair is U+FFFD, and what stands behind it stays what it is.
+TEST(surrogates_of_json_are_pairs_or_no_characters) {
+  static const char *const CASES[][2] = {
+      {"\\ud800\\udc00", "\xf0\x90\x80\x80"},
+      {"\\udbff\\udfff", "\xf4\x8f\xbf\xbf"},
+      {"\\ud7ff\\ue000", "\xed\x9f\xbf\xee\x80\x80"},
+      {"\\ud800\\u0041", "\xef\xbf\xbd\x41"},
+      {"\\ud800\\udbff\\udc00", "\xef\xbf\xbd\xf4\x8f\xb0\x80"},
+      {"\\ud800\\ue000", "\xef\xbf\xbd\xee\x80\x80"},
+      {"\\ud800\\n", "\xef\xbf\xbd\n"},
+      {"\\ud800", "\xef\xbf\xbd"},
+      {"\\udc00\\ud800", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\\udc00\\udc00", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\\udfffa", "\xef\xbf\xbd\x61"},
+  };
+  begin();
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    char variables[100];
+    snprintf(variables, sizeof variables, "{\"a\": \"%s\"}", CASES[i][0]);
+    check_text("{{ a }}", variables, CASES[i][1]);
+  }
+}
+
+// Each end that JSON can be cut off at, and each form of what is no number or word.
+TEST(json_that_is_no_value_is_refused_at_its_byte) {
+  static const char WHOLE_VALUE[] =
+      "{\"a\": [1, -2.5e+3, true, false, null, \"\\u00e9\\n\"], \"b\": {}}";
+  static const char *const WRONG[] = {
+      "-",         "+1",        "01",     "-01",      "1.",    ".5",   "1.e5",    "1e",
+      "1e+",       "-a",        "1-",     "1+",       "tru",   "nul",  "fals",    "truex",
+      "nan",       "\"\\u12\"", "[1,]",   "[,]",      "[1 2]", "{,}",  "{\"a\"}", "{1:2}",
+      "\"\\ud8\"", "\"\\x41\"", "\"\t\"", "\"\x1f\"", "''",    "1 2",  "[1]]",    "{}{}",
+      "[",         "{",         "\"",     "",         " ",     "\"\\", "[1"};
+  char source[200], out[OUT_BYTES], marks[OUT_BYTES], variables[100];
+  begin();
+  wick_error error = {0};
+  CHECK_EQ_INT(render("{{ a }}", WHOLE_VALUE, out, marks, sizeof out, &error), WICK_OK);
+  CHECK_EQ_STR(out, "[1, -2500.0, True, False, None, '\xc3\xa9\\n']");
+  for (size_t size = 0; size < sizeof WHOLE_VALUE - 1; size++) {
+    snprintf(variables, sizeof variables, "%.*s", (int)size, WHOLE_VALUE);
+    const wick_status status = render("", variables, out, marks, sizeof out, &error);
+    CHECK_EQ_INT(status, size == 0 ? WICK_OK : WICK_E_FORMAT);
+  }
+  for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+    snprintf(source, sizeof source, "{\"t\": %s}", WRONG[i]);
+    CHECK_EQ_INT(render("", source, out, marks, sizeof out, &error), WICK_E_FORMAT);
+  }
+  // whole numbers are exact as far as 18 digits, then they are the nearest with a fraction
+  check_text("{{ a }}", "{\"a\": [999999999999999999, -999999999999999999, 1000000000000000000]}",
+             "[999999999999999999, -999999999999999999, 1e+18]");
+  check_text("{{ a }}", "{\"a\": [0, -0, 0.0, 10, 1E2, 1e-2] , \"b\" :1 }",
+             "[0, 0, 0.0, 10, 100.0, 0.01]");
+}
+
 // Templates that would run for ever or take all memory. Each has a typed error at once.
 TEST(hostile_templates_end) {
   static const struct {
@@ -574,5 +628,13 @@ TEST(the_newest_piece_grows_in_place) {
   CHECK(jinja_arena_extend(&arena, NULL, 0, 16) != NULL);
   CHECK(jinja_arena_take(&arena, 1 << 16) == NULL && arena.is_over);
   jinja_arena_free(&arena);
+  // sizes that no sum of them with a head or for its alignment can hold
+  for (size_t less = 0; less < 40; less++) {
+    jinja_arena_init(&arena, &memory, SIZE_MAX);
+    CHECK(jinja_arena_take(&arena, SIZE_MAX - less) == NULL);
+    CHECK(less >= 23 || arena.is_over);
+    CHECK_EQ_UINT(arena.held_bytes, 0);
+    jinja_arena_free(&arena);
+  }
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
