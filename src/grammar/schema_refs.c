@@ -10,6 +10,7 @@ enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 typedef struct uri {
   char text[URI_BYTES_MAX];
   uint32_t size_bytes;
+  bool is_cut;  // it is longer, and no other's
 } uri;
 
 // ---- where a node stands ----
@@ -61,8 +62,16 @@ bool schema_fail(schema_compiler *c, uint32_t node, const char *what) {
 
 // ---- URIs ----
 
+static void clear(uri *address) {
+  address->size_bytes = 0;
+  address->is_cut = false;
+}
+
 static void put(uri *to, const void *bytes, uint32_t count) {
-  if (count > URI_BYTES_MAX - to->size_bytes) count = URI_BYTES_MAX - to->size_bytes;
+  if (count > URI_BYTES_MAX - to->size_bytes) {
+    count = URI_BYTES_MAX - to->size_bytes;
+    to->is_cut = true;
+  }
   memcpy(to->text + to->size_bytes, bytes, count);
   to->size_bytes += count;
 }
@@ -92,7 +101,7 @@ static void resolve_uri(uri *base, const char *text, uint32_t count) {
   const uint32_t path = authority_end(base, scheme);
   if (text == NULL) return;  // a reference without an address: the base itself
   if (scheme_bytes(text, count) != 0) {
-    base->size_bytes = 0;
+    clear(base);
   } else if (count >= 2 && memcmp(text, "//", 2) == 0) {
     base->size_bytes = scheme;
   } else if (count >= 1 && text[0] == '/') {
@@ -148,9 +157,9 @@ static uint32_t find_resource(schema_compiler *c, const uri *wanted, uri *scratc
   for (uint32_t node = 1; node < c->document.nodes.count; node++) {
     if (!work_step(c->work, LOOK_STEPS)) return 0;
     if (!begins_resource(c, node)) continue;
-    scratch->size_bytes = 0;
+    clear(scratch);
     base_of(c, node, 0, scratch);
-    if (scratch->size_bytes == wanted->size_bytes &&
+    if (!scratch->is_cut && !wanted->is_cut && scratch->size_bytes == wanted->size_bytes &&
         memcmp(scratch->text, wanted->text, wanted->size_bytes) == 0) {
       return node;
     }
@@ -249,7 +258,7 @@ static uint32_t resolve(schema_compiler *c, uint32_t reference) {
   uint32_t resource = resource_of(c, node->parent);
   if (count != 0) {
     uri wanted, scratch;
-    wanted.size_bytes = 0;
+    clear(&wanted);
     base_of(c, node->parent, 0, &wanted);
     resolve_uri(&wanted, (const char *)text.bytes, count);
     resource = find_resource(c, &wanted, &scratch);

@@ -620,3 +620,92 @@ TEST(references_are_resolved_against_their_base) {
     }
   }
 }
+
+// An address of more bytes than are kept is no other's, however much of it is the same.
+TEST(addresses_that_are_too_long_are_not_found) {
+  static const int LENGTHS[][2] = {{1, 10},    {1500, 500},  {1500, 1000}, {2000, 43}, {2000, 44},
+                                   {2000, 45}, {2039, 2048}, {3000, 3000}, {1, 3000},  {1, 2043},
+                                   {2043, 1},  {2044, 1},    {1, 2044},    {3000, 1}};
+  static char source[16000], base[4000], name[4000];
+  memset(base, 'b', sizeof base);
+  memset(name, 'n', sizeof name);
+  for (size_t i = 0; i < sizeof LENGTHS / sizeof *LENGTHS; i++) {
+    for (int kind = 0; kind < 2; kind++) {  // the same name, and one that ends in another letter
+      snprintf(source, sizeof source,
+               "{\"$id\":\"a:/%.*s/\",\"$ref\":\"%.*s\",\"$defs\":{\"t\":{\"$id\":\"%.*s%s\","
+               "\"const\":1}}}",
+               LENGTHS[i][0], base, LENGTHS[i][1], name, LENGTHS[i][1] - kind, name,
+               kind == 0 ? "" : "m");
+      grammar_rig rig;
+      rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, source, true);
+      const bool is_found = kind == 0 && LENGTHS[i][0] + LENGTHS[i][1] + 4 <= 2048;
+      if (!CHECK((rig.status == WICK_OK) == is_found)) {
+        printf("# %d and %d: %s\n", LENGTHS[i][0], LENGTHS[i][1], rig.error.message);
+      }
+      if (rig.status == WICK_OK) {
+        CHECK(rig_holds(&rig, "1") && !rig_holds(&rig, "2"));
+      } else {
+        CHECK(strstr(rig.error.message, "$ref to what is not in the document") != NULL);
+      }
+      rig_close(&rig);
+    }
+  }
+}
+
+// The same thing wanted of the items several times is wanted once, wherever it stands.
+TEST(what_is_wanted_twice_is_wanted_once) {
+  static const char *const ORDERS[] = {"aab", "aba", "baa",    "abb",  "bab",
+                                       "bba", "ab",  "aaabbb", "babab"};
+  for (size_t i = 0; i < sizeof ORDERS / sizeof *ORDERS; i++) {
+    char source[1000];
+    int size = snprintf(source, sizeof source,
+                        "{\"type\":\"array\",\"$defs\":{\"a\":{\"type\":\"integer\"},"
+                        "\"b\":{\"minimum\":5}},\"allOf\":[");
+    for (const char *at = ORDERS[i]; *at != 0; at++) {
+      size += snprintf(source + size, sizeof source - (size_t)size,
+                       "%s{\"items\":{\"$ref\":\"#/$defs/%c\"}}", at == ORDERS[i] ? "" : ",", *at);
+    }
+    snprintf(source + size, sizeof source - (size_t)size, "]}");
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, source, true);
+    REQUIRE(rig.status == WICK_OK);
+    CHECK(rig_holds(&rig, "[]") && rig_holds(&rig, "[5]") && rig_holds(&rig, "[17,5,9]"));
+    CHECK(!rig_holds(&rig, "[4]") && !rig_holds(&rig, "[5.5]") && !rig_holds(&rig, "[5,4]"));
+    CHECK(!rig_holds(&rig, "[\"a\"]") && !rig_holds(&rig, "[5,7.5]"));
+    rig_close(&rig);
+  }
+}
+
+// Formats of numbers hold numbers alone, and say nothing of texts.
+TEST(formats_of_numbers) {
+  static const struct {
+    const char *schema, *fits[6], *fits_not[6];
+  } CASES[] = {
+      {"{\"format\":\"int32\"}",
+       {"2147483647", "-2147483648", "0", "\"a\"", "null", "[1]"},
+       {"2147483648", "-2147483649", "1.5", "0.5", "1e-1"}},
+      {"{\"type\":\"number\",\"format\":\"int32\"}",
+       {"2147483647", "-2147483648", "7"},
+       {"2147483648", "-2147483649", "1.5", "\"a\""}},
+      {"{\"format\":\"int64\"}", {"123456789012", "-1", "\"1.5\"", "true"}, {"1.5", "-0.25"}},
+      {"{\"type\":[\"string\",\"integer\"],\"format\":\"int32\"}",
+       {"12", "\"12\"", "\"x\""},
+       {"2147483648", "1.5", "null"}},
+      {"{\"type\":\"string\",\"format\":\"int32\"}", {"\"1.5\"", "\"\""}, {"1", "1.5"}},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, CASES[i].schema, false);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK))
+      printf("# %s: %s\n", CASES[i].schema, rig.error.message);
+    for (int k = 0; rig.status == WICK_OK && k < 6; k++) {
+      const char *fits = CASES[i].fits[k], *fits_not = CASES[i].fits_not[k];
+      if (fits != NULL && !CHECK(rig_holds(&rig, fits)))
+        printf("# %s: %s\n", CASES[i].schema, fits);
+      if (fits_not != NULL && !CHECK(!rig_holds(&rig, fits_not))) {
+        printf("# %s: %s\n", CASES[i].schema, fits_not);
+      }
+    }
+    rig_close(&rig);
+  }
+}

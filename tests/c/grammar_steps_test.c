@@ -1,0 +1,150 @@
+// What compiling a grammar counts: each part that is read or built takes its steps, so that no
+// grammar makes its reader wait.
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "grammar/document.h"
+#include "grammar/gbnf.h"
+#include "grammar/program.h"
+#include "grammar/regex.h"
+#include "platform/platform.h"
+
+enum { TEXT_BYTES = 40000 };
+
+static memory_gate memory;
+static grammar_work work;
+
+static void begin(void) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  work_begin(&work, &memory);
+}
+
+static uint64_t end(void) {
+  const uint64_t steps = work.steps;
+  CHECK_EQ_INT(work.status, WICK_OK);
+  work_end(&work);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  return steps;
+}
+
+TEST(each_place_and_edge_of_a_program_is_a_step) {
+  program_builder builder;
+  begin();
+  REQUIRE(program_begin(&builder, &work));
+  CHECK_EQ_UINT(work.steps, 0);
+  const uint32_t from = program_place(&builder), to = program_place(&builder);
+  CHECK_EQ_UINT(work.steps, 2);
+  const uint32_t rule = program_rule(&builder);
+  CHECK_EQ_UINT(work.steps, 3);
+  program_bytes(&builder, from, 1, 2, to);
+  CHECK_EQ_UINT(work.steps, 4);
+  program_skip(&builder, from, to);
+  CHECK_EQ_UINT(work.steps, 5);
+  program_call(&builder, from, rule, to);
+  CHECK_EQ_UINT(work.steps, 6);
+  program_token(&builder, from, 7, true, to);
+  CHECK_EQ_UINT(work.steps, 7);
+  program_end(&builder, from);
+  CHECK_EQ_UINT(work.steps, 8);
+  program_text(&builder, from, "abc", 3);
+  CHECK_EQ_UINT(work.steps, 14);
+  end();
+}
+
+typedef void read_text(const char *text, size_t size_bytes);
+
+static void read_document(const char *text, size_t size_bytes) {
+  json_document document = {0};
+  CHECK(document_read(&work, (const uint8_t *)text, size_bytes, &document));
+}
+
+static void read_regex(const char *text, size_t size_bytes) {
+  CHECK(regex_compile(&work, (const uint8_t *)text, size_bytes, true) != NULL);
+}
+
+static void read_gbnf(const char *text, size_t size_bytes) {
+  program_builder builder;
+  gbnf_names *names = NULL;
+  CHECK(program_begin(&builder, &work));
+  gbnf_build(&builder, NULL, (const uint8_t *)text, size_bytes, &names);
+}
+
+static void read_lengths(const char *text, size_t size_bytes) {
+  (void)text;
+  CHECK(dfa_of_lengths(&work, (uint32_t)size_bytes / 2, (uint32_t)size_bytes) != NULL);
+}
+
+static void read_plain(const char *text, size_t size_bytes) {
+  CHECK(dfa_of_text(&work, (const uint8_t *)text, size_bytes) != NULL);
+}
+
+// What the texts themselves take is not counted.
+static void combine(const char *text, size_t size_bytes, dfa_operation operation) {
+  const dfa *a = dfa_of_text(&work, (const uint8_t *)text, size_bytes);
+  const dfa *b = dfa_of_lengths(&work, 0, (uint32_t)size_bytes);
+  work.steps = 0;
+  CHECK(dfa_combine(&work, a, b, operation) != NULL);
+}
+
+static void read_both(const char *text, size_t size_bytes) { combine(text, size_bytes, DFA_AND); }
+static void read_either(const char *text, size_t size_bytes) { combine(text, size_bytes, DFA_OR); }
+static void read_without(const char *text, size_t size_bytes) {
+  combine(text, size_bytes, DFA_WITHOUT);
+}
+
+static void read_least(const char *text, size_t size_bytes) {
+  const dfa *set = dfa_of_text(&work, (const uint8_t *)text, size_bytes);
+  work.steps = 0;
+  CHECK(dfa_minimise(&work, set) != NULL);
+}
+
+static uint64_t steps_of(read_text *read, const char *const parts[3], uint32_t times) {
+  static char text[TEXT_BYTES];
+  size_t size = (size_t)snprintf(text, sizeof text, "%s", parts[0]);
+  for (uint32_t i = 0; i < times; i++) {
+    const char *part = parts[1];
+    size += (size_t)snprintf(text + size, sizeof text - size, part, (int)(i * 37 % 1000 + 0x1000));
+  }
+  size += (size_t)snprintf(text + size, sizeof text - size, "%s", parts[2]);
+  begin();
+  read(text, size);
+  return end();
+}
+
+// What as many parts again take more.
+TEST(steps_grow_with_what_is_read) {
+  enum { TIMES = 100 };
+  static const struct {
+    read_text *read;
+    const char *parts[3];
+    uint64_t steps;
+  } CASES[] = {
+      {read_document, {"[0", ",0", "]"}, 100},
+      {read_document, {"{\"\":0", ",\"%x\":1", "}"}, 261},
+      {read_document, {"[[]", ",[[]]", "]"}, 200},
+      {read_regex, {"a", "a", ""}, 7300},
+      {read_regex, {"[a", "\\u%x", "]"}, 600},
+      {read_regex, {"[^a", "\\u%x", "]"}, 0},
+      {read_regex, {"a", "|b", ""}, 1400},
+      {read_regex, {"a", "b?", ""}, 98100},
+      {read_regex, {"a", "(b)", ""}, 8200},
+      {read_regex, {"^a", "b", "$"}, 7300},
+      {read_gbnf, {"root ::= \"a\"", " \"a\"", ""}, 600},
+      {read_gbnf, {"root ::= \"a\"", " | \"a\"", ""}, 900},
+      {read_gbnf, {"root ::= [a", "b", "]"}, 0},
+      {read_gbnf, {"root ::= \"a\"", "\nr%x ::= \"b\"", ""}, 16250},
+      {read_gbnf, {"root ::= ", " [a-z]*", ""}, 1100},
+      {read_lengths, {"", "a", ""}, 100},
+      {read_plain, {"", "a", ""}, 100},
+      {read_both, {"", "a", ""}, 400},
+      {read_either, {"", "a", ""}, 800},
+      {read_without, {"", "a", ""}, 400},
+      {read_least, {"", "a", ""}, 6400},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    const uint64_t once = steps_of(CASES[i].read, CASES[i].parts, TIMES);
+    const uint64_t twice = steps_of(CASES[i].read, CASES[i].parts, 2 * TIMES);
+    if (!CHECK_EQ_UINT(twice - once, CASES[i].steps)) printf("#   of '%s'\n", CASES[i].parts[1]);
+  }
+}
