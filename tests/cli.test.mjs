@@ -124,7 +124,16 @@ describe('the command line itself', () => {
     ['a comma behind the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
     ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /from -p or from -f/],
-    ['model and prompt from one pipe', ['run', '-'], /standard input is the model already/],
+    ['model and prompt from one pipe', ['run', '-'], /already: give the text with -p or -f$/m],
+    ['model and questions from one', ['chat', '-'], /already: give the question with -p$/m],
+    ...['embed', 'tokenize', 'template', 'perplexity'].map(
+      (command) =>
+        /** @type {[string, string[], RegExp]} */ ([
+          `model and text of ${command} from one pipe`,
+          [command, '-'],
+          /standard input is the model already: give the text with -p or -f$/m,
+        ]),
+    ),
     ['an unknown shape', ['synth', 'gpt-5', 'q8_0', 'x'], /no shape 'gpt-5'/],
     ['an unknown type', ['synth', 'tiny', 'q9', 'x'], /no type 'q9'/],
   ];

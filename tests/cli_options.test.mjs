@@ -168,6 +168,13 @@ test('options of samplers that go together, and that do not', { concurrency: 2 }
   const without = await written([...dry, '--dry-sequence-breaker', 'none']);
   assert.notEqual(without, await written(['-n', '60']));
   assert.equal(await written([...dry, '--dry-penalty-last-n', '0']), await written(['-n', '60']));
+  const breakers = (/** @type {string[]} */ ...texts) =>
+    written([...dry, ...texts.flatMap((text) => ['--dry-sequence-breaker', text])]);
+  const some = await breakers('e');
+  assert.notEqual(some, without);
+  assert.equal(await breakers('e', 'a'), await written(['-n', '60']));
+  assert.equal(await breakers('e', 'none'), without);
+  assert.equal(await breakers('zzz'), without);
 });
 
 describe('every option says what it takes', { concurrency: 2 }, () => {
