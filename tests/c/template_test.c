@@ -369,6 +369,92 @@ TEST(variables_that_are_no_json_object_are_refused) {
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }
 
+// Each argument by its place and by its name.
+TEST(arguments_have_places_and_names) {
+  static const char *const CASES[][3] = {
+      {"d|tojson(true, 1, [';', '='], true)",
+       "d|tojson(sort_keys=true, separators=[';', '='], indent=1, ensure_ascii=true)",
+       "{\n \"a\"=\"\\u00e9\";\n \"b\"=[\n  1\n ]\n}"},
+      {"d|tojson(false)", "d|tojson(ensure_ascii=false)", "{\"b\": [1], \"a\": \"\xc3\xa9\"}"},
+      {"d|tojson(false, none, [',', ':'])", "d|tojson(separators=[',', ':'])",
+       "{\"b\":[1],\"a\":\"\xc3\xa9\"}"},
+      {"d|tojson(false, '-')", "d|tojson(indent='-')",
+       "{\n-\"b\": [\n--1\n-],\n-\"a\": \"\xc3\xa9\"\n}"},
+      {"'ab cd ef gh'|truncate(7, true, '!', 0)",
+       "'ab cd ef gh'|truncate(leeway=0, end='!', killwords=true, length=7)", "ab cd !"},
+      {"'ab cd ef gh'|truncate(7, false, '!', 3)",
+       "'ab cd ef gh'|truncate(length=7, end='!', leeway=3)", "ab cd!"},
+      {"'ab cd ef gh'|truncate(7, false, '!', 4)",
+       "'ab cd ef gh'|truncate(length=7, end='!', leeway=4)", "ab cd ef gh"},
+      {"'a\\n\\nb'|indent(2, true, true)", "'a\\n\\nb'|indent(blank=true, first=true, width=2)",
+       "  a\n  \n  b"},
+      {"'a\\n\\nb'|indent(2, false, true)", "'a\\n\\nb'|indent(blank=true, width=2)", "a\n  \n  b"},
+      {"'aaa'|replace('a', 'b', 2)", "'aaa'|replace(count=2, new='b', old='a')", "bba"},
+      {"'aaa'.replace('a', 'b', 2)", "'aaa'.replace(count=2, new='b', old='a')", "bba"},
+      {"''|default('x', true)", "''|default(boolean=true, default_value='x')", "x"},
+      {"''|default('x', false)", "''|default(boolean=false, default_value='x')", ""},
+      {"1.27|round(1, 'floor')", "1.27|round(method='floor', precision=1)", "1.2"},
+      {"1.21|round(1, 'ceil')", "1.21|round(method='ceil', precision=1)", "1.3"},
+      {"'x'|int(7, 10)", "'x'|int(base=10, default=7)", "7"},
+      {"'x'|float(0.5)", "'x'|float(default=0.5)", "0.5"},
+      {"'xax'|trim('x')", "'xax'|trim(chars='x')", "a"},
+      {"'xax'.strip('x')", "'xax'.strip(chars='x')", "a"},
+      {"'a-b-c'.split('-', 1)", "'a-b-c'.split(maxsplit=1, sep='-')", "['a', 'b-c']"},
+      {"'a b c'.split(none, 1)", "'a b c'.split(maxsplit=1)", "['a', 'b c']"},
+      {"'a-b-c'.rsplit('-', 1)", "'a-b-c'.rsplit(maxsplit=1, sep='-')", "['a-b', 'c']"},
+      {"['b', 'C', 'a']|sort(true, true)",
+       "['b', 'C', 'a']|sort(case_sensitive=true, reverse=true)", "['b', 'a', 'C']"},
+      {"['b', 'C', 'a']|sort(false, true)", "['b', 'C', 'a']|sort(case_sensitive=true)",
+       "['C', 'a', 'b']"},
+      {"['b', 'C', 'a']|sort(true)", "['b', 'C', 'a']|sort(reverse=true)", "['C', 'b', 'a']"},
+      {"[[2, 1], [1, 2]]|sort(false, false, 1)", "[[2, 1], [1, 2]]|sort(attribute=1)",
+       "[[2, 1], [1, 2]]"},
+      {"[[2, 1], [1, 2]]|sort(true, false, 0)", "[[2, 1], [1, 2]]|sort(attribute=0, reverse=true)",
+       "[[2, 1], [1, 2]]"},
+      {"{'b': 1, 'A': 2}|dictsort(true, 'value', true)",
+       "{'b': 1, 'A': 2}|dictsort(reverse=true, by='value', case_sensitive=true)",
+       "[('A', 2), ('b', 1)]"},
+      {"{'b': 2, 'A': 1, 'a': 3}|dictsort(true)",
+       "{'b': 2, 'A': 1, 'a': 3}|dictsort(case_sensitive=true)", "[('A', 1), ('a', 3), ('b', 2)]"},
+      {"{'b': 1, 'a': 2}|dictsort(false, 'value')", "{'b': 1, 'a': 2}|dictsort(by='value')",
+       "[('b', 1), ('a', 2)]"},
+      {"{'b': 1, 'a': 2}|dictsort(false, 'key', true)", "{'b': 1, 'a': 2}|dictsort(reverse=true)",
+       "[('b', 1), ('a', 2)]"},
+      {"['a', 'A']|unique(true)", "['a', 'A']|unique(case_sensitive=true)", "['a', 'A']"},
+      {"[[1, 2], [3, 2]]|unique(false, 1)", "[[1, 2], [3, 2]]|unique(attribute=1)", "[[1, 2]]"},
+      {"['b', 'C']|min(true)", "['b', 'C']|min(case_sensitive=true)", "C"},
+      {"['b', 'C']|max(true)", "['b', 'C']|max(case_sensitive=true)", "b"},
+      {"[[1, 2], [2, 1]]|min(false, 1)", "[[1, 2], [2, 1]]|min(attribute=1)", "[2, 1]"},
+      {"[[1, 2], [2, 1]]|max(false, 1)", "[[1, 2], [2, 1]]|max(attribute=1)", "[1, 2]"},
+      {"[[1, 2], [3, 4]]|sum(1, 10)", "[[1, 2], [3, 4]]|sum(start=10, attribute=1)", "16"},
+      {"[[1, 2], [3, 4]]|join('-', 1)", "[[1, 2], [3, 4]]|join(attribute=1, d='-')", "2-4"},
+      {"[1, 2, 3]|batch(2, 'x')", "[1, 2, 3]|batch(fill_with='x', linecount=2)",
+       "[[1, 2], [3, 'x']]"},
+      {"[[1, 2], [3, 2]]|groupby(1)|length", "[[1, 2], [3, 2]]|groupby(attribute=1)|length", "1"},
+      {"[[1, 2], [3, 4]]|map(attribute=1)", "[[1, 2], [3, 4]]|map(default=9, attribute=1)",
+       "[2, 4]"},
+      {"[{'a': 1}, {}]|map(attribute='a', default=9)",
+       "[{'a': 1}, {}]|map(default=9, attribute='a')", "[1, 9]"},
+      {"d.get('c', 5)", "d.get(default=5, key='c')", "5"},
+      {"d.setdefault('c', 5)", "d.setdefault(default=5, key='c')", "5"},
+      {"d.pop('c', 5)", "d.pop(default=5, key='c')", "5"},
+      {"[1, 2, 3].pop(0)", "[1, 2, 3].pop(index=0)", "1"},
+      {"[1, 2].index(2)", "[1, 2].index(value=2)", "1"},
+      {"[range(20)]|map(attribute='12')|first", "[range(20)]|map(attribute=12)|first", "12"},
+      {"[[range(200)]]|map(attribute='0.107')|first", "[range(200)]|map(attribute='107')|first",
+       "107"},
+  };
+  char source[400];
+  begin();
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (int named = 0; named < 2; named++) {
+      snprintf(source, sizeof source, "{%% set d = {'b': [1], 'a': '\xc3\xa9'} %%}{{ %s }}",
+               CASES[i][named]);
+      check_text(source, "{}", CASES[i][2]);
+    }
+  }
+}
+
 // Half a pair is U+FFFD, and what stands behind it stays what it is.
 TEST(surrogates_of_json_are_pairs_or_no_characters) {
   static const char *const CASES[][2] = {
@@ -421,6 +507,8 @@ TEST(json_that_is_no_value_is_refused_at_its_byte) {
              "[999999999999999999, -999999999999999999, 1e+18]");
   check_text("{{ a }}", "{\"a\": [0, -0, 0.0, 10, 1E2, 1e-2] , \"b\" :1 }",
              "[0, 0, 0.0, 10, 100.0, 0.01]");
+  check_text("{{ a }}{{ b }}{{ c }}", "{\"a\": [], \"b\": [[], {}, [ ]], \"c\": { } }",
+             "[][[], {}, []]{}");
 }
 
 // Templates that would run for ever or take all memory. Each has a typed error at once.
