@@ -11,6 +11,7 @@ import {
   configOf,
   sharedNameOf,
 } from '../js/page/engine_options.js';
+import { cacheOf, keptSource, namedSource } from '../js/page/kept_source.js';
 import { draftOf, sourceOf } from '../js/page/model_options.js';
 import { checkCompletions, checkCount } from '../js/page/option_checks.js';
 import { promptOf, settingsOf, tokensOf } from '../js/page/request_options.js';
@@ -220,6 +221,72 @@ describe('of an engine', () => {
     assert.notEqual(kept(file('ab')), kept(file('ab', 'n')));
     for (const shared of [undefined, null]) assert.equal(name({ shared }), undefined);
     for (const shared of ['', 5]) assert.throws(() => name({ shared }), /shared must be a name/);
+  });
+
+  test('a clock is as fine as its host makes it', (t) => {
+    const { process: node } = globalThis;
+    assert.equal(config({}).timerGrainUs, 1);
+    t.after(() => {
+      globalThis.process = node;
+      Reflect.deleteProperty(globalThis, 'crossOriginIsolated');
+    });
+    for (const page of [undefined, {}, { versions: {} }]) {
+      for (const [isIsolated, us] of /** @type {[any, number][]} */ ([
+        [true, 5],
+        [false, 100],
+        [undefined, 100],
+      ])) {
+        Object.defineProperty(globalThis, 'crossOriginIsolated', {
+          value: isIsolated,
+          configurable: true,
+        });
+        globalThis.process = /** @type {any} */ (page);
+        const { timerGrainUs } = config({});
+        globalThis.process = node;
+        assert.equal(timerGrainUs, us);
+      }
+    }
+  });
+
+  test('a cache is true, false or only', () => {
+    for (const cache of [undefined, true, false, /** @type {const} */ ('only')])
+      assert.equal(cacheOf({ cache }), cache);
+    assert.equal(cacheOf({}), undefined);
+    assert.equal(cacheOf({ cache: null }), undefined);
+    for (const cache of ['', 'yes', 'ONLY', 0, 1, {}, [], () => {}]) {
+      assert.throws(() => cacheOf({ cache }), {
+        ...refused,
+        message: /^cache must be true, false or 'only', not /,
+      });
+    }
+  });
+
+  test('a model by its name has no other source', () => {
+    const { description, source, download } = namedSource({ model: 'a/b' });
+    assert.deepEqual(description, { kind: 'page', files: 0, canSeek: false });
+    assert.equal(source, undefined);
+    const { urls, model } = /** @type {any} */ (download);
+    assert.deepEqual([urls, model], [[], 'a/b']);
+    for (const name of ['url', 'file', 'blob', 'bytes', 'stream']) {
+      const words = { ...refused, message: new RegExp(`one of model and ${name}: both`) };
+      assert.throws(() => namedSource(/** @type {any} */ ({ model: 'a/b', [name]: 'x' })), words);
+      for (const none of [undefined, null])
+        namedSource(/** @type {any} */ ({ model: 'a/b', [name]: none }));
+    }
+    for (const wrong of [{ model: 5 }, { model: 'a/b', hub: { endpoints: 'x' } }]) {
+      assert.throws(() => namedSource(/** @type {any} */ (wrong)), refused);
+    }
+    namedSource({ model: 'a/b', hub: { endpoint: 'http://a', token: 't' } });
+  });
+
+  test('what is not kept is read from where it is', async () => {
+    const from = sourceOf({ url: 'http://a/b' });
+    const kept = (/** @type {any} */ options, given = from) => keptSource(options, given, () => {});
+    assert.equal(await kept({}), from, 'a host that is no page keeps nothing by itself');
+    assert.equal(await kept({ cache: false }), from);
+    for (const other of [sourceOf({ file: 'a' }), sourceOf({ url: ['http://a/b', 'blob:c'] })]) {
+      assert.equal(await kept({ cache: true }, other), other, 'no server has it');
+    }
   });
 
   test('of the download', () => {

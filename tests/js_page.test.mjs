@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { WickError } from '../js/base/errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from '../js/base/host_features.js';
 import { checkNames } from '../js/base/option_names.js';
+import { Adapters, adaptersOf } from '../js/page/adapters.js';
 import { createEngine } from '../js/page/create_engine.js';
 import { Engine } from '../js/page/engine.js';
 import { sourceOf } from '../js/page/model_options.js';
@@ -495,6 +496,144 @@ describe('calls of an engine', () => {
     await assert.rejects(engine.bestOf([]), { code: 'ARG' });
     await assert.rejects(engine.beamSearch(any(5)), refused(/prompt/));
     await assert.rejects(engine.beamSearch('a', any({ width: -1 })), { code: 'ARG' });
+  });
+});
+
+describe('adapters', () => {
+  const all = [{ name: 'a' }, { name: 'b', bytes: 5 }];
+
+  /** @param {any} [answers] */
+  function adaptersWith(answers = {}) {
+    const connection = new Connection();
+    connection.answers = { listAdapters: all, ...answers };
+    return { adapters: new Adapters(any(connection)), asked: connection.asked };
+  }
+
+  test('one of a request has a name and a number that is finite, 1 where none is given', () => {
+    for (const none of [undefined, null]) assert.equal(adaptersOf(none), undefined);
+    assert.deepEqual(adaptersOf([]), []);
+    assert.deepEqual(
+      adaptersOf([{ name: 'a' }, { name: 'b', scale: -0.5 }, { name: 'a', scale: 0 }]),
+      [
+        { name: 'a', scale: 1 },
+        { name: 'b', scale: -0.5 },
+        { name: 'a', scale: 0 },
+      ],
+    );
+    for (const scale of [
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+      '1',
+      null,
+      true,
+      1n,
+    ]) {
+      assert.throws(
+        () => adaptersOf([{ name: 'a', scale }]),
+        refused(/^the scale of adapter .*a.* must be a number/),
+      );
+    }
+    for (const name of ['', undefined, null, 5]) {
+      assert.throws(
+        () => adaptersOf([{ name }]),
+        refused(/^name must be a string that is not empty/),
+      );
+    }
+    for (const uses of ['a', {}, { length: 0 }, 5, true]) {
+      assert.throws(() => adaptersOf(uses), refused(/^adapters must be an array/));
+    }
+    for (const use of [null, 5, 'a']) assert.throws(() => adaptersOf([use]), { code: 'ARG' });
+    assert.throws(() => adaptersOf([{ name: 'a', scales: 1 }]), refused(/scale/));
+  });
+
+  test('the bytes of one are fed in their order, and its record is told', async () => {
+    const { adapters, asked } = adaptersWith();
+    const { signal } = new AbortController();
+    async function* stream() {
+      yield Uint8Array.of(1, 2, 3);
+      yield Uint8Array.of(4, 5);
+    }
+    assert.equal(await adapters.add({ stream: stream() }, { name: 'b', signal }), all[1]);
+    assert.deepEqual(asked, [
+      ['addAdapter', ['b']],
+      ['feedAdapter', ['b', 0, Uint8Array.of(1, 2, 3)], signal],
+      ['feedAdapter', ['b', 3, Uint8Array.of(4, 5)], signal],
+      ['endAdapter', ['b', 5], signal],
+      ['listAdapters', []],
+    ]);
+    assert.equal(await adaptersWith().adapters.list(), all);
+  });
+
+  test('who aborts before asks for nothing; who aborts or fails under way leaves no name', async () => {
+    const before = adaptersWith();
+    const aborted = { name: 'b', signal: AbortSignal.abort() };
+    const call = before.adapters.add({ bytes: Uint8Array.of(1) }, aborted);
+    await assert.rejects(call, { name: 'AbortError' });
+    assert.deepEqual(before.asked, []);
+    const cases = /** @type {[any, any][]} */ ([
+      [{ feedAdapter: new WickError('CORRUPT', 'no file of one') }, { code: 'CORRUPT' }],
+      [{ endAdapter: new WickError('TRUNCATED', 'cut off') }, { code: 'TRUNCATED' }],
+      [
+        { endAdapter: new WickError('IO', 'why'), removeAdapter: new Error('gone') },
+        { code: 'IO' },
+      ],
+    ]);
+    for (const [answers, wanted] of cases) {
+      const { adapters, asked } = adaptersWith(answers);
+      let isLeft = false;
+      const stream = new ReadableStream({
+        start: (out) => out.enqueue(Uint8Array.of(1)),
+        pull: (out) => ('endAdapter' in answers ? out.close() : undefined),
+        cancel: () => {
+          isLeft = true;
+        },
+      });
+      await assert.rejects(adapters.add({ stream }, { name: 'b' }), wanted);
+      assert.deepEqual(asked.at(-1), ['removeAdapter', ['b']]);
+      if ('feedAdapter' in answers) await turn();
+      assert.equal(isLeft, 'feedAdapter' in answers, 'what is not read any more is let go');
+    }
+    const taken = adaptersWith({ addAdapter: new WickError('ARG', 'the name is taken') });
+    await assert.rejects(
+      taken.adapters.add({ bytes: Uint8Array.of(1) }, { name: 'b' }),
+      refused('the name is taken'),
+    );
+    assert.deepEqual(taken.asked, [['addAdapter', ['b']]], 'one of that name stays');
+  });
+
+  test('an abort while the engine takes the name gives it back', async () => {
+    const stop = new AbortController();
+    const connection = new Connection();
+    const { asked } = connection;
+    connection.call = async (name, args) => {
+      asked.push([name, args]);
+      stop.abort();
+    };
+    const adapters = new Adapters(any(connection));
+    const call = adapters.add({ bytes: Uint8Array.of(1) }, { name: 'b', signal: stop.signal });
+    await assert.rejects(call, { name: 'AbortError' });
+    assert.deepEqual(asked, [
+      ['addAdapter', ['b']],
+      ['removeAdapter', ['b']],
+    ]);
+    asked.splice(0);
+    await adapters.remove('c');
+    assert.deepEqual(asked, [['removeAdapter', ['c']]]);
+  });
+
+  test('what is none is refused before anything is asked', async () => {
+    const { adapters, asked } = adaptersWith();
+    const bytes = Uint8Array.of(1);
+    for (const options of [undefined, {}, { name: '' }, { name: 5 }, { name: 'a', scale: 1 }]) {
+      await assert.rejects(adapters.add({ bytes }, any(options)), { code: 'ARG' });
+    }
+    for (const from of [undefined, {}, { bytes, file: 'a' }, { bytes, name: 'a' }]) {
+      await assert.rejects(adapters.add(any(from), { name: 'a' }), { code: 'ARG' });
+    }
+    for (const name of ['', undefined, 5])
+      await assert.rejects(adapters.remove(any(name)), { code: 'ARG' });
+    assert.deepEqual(asked, []);
   });
 });
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { settingsOf } from '../js/pipeline/generation_options.js';
 import { locate } from './support/locate.mjs';
 import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
@@ -205,6 +206,91 @@ describe('text-generation', () => {
     for (const input of [5, [], [5], [{}], null, ['a', messages, 5]]) {
       await assert.rejects(generator(/** @type {any} */ (input)), hasCode('ARG'));
     }
+  });
+});
+
+describe('options of a generation', () => {
+  const settings = (/** @type {any} */ options, tokens = 7) =>
+    settingsOf(options, async () => tokens);
+  const usual = {
+    ...{ temperature: 0, min_p: 0, typical_p: null, max_tokens: 256, repeat_penalty: null },
+    ...{ repeat_last_n: -1, stop: null, n: 1, seed: null },
+  };
+
+  test('nothing and null are transformers’ defaults', async () => {
+    assert.deepEqual(await settings({}), usual);
+    const names = [
+      'max_new_tokens',
+      'temperature',
+      'top_k',
+      'top_p',
+      'min_p',
+      'typical_p',
+      'seed',
+      'num_beams',
+    ];
+    assert.deepEqual(await settings(Object.fromEntries(names.map((name) => [name, null]))), usual);
+    const { temperature, ...others } = usual;
+    const drawn = { temperature: 1, top_k: 50, top_p: 1, ...others };
+    assert.deepEqual(await settings({ do_sample: true }), drawn);
+    assert.deepEqual(await settings({ do_sample: true, top_k: null, top_p: undefined }), drawn);
+    assert.deepEqual(
+      await settings({ temperature: 0.5, top_k: 3, top_p: 0.2 }),
+      usual,
+      'without do_sample',
+    );
+    assert.deepEqual(await settings({ do_sample: true, temperature: 0.5, top_k: 0, top_p: 0 }), {
+      ...drawn,
+      ...{ temperature: 0.5, top_k: 0, top_p: 0 },
+    });
+  });
+
+  test('each by its name here', async () => {
+    const given = {
+      ...{ min_p: 0.1, typical_p: 0.9, max_new_tokens: 3, max_length: 99, repetition_penalty: 1.2 },
+      ...{ stop_strings: ['x'], num_return_sequences: 2, seed: 5 },
+    };
+    assert.deepEqual(await settings(given), {
+      ...{ temperature: 0, min_p: 0.1, typical_p: 0.9, max_tokens: 3, repeat_penalty: 1.2 },
+      ...{ repeat_last_n: -1, stop: ['x'], n: 2, seed: 5 },
+    });
+  });
+
+  test('max_length is with the prompt, and leaves one token at least', async () => {
+    for (const [length, tokens, left] of [
+      [10, 7, 3],
+      [8, 7, 1],
+      [7, 7, 1],
+      [1, 7, 1],
+      [10, 0, 10],
+    ]) {
+      assert.equal((await settings({ max_length: length }, tokens)).max_tokens, left);
+    }
+    const uncounted = () => assert.fail('no prompt is counted without max_length');
+    assert.equal((await settingsOf({}, uncounted)).max_tokens, 256);
+  });
+
+  test('options that are not supported may ask for nothing', async () => {
+    const idle = {
+      ...{
+        num_beams: 1,
+        no_repeat_ngram_size: 0,
+        min_length: 0,
+        min_new_tokens: 0,
+        num_beam_groups: 1,
+      },
+      ...{ penalty_alpha: 0, encoder_repetition_penalty: 1, length_penalty: 1, guidance_scale: 1 },
+    };
+    assert.deepEqual(await settings(idle), usual);
+    for (const [name, value] of Object.entries(idle)) {
+      for (const other of [value + 1, value - 1, true]) {
+        const words = { code: 'UNSUPPORTED', message: `${name} is not supported` };
+        await assert.rejects(settings({ [name]: other }), words);
+      }
+    }
+    await assert.rejects(settings({ unknown: 0 }), { code: 'UNSUPPORTED' });
+    const behind = { seed: null, top_k: 1, num_beams: 4 };
+    await assert.rejects(settings(behind), { message: 'num_beams is not supported' });
   });
 });
 

@@ -10,6 +10,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { MessageCounter } from '../js/prompt_api/message_counter.js';
+import { Operations } from '../js/prompt_api/operations.js';
 import { dist, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/prompt-api.js')} */
@@ -259,6 +261,12 @@ describe('create', () => {
     const made = never.create({ signal: stop.signal });
     stop.abort(new Error('why'));
     await assert.rejects(made, /why/);
+    // who hears that it begins may abort what would never end
+    const first = new AbortController();
+    const abortFirst = (/** @type {any} */ m) =>
+      m.addEventListener('downloadprogress', () => first.abort(new Error('at once')));
+    const begun = never.create({ monitor: abortFirst, signal: first.signal });
+    await assert.rejects(begun, /at once/);
     // who hears that all is there may still abort
     const last = new AbortController();
     const abortAt = (/** @type {any} */ m) =>
@@ -692,6 +700,175 @@ test('thinking: the template knows the effort, of the session or of one prompt',
     const none = { thinking: { effort: /** @type {const} */ ('none') } };
     await assert.rejects(eager.prompt('Hi', none), of('False, of none'));
   }
+});
+
+describe('a counter of messages', () => {
+  const user = (/** @type {string} */ content) => ({
+    role: /** @type {const} */ ('user'),
+    content,
+  });
+
+  /** @param {(input: any) => number | string} answer a number, or the code of an error */
+  function counterOf(answer, tools = /** @type {any[]} */ ([])) {
+    /** @type {any[]} */
+    const asked = [];
+    const countTokens = async (/** @type {any} */ input, /** @type {any} */ options) => {
+      asked.push([input, options]);
+      const found = answer(input);
+      if (typeof found === 'number') return found;
+      throw Object.assign(new Error('no'), { code: found });
+    };
+    return { counter: new MessageCounter(/** @type {any} */ ({ countTokens }), tools), asked };
+  }
+
+  test('as they stand, then those of one role as one, then their text, whose words are no marks', async () => {
+    const { signal } = new AbortController();
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const messages = [user('a'), user('b')];
+    const one = [user('a\n\nb')];
+    const plain = counterOf(() => 7, tools);
+    assert.equal(await plain.counter.count(messages, signal), 7);
+    assert.deepEqual(plain.asked, [[messages, { tools, signal }]]);
+    assert.equal(plain.counter.isJoined, false);
+    assert.equal(plain.counter.asTaken(messages), messages);
+    const joined = counterOf((input) => (input.length === 1 ? 5 : 'TEMPLATE'));
+    assert.equal(await joined.counter.count(messages), 5);
+    assert.deepEqual(joined.asked, [
+      [messages, { signal: null }],
+      [one, { signal: null }],
+    ]);
+    assert.equal(joined.counter.isJoined, true);
+    assert.deepEqual(joined.counter.asTaken(messages), one);
+    const refused = counterOf((input) => (typeof input === 'string' ? 0 : 'TEMPLATE'), tools);
+    assert.equal(await refused.counter.count(messages, signal), 0);
+    assert.deepEqual(refused.asked, [
+      [messages, { tools, signal }],
+      [one, { tools, signal }],
+      ['a\nb', { parseSpecial: false, signal }],
+    ]);
+    assert.equal(refused.counter.isJoined, false);
+    await refused.counter.count(messages);
+    assert.deepEqual(refused.asked.at(-1), ['a\nb', { parseSpecial: false, signal: null }]);
+    const nothing = counterOf(() => 3);
+    assert.deepEqual([await nothing.counter.count([]), nothing.asked], [0, []]);
+    const zero = counterOf(() => 0);
+    assert.deepEqual([await zero.counter.count(messages), zero.asked.length], [0, 1]);
+  });
+
+  test('it stays joined, and an error of another kind is the call’s', async () => {
+    const { counter } = counterOf((input) => (input.length === 1 ? 5 : 'TEMPLATE'));
+    await counter.count([user('a'), user('b')]);
+    await counter.count([user('a')]);
+    assert.equal(counter.isJoined, true);
+    const failing = counterOf(() => 'CLOSED');
+    await assert.rejects(failing.counter.count([user('a')]), { code: 'CLOSED' });
+    assert.equal(failing.asked.length, 1);
+    const thrown = counterOf(() => {
+      throw undefined;
+    });
+    await assert.rejects(thrown.counter.count([user('a')]), (error) => error === undefined);
+  });
+
+  test('of one role in a row are one, but no results, calls and prefixes', () => {
+    const { counter } = counterOf(() => 1);
+    counter.isJoined = true;
+    const call = { role: 'assistant', content: 'c', tool_calls: [{ id: '1' }] };
+    const begun = { role: 'assistant', content: 'd', prefix: true };
+    const tool = (/** @type {string} */ content) => ({ role: 'tool', content });
+    const model = { role: 'assistant', content: 'm' };
+    const list = [
+      ...[user('a'), user('b'), user('c'), model, model, call, model, call, call],
+      ...[tool('x'), tool('y'), user('d'), model, begun],
+    ];
+    const before = structuredClone(list);
+    assert.deepEqual(counter.asTaken(/** @type {any} */ (list)), [
+      ...[user('a\n\nb\n\nc'), { role: 'assistant', content: 'm\n\nm' }, call, model, call, call],
+      ...[tool('x'), tool('y'), user('d'), model, begun],
+    ]);
+    assert.deepEqual(list, before, 'what was given is as it was');
+  });
+});
+
+describe('operations', () => {
+  const turn = () => new Promise((settle) => setImmediate(settle));
+
+  test('one after the other, also behind one that fails or is aborted; they are counted', async () => {
+    const operations = new Operations();
+    /** @type {string[]} */
+    const told = [];
+    /** @type {Record<string, (nothing?: undefined) => void>} */
+    const ends = {};
+    const run = (/** @type {string} */ name, /** @type {AbortSignal} */ signal) =>
+      operations.run(signal, async () => {
+        told.push(`${name} begins`);
+        await new Promise((settle) => {
+          ends[name] = settle;
+        });
+        told.push(`${name} ends`);
+        if (name === 'b') throw new Error('b failed');
+        return name;
+      });
+    const stop = new AbortController();
+    const none = /** @type {any} */ (undefined);
+    const [a, b, c, d] = [run('a', none), run('b', none), run('c', stop.signal), run('d', none)];
+    for (const one of [a, b, c, d]) one.catch(() => {});
+    await turn();
+    assert.deepEqual([told.splice(0), operations.count], [['a begins'], 4]);
+    stop.abort(new Error('c goes'));
+    await assert.rejects(c, /c goes/);
+    await turn();
+    assert.deepEqual([told, operations.count], [[], 3], 'those behind it wait for those before');
+    ends.a();
+    assert.equal(await a, 'a');
+    await turn();
+    assert.deepEqual([told.splice(0), operations.count], [['a ends', 'b begins'], 2]);
+    ends.b();
+    await assert.rejects(b, /b failed/);
+    await turn();
+    assert.deepEqual(told.splice(0), ['b ends', 'd begins']);
+    ends.d();
+    assert.equal(await d, 'd');
+    assert.equal(operations.count, 0);
+  });
+
+  test('a signal of the caller and the end of all reach what runs; no listener stays', async () => {
+    const operations = new Operations();
+    /** @type {any} */
+    let own;
+    const wait = (/** @type {AbortSignal | undefined} */ signal) =>
+      operations.run(signal, (given) => {
+        own = given;
+        return new Promise((_, fail) => given.addEventListener('abort', () => fail(given.reason)));
+      });
+    const stop = new AbortController();
+    const events = /** @type {string[]} */ ([]);
+    for (const name of /** @type {const} */ (['addEventListener', 'removeEventListener'])) {
+      const usual = stop.signal[name];
+      /** @type {any} */ (stop.signal)[name] = (/** @type {any[]} */ ...args) => {
+        events.push(name.slice(0, 3));
+        Reflect.apply(usual, stop.signal, args);
+      };
+    }
+    const first = wait(stop.signal);
+    await turn();
+    stop.abort(new Error('mine'));
+    await assert.rejects(first, /mine/);
+    assert.deepEqual([own.aborted, events], [true, ['add', 'rem']]);
+    const [running, waiting] = [wait(undefined), wait(undefined)];
+    await turn();
+    operations.abort(new Error('all'));
+    for (const one of [running, waiting]) await assert.rejects(one, /all/);
+    assert.equal(operations.count, 0);
+    let isRun = false;
+    const before = operations.run(AbortSignal.abort(new Error('before')), async () => {
+      isRun = true;
+    });
+    await assert.rejects(before, /before/);
+    assert.deepEqual([isRun, operations.count], [false, 0]);
+    const engines = Object.assign(new Error('no model'), { name: 'WickError', code: 'HTTP' });
+    const failing = operations.run(undefined, () => Promise.reject(engines));
+    await assert.rejects(failing, { name: 'NetworkError', message: 'no model', cause: engines });
+  });
 });
 
 describe('append, measure, the context', () => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { EngineConnection } from '../js/connection/engine_connection.js';
-import { TabThread } from '../js/tabs/tab_thread.js';
+import { canShare, TabThread } from '../js/tabs/tab_thread.js';
 import { TestLocks } from './support/locks.mjs';
 import { waitUntil } from './support/package.mjs';
 
@@ -86,6 +86,9 @@ function openTabs(t) {
 /** @param {() => any} found */
 const waitFor = (found) => waitUntil(() => Boolean(found()), 'a message');
 
+/** What is under way between tabs has come. */
+const turns = () => new Promise((settle) => setTimeout(settle, 30));
+
 /** @param {any} tab @param {string} type @param {number} [at] @returns {Promise<any>} */
 async function nth(tab, type, at = 0) {
   await waitFor(() => tab.worker()?.got(type).length > at);
@@ -112,6 +115,48 @@ const piece = (/** @type {number} */ id, /** @type {string[]} */ texts, done = u
   outputs: [
     { id, texts, tokens: texts.map(() => ({})), prefill: undefined, done, error: undefined },
   ],
+});
+
+describe('whether tabs can share', () => {
+  const { process: node, BroadcastChannel: Channel } = globalThis;
+  const locks = new TestLocks();
+
+  /** @param {{process?: any, navigator?: any, BroadcastChannel?: any}} host */
+  async function canShareIn(host) {
+    const { navigator } = globalThis;
+    const all = { process: undefined, navigator: { locks }, BroadcastChannel: Channel, ...host };
+    for (const [name, value] of Object.entries(all)) {
+      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+    }
+    try {
+      return await canShare();
+    } finally {
+      const usual = { process: node, navigator, BroadcastChannel: Channel };
+      for (const [name, value] of Object.entries(usual)) {
+        Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+      }
+    }
+  }
+
+  test('pages with locks and channels that they may use can; Node cannot', async () => {
+    for (const page of [undefined, {}, { versions: {} }]) {
+      assert.equal(await canShareIn({ process: page }), true);
+    }
+    assert.equal(await canShareIn({ process: node }), false);
+    for (const navigator of [undefined, {}, { locks: {} }]) {
+      assert.equal(await canShareIn({ navigator }), false);
+    }
+    assert.equal(await canShareIn({ BroadcastChannel: undefined }), false);
+  });
+
+  test('interfaces that refuse are none', async () => {
+    const refusing = () => {
+      throw new DOMException('blocked', 'SecurityError');
+    };
+    const request = async () => refusing();
+    assert.equal(await canShareIn({ navigator: { locks: { request } } }), false);
+    assert.equal(await canShareIn({ BroadcastChannel: refusing }), false);
+  });
 });
 
 describe('who leads', () => {
@@ -264,6 +309,30 @@ describe('requests of tabs', () => {
   });
 });
 
+describe('what the engine says of a request', () => {
+  test('an error, of a request or of a piece, ends it there: who goes then cancels nothing', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const request = generate(tab, {}, 2);
+    const { id } = await nth(leader, 'generate');
+    const error = { code: 'NOMEM', message: 'full', cause: undefined };
+    leader.worker().say({ type: 'error', id, error });
+    const last = piece(id + 1, ['a']);
+    /** @type {any} */ (last.outputs[0]).error = {
+      code: 'IO',
+      message: 'broken',
+      cause: undefined,
+    };
+    leader.worker().say(last);
+    await waitFor(() => request.failures.length > 0 && request.texts[1].length > 0);
+    assert.deepEqual([request.failures[0].code, request.failures[0].message], ['NOMEM', 'full']);
+    await tab.connection.close();
+    await turns();
+    assert.deepEqual(leader.worker().got('cancel'), []);
+  });
+});
+
 describe('when the leader goes', () => {
   test('the next loads the model; open calls and requests go on without a piece twice', async (t) => {
     const { open } = openTabs(t);
@@ -292,6 +361,77 @@ describe('when the leader goes', () => {
     tab.worker().say(piece(again.id, ['d']));
     assert.deepEqual(request.texts, [['a', 'b', 'c', 'd'], []]);
     assert.deepEqual(request.failures, []);
+  });
+
+  test('what has ended, was refused or was never sent is not asked again', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const request = generate(tab, {}, 2);
+    const { id } = await nth(leader, 'generate');
+    const end = /** @type {any} */ ({ finish: 'stop' });
+    for (const one of [id, id + 1]) leader.worker().say(piece(one, ['a'], end));
+    await waitFor(() => request.texts[1].length === 1);
+    const failed = generate(tab, {}, 2);
+    const lost = await nth(leader, 'generate', 1);
+    const error = { code: 'ARG', message: 'no', cause: undefined };
+    for (const one of [lost.id, lost.id + 1])
+      leader.worker().say({ type: 'error', id: one, error });
+    await waitFor(() => failed.failures.length === 2);
+    assert.equal(failed.failures[0].code, 'ARG');
+    assert.throws(() => generate(tab, { stop: [() => {}] }, 2), { code: 'ARG' });
+    const answer = tab.connection.call('tokenize', ['text']);
+    leader.worker().say({ type: 'result', id: (await nth(leader, 'call')).id, value: 1 });
+    await answer;
+    await leader.connection.close();
+    await waitFor(() => tab.again.length);
+    await turns();
+    assert.deepEqual([...tab.worker().got('generate'), ...tab.worker().got('call')], []);
+    assert.deepEqual([...tab.worker().got('ack'), ...tab.worker().got('cancel')], []);
+    const next = tab.connection.call('stats', []);
+    tab.worker().say({ type: 'result', id: (await nth(tab, 'call')).id, value: 2 });
+    assert.equal(await next, 2);
+  });
+
+  test('what waits is asked once, each completion from where it was', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const request = generate(tab, {}, 3);
+    const { id } = await nth(leader, 'generate');
+    leader.worker().say(piece(id + 1, ['a', 'b', 'c']));
+    leader.worker().say(piece(id + 2, ['x']));
+    await waitFor(() => request.texts[2].length === 1);
+    request.running[1].acknowledge(2);
+    request.running[1].acknowledge(1);
+    const answer = tab.connection.call('tokenize', ['text']);
+    await nth(leader, 'call');
+    await leader.connection.close();
+    const call = await nth(tab, 'call');
+    await nth(tab, 'ack', 2);
+    await turns();
+    assert.deepEqual(
+      [tab.worker().got('generate').length, tab.worker().got('call').length],
+      [1, 1],
+    );
+    const again = tab.worker().got('generate')[0];
+    const acks = tab
+      .worker()
+      .got('ack')
+      .map((/** @type {any} */ one) => [one.id - again.id, one.count]);
+    assert.deepEqual(acks, [
+      [0, 0],
+      [1, 3],
+      [2, 0],
+    ]);
+    assert.deepEqual(tab.worker().got('cancel'), []);
+    tab.worker().say({ type: 'result', id: call.id, value: 1 });
+    assert.equal(await answer, 1);
+    tab.worker().say(piece(again.id, ['k']));
+    tab.worker().say(piece(again.id + 1, ['a', 'b', 'c', 'd']));
+    tab.worker().say(piece(again.id + 2, ['x', 'y']));
+    await waitFor(() => request.texts[2].length === 2);
+    assert.deepEqual(request.texts, [['k'], ['a', 'b', 'c', 'd'], ['x', 'y']]);
   });
 
   test('its sessions went with it', async (t) => {

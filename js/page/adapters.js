@@ -49,8 +49,12 @@ export class Adapters {
   async add(from, options) {
     const { name, signal } = checkNames(Object(options), ['name', 'signal']);
     checkName(name);
-    checkNames(Object(from), [...sourceNames], ['headers', 'fetch', 'retries', 'stallMs']);
-    const { description, source } = sourceOf(from);
+    const given = checkNames(
+      /** @type {typeof from} */ (Object(from)),
+      [...sourceNames],
+      ['headers', 'fetch', 'retries', 'stallMs'],
+    );
+    const { description, source } = sourceOf(given);
     const { createSource } = await loadSources();
     const opened = source
       ? await source()
