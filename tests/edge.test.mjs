@@ -7,11 +7,15 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { WickError as OwnError } from '../js/base/errors.js';
+import { BytesSource } from '../js/bytes/given_sources.js';
+import { RangeSource } from '../js/bytes/range_source.js';
 import { EdgeConnection } from '../js/edge/edge_connection.js';
+import { inWords, memoryLimitOf } from '../js/edge/memory_plan.js';
 import { Turns, takeTurn } from '../js/edge/turns.js';
 import { configOf } from '../js/page/engine_options.js';
 import { settingsOf } from '../js/page/request_options.js';
-import { STEP_IDLE, STEP_PROGRESS } from '../js/wasm/layout.js';
+import { EVENT_TOKEN, STEP_IDLE, STEP_PROGRESS } from '../js/wasm/layout.js';
 import { NativeEngine } from '../js/wasm/native_engine.js';
 import { Embedder } from '../js/worker/embedder.js';
 import { claimModel } from './support/claimed_model.mjs';
@@ -250,6 +254,323 @@ describe('the bytes of the model', () => {
     ])) {
       await assert.rejects(createEngine({ wasm, ...source }), refused(code, words));
     }
+  });
+});
+
+describe('a source by itself', () => {
+  const most = 4 << 20;
+
+  /** @param {import('../js/bytes/model_sources.js').ByteStream} stream @returns {Promise<number[][]>} positions and sizes */
+  async function readAll(stream) {
+    const found = [];
+    for (;;) {
+      const at = stream.position;
+      const piece = await stream.read();
+      if (piece === null) return found;
+      found.push([at, piece.byteLength]);
+    }
+  }
+
+  test('is one file, which can be opened again, and at any place', async () => {
+    const given = Uint8Array.from({ length: 10 }, (_, i) => i);
+    const range = async (/** @type {number} */ offset, /** @type {number} */ length) =>
+      given.slice(offset, offset + length);
+    for (const source of [new BytesSource(given), new RangeSource(range)]) {
+      assert.deepEqual([source.canSeek, source.files], [true, 1]);
+      for (const file of [1, 2]) await assert.rejects(source.open(file, 0), /file|missing/i);
+      for (const offset of [0, 4, 9, 0]) {
+        const stream = await source.open(0, offset);
+        assert.equal(stream.position, offset);
+        assert.deepEqual([...((await stream.read()) ?? [])], [...given.subarray(offset)]);
+        assert.equal(stream.position, 10);
+        assert.equal(await stream.read(), null);
+        stream.cancel();
+      }
+      assert.equal(await (await source.open(0, 10)).read(), null);
+    }
+    assert.equal((await new BytesSource(given).open(0, 0)).size, 10);
+    const large = new BytesSource(new Uint8Array((2 << 20) + 5));
+    assert.deepEqual(await readAll(await large.open(0, 0)), [
+      ...[
+        [0, 1 << 20],
+        [1 << 20, 1 << 20],
+        [2 << 20, 5],
+      ],
+    ]);
+  });
+
+  test('a range may be whole, short or empty, and no longer than was asked for', async () => {
+    /** @type {number[][]} */
+    const asked = [];
+    const sizes = [most, 5, 0];
+    const range = async (/** @type {number} */ offset, /** @type {number} */ length) => {
+      asked.push([offset, length]);
+      return new Uint8Array(sizes[asked.length - 1]);
+    };
+    const stream = await new RangeSource(range).open(0, 3);
+    assert.deepEqual(await readAll(stream), [
+      [3, most],
+      [3 + most, 5],
+    ]);
+    assert.deepEqual(asked, [
+      [3, most],
+      [3 + most, most],
+      [8 + most, most],
+    ]);
+    const long = await new RangeSource(async () => new Uint8Array(most + 1)).open(0, 0);
+    const words = /^range gave 4194305 bytes where 4194304 were asked for/;
+    await assert.rejects(long.read(), { code: 'ARG', message: words });
+    for (const nothing of [undefined, null, 5, {}, 'x']) {
+      const none = await new RangeSource(/** @type {any} */ (async () => nothing)).open(0, 0);
+      await assert.rejects(none.read(), { code: 'ARG', message: /^range must give bytes/ });
+    }
+    const failing = new RangeSource(() => {
+      throw new Error('gone');
+    });
+    const failed = { code: 'IO', message: 'range(7) failed: Error: gone' };
+    await assert.rejects((await failing.open(0, 7)).read(), failed);
+  });
+
+  test('an answer that is read in pieces goes on where it ended, and is cancelled with its stream', async () => {
+    let given = 0;
+    let isCancelled = false;
+    /** @param {number} pieces @returns {any} */
+    const answerOf = (pieces) => {
+      let left = pieces;
+      const body = new ReadableStream({
+        type: 'bytes',
+        pull: (/** @type {any} */ out) => {
+          if (left-- > 0) return out.enqueue(Uint8Array.of(++given));
+          out.close();
+          out.byobRequest?.respond(0);
+        },
+        cancel: () => {
+          isCancelled = true;
+        },
+      });
+      return { ok: true, body, arrayBuffer: () => assert.fail('it is read in pieces') };
+    };
+    /** @type {number[]} */
+    const offsets = [];
+    const pieces = [2, 1, 0];
+    const source = new RangeSource(async (offset) => answerOf(pieces[offsets.push(offset) - 1]));
+    const stream = await source.open(0, 0);
+    const read = [];
+    for (let piece = await stream.read(); piece; piece = await stream.read()) read.push(...piece);
+    assert.deepEqual(
+      [read, offsets],
+      [
+        [1, 2, 3],
+        [0, 2, 3],
+      ],
+    );
+    assert.equal(stream.position, 3);
+    const left = await new RangeSource(async () => answerOf(9)).open(0, 0);
+    await left.read();
+    left.cancel();
+    assert.equal(isCancelled, true);
+    left.cancel(); // it may be cancelled twice
+    const broken = { ok: false, status: 500, body: null, arrayBuffer: () => assert.fail() };
+    const refusing = await new RangeSource(/** @type {any} */ (async () => broken)).open(0, 2);
+    await assert.rejects(refusing.read(), { code: 'IO', message: /^range\(2\) failed: .*500/ });
+  });
+});
+
+describe('the plan of the memory', () => {
+  const kept = (1 << 20) + (1 << 18) + (20 << 20);
+
+  test('is what is asked for, within what an isolate leaves', () => {
+    const limit = (/** @type {any} */ options, held = 0) => memoryLimitOf(options, held);
+    assert.equal(limit({}), 0);
+    assert.equal(limit({ isolateBytes: null, memoryLimit: 7 }), 7);
+    assert.equal(limit({ isolateBytes: kept + 1 }), 1);
+    assert.equal(limit({ isolateBytes: kept + 10 }, 4), 6);
+    assert.equal(limit({ isolateBytes: kept + 10, memoryLimit: 3 }), 3);
+    assert.equal(limit({ isolateBytes: kept + 10, memoryLimit: 30 }), 10);
+    for (const [isolateBytes, held] of [
+      [kept, 0],
+      [kept + 4, 4],
+      [1, 0],
+    ]) {
+      const words = `isolateBytes is ${isolateBytes}, and JavaScript needs ${kept + held} of it: nothing is left for a model`;
+      assert.throws(() => limit({ isolateBytes }, held), { code: 'NOMEM', message: words });
+    }
+    for (const wrong of [
+      { isolateBytes: 0 },
+      { isolateBytes: 1.5 },
+      { memoryLimit: -1 },
+      { memoryLimit: '5' },
+    ]) {
+      assert.throws(() => limit(wrong), { code: 'ARG' });
+    }
+  });
+
+  test('a refusal for memory names the isolate, where there is a limit of it', () => {
+    const full = new OwnError('NOMEM', 'too large', 5);
+    const told = /** @type {any} */ (inWords(full, 100, 4));
+    const words = `too large (of isolateBytes 100, JavaScript and the module keep ${kept + 4})`;
+    assert.deepEqual([told.code, told.message, told.cause], ['NOMEM', words, 5]);
+    for (const none of [undefined, null]) assert.equal(inWords(full, none, 4), full);
+    for (const other of [new OwnError('IO', 'x'), new Error('x'), undefined]) {
+      assert.equal(inWords(other, 100, 4), other);
+    }
+  });
+});
+
+describe('a connection over an engine that is made up', () => {
+  /** @param {any} [more] functions of the engine */
+  function connect(more = {}) {
+    /** @type {any[]} */
+    const events = [];
+    /** @type {any[]} */
+    const told = [];
+    let submitted = 0;
+    const native = {
+      info: () => ({ shape: { layers: 2, parameters: 8 } }),
+      submit: () => ++submitted,
+      lacks: () => false,
+      passes: () => 0,
+      pause: (/** @type {number} */ number, /** @type {boolean} */ isPaused) =>
+        told.push(['pause', number, isPaused]),
+      cancel: (/** @type {number} */ number) => told.push(['cancel', number]),
+      takeEvents: () => events.splice(0),
+      stepUnits: (/** @type {number} */ units) => {
+        told.push(['step', units]);
+        return STEP_PROGRESS;
+      },
+      destroy: () => told.push(['destroy']),
+      ...more,
+    };
+    const connection = new EdgeConnection(/** @type {any} */ (native), {
+      queueLimit: undefined,
+      chatTemplate: undefined,
+    });
+    /** @param {number} count of completions @param {object} [settings] */
+    const generate = (count, settings = {}) => {
+      const outputs = Array.from({ length: count }, () => /** @type {any[]} */ ([]));
+      /** @type {any[]} */
+      const failures = [];
+      const waiters = outputs.map((list) => ({
+        onOutput: (/** @type {any} */ output) => void list.push(output),
+        fail: (/** @type {any} */ error) => void failures.push(error),
+      }));
+      const message = {
+        input: { prompt: [1] },
+        settings: settingsOf(settings),
+        wantsTokens: false,
+      };
+      return { outputs, failures, running: connection.generate(message, waiters) };
+    };
+    return { connection, events, told, generate };
+  }
+
+  test('pieces are acknowledged for their request: one that is not read rests, and goes on', async () => {
+    const { events, told, generate } = connect();
+    generate(1);
+    const { outputs, running } = generate(1);
+    for (let i = 0; i < 256; i++) events.push({ request: 2, kind: EVENT_TOKEN, text: 'a' });
+    await running[0].drive?.();
+    assert.equal(outputs[0].flatMap(({ texts }) => texts).length, 256);
+    const rests = () => told.filter(([name]) => name === 'pause');
+    assert.deepEqual(rests(), [['pause', 2, true]]);
+    running[0].acknowledge(32);
+    assert.deepEqual(rests(), [
+      ['pause', 2, true],
+      ['pause', 2, false],
+    ]);
+  });
+
+  test('what comes for others waits until they read; nothing is kept for who has gone', async () => {
+    const { connection, events, told, generate } = connect();
+    const [one, two] = [generate(1), generate(1)];
+    events.push(
+      { request: 1, kind: EVENT_TOKEN, text: 'x' },
+      { request: 2, kind: EVENT_TOKEN, text: 'y' },
+    );
+    await two.running[0].drive?.();
+    assert.deepEqual([one.outputs[0].length, two.outputs[0][0].texts], [0, ['y']]);
+    const steps = told.length;
+    await one.running[0].drive?.();
+    assert.deepEqual([one.outputs[0][0].texts, told.length], [['x'], steps], 'no step was needed');
+    one.running[0].forget();
+    await one.running[0].drive?.();
+    assert.equal(told.length, steps, 'nothing is computed for who has gone');
+    two.running[0].cancel();
+    two.running[0].cancel();
+    assert.deepEqual(
+      told.slice(steps),
+      [
+        ['cancel', 2],
+        ['step', 1],
+      ],
+      'once, with one unit of work',
+    );
+    await connection.close();
+    await connection.close();
+    assert.deepEqual(told.filter(([name]) => name === 'destroy').length, 1);
+    assert.throws(() => connection.check(), { code: 'CLOSED', message: 'The engine is closed' });
+    await assert.rejects(connection.call('info', []), { code: 'CLOSED' });
+    assert.throws(() => generate(1), { code: 'CLOSED' });
+    assert.equal(connection.isEnded, true);
+  });
+
+  test('until its first piece a prompt is read layer by layer, then by whole passes', async () => {
+    for (const [shape, pass] of /** @type {[any, number][]} */ ([
+      [{ layers: 2, parameters: 8 }, 3],
+      [{ parameters: 8 }, 1],
+      [null, 1],
+    ])) {
+      const { events, told, generate } = connect({ info: () => ({ shape }) });
+      const { running } = generate(1);
+      for (const text of ['a', 'b']) {
+        events.push({ request: 1, kind: EVENT_TOKEN, text });
+        await running[0].drive?.();
+      }
+      assert.deepEqual(told, [
+        ['step', 1],
+        ['step', pass],
+      ]);
+    }
+  });
+
+  test('a call is the engine’s by its name; who has aborted asks for nothing', async () => {
+    /** @type {any[]} */
+    const asked = [];
+    const detokenize = (/** @type {any} */ tokens) => {
+      asked.push(tokens);
+      return 'text';
+    };
+    const { connection } = connect({ detokenize });
+    assert.equal(await connection.call('detokenize', [[1], {}]), 'text');
+    const aborted = connection.call('detokenize', [[2], {}], AbortSignal.abort());
+    await assert.rejects(aborted, { name: 'AbortError' });
+    const { signal } = new AbortController();
+    assert.equal(await connection.call('detokenize', [[3], {}], signal), 'text');
+    assert.deepEqual(asked, [[1], [3]]);
+    const broken = connect({
+      detokenize: () => {
+        throw new TypeError('no tokens');
+      },
+    });
+    const call = broken.connection.call('detokenize', [[1], {}]);
+    await assert.rejects(call, { name: 'WickError', code: 'ARG' });
+  });
+
+  test('a refusal is each completion’s, in the engine’s words', () => {
+    const detokenize = () => {
+      throw new TypeError('settings are wrong');
+    };
+    const { connection, generate } = connect({ detokenize });
+    const { failures, running } = generate(2, { thinkingBudgetTokens: 5 });
+    assert.deepEqual(
+      failures.map(({ code, message }) => [code, message]),
+      [
+        ['ARG', 'settings are wrong'],
+        ['ARG', 'settings are wrong'],
+      ],
+    );
+    assert.equal(running.length, 2);
+    assert.equal(connection.isEnded, false, 'it goes on');
   });
 });
 

@@ -20,6 +20,8 @@ import {
   tool,
 } from 'ai';
 import { z } from 'zod';
+import { requestOf, textOfJson, unsupported } from '../js/ai_sdk/prompt.js';
+import { finishOf, PartMaker, usageOf } from '../js/ai_sdk/stream_parts.js';
 import { locate } from './support/locate.mjs';
 import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 import './support/whole_grammars.mjs';
@@ -234,6 +236,353 @@ describe('text', () => {
     assert.equal(new Set(counts).size, 1);
     const image = ask({ type: 'file', data: new Uint8Array(4), mediaType: 'image/png' });
     await assert.rejects(image, hasCode('UNSUPPORTED'));
+  });
+});
+
+describe('a request by itself', () => {
+  const user = (/** @type {string} */ text) => ({
+    role: 'user',
+    content: [{ type: 'text', text }],
+  });
+  const usual = {
+    ...{ max_tokens: null, temperature: null, top_p: null, top_k: null, presence_penalty: null },
+    ...{ frequency_penalty: null, stop: null, seed: null, reasoning_effort: null },
+  };
+  const read = (/** @type {any} */ options) => requestOf({ prompt: [user('a')], ...options });
+  const messagesOf = (/** @type {any[]} */ ...prompt) => read({ prompt }).body.messages;
+
+  test('settings that are not given are the engine’s, and zeros are given', () => {
+    const messages = [{ role: 'user', content: 'a' }];
+    assert.deepEqual(read({}), { body: { messages, ...usual }, warnings: [] });
+    const zeros = {
+      ...{ maxOutputTokens: 0, temperature: 0, topP: 0, topK: 0, presencePenalty: 0 },
+      ...{ frequencyPenalty: 0, stopSequences: [], seed: 0, reasoning: 'none' },
+    };
+    assert.deepEqual(read(zeros).body, {
+      ...{ messages, max_tokens: 0, temperature: 0, top_p: 0, top_k: 0, presence_penalty: 0 },
+      ...{ frequency_penalty: 0, stop: [], seed: 0, reasoning_effort: 'none' },
+    });
+    assert.equal(read({ reasoning: 'provider-default' }).body.reasoning_effort, null);
+    assert.equal(read({ providerOptions: { wick: { n: 1, top_k: 3 } }, topK: 5 }).body.top_k, 3);
+    for (const n of [0, 2]) {
+      assert.throws(() => read({ providerOptions: { wick: { n } } }), { code: 'ARG' });
+    }
+  });
+
+  test('messages of each role, with the texts of files', () => {
+    const bytes = new TextEncoder().encode('é');
+    const file = (/** @type {any} */ data, mediaType = 'text/plain') => ({
+      type: 'file',
+      data,
+      mediaType,
+    });
+    const parts = [
+      ...[{ type: 'text', text: 'a' }, file({ type: 'text', text: 'b' }, 'image/png')],
+      ...[
+        file({ type: 'data', data: bytes }),
+        file({ type: 'data', data: 'w6k=' }, 'application/json'),
+      ],
+    ];
+    assert.deepEqual(
+      messagesOf({ role: 'system', content: 's' }, { role: 'user', content: parts }),
+      [
+        { role: 'system', content: 's' },
+        { role: 'user', content: 'abéé' },
+      ],
+    );
+    for (const one of [
+      ...[
+        file({ type: 'data', data: bytes }, 'image/png'),
+        file({ type: 'data', data: bytes }, 'application/pdf'),
+      ],
+      ...[file({ type: 'url', url: 'x' }), file({ type: 'data', data: bytes }, 'texture/x')],
+    ]) {
+      const words = `A file of type ${one.mediaType} is in the prompt: only text is understood`;
+      assert.throws(() => messagesOf({ role: 'user', content: [one] }), {
+        code: 'UNSUPPORTED',
+        message: words,
+      });
+    }
+  });
+
+  test('an answer with reasoning, calls and results is a message and those of its results', () => {
+    const result = (/** @type {any} */ output) => ({
+      type: 'tool-result',
+      toolCallId: '1',
+      toolName: 'f',
+      output,
+    });
+    const content = [
+      ...[
+        { type: 'text', text: 'x' },
+        { type: 'reasoning', text: 'r' },
+        { type: 'reasoning', text: 's' },
+      ],
+      ...[
+        { type: 'file', mediaType: 'text/x', data: { type: 'text', text: 'y' } },
+        { type: 'custom' },
+      ],
+      { type: 'tool-call', toolCallId: '1', toolName: 'f', input: { a: 1 } },
+      { type: 'tool-call', toolCallId: '2', toolName: 'g', input: '{}' },
+      result({ type: 'text', value: 'done' }),
+    ];
+    const told = { role: 'tool', tool_call_id: '1', name: 'f' };
+    assert.deepEqual(messagesOf(user('a'), { role: 'assistant', content }), [
+      { role: 'user', content: 'a' },
+      {
+        ...{ role: 'assistant', content: 'xy', reasoning_content: 'rs' },
+        tool_calls: [
+          { id: '1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
+          { id: '2', type: 'function', function: { name: 'g', arguments: '{}' } },
+        ],
+      },
+      { ...told, content: 'done' },
+    ]);
+    for (const [output, text] of /** @type {[any, string][]} */ ([
+      [{ type: 'error-text', value: 'no' }, 'no'],
+      [{ type: 'json', value: { a: 1 } }, '{"a":1}'],
+      [{ type: 'error-json', value: 'x' }, 'x'],
+      [{ type: 'json', value: undefined }, ''],
+      [{ type: 'execution-denied' }, 'The user refused to run this tool.'],
+      [{ type: 'execution-denied', reason: 'never' }, 'never'],
+      [
+        {
+          type: 'content',
+          value: [{ type: 'text', text: 'a' }, { type: 'custom' }, { type: 'text', text: 'b' }],
+        },
+        'ab',
+      ],
+    ])) {
+      const list = messagesOf({
+        role: 'tool',
+        content: [{ type: 'tool-approval-response' }, result(output)],
+      });
+      assert.deepEqual(list, [{ ...told, content: text }]);
+    }
+    assert.deepEqual([textOfJson('a'), textOfJson(5), textOfJson(undefined)], ['a', '5', '']);
+    assert.deepEqual(unsupported('x'), { type: 'unsupported', feature: 'x' });
+    assert.deepEqual(unsupported('x', ''), { type: 'unsupported', feature: 'x', details: '' });
+  });
+
+  test('what the assistant said last is a prefix, unless it is all, empty, a call or of a schema', () => {
+    const said = (/** @type {string} */ text, /** @type {any[]} */ ...more) => ({
+      role: 'assistant',
+      content: [{ type: 'text', text }, ...more],
+    });
+    const prefixOf = (/** @type {any[]} */ prompt, /** @type {any} */ more = {}) =>
+      read({ prompt, ...more }).body.messages.at(-1)?.prefix;
+    assert.equal(prefixOf([user('a'), said('b')]), true);
+    assert.equal(prefixOf([user('a'), said('b')], { responseFormat: { type: 'text' } }), true);
+    const called = { type: 'tool-call', toolCallId: '1', toolName: 'f', input: {} };
+    for (const prompt of [
+      [said('b')],
+      [user('a'), said('')],
+      [user('a'), said('b', called)],
+      [said('b'), user('a')],
+    ]) {
+      assert.equal(prefixOf(prompt), undefined);
+    }
+    assert.equal(prefixOf([user('a'), said('b')], { responseFormat: { type: 'json' } }), undefined);
+  });
+
+  test('tools and formats, and what of them is not supported', () => {
+    const inputSchema = { type: 'object' };
+    const f = { type: 'function', name: 'f', inputSchema };
+    const made = { type: 'function', function: { name: 'f', parameters: inputSchema } };
+    const toolsOf = (/** @type {any} */ more) => {
+      const { body, warnings } = read({ tools: [f], ...more });
+      return [body.tools, body.tool_choice, body.response_format, warnings.length];
+    };
+    assert.deepEqual(toolsOf({}), [[made], 'auto', undefined, 0]);
+    assert.deepEqual(toolsOf({ toolChoice: { type: 'required' } }), [
+      [made],
+      'required',
+      undefined,
+      0,
+    ]);
+    const named = { type: 'function', function: { name: 'f' } };
+    assert.deepEqual(toolsOf({ toolChoice: { type: 'tool', toolName: 'f' } }), [
+      [made],
+      named,
+      undefined,
+      0,
+    ]);
+    const told = { ...f, description: '', strict: false };
+    const whole = { ...made, function: { ...made.function, description: '', strict: false } };
+    assert.deepEqual(toolsOf({ tools: [told] })[0], [whole]);
+    const { body, warnings } = read({ tools: [{ type: 'provider', id: 'x.y' }] });
+    assert.equal('tools' in body, false);
+    assert.deepEqual(warnings, [unsupported('tool x.y', 'only functions can be called')]);
+    const json = { type: 'json' };
+    assert.deepEqual(toolsOf({ responseFormat: json }), [[made], 'auto', undefined, 1]);
+    const none = { toolChoice: { type: 'none' }, responseFormat: json };
+    assert.deepEqual(toolsOf(none), [[made], 'none', { type: 'json_object' }, 0]);
+    const schema = { type: 'string' };
+    const formatOf = (/** @type {any} */ responseFormat) =>
+      read({ responseFormat }).body.response_format;
+    const ofSchema = (/** @type {string} */ name) => ({
+      type: 'json_schema',
+      json_schema: { name, schema },
+    });
+    assert.deepEqual(formatOf({ ...json, schema }), ofSchema('answer'));
+    assert.deepEqual(formatOf({ ...json, schema, name: 'n' }), ofSchema('n'));
+    assert.deepEqual(formatOf({ type: 'text' }), undefined);
+  });
+});
+
+describe('parts of a stream by themselves', () => {
+  const chunk = (/** @type {any} */ delta, /** @type {any} */ more = {}) => {
+    const { finish_reason = null, ...others } = more;
+    const choices = delta ? [{ index: 0, delta, finish_reason }] : [];
+    return { id: 'i', created: 3, model: 'm', choices, ...others };
+  };
+  const usage = {
+    prompt_tokens: 9,
+    completion_tokens: 4,
+    prompt_tokens_details: { cached_tokens: 2 },
+  };
+  const begins = { type: 'response-metadata', id: 'i', timestamp: new Date(3000), modelId: 'm' };
+  const unknown = {
+    inputTokens: {
+      total: undefined,
+      noCache: undefined,
+      cacheRead: undefined,
+      cacheWrite: undefined,
+    },
+    outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+  };
+
+  test('blocks follow each other, each with a number of its own', () => {
+    const maker = new PartMaker(false);
+    const parts = [
+      ...[
+        chunk({ role: 'assistant', content: '' }),
+        chunk({ reasoning_content: 'r' }),
+        chunk({ reasoning_content: 's' }),
+      ],
+      ...[
+        chunk({ content: 'a' }),
+        chunk({ content: 'b' }),
+        chunk({ reasoning_content: 't', content: 'c' }),
+      ],
+      ...[
+        chunk({}, { finish_reason: 'stop' }),
+        chunk(undefined, { usage, timings: { ttftMs: 5 } }),
+      ],
+    ].flatMap((one) => maker.partsOf(one));
+    assert.deepEqual(parts, [
+      begins,
+      ...[
+        { type: 'reasoning-start', id: '0' },
+        { type: 'reasoning-delta', id: '0', delta: 'r' },
+      ],
+      ...[
+        { type: 'reasoning-delta', id: '0', delta: 's' },
+        { type: 'reasoning-end', id: '0' },
+      ],
+      ...[
+        { type: 'text-start', id: '1' },
+        { type: 'text-delta', id: '1', delta: 'a' },
+      ],
+      ...[
+        { type: 'text-delta', id: '1', delta: 'b' },
+        { type: 'text-end', id: '1' },
+      ],
+      ...[
+        { type: 'reasoning-start', id: '2' },
+        { type: 'reasoning-delta', id: '2', delta: 't' },
+      ],
+      ...[
+        { type: 'reasoning-end', id: '2' },
+        { type: 'text-start', id: '3' },
+        { type: 'text-delta', id: '3', delta: 'c' },
+      ],
+    ]);
+    assert.deepEqual(maker.end(), [
+      { type: 'text-end', id: '3' },
+      {
+        ...{
+          type: 'finish',
+          usage: usageOf(/** @type {any} */ (usage)),
+          finishReason: { unified: 'stop', raw: 'stop' },
+        },
+        providerMetadata: { wick: { timings: { ttftMs: 5 } } },
+      },
+    ]);
+  });
+
+  test('calls are told in pieces, and are calls if the reply ended with them', () => {
+    for (const reason of ['tool_calls', 'length']) {
+      const maker = new PartMaker(true);
+      const call = (/** @type {number} */ index, /** @type {any} */ part, id = '') => ({
+        ...(id && { id }),
+        index,
+        function: { arguments: '', ...part },
+      });
+      const chunks = [
+        ...[chunk({ content: 'x' }), chunk({ tool_calls: [call(0, { name: 'f' }, 'c0')] })],
+        chunk({
+          tool_calls: [call(0, { arguments: '{' }), call(1, { name: 'g', arguments: '1' }, 'c1')],
+        }),
+        chunk({ tool_calls: [call(0, { arguments: '}' })] }, { finish_reason: reason }),
+      ];
+      const parts = chunks.flatMap((one) => maker.partsOf(/** @type {any} */ (one)));
+      assert.deepEqual(
+        parts.filter(({ type }) => type === 'raw').map((one) => /** @type {any} */ (one).rawValue),
+        chunks,
+      );
+      assert.deepEqual(parts.filter(({ type }) => type !== 'raw').slice(3), [
+        ...[
+          { type: 'text-end', id: '0' },
+          { type: 'tool-input-start', id: 'c0', toolName: 'f' },
+        ],
+        { type: 'tool-input-delta', id: 'c0', delta: '{' },
+        ...[
+          { type: 'tool-input-start', id: 'c1', toolName: 'g' },
+          { type: 'tool-input-delta', id: 'c1', delta: '1' },
+        ],
+        { type: 'tool-input-delta', id: 'c0', delta: '}' },
+      ]);
+      const ends = [
+        { type: 'tool-input-end', id: 'c0' },
+        { type: 'tool-call', toolCallId: 'c0', toolName: 'f', input: '{}' },
+        { type: 'tool-input-end', id: 'c1' },
+        { type: 'tool-call', toolCallId: 'c1', toolName: 'g', input: '1' },
+      ].filter(({ type }) => reason === 'tool_calls' || type !== 'tool-call');
+      assert.deepEqual(maker.end(), [
+        ...ends,
+        { type: 'finish', usage: unknown, finishReason: finishOf(reason) },
+      ]);
+    }
+  });
+
+  test('an error comes before the end, which says so', () => {
+    const maker = new PartMaker(false);
+    maker.partsOf(/** @type {any} */ (chunk({ content: 'a' })));
+    const error = new Error('why');
+    const finish = {
+      type: 'finish',
+      usage: unknown,
+      finishReason: { unified: 'error', raw: 'error' },
+    };
+    assert.deepEqual(maker.fail(error), [
+      { type: 'text-end', id: '0' },
+      { type: 'error', error },
+      finish,
+    ]);
+  });
+
+  test('reasons and usages', () => {
+    assert.deepEqual(
+      ['stop', 'length', 'tool_calls', 'x', undefined].map((raw) => finishOf(raw).unified),
+      ['stop', 'length', 'tool-calls', 'other', 'other'],
+    );
+    assert.deepEqual(usageOf(undefined), unknown);
+    assert.deepEqual(usageOf(/** @type {any} */ (usage)), {
+      inputTokens: { total: 9, noCache: 7, cacheRead: 2, cacheWrite: undefined },
+      outputTokens: { total: 4, text: undefined, reasoning: undefined },
+      raw: usage,
+    });
   });
 });
 

@@ -563,6 +563,14 @@ describe('adapters', () => {
       ['listAdapters', []],
     ]);
     assert.equal(await adaptersWith().adapters.list(), all);
+    for (const from of [
+      { bytes: Uint8Array.of(6, 7) },
+      { blob: new Blob([Uint8Array.of(6, 7)]) },
+    ]) {
+      const whole = adaptersWith();
+      await whole.adapters.add(from, { name: 'a' });
+      assert.deepEqual(whole.asked[1], ['feedAdapter', ['a', 0, Uint8Array.of(6, 7)]]);
+    }
   });
 
   test('who aborts before asks for nothing; who aborts or fails under way leaves no name', async () => {

@@ -859,6 +859,9 @@ describe('operations', () => {
     operations.abort(new Error('all'));
     for (const one of [running, waiting]) await assert.rejects(one, /all/);
     assert.equal(operations.count, 0);
+    const whole = await operations.run(undefined, async (given) => given);
+    operations.abort(new Error('later'));
+    assert.equal(whole.aborted, false, 'what has ended is not aborted any more');
     let isRun = false;
     const before = operations.run(AbortSignal.abort(new Error('before')), async () => {
       isRun = true;

@@ -333,6 +333,55 @@ describe('what the engine says of a request', () => {
   });
 });
 
+describe('what others of the origin write', () => {
+  test('into the channel of a tab is passed by, unless it is a leader’s message', async (t) => {
+    const { open, name } = openTabs(t);
+    const heard = /** @type {string[]} */ ([]);
+    const usual = BroadcastChannel;
+    class Listening extends usual {
+      /** @param {string} own */
+      constructor(own) {
+        super(own);
+        if (own !== name && !heard.includes(own)) heard.push(own);
+      }
+    }
+    globalThis.BroadcastChannel = Listening;
+    t.after(() => {
+      globalThis.BroadcastChannel = usual;
+    });
+    const leader = open();
+    await leader.ready;
+    const tab = open();
+    await tab.ready;
+    globalThis.BroadcastChannel = usual;
+    assert.equal(heard.length, 2, 'each tab has a channel of its own');
+    const other = openTabs(t).open();
+    await other.ready;
+    const answer = tab.connection.call('tokenize', ['text']);
+    const { id } = await nth(leader, 'call');
+    const stranger = new BroadcastChannel(heard[1]);
+    t.after(() => stranger.close());
+    const result = { type: 'result', id: 1, value: 'forged' };
+    const failed = { type: 'failed', error: { code: 'IO', message: 'forged' } };
+    for (const data of [
+      ...[undefined, null, 5, {}, result, { message: result }, { leader: '', message: failed }],
+      ...[{ leader: 5, message: failed }, { message: failed }, { leader: 'x', message: result }],
+      ...[{ leader: 'x' }, { leader: 'x', message: { type: 'failed' } }],
+      ...[
+        { leader: 'x', message: { type: 'unknown', id: 1 } },
+        { leader: 'x', message: 5 },
+      ],
+    ]) {
+      stranger.postMessage(data);
+    }
+    await turns();
+    leader.worker().say({ type: 'result', id, value: 'right' });
+    assert.equal(await answer, 'right');
+    assert.equal(tab.connection.isEnded, false);
+    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name hears nothing');
+  });
+});
+
 describe('when the leader goes', () => {
   test('the next loads the model; open calls and requests go on without a piece twice', async (t) => {
     const { open } = openTabs(t);

@@ -18,9 +18,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { WickError } from '../js/base/errors.js';
 import { FolderBackend } from '../js/models/folder_backend.js';
+import { KeptSource } from '../js/models/kept_source.js';
 import { ModelStore } from '../js/models/model_store.js';
+import { OpenModel } from '../js/models/open_model.js';
 import { openModels } from '../js/models/open_models.js';
+import * as records from '../js/models/records.js';
 import { CHUNK_BYTES, VERSION } from '../js/models/records.js';
 import { checksum, Sha256 } from '../js/models/sha256.js';
 import { root } from './support/locate.mjs';
@@ -61,6 +65,348 @@ async function assertHolds(blob, bytes) {
   const held = Buffer.from(await /** @type {Blob} */ (blob).arrayBuffer());
   assert.ok(held.equals(bytes), 'other bytes are kept');
 }
+
+describe('records', () => {
+  const url = 'https://example.com/a.gguf';
+  const made = (/** @type {any} */ more = {}) => ({
+    ...records.newRecord('id', { name: 'a.gguf' }),
+    ...more,
+  });
+
+  test('begin with what is known', () => {
+    const before = Date.now();
+    const { stamp, createdMs, usedMs, ...empty } = made();
+    assert.deepEqual(empty, {
+      ...{
+        version: VERSION,
+        id: 'id',
+        name: 'a.gguf',
+        urls: [],
+        size: null,
+        tag: null,
+        sha256: null,
+      },
+      ...{ sums: [], hash: null, fingerprint: null },
+    });
+    assert.ok(createdMs === usedMs && createdMs >= before && createdMs <= Date.now());
+    assert.notEqual(made().stamp, stamp);
+    const urls = [url];
+    const known = records.newRecord('id', { name: 'a', urls, size: 5, sha256: 'f' });
+    assert.deepEqual([known.urls, known.size, known.sha256], [urls, 5, 'f']);
+    assert.notEqual(known.urls, urls);
+    assert.match(records.idOf(url), /^[\da-f]{32}$/);
+    assert.notEqual(records.idOf(url), records.idOf(`${url}x`));
+  });
+
+  test('of other forms and versions are none', () => {
+    const record = made();
+    assert.equal(records.checkRecord(record), record);
+    assert.deepEqual(records.parseRecord(JSON.stringify(record)), record);
+    for (const wrong of [
+      ...[
+        undefined,
+        null,
+        5,
+        {},
+        { ...record, version: VERSION + 1 },
+        { ...record, version: `${VERSION}` },
+      ],
+      ...[
+        { ...record, sums: {} },
+        { ...record, urls: 'x' },
+        { ...record, id: 5 },
+      ],
+    ]) {
+      assert.equal(records.checkRecord(wrong), undefined);
+    }
+    for (const text of ['', '{', 'null', '[]', '5'])
+      assert.equal(records.parseRecord(text), undefined);
+  });
+
+  test('count chunks and bytes up to the last one, which may be shorter', () => {
+    for (const [size, count] of [
+      [0, 0],
+      [1, 1],
+      [CHUNK_BYTES, 1],
+      [CHUNK_BYTES + 1, 2],
+      [SIZE, 3],
+    ]) {
+      assert.equal(records.chunkCount(size), count);
+    }
+    const whole = made({ size: SIZE, sums: ['a', 'b', 'c'] });
+    assert.deepEqual(
+      [0, 1, 2].map((index) => records.chunkSize(whole, index)),
+      [CHUNK_BYTES, CHUNK_BYTES, 1234],
+    );
+    assert.equal(records.chunkSize(made(), 7), CHUNK_BYTES);
+    assert.deepEqual([records.hasAllChunks(whole), records.storedBytes(whole)], [true, SIZE]);
+    for (const [sums, bytes] of /** @type {[any[], number][]} */ ([
+      [[], 0],
+      [['a', 'b'], 2 * CHUNK_BYTES],
+      [['a', null, 'c'], CHUNK_BYTES + 1234],
+      [[null, 'b', 'c'], CHUNK_BYTES + 1234],
+    ])) {
+      const part = made({ size: SIZE, sums });
+      assert.deepEqual([records.hasAllChunks(part), records.storedBytes(part)], [false, bytes]);
+    }
+    assert.equal(records.hasAllChunks(made({ sums: ['a'] })), false, 'its size is not known');
+    assert.equal(records.hasAllChunks(made({ size: 0 })), false);
+    const print = records.fingerprintOf(whole);
+    for (const other of [
+      { size: SIZE + 1 },
+      { sums: ['a', 'b', 'd'] },
+      { sums: ['b', 'a', 'c'] },
+    ]) {
+      assert.notEqual(records.fingerprintOf({ ...whole, ...other }), print);
+    }
+    assert.equal(records.fingerprintOf({ ...whole, name: 'b', urls: [url] }), print);
+  });
+
+  test('are told without what is unknown', () => {
+    const record = made({ createdMs: 5, usedMs: 7 });
+    assert.deepEqual(records.entryOf(record), {
+      ...{ id: 'id', name: 'a.gguf', urls: [], size: undefined, storedBytes: 0, isWhole: false },
+      ...{
+        fingerprint: undefined,
+        sha256: undefined,
+        created: new Date(5),
+        used: new Date(7),
+        version: VERSION,
+      },
+    });
+    const whole = { ...record, size: 3, sums: ['a'], sha256: 's', fingerprint: 'f', urls: [url] };
+    const entry = records.entryOf(whole);
+    assert.deepEqual(
+      [entry.size, entry.storedBytes, entry.isWhole, entry.sha256, entry.fingerprint, entry.urls],
+      [3, 3, true, 's', 'f', [url]],
+    );
+    assert.notEqual(entry.urls, whole.urls);
+  });
+});
+
+describe('a model that is opened', () => {
+  const url = 'https://example.com/a.gguf';
+  const refused = Object.assign(new Error('no server is asked'), { code: 'NETWORK' });
+
+  /** @param {any} known @param {any} [record] what the store has of it */
+  async function openWith(known, record) {
+    const backend = new MemoryBackend(new MemoryDisk());
+    if (record) {
+      await backend.writeRecord({
+        ...records.newRecord('id', { name: 'a.gguf', urls: [url] }),
+        ...record,
+      });
+    }
+    const chunk = new Uint8Array(10).fill(7);
+    if (record?.size) await backend.writeChunk('id', 0, chunk);
+    let connected = 0;
+    const connect = () => {
+      connected++;
+      throw refused;
+    };
+    const none = () => {};
+    const open = new OpenModel(
+      'id',
+      backend,
+      /** @type {any} */ ({
+        ...{
+          known: { name: 'a.gguf', ...known },
+          connect,
+          onStored: none,
+          onWhole: none,
+          onArrived: none,
+        },
+      }),
+    );
+    return { open, backend, chunk, connected: () => connected };
+  }
+  const whole = { size: 10, sums: ['s'], fingerprint: 'f', sha256: 'a' };
+
+  test('whole: it is read as it is, and its new addresses are known', async () => {
+    for (const known of [{}, { sha256: null }, { sha256: 'a' }]) {
+      const { open, backend, chunk, connected } = await openWith(
+        { urls: ['b', url, 'c'], ...known },
+        whole,
+      );
+      await open.complete(() => false);
+      assert.deepEqual([open.isWhole, connected(), open.hasFailed], [true, 0, false]);
+      assert.deepEqual([open.record?.urls, open.record?.sha256], [[url, 'b', 'c'], 'a']);
+      assert.deepEqual(await open.bytesAt(0, () => false), chunk);
+      assert.deepEqual(await open.bytesAt(4, () => false), chunk.subarray(4));
+      assert.equal(await open.bytesAt(10, () => false), null);
+      assert.deepEqual(open.progress, { loaded: 10, received: 10, total: 10 });
+      assert.equal(backend.disk.locks.size, 0);
+    }
+    const unknown = await openWith({ sha256: 'b' }, { ...whole, sha256: null });
+    await unknown.open.complete(() => false);
+    assert.equal(
+      unknown.open.record?.sha256,
+      null,
+      'of a whole one it was computed, or is not known',
+    );
+  });
+
+  test('of another SHA-256, or in part: its server is asked', async () => {
+    const other = await openWith({ sha256: 'b' }, whole);
+    await assert.rejects(
+      other.open.complete(() => false),
+      refused,
+    );
+    assert.deepEqual([other.connected(), other.backend.disk.records.size], [1, 0]);
+    assert.equal(other.backend.disk.chunks.size, 0, 'nothing of another file stays');
+    const part = await openWith({ sha256: 'b' }, { sums: [], sha256: null });
+    await assert.rejects(
+      part.open.complete(() => false),
+      refused,
+    );
+    assert.deepEqual([part.connected(), part.backend.disk.records.size], [1, 1]);
+    const fresh = await openWith({});
+    await assert.rejects(
+      fresh.open.complete(() => false),
+      refused,
+    );
+    assert.deepEqual([fresh.connected(), fresh.open.hasFailed], [1, true]);
+    await assert.rejects(
+      fresh.open.bytesAt(0, () => false),
+      refused,
+    );
+    assert.equal(fresh.backend.disk.locks.size, 0);
+  });
+
+  test('whole, of which a chunk is not there: that chunk is fetched again', async () => {
+    const { open, backend, connected } = await openWith(
+      {},
+      { ...whole, hash: { size: 10, state: [] } },
+    );
+    backend.disk.chunks.clear();
+    await assert.rejects(
+      open.bytesAt(0, () => false),
+      refused,
+    );
+    assert.equal(connected(), 1);
+    const kept = await backend.readRecord('id');
+    assert.deepEqual([kept?.sums, kept?.fingerprint, kept?.hash], [[null], null, null]);
+  });
+
+  test('what another tab tells of it', async () => {
+    const { open } = await openWith({});
+    assert.equal(open.progress, undefined);
+    open.hear({ received: 5 });
+    assert.deepEqual(open.progress, { loaded: 0, received: 5, total: undefined });
+    open.hear({ received: 5, total: 5 });
+    assert.deepEqual(open.progress, { loaded: 0, received: 5, total: 5 });
+    open.hear({ received: 6, total: 5 });
+    assert.deepEqual(open.progress, { loaded: 0, received: 6, total: undefined });
+    open.record = /** @type {any} */ ({ size: 9, sums: [] });
+    assert.deepEqual(open.progress, { loaded: 0, received: 6, total: 9 });
+  });
+
+  test('who has left waits for nothing, and one that is stopped is read no more', async () => {
+    const { open } = await openWith({}, whole);
+    await open.complete(() => true);
+    assert.equal(open.record, undefined);
+    await assert.rejects(
+      open.bytesAt(0, () => true),
+      { code: 'CLOSED' },
+    );
+    await open.stop();
+    await assert.rejects(open.advance(), {
+      code: 'CLOSED',
+      message: 'The model is not read any more',
+    });
+  });
+});
+
+describe('the source of a model that is kept', () => {
+  /** @param {any} model @param {any} [options] */
+  function sourceWith(model, options = {}) {
+    /** @type {any[]} */
+    const told = [];
+    const store = {
+      takeKept: async (/** @type {any} */ file, /** @type {any} */ how) => {
+        told.push(['take', file, how]);
+        return model;
+      },
+      release: async (/** @type {any} */ one) => void told.push(['release', one]),
+    };
+    const files = [{ url: 'https://example.com/a' }, { url: 'https://example.com/b' }];
+    const how = { headers: {}, cache: true, ...options };
+    return { source: new KeptSource(/** @type {any} */ (store), files, how), told, files, how };
+  }
+
+  test('opens each file once, at any place, and lets all go at its end', async () => {
+    let news = 0;
+    const kept = Uint8Array.of(1, 2, 3, 4);
+    const model = {
+      record: { size: 4 },
+      news: { tell: () => news++ },
+      bytesAt: async (/** @type {number} */ at, /** @type {() => boolean} */ isLeft) => {
+        if (isLeft()) throw new Error('left');
+        return at >= 4 ? null : kept.subarray(at, at + 2);
+      },
+    };
+    const { source, told, files, how } = sourceWith(model);
+    assert.deepEqual([source.canSeek, source.files], [true, 2]);
+    for (const offset of [0, 2]) {
+      const stream = await source.open(1, offset);
+      assert.deepEqual([stream.position, stream.size], [offset, 4]);
+      const read = [];
+      for (let piece = await stream.read(); piece; piece = await stream.read()) read.push(...piece);
+      assert.deepEqual([read, stream.position], [[...kept.subarray(offset)], 4]);
+    }
+    assert.deepEqual(told, [['take', files[1], how]]);
+    await assert.rejects(source.open(2, 0), /file/i);
+    const left = await source.open(1, 0);
+    await left.read();
+    left.cancel();
+    assert.equal(news, 1, 'who waits for bytes hears of it');
+    await assert.rejects(left.read(), /left/);
+    const late = await source.open(1, 0);
+    source.close();
+    source.close();
+    assert.deepEqual(told.slice(1), [['release', model]]);
+    await late.read(); // what had come
+    await assert.rejects(late.read(), /left/);
+  });
+
+  test('goes on without the store only where the store is what failed', async (t) => {
+    const { warn } = console;
+    t.after(() => {
+      console.warn = warn;
+    });
+    /** @type {string[]} */
+    const warned = [];
+    console.warn = (text) => void warned.push(text);
+    const fail = (/** @type {string} */ code) => new WickError(code, 'why');
+    const bytesAt = (/** @type {unknown} */ error) => async () => {
+      throw error;
+    };
+    const model = (/** @type {unknown} */ error) => ({
+      bytesAt: bytesAt(error),
+      news: { tell() {} },
+    });
+    for (const code of ['NETWORK', 'CHANGED', 'HTTP', 'CLOSED']) {
+      await assert.rejects(sourceWith(model(fail(code))).source.open(0, 0), { code });
+    }
+    for (const error of [fail('STORAGE_FULL'), fail('NO_STORAGE'), fail('IO'), new Error('why')]) {
+      const only = sourceWith(model(error), { cache: 'only' });
+      await assert.rejects(only.source.open(0, 0), (thrown) => thrown === error);
+      const fetch = async () => new Response('wick', { headers: { 'Content-Length': '4' } });
+      const { source } = sourceWith(model(error), { fetch, retries: 0, stallMs: 1000 });
+      for (let time = 0; time < 2; time++) {
+        const stream = await source.open(0, 0);
+        assert.equal(Buffer.from((await stream.read()) ?? []).toString(), 'wick');
+        stream.cancel();
+      }
+      assert.deepEqual(
+        warned.splice(0),
+        [`wick-llm: the model is not kept: ${error}`],
+        'it is told once',
+      );
+      source.close();
+    }
+  });
+});
 
 describe('SHA-256', () => {
   test('is that of node:crypto, for any size and any cut', () => {
@@ -154,6 +500,28 @@ for (const [kind, prepare] of kinds) {
       await store.import(new File([other], 'c.gguf'));
       assert.equal((await store.list()).length, 2);
       await assertHolds(await store.blob(urls[1]), model);
+    });
+
+    test('a worker reads whole models by itself, where it can', async (t) => {
+      const store = prepare(t)();
+      const urls = ['https://example.com/a.gguf', 'https://example.com/b.gguf'];
+      const entries = [
+        await store.import(new File([model], 'a.gguf'), { url: urls[0] }),
+        await store.import(new File([other], 'b.gguf'), { url: urls[1] }),
+      ];
+      const files = entries.map(({ id }, index) => ({ id, url: urls[index] }));
+      for (const wanted of [files.slice(0, 1), files]) {
+        const described = /** @type {any} */ (await store.describe(wanted));
+        if (kind === 'memory') assert.equal(described, undefined);
+        else {
+          assert.equal(described.kind, 'path');
+          const sizes = described.paths.map((/** @type {string} */ path) => statSync(path).size);
+          assert.deepEqual(sizes, [SIZE, CHUNK_BYTES].slice(0, wanted.length));
+        }
+      }
+      const missing = { url: 'https://example.com/c.gguf' };
+      assert.equal(await store.describe([missing]), undefined);
+      assert.equal(await store.describe([...files, missing]), undefined);
     });
 
     test('removes one, and all', async (t) => {

@@ -48,9 +48,8 @@ export class Operations {
   }
 }
 
-/** @param {AbortSignal} signal @returns {Promise<never>} */
+/** @param {AbortSignal} signal that has not aborted yet @returns {Promise<never>} */
 const aborted = (signal) =>
   new Promise((_, fail) => {
-    if (signal.aborted) fail(signal.reason);
     signal.addEventListener('abort', () => fail(signal.reason));
   });
