@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 extern const int8_t fp4_values[16];
+// fp4_values + 12, for vectors: a table in memory stays in a register (simd_masks).
+extern const uint8_t fp4_codes[16];
 
-// exponents: of row i in byte i.
+// exponents: of row i in byte 2i, of row 4 + i in byte 2i + 1.
 typedef struct mxfp4_record {
   uint8_t exponents[8];
   uint8_t codes[4][32];

@@ -6,27 +6,22 @@
 
 #ifdef WICK_SIMD128
 
-// fp4_values + 12.
-static const uint8_t values_from_0[16] = {12, 13, 14, 15, 16, 18, 20, 24,
-                                          12, 11, 10, 9,  8,  6,  4,  0};
-
+// The bits of 2^(exponent - 128). As an integer (e - 1) << 23 is less than (e + 1) << 21 for the
+// exponents 0 and 1 alone, and these are the bits of their subnormals.
 SIMD_INLINE void mxfp4_super(const uint8_t *record, strip_super *super) {
-  const v128_t wide = wasm_u16x8_load8x8(record);
+  const v128_t both = wasm_u32x4_load16x4(record);
   for (uint32_t h = 0; h < 2; h++) {
-    const v128_t exponents =
-        h == 0 ? wasm_u32x4_extend_low_u16x8(wide) : wasm_u32x4_extend_high_u16x8(wide);
-    const v128_t usual = wasm_i32x4_shl(wasm_i32x4_sub(exponents, wasm_i32x4_splat(1)), 23);
-    const v128_t zero = wasm_i32x4_eq(exponents, wasm_i32x4_splat(0));
-    const v128_t one = wasm_i32x4_eq(exponents, wasm_i32x4_splat(1));
-    const v128_t subnormal = wasm_v128_and(one, wasm_i32x4_splat(0x00400000));
-    const v128_t lowest = wasm_v128_and(zero, wasm_i32x4_splat(0x00200000));
-    super->scales[h] = wasm_v128_or(wasm_v128_andnot(usual, zero), wasm_v128_or(subnormal, lowest));
+    const v128_t e =
+        h == 0 ? wasm_i32x4_shl(both, 24) : wasm_i32x4_shl(wasm_u32x4_shr(both, 8), 24);
+    const v128_t normal = wasm_i32x4_sub(wasm_u32x4_shr(e, 1), wasm_i32x4_splat(1 << 23));
+    const v128_t subnormal = wasm_i32x4_add(wasm_u32x4_shr(e, 3), wasm_i32x4_splat(1 << 21));
+    super->scales[h] = wasm_i32x4_max(normal, subnormal);
   }
 }
 
 SIMD_INLINE void mxfp4_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
                              v128_t state[2], v128_t *codes) {
-  const v128_t mask = wasm_v128_load(simd_mask.low_4), values = wasm_v128_load(values_from_0);
+  const v128_t mask = wasm_v128_load(simd_mask.low_4), values = wasm_v128_load(fp4_codes);
   const mxfp4_record *block = (const mxfp4_record *)(const void *)record;
   const v128_t bytes = wasm_v128_load(block->codes[step] + 16 * half);
   (void)part;
@@ -48,7 +43,8 @@ static const strip_type mxfp4_strip = {.record_bytes = sizeof(mxfp4_record),
                                        .scales = strip_scales_of_super,
                                        .begin = strip_begin_nothing,
                                        .codes = mxfp4_codes,
-                                       .strip_tokens = 1};
+                                       .strip_tokens = 1,
+                                       .is_unrolled = true};
 
 TILE_TYPE(mxfp4, mxfp4_strip)
 
