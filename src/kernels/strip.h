@@ -204,32 +204,41 @@ typedef struct strip_act {
   const int32_t *x, *wide;
 } strip_act;
 
-// The dots of a part whose type has sub-scales: for each 16 columns the integer dot times the
-// sub-scale, added up. One record; `tokens` (1 or 2) lanes.
+// For 16 columns (`s`) of a part whose type has sub-scales: the integer dot times the sub-scale,
+// added to the totals. One record; `tokens` (1 or 2) lanes.
+SIMD_INLINE void strip_dots_half(const strip_type *type, int32_t offset, const uint8_t *record,
+                                 uint32_t part, uint32_t s, const strip_super *super,
+                                 v128_t state[2], const strip_act *act, uint32_t tokens,
+                                 simd_flavor flavor, v128_t *totals) {
+  v128_t codes[2][4];
+  strip_scales scales;
+  for (uint32_t h = 0; h < 2; h++) type->codes(record, part, s, h, state, codes[h]);
+  type->scales(record, part, super, &scales);
+  for (uint32_t l = 0; l < tokens; l++) {
+    v128_t sums[2];
+    sums[0] = sums[1] = strip_dot_start(offset, act[l].x, s, flavor);
+    for (uint32_t i = 0; i < 8; i++) {
+      sums[i % 2] = strip_dot(sums[i % 2], codes[i % 2][i / 2], act[l].x, act[l].wide,
+                              4 * s + i / 2, type->kind, flavor);
+    }
+    for (uint32_t h = 0; h < 2; h++) {
+      const v128_t scaled = simd_dot_scaled(sums[h], scales.sub_scales[s][h], flavor);
+      v128_t *total = &totals[2 * l + h];
+      *total = s == 0 ? scaled : wasm_i32x4_add(*total, scaled);
+    }
+  }
+}
+
+// The dots of a part whose type has sub-scales.
 SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const uint8_t *record,
                                 uint32_t part, const strip_super *super, const strip_act *act,
                                 uint32_t tokens, simd_flavor flavor, v128_t *totals) {
   v128_t state[2];
   uint32_t zero = 0;
   type->begin(record, part, state);
-#pragma unroll
-  for (uint32_t i = 0; i < 4; i++) {
-    const uint32_t s = i / 2, h = i % 2;
-    v128_t codes[4];
-    strip_scales scales;
-    type->codes(record, part, s, h, state, codes);
-    type->scales(record, part, super, &scales);
-    for (uint32_t l = 0; l < tokens; l++) {
-      v128_t sum = strip_dot_start(offset, act[l].x, s, flavor);
-      for (uint32_t k = 0; k < 4; k++) {
-        sum = strip_dot(sum, codes[k], act[l].x, act[l].wide, 4 * s + k, type->kind, flavor);
-      }
-      const v128_t scaled = simd_dot_scaled(sum, scales.sub_scales[s][h], flavor);
-      v128_t *total = &totals[2 * l + h];
-      *total = s == 0 ? scaled : wasm_i32x4_add(*total, scaled);
-    }
-    if (simd_never(&zero)) break;
-  }
+  strip_dots_half(type, offset, record, part, 0, super, state, act, tokens, flavor, totals);
+  if (simd_never(&zero)) return;
+  strip_dots_half(type, offset, record, part, 1, super, state, act, tokens, flavor, totals);
 }
 
 // Adds the products of step `s` to the dots. act begins at the step's first column group.
