@@ -65,8 +65,9 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 
 // ---- gated delta rule ----
 
-// Columns whose sums lie on the stack, and rows of the state that meet a load of the sums.
-enum { DELTA_COLUMNS = 256, DELTA_ROWS = 4 };
+// COLUMNS: whose sums lie on the stack. STRIP: vectors whose sums stay in registers while rows of
+// the state pass; NEXT_STRIP: where there are the sums of the next token, too.
+enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
 // Sums of columns while the rows of a token are read.
 typedef struct delta_sums {
@@ -78,17 +79,12 @@ SIMD_INLINE v128_t add_product(v128_t sum, v128_t a, v128_t b) {
   return wasm_f32x4_add(sum, wasm_f32x4_mul(a, b));
 }
 
-// sums->known += S^T k of `rows` rows.
-SIMD_INLINE void known_add(const float *state, size_t stride, uint32_t rows, uint32_t columns,
-                           const float *k, delta_sums *sums) {
-  v128_t keys[DELTA_ROWS];
-  for (uint32_t r = 0; r < rows; r++) keys[r] = wasm_v128_load32_splat(k + r);
+// known += S^T k of one row.
+static void known_add(const float *row, uint32_t columns, const float *k, float *known) {
+  const v128_t key = wasm_v128_load32_splat(k);
   for (uint32_t c = 0; c < columns; c += 4) {
-    v128_t known = wasm_v128_load(sums->known + c);
-    for (uint32_t r = 0; r < rows; r++) {
-      known = add_product(known, wasm_v128_load(state + stride * r + c), keys[r]);
-    }
-    wasm_v128_store(sums->known + c, known);
+    const v128_t sum = wasm_v128_load(known + c);
+    wasm_v128_store(known + c, add_product(sum, wasm_v128_load(row + c), key));
   }
 }
 
@@ -102,54 +98,61 @@ typedef struct delta_rows {
   float *y;
 } delta_rows;
 
-// S = S * decay + k d^T; y += S^T q; sums->known += S^T k_next.
-SIMD_INLINE void rows_step(const delta_rows *at, uint32_t rows, uint32_t columns, bool has_next,
-                           delta_sums *sums) {
-  v128_t keys[DELTA_ROWS], queries[DELTA_ROWS], next[DELTA_ROWS];
+// S = S * decay + k d^T; y += S^T q; sums->known += S^T k_next. Of `vectors` vectors from c on.
+SIMD_INLINE void strip_step(const delta_rows *at, uint32_t c, uint32_t rows, uint32_t vectors,
+                            bool has_next, delta_sums *sums) {
+  v128_t d[DELTA_STRIP], y[DELTA_STRIP], known[DELTA_STRIP], next;
   const v128_t decay = wasm_v128_load32_splat(at->decay);
-  const float *from = at->from;
-  float *to = at->to, *y = at->y;
-  const size_t stride = at->stride;
-  for (uint32_t r = 0; r < rows; r++) {
-    keys[r] = wasm_v128_load32_splat(at->k + r);
-    queries[r] = wasm_v128_load32_splat(at->q + r);
-    if (has_next) next[r] = wasm_v128_load32_splat(at->k_next + r);
+  const float *from = at->from + c;
+  float *to = at->to + c;
+  for (uint32_t j = 0; j < vectors; j++) {
+    d[j] = wasm_v128_load(sums->d + c + 4 * j);
+    y[j] = wasm_v128_load(at->y + c + 4 * j);
+    if (has_next) known[j] = wasm_v128_load(sums->known + c + 4 * j);
   }
-  for (uint32_t c = 0; c < columns; c += 4) {
-    const v128_t d = wasm_v128_load(sums->d + c);
-    v128_t sum = wasm_v128_load(y + c);
-    v128_t known = has_next ? wasm_v128_load(sums->known + c) : sum;
-    for (uint32_t r = 0; r < rows; r++) {
-      const v128_t decayed = wasm_f32x4_mul(wasm_v128_load(from + stride * r + c), decay);
-      const v128_t state = add_product(decayed, keys[r], d);
-      wasm_v128_store(to + stride * r + c, state);
-      sum = add_product(sum, state, queries[r]);
-      if (has_next) known = add_product(known, state, next[r]);
+  for (uint32_t r = 0; r < rows; r++, from += at->stride, to += at->stride) {
+    const v128_t key = wasm_v128_load32_splat(at->k + r);
+    const v128_t query = wasm_v128_load32_splat(at->q + r);
+    if (has_next) next = wasm_v128_load32_splat(at->k_next + r);
+    for (uint32_t j = 0; j < vectors; j++) {
+      const v128_t decayed = wasm_f32x4_mul(wasm_v128_load(from + 4 * j), decay);
+      const v128_t state = add_product(decayed, key, d[j]);
+      wasm_v128_store(to + 4 * j, state);
+      y[j] = add_product(y[j], state, query);
+      if (has_next) known[j] = add_product(known[j], state, next);
     }
-    wasm_v128_store(y + c, sum);
-    if (has_next) wasm_v128_store(sums->known + c, known);
+  }
+  for (uint32_t j = 0; j < vectors; j++) {
+    wasm_v128_store(at->y + c + 4 * j, y[j]);
+    if (has_next) wasm_v128_store(sums->known + c + 4 * j, known[j]);
   }
 }
 
-// One copy serves the delta rule and Mamba 2.
+SIMD_INLINE void strips_step(const delta_rows *at, uint32_t rows, uint32_t columns, bool has_next,
+                             delta_sums *sums) {
+  const uint32_t strip = has_next ? DELTA_NEXT_STRIP : DELTA_STRIP;
+  uint32_t c = 0;
+  for (; c + 4 * strip <= columns; c += 4 * strip) {
+    strip_step(at, c, rows, strip, has_next, sums);
+  }
+  for (; c < columns; c += 4) strip_step(at, c, rows, 1, has_next, sums);
+}
+
+// One copy serves the delta rule and Mamba 2. A lone token's state comes from memory, which is
+// fastest read as it lies there: row after row.
 static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_dim,
-                                                    uint32_t columns, bool has_next,
+                                                    uint32_t columns, bool is_alone,
                                                     delta_sums *sums) {
-  for (uint32_t i = 0; i < key_dim;) {
-    const uint32_t rows = key_dim - i >= DELTA_ROWS ? DELTA_ROWS : 1;
-    if (rows == 1) {
-      rows_step(&at, 1, columns, has_next, sums);
-    } else if (has_next) {
-      rows_step(&at, DELTA_ROWS, columns, true, sums);
-    } else {
-      rows_step(&at, DELTA_ROWS, columns, false, sums);
+  if (at.k_next != NULL) {
+    strips_step(&at, key_dim, columns, true, sums);
+  } else if (!is_alone) {
+    strips_step(&at, key_dim, columns, false, sums);
+  } else {
+    for (uint32_t i = 0; i < key_dim; i++, at.k++, at.q++) {
+      strips_step(&at, 1, columns, false, sums);
+      at.from += at.stride;
+      at.to += at.stride;
     }
-    i += rows;
-    at.from += at.stride * rows;
-    at.to += at.stride * rows;
-    at.k += rows;
-    at.q += rows;
-    if (has_next) at.k_next += rows;
   }
 }
 
@@ -171,14 +174,9 @@ static void token_begin(const float *v, float decay, float beta, uint32_t column
 static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t columns) {
   delta_sums sums;
   memset(sums.known, 0, columns * sizeof(float));
-  uint32_t i = 0;
-  for (; i + DELTA_ROWS <= delta->key_dim; i += DELTA_ROWS) {
-    known_add(delta->state_in + (size_t)i * delta->value_dim + first, delta->value_dim, DELTA_ROWS,
-              columns, delta->k + i, &sums);
-  }
-  for (; i < delta->key_dim; i++) {
-    known_add(delta->state_in + (size_t)i * delta->value_dim + first, delta->value_dim, 1, columns,
-              delta->k + i, &sums);
+  for (uint32_t i = 0; i < delta->key_dim; i++) {
+    known_add(delta->state_in + (size_t)i * delta->value_dim + first, columns, delta->k + i,
+              sums.known);
   }
   for (uint32_t t = 0; t < delta->tokens; t++) {
     const bool is_last = t + 1 == delta->tokens;
@@ -195,7 +193,7 @@ static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t col
                              .k_next = is_last ? NULL : k + delta->qk_stride,
                              .decay = decay,
                              .y = y};
-    all_rows_step(rows, delta->key_dim, columns, !is_last, &sums);
+    all_rows_step(rows, delta->key_dim, columns, delta->tokens == 1, &sums);
   }
 }
 
@@ -273,7 +271,7 @@ static void ssd_some_columns(const kernel_ssd *ssd, uint32_t first, uint32_t col
                              .q = ssd->c + ssd->bc_stride * t,
                              .decay = ssd->decay + ssd->gate_stride * t,
                              .y = y};
-    all_rows_step(rows, ssd->states, columns, false, &sums);
+    all_rows_step(rows, ssd->states, columns, ssd->tokens == 1, &sums);
   }
 }
 

@@ -1,7 +1,11 @@
 // Slots of recurrent states: what gives way when memory ends, in which order, and that a sequence
-// always has the state of its tokens, whatever was forked, cut, marked, cached and evicted.
+// always has the state of its tokens, whatever was forked, cut, marked, cached and evicted. With
+// WICK_BENCH=1 in the environment bench_forks tells how long a fork takes.
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "platform/platform.h"
@@ -454,4 +458,99 @@ TEST(a_sequence_has_the_state_of_its_tokens_whatever_was_done) {
     r.memory.fail_from_call = 0;
     close_rig(&r);
   }
+}
+
+// ---- Forks ----
+
+enum { FORK_ROUNDS = 4001, FORK_TOKENS = 1000 };
+
+// Of Qwen3.5-0.8B: 18 layers of 16 heads of 128 x 128, and 3 rows of 6,144 channels each.
+static const uint64_t QWEN35_STATE_BYTES = 18 * 4 * (16 * 128 * 128 + 3 * 6144);
+
+static void open_forks(rig *r, uint64_t state_bytes, uint32_t layers) {
+  const kv_shape shape = {layers, 2, 256, WICK_KV_F16, WICK_KV_F16, 0};
+  const store_config config = {.groups = {shape},
+                               .group_count = 1,
+                               .batch_tokens = FORK_TOKENS,
+                               .pages_max = 140,
+                               .pages_keep = 140,
+                               .state_bytes = state_bytes,
+                               .checkpoints_max = CHECKPOINTS};
+  memset(r, 0, sizeof *r);
+  memory_init(&r->memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(store_create(&r->memory, kernels_bind(), &config, &r->store, NULL), WICK_OK);
+  store_expect(r->store, 1);
+}
+
+// A sequence of FORK_TOKENS tokens that have been read.
+static kv_seq_id read_forks(rig *r) {
+  const kv_seq_id seq = new_seq(r);
+  CHECK_EQ_INT(store_prepare(r->store, seq, FORK_TOKENS, NULL), WICK_OK);
+  CHECK_EQ_INT(store_begin_rows(r->store, seq, FORK_TOKENS, FORK_TOKENS, NULL), WICK_OK);
+  store_commit(r->store, seq, FORK_TOKENS);
+  return seq;
+}
+
+static uint32_t used_slots(const rig *r) {
+  const store_state_counts counts = store_count_states(r->store);
+  return counts.slots - counts.free;
+}
+
+// It takes no slot; the child's first pass takes one.
+TEST(a_fork_shares_the_state_until_its_first_pass) {
+  rig r;
+  open_forks(&r, 1 << 20, 1);
+  const kv_seq_id seq = read_forks(&r);
+  const uint32_t before = used_slots(&r);
+  const slot_id parents = store_find(r.store, seq)->now;
+  kv_seq_id child = KV_SEQ_NONE;
+  CHECK_EQ_INT(store_fork(r.store, seq, &child, NULL), WICK_OK);
+  CHECK_EQ_UINT(used_slots(&r), before);
+  CHECK_EQ_INT(store_find(r.store, child)->now, parents);
+  CHECK_EQ_INT(store_prepare(r.store, child, 1, NULL), WICK_OK);
+  CHECK_EQ_INT(store_begin_rows(r.store, child, 1, 1, NULL), WICK_OK);
+  CHECK_EQ_UINT(used_slots(&r), before + 1);
+  const store_states at = store_states_of(r.store, child, 0);
+  CHECK(at.from == (const void *)slot_bytes(r.store, parents) && at.to != at.from);
+  store_commit(r.store, child, 1);
+  CHECK(store_find(r.store, child)->now != parents);
+  CHECK_EQ_INT(store_find(r.store, seq)->now, parents);
+  check_whole(&r);
+  close_rig(&r);
+}
+
+static int compare_times(const void *a, const void *b) {
+  const double left = *(const double *)a, right = *(const double *)b;
+  return (left > right) - (left < right);
+}
+
+static double now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+// With and without a recurrent state.
+static void bench_forks(uint64_t state_bytes, uint32_t layers, const char *what) {
+  static double fork_us[FORK_ROUNDS];
+  rig r;
+  open_forks(&r, state_bytes, layers);
+  const kv_seq_id seq = read_forks(&r);
+  for (int i = 0; i < FORK_ROUNDS; i++) {
+    kv_seq_id child;
+    const double start = now_us();
+    store_fork(r.store, seq, &child, NULL);
+    fork_us[i] = now_us() - start;
+    store_free(r.store, child);
+  }
+  qsort(fork_us, FORK_ROUNDS, sizeof *fork_us, compare_times);
+  printf("#   fork of %d tokens, %s (a state of %llu bytes): median %.2f us, 99 %% %.2f us\n",
+         FORK_TOKENS, what, (unsigned long long)state_bytes, fork_us[FORK_ROUNDS / 2],
+         fork_us[FORK_ROUNDS * 99 / 100]);
+  close_rig(&r);
+}
+
+BENCH(forks) {
+  bench_forks(QWEN35_STATE_BYTES, 6, "Qwen3.5-0.8B");
+  bench_forks(0, 6, "the same without its delta nets");
 }
