@@ -218,6 +218,10 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'ends in the header' }).waitFor();
     await page.fill('#model-url', 'nobody/nothing');
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
+    await page.fill('#model-url', 'https://[');
+    await page.locator('#found .bad', { hasText: 'no address: one is such as https://' }).waitFor();
+    await page.click('#load-model'); // it stays, and is said
+    await page.locator('#found .bad', { hasText: 'no address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('The hub has no GGUF model of these words.').waitFor();
   });

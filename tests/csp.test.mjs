@@ -94,6 +94,10 @@ const uses = {
       "document.getElementById('begin').click()",
       "document.querySelector('article:nth-child(3) button:enabled') !== null",
     ],
+    [
+      "document.querySelector('article button:enabled').click()",
+      "document.querySelector('article:nth-child(4) button:enabled') !== null && / 4 forks, /.test(document.getElementById('facts').textContent)",
+    ],
   ],
 };
 

@@ -13,6 +13,8 @@ import { judge } from './verdict.js';
 /** `text` named it. @typedef {{text: string, url: string, fits: Verdict['fits']}} Judged */
 /** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
 
+const NO_ADDRESS = 'This is no address: one is such as https://example.org/model.gguf.';
+
 /** So much is written to learn how fast this machine is. */
 const MEASURED_TOKENS = 32;
 const MEASURED_PRIORITY = -20;
@@ -115,7 +117,7 @@ async function showFile(text, url, signal) {
  */
 export async function lookFor(text, pick, signal) {
   const wanted = specOf(mirrored(text.trim()), hubAddress(), document.baseURI);
-  if (wanted.kind === 'none') return { elements: [line('This is no address.', 'says bad')] };
+  if (wanted.kind === 'none') return { elements: [line(NO_ADDRESS, 'says bad')] };
   if (wanted.kind === 'search') return { elements: await showSearch(wanted.text, pick, signal) };
   if (wanted.kind === 'repository') return { elements: await showRepository(wanted, pick, signal) };
   return showFile(text, wanted.url, signal);

@@ -161,12 +161,19 @@ export async function takeFiles(files) {
   if (others.length > 0) await attach(others);
 }
 
-/** @param {DragEvent} event @returns {boolean} text that is dragged into a field goes there by itself */
+/** @param {DragEvent} event */
 const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
+
+/** A field takes in text by itself. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
+function refuseText(event) {
+  if (/** @type {Element | null} */ (event.target)?.closest?.('textarea, input')) return;
+  event.preventDefault();
+  if (event.dataTransfer) event.dataTransfer.dropEffect = 'none';
+}
 
 function takeDrops() {
   addEventListener('dragover', (event) => {
-    if (!hasFiles(event)) return;
+    if (!hasFiles(event)) return refuseText(event);
     event.preventDefault();
     byId('drop-hint').hidden = false;
   });
@@ -174,7 +181,7 @@ function takeDrops() {
     if (event.relatedTarget === null) byId('drop-hint').hidden = true;
   });
   addEventListener('drop', (event) => {
-    if (!hasFiles(event)) return;
+    if (!hasFiles(event)) return refuseText(event);
     event.preventDefault();
     byId('drop-hint').hidden = true;
     const files = [...(event.dataTransfer?.files ?? [])];
