@@ -90,7 +90,8 @@ describe('files', () => {
     const [{ files }] = JSON.parse(await text('npm', pack));
     assert.deepEqual(files.map((/** @type {any} */ { path }) => path).sort(), [
       ...['MODEL_CARD.md', 'README.md', 'index.d.ts', 'index.js', 'package.json'],
-      ...['wick-4.2m-q4_0.gguf', 'wick-4.2m-q8_0.gguf'],
+      ...['wick-4.2m-q4_0.gguf', 'wick-4.2m-q8_0.gguf', 'wick-4.2m-words.txt'],
+      ...['words.d.ts', 'words.js'],
     ]);
     const { modelUrl, smallModelUrl } = await import('wick-llm-demo-model');
     for (const url of [modelUrl, smallModelUrl]) assert.ok(existsSync(url), url.href);

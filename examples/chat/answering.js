@@ -5,6 +5,7 @@ import { withBook } from './book.js';
 import { messagesOfRounds, withCalls } from './calling.js';
 import { note } from './developer.js';
 import { keepSpeed } from './examine.js';
+import { inKnownWords } from './known_words.js';
 import { settings } from './settings.js';
 import { toolsTold } from './tools.js';
 import { isForgotten, saidUntil } from './tree.js';
@@ -22,11 +23,21 @@ import { isForgotten, saidUntil } from './tree.js';
 /** The least temperature when the user asks for another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
 
+/** How a word that is none was kept out. */
+const HELD = {
+  again: 'an invented word was put right',
+  refused: 'instead of an invented word',
+};
+
 /** Shorter answers tell little of how fast a model is. */
 const MEASURED_MS_MIN = 20;
 
-/** @param {Timings | undefined} timings @param {State} state @param {boolean} [isEarly] it had begun before it was asked for */
-function describe(timings, state, isEarly) {
+/**
+ * @param {Timings | undefined} timings
+ * @param {State} state
+ * @param {Pick<import('./calling.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was asked for; `held`: it had a word that is none
+ */
+function describe(timings, state, { isEarly, held } = {}) {
   const facts = [];
   if (timings) {
     const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
@@ -35,6 +46,7 @@ function describe(timings, state, isEarly) {
     facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
   }
   if (isEarly) facts.push('begun before Enter');
+  if (held) facts.push(HELD[held]);
   if (state === 'length') facts.push('it is not finished: as long as was allowed');
   return facts.join(' · ');
 }
@@ -131,7 +143,10 @@ export async function request(engine, wanted, takeEarly) {
     (forks
       ? import('./book_shelf.js').then((one) => one.sideBySide(create, body, forks))
       : create(body));
-  if (!body.tools) return begin();
+  if (!body.tools) {
+    const chunks = /** @type {AsyncIterable<import('./calling.js').Chunk>} */ (await begin());
+    return inKnownWords(engine, { ...body, n: count }, chunks, signal);
+  }
   const ask = async (/** @type {ChatMessage[]} */ messages, /** @type {boolean} */ isLast) =>
     messages.length === body.messages.length
       ? begin()
@@ -153,7 +168,7 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
  * @param {() => number} [bytesOf] weights that a token reads, asked when the answer ends: they are learnt meanwhile
  */
 export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
-  for await (const { choices, usage, timings, isEarly, round } of chunks) {
+  for await (const { choices, usage, timings, isEarly, held, round } of chunks) {
     if (round) writers[0].call(round);
     for (const { index, delta, finish_reason } of choices) {
       if (delta.reasoning_content) writers[index].think(delta.reasoning_content);
@@ -162,7 +177,7 @@ export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
         live.write(!delta.content);
       if (!finish_reason) continue;
       const state = finish_reason === 'length' ? 'length' : 'whole';
-      endings[index] = { state, facts: describe(timings, state, isEarly) };
+      endings[index] = { state, facts: describe(timings, state, { isEarly, held }) };
       writers[index].finish();
       if (writers.length === 1 && timings && timings.decodeMs > MEASURED_MS_MIN)
         keepSpeed(bytesOf(), timings.decodeTokensPerSecond);

@@ -42,6 +42,7 @@ const files = [
   ...copied,
   ...packageFiles(['models.js'], ['-grammar', '-extras']),
   'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
+  'wick-llm-demo-model/wick-4.2m-words.txt',
 ];
 
 /** @param {string} folder @returns {string[]} scripts, styles and pictures of the page itself */

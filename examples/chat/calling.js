@@ -7,7 +7,7 @@ import { runTool } from './tools.js';
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /** A call has no result before it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
 /** What a reply said before its calls, and these. @typedef {{content: string, calls: Call[]}} Round */
-/** @typedef {ChatCompletionChunk & {isEarly?: boolean, round?: Round}} Chunk */
+/** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
 
 /** Afterwards the model answers without tools. */
 const ROUNDS_MAX = 8;

@@ -5,12 +5,13 @@ import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answering.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
-import { showEngine } from './developer.js';
+import { note, showEngine } from './developer.js';
 import { byId, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
 import { learnBytes } from './examine.js';
 import { hubAddress, hubNameOf } from './hub.js';
 import { isKept, keptModels, listKept, storeNameOf } from './kept.js';
+import { useWords } from './known_words.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
@@ -78,6 +79,7 @@ function setEngine(made, wish) {
   engine = made;
   // A very small model is best with its likeliest tokens.
   conversation.setEngine(made, wish?.isBuiltIn ? 0 : 0.7, wish && modelOf(wish));
+  useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
 }
 
 /**

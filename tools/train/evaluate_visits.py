@@ -4,7 +4,8 @@
 whose pairs are held out too, in free wording, and `sampled` draws answers with Wick's default settings, which are those of a further
 answer on the chat page, and looks for words that the corpus lacks. `tempered` draws the same from all tokens by the temperature alone, and
 `likeliest` takes the likeliest token each time: the words that are still none are the model's, not the draw's. --seed and --cases ask
-these three other questions, and more of them.
+these three other questions, and more of them. --engine has Wick's engine answer, and prints two figures: of the model alone, and of what
+the chat page shows, which holds answers to known words.
 The lists decide what is held out; nobody needs to read it. Exit status 1 when a figure misses its bar.
 """
 
@@ -18,6 +19,7 @@ import sys
 import jax.numpy as jnp
 
 import corpus
+import engine_answers
 import followups
 import generate
 import ggufmodel
@@ -33,7 +35,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 LEXICON_TURNS = 60000
 DEFAULTS = generate.Manner(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05)  # js/page/request_options.js
 TOKENS_MAX = 250
-SAMPLED_COUNT, SAMPLED_SEED = 500, 11
+SAMPLED_COUNT, SAMPLED_SEED, SAMPLED_DRAW = 500, 11, 3
 
 
 def _source(seed, held_out=True):
@@ -82,14 +84,14 @@ def _words(text):
 
 
 def _fixed_words():
-    """The words of the answers that are the same for every wording, in lower case; a question may have said them, too."""
+    """The words of the answers that are the same for every wording; a question may have said them, too."""
     intents = (visits.INTENTS, phrases.ABOUT, phrases.TALK, phrases.REFUSALS, phrases.TOPICS)
     answers = [answer for named in intents for _, told in named.values() for answer in told]
-    return set().union(*(_words(answer) for answer in answers if "{" not in answer))
+    return set().union(*(_WORD.findall(answer) for answer in answers if "{" not in answer))
 
 
-def lexicon(turns_wanted=LEXICON_TURNS, seed=7):
-    """Every word of the fixed answers, and of the other training answers where no question had given it, in lower case: what the model may say untold."""
+def written_words(turns_wanted=LEXICON_TURNS, seed=7):
+    """Every word of the fixed answers, and of the other training answers where no question had given it, as they are written there."""
     source, known = _source(seed, held_out=False), _fixed_words()
     seen = 0
     while seen < turns_wanted:
@@ -97,8 +99,13 @@ def lexicon(turns_wanted=LEXICON_TURNS, seed=7):
         seen += len(told)
         asked = _words(" ".join([system or ""] + [turn.user for turn in told]))
         for turn in told:
-            known |= _words(turn.answer) - asked  # a word that was copied may be a made-up one
+            known |= {word for word in _WORD.findall(turn.answer) if word.lower() not in asked}  # what was copied may be made up
     return known
+
+
+def lexicon():
+    """What the model may say untold, in lower case."""
+    return {word.lower() for word in written_words()}
 
 
 def invented(text, prompt, known):
@@ -124,6 +131,8 @@ def _prompts(cases):
 
 
 def _answers(model, cases, **manner):
+    if isinstance(model, engine_answers.Engine):
+        return model.answers(cases, manner.get("manner", generate.Manner()), manner.get("seed", 0), TOKENS_MAX)
     params, tokenizer = model
     prompts = _prompts(cases)
     manner = {"tokens_max": TOKENS_MAX, **manner}
@@ -153,8 +162,9 @@ def run_sums(model, show, _asked):
 
 
 def run_sampled(model, show, asked, manner=DEFAULTS):
+    *asked, draw = asked
     cases, known = sampled_cases(*asked), lexicon()
-    found = _answers(model, cases, manner=manner, seed=3)
+    found = _answers(model, cases, manner=manner, seed=draw)
     clean = 0
     for index, (prompt, (text, _)) in enumerate(zip(_prompts(cases), found)):
         odd = invented(text, prompt, known)
@@ -178,6 +188,11 @@ RUNS = {"visits": run_visits, "sums": run_sums, "sampled": run_sampled, "tempere
 USUAL = "visits,sums,sampled,tempered"
 
 
+def _loaded(path):
+    loaded = ggufmodel.GgufModel(path)
+    return {name: jnp.asarray(value) for name, value in loaded.params().items()}, loaded.tokenizer()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
@@ -185,14 +200,18 @@ def main():
     parser.add_argument("--show", type=int, default=0, help="how many failures to print; any number prints samples")
     parser.add_argument("--cases", type=int, default=SAMPLED_COUNT, help="how many answers are looked through for words that are none")
     parser.add_argument("--seed", type=int, default=SAMPLED_SEED, help="of the questions to these answers")
+    parser.add_argument("--draw", type=int, default=SAMPLED_DRAW, help="the seed that answers are drawn with")
+    parser.add_argument("--engine", action="store_true", help="Wick's engine answers, alone and as the chat page does")
     args = parser.parse_args()
-    loaded = ggufmodel.GgufModel(args.model)
-    model = {name: jnp.asarray(value) for name, value in loaded.params().items()}, loaded.tokenizer()
+    model = engine_answers.Engine(args.model) if args.engine else _loaded(args.model)
     missed = 0
     for part in args.part.split(","):
-        right, asked = RUNS[part](model, args.show, (args.cases, args.seed))
-        missed += right < BARS[part] * asked
-        print(json.dumps({"part": part, "right": right, "asked": asked, "share": round(right / asked, 4)}), flush=True)
+        for kind in engine_answers.KINDS if args.engine else ("",):
+            if kind:
+                model.kind = kind
+            right, asked = RUNS[part](model, args.show, (args.cases, args.seed, args.draw))
+            missed += right < BARS[part] * asked
+            print(json.dumps({"part": part, **({"answers": kind} if kind else {}), "right": right, "asked": asked, "share": round(right / asked, 4)}), flush=True)
     return 1 if missed else 0
 
 

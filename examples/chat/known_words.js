@@ -1,0 +1,45 @@
+// examples/chat/known_words.js — what the built-in model answers is held to known words. The list and what looks words up are
+// loaded behind the model. Where they cannot be, or are not there yet, it answers as it is.
+
+import { hasBook } from './book.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./calling.js').Chunk} Chunk */
+/** @typedef {typeof import('../models/words.js')} Holding */
+
+/** Whose words they are. */
+const MODEL = 'Wick 4.2M';
+const LIST = 'wick-llm-demo-model/wick-4.2m-words.txt';
+
+/** @type {{engine: Engine, holding: Holding, words: import('../models/words.js').Words} | undefined} */
+let ready;
+/** Counts what answers, one after the other. */
+let turn = 0;
+
+/** @param {Engine | undefined} engine that has the built-in model; nothing: another one answers */
+export async function useWords(engine) {
+  ready = undefined;
+  const own = ++turn;
+  if (!engine || (await engine.info()).name !== MODEL) return;
+  const list = fetch(LIST).then((reply) => {
+    if (!reply.ok) throw new TypeError(`no list of words: ${reply.status}`);
+    return reply.text();
+  });
+  const [holding, text] = await Promise.all([import('../models/words.js'), list]);
+  if (own === turn) ready = { engine, holding, words: holding.readWords(text) };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {any} body what was asked
+ * @param {AsyncIterable<Chunk>} chunks what comes back
+ * @param {AbortSignal} signal
+ * @returns {AsyncIterable<Chunk>} the same where it is not held: other models, and answers with a form, tools or a book
+ */
+export function inKnownWords(engine, body, chunks, signal) {
+  const isFree = !body.tools && !body.response_format && !body.grammar;
+  if (ready?.engine !== engine || !isFree || hasBook()) return chunks; // a book would be read again
+  /** @type {import('../models/words.js').Ask} */
+  const ask = (asked) => engine.chat.completions.create({ ...asked, signal });
+  return ready.holding.held(chunks, body, ready.words, ask);
+}

@@ -1,0 +1,27 @@
+import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine } from 'wick-llm';
+
+/** The words of the training text, to fetch and give to readWords. */
+export const wordsUrl: URL;
+/** As they are written, by themselves in lower case. */
+export type Words = ReadonlyMap<string, string>;
+/** `held`: a sentence with an invented word was said again by a grammar of known words, or was refused. */
+export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
+/** Throws a TypeError where it is no such list, or not all of it. */
+export function readWords(text: string): Words;
+/** GBNF of texts that have these words in their usual forms, and any digits and marks between them. */
+export function wordGrammar(words: Iterable<string>): string;
+/** Asks again, not streamed. */
+export type Ask = (body: ChatCompletionRequest & { stream?: false }) => Promise<ChatCompletion>;
+/** The same answer by whole sentences, of known words and those of the conversation. */
+export function held(
+  chunks: AsyncIterable<Chunk>,
+  body: ChatCompletionRequest,
+  known: Words,
+  ask: Ask,
+): AsyncGenerator<Chunk>;
+/** Asks the model; the pieces of its answer have no invented word. */
+export function answerInKnownWords(
+  engine: Engine,
+  body: ChatCompletionRequest,
+  known: Words,
+): AsyncGenerator<Chunk>;

@@ -1,0 +1,348 @@
+// examples/models/words.js — `wick-llm-demo-model/words.js`: holds what the model answers to known words. They are those of its
+// training text and those of the conversation. An answer is passed on sentence by sentence, when its words are
+// looked up. At a word that is none the model is asked again by a grammar that has only known words. What it says then is
+// taken where it puts a copy right; otherwise a known word has replaced another, and a refusal is truer.
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').ChatCompletionRequest} Body */
+/** @typedef {import('wick-llm').ChatCompletionChunk & {held?: 'again' | 'refused'}} Chunk `held`: how an answer was kept from an invented word */
+/** As they are written, by themselves in lower case. @typedef {ReadonlyMap<string, string>} Words */
+/** In lower case. @typedef {ReadonlySet<string>} Told words of the conversation */
+
+/** The words of the training text. */
+export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);
+
+const LETTER = String.raw`[\p{Alphabetic}\p{M}]`;
+const WORD = new RegExp(`${LETTER}+(?:['’]${LETTER}+)?`, 'gu');
+const FIRST_WORD = new RegExp(`^(?:${LETTER}|['’])*`, 'u');
+/** Half of a character may be of a letter. */
+const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
+const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
+/** A word twice in a row: what is held falls into that where it finds no other. */
+const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
+const LINES_MAX = 20000;
+const LETTERS_MAX = 40;
+/** Of what is said by the grammar. */
+const TOKENS_MAX = 512;
+
+/** @param {string} word @returns {string} as it is looked up */
+const plain = (word) => word.normalize('NFC').replace('’', "'").toLowerCase();
+
+/** @param {string} text @returns {string[]} */
+const wordsIn = (text) => text.match(WORD) ?? [];
+
+/**
+ * @param {string} text of the file: the number of its words, then one a line
+ * @returns {Words}
+ * @throws {TypeError} it is no such list, or not all of it
+ */
+export function readWords(text) {
+  const [count, ...words] = text
+    .slice(0, LINES_MAX * LETTERS_MAX)
+    .trimEnd()
+    .split(/\r?\n/);
+  const isWord = (/** @type {string} */ one) =>
+    one.length <= LETTERS_MAX && one.match(WORD)?.[0] === one;
+  if (words.length === 0 || count !== `${words.length} words` || !words.every(isWord))
+    throw new TypeError('no list of words');
+  return new Map(words.map((one) => [plain(one), one]));
+}
+
+/** @param {string} word @param {Words} known @param {Told} told */
+function isKnown(word, known, told) {
+  const one = plain(word);
+  const owner = one.replace(/'s$/, '');
+  return (
+    [one, owner].some((form) => known.has(form) || told.has(form)) ||
+    told.has(one.replace(/s$/, ''))
+  );
+}
+
+/**
+ * @param {string} text
+ * @param {Words} known
+ * @param {Told} told
+ * @returns {{word: string, at: number} | undefined} the first word of a text that is none
+ */
+function firstInvented(text, known, told) {
+  for (const { 0: word, index } of text.matchAll(WORD))
+    if (!isKnown(word, known, told)) return { word, at: index };
+  return undefined;
+}
+
+/** @param {string} word @returns {string[]} as it is, small, with a capital, and in capitals */
+const formsOf = (word) => {
+  const small = word.toLowerCase();
+  const [first = ''] = small;
+  return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
+};
+
+/** Of marks that the text and the conversation lack, the usual ones. Letters, and what looks like them, are in no range. */
+const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
+
+/** By its next letter; '' is where a word ends. @typedef {Map<string, Tree>} Tree */
+
+/** @param {Tree} tree @returns {string} what of GBNF it is: words with one beginning share it, since many alternatives are slow */
+function alternatives(tree) {
+  const all = Array.from(tree, ([letter, rest]) => {
+    if (letter === '') return '""';
+    let text = letter;
+    let at = rest;
+    while (at.size === 1 && !at.has('')) {
+      const [[next, after]] = at;
+      text += next;
+      at = after;
+    }
+    return at.size === 1 ? `"${text}"` : `"${text}" ${alternatives(at)}`;
+  });
+  return `(${all.join(' | ')})`;
+}
+
+/** @param {Iterable<string>} words @returns {Tree} */
+function treeOf(words) {
+  /** @type {Tree} */
+  const tree = new Map();
+  for (const word of words) {
+    let at = tree;
+    for (const letter of [...word, '']) {
+      const next = at.get(letter) ?? new Map();
+      at.set(letter, next);
+      at = next;
+    }
+  }
+  return tree;
+}
+
+/**
+ * @param {Iterable<string>} words those of more than LETTERS_MAX letters are left out
+ * @returns {string} a grammar, in GBNF, of texts that have these words in their usual forms, and any digits and marks between them
+ */
+export function wordGrammar(words) {
+  const short = Array.from(words).filter((word) => word.length <= LETTERS_MAX);
+  return [
+    'root ::= gap* (word after)* (word quote?)?',
+    'after ::= mark gap* | quote gap+',
+    'gap ::= mark | quote',
+    "quote ::= ['’]",
+    `mark ::= [${MARKS}]`,
+    `word ::= ${alternatives(treeOf(short.flatMap(formsOf)))}`,
+  ].join('\n');
+}
+
+/** @param {Body['messages']} messages @returns {string} */
+const textOf = (messages) =>
+  messages
+    .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content ?? '')))
+    .join('\n');
+
+/** @param {string} begun of the answer @returns {string} what the model says instead, in the dress of what it was saying */
+function refusalFor(begun) {
+  const refusal = 'I do not know that.';
+  if (/^\s*[[{]/.test(begun)) return `{"answer": "${refusal}"}`;
+  const isLoud = begun.length > 1 && begun === begun.toUpperCase() && begun !== begun.toLowerCase();
+  return isLoud ? refusal.toUpperCase() : refusal;
+}
+
+/** @param {string} text @returns {number} where the word begins that could go on */
+function beforeLastWord(text) {
+  let at = text.length;
+  while (at > 0 && OF_WORD.test(text[at - 1])) at--;
+  return at;
+}
+
+/** An answer: what was passed on of it, and what waits for the end of its sentence. */
+class Answer {
+  shown = '';
+  waiting = '';
+  isWrong = false;
+  #known;
+  #told;
+  #prefix;
+  #isCode = false;
+
+  /** @param {Body['messages']} messages @param {Words} known */
+  constructor(messages, known) {
+    const last = messages.at(-1);
+    this.#known = known;
+    this.#told = new Set(wordsIn(textOf(messages)).map(plain));
+    this.#prefix =
+      last?.role === 'assistant' && typeof last.content === 'string' ? last.content : '';
+  }
+
+  /** So much of what waits has no word that could become longer. */
+  get #whole() {
+    return beforeLastWord(this.waiting);
+  }
+
+  /** So much of it ends a word that the user has begun. */
+  get #free() {
+    const isBegun = this.shown === '' && beforeLastWord(this.#prefix) < this.#prefix.length;
+    return isBegun ? (this.waiting.match(FIRST_WORD)?.[0].length ?? 0) : 0;
+  }
+
+  /**
+   * @param {string} piece
+   * @param {boolean} isEnd nothing follows
+   * @returns {string} what can be shown now
+   */
+  take(piece, isEnd = false) {
+    this.waiting += piece;
+    const whole = isEnd ? this.waiting.length : this.#whole;
+    const free = Math.min(whole, this.#free);
+    const checked = ' '.repeat(free) + this.waiting.slice(free, whole);
+    this.#isCode ||= checked.includes('```');
+    this.isWrong = !this.#isCode && firstInvented(checked, this.#known, this.#told) !== undefined;
+    if (this.isWrong) return '';
+    const last = [...checked.matchAll(SENTENCE_END)].at(-1);
+    return this.#show(
+      isEnd || this.#isCode ? this.waiting.length : last ? last.index + last[0].length : 0,
+    );
+  }
+
+  /** @returns {string} what waits, but for a word that has not ended */
+  rest() {
+    return this.isWrong ? '' : this.#show(this.#whole);
+  }
+
+  /** @returns {string} what waits of an answer that was cut: its last word may be the beginning of one */
+  cut() {
+    const begun = plain(this.waiting.slice(Math.max(this.#free, this.#whole)));
+    this.isWrong = ![...this.#known.keys(), ...this.#told].some((word) => word.startsWith(begun));
+    return this.isWrong ? '' : this.#show(this.waiting.length);
+  }
+
+  /** @param {number} length of what waits */
+  #show(length) {
+    const piece = this.waiting.slice(0, length);
+    this.shown += piece;
+    this.waiting = this.waiting.slice(length);
+    return piece;
+  }
+
+  /** What the answer has kept. */
+  get kept() {
+    return this.#prefix + this.shown;
+  }
+
+  /** @returns {string} */
+  grammar() {
+    return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
+  }
+
+  /** Whether what was said by the grammar is better than a refusal. @param {string} text */
+  isBetter(text) {
+    if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
+    const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);
+    if (isWithin || /\bonce\b/i.test(this.kept) || /\bdo not know\b/i.test(text)) return true;
+    const before = wordsIn(this.waiting);
+    const other = [...text.matchAll(WORD)].find(([word], index) => word !== before[index]);
+    const word = plain(other?.[0] ?? '');
+    const line = text.slice(0, other?.index).split('\n').at(-1) ?? '';
+    return (
+      this.#told.has(word) && !this.#known.has(word) && !wordsIn(line).map(plain).includes(word)
+    );
+  }
+
+  /** @returns {string} */
+  refusal() {
+    return `${/\S$/.test(this.kept) ? ' ' : ''}${refusalFor(this.waiting)}`;
+  }
+}
+
+/** @typedef {(body: Body & {stream?: false}) => Promise<import('wick-llm').ChatCompletion>} Ask */
+
+/**
+ * @param {Answer} answer that has an invented word
+ * @param {Body} body what was asked
+ * @param {Ask} ask
+ * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held']}>} how it goes on
+ */
+async function goOn(answer, body, ask) {
+  const {
+    messages,
+    n: _n,
+    stream: _stream,
+    stream_options: _options,
+    session: _session,
+    ...rest
+  } = body;
+  const said = messages.at(-1)?.role === 'assistant' ? messages.slice(0, -1) : messages;
+  const begun = { role: 'assistant', content: answer.kept, prefix: true };
+  try {
+    const { choices, timings } = await ask({
+      ...rest,
+      messages: answer.kept === '' ? said : [...said, begun],
+      grammar: answer.grammar(),
+      max_tokens: Math.min(rest.max_tokens ?? TOKENS_MAX, TOKENS_MAX),
+    });
+    const [{ message, finish_reason }] = choices;
+    if (answer.isBetter(message.content))
+      return { text: message.content, finish_reason, timings, held: 'again' };
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === 'AbortError') throw error;
+  }
+  return { text: answer.refusal(), finish_reason: 'stop', held: 'refused' };
+}
+
+/** @param {Answer} answer @param {Chunk['choices'][0]} choice @returns {Chunk['choices']} what of it can be shown */
+function passOn(answer, { delta, finish_reason, ...choice }) {
+  if (answer.isWrong) return [];
+  let content = answer.take(delta.content ?? '', finish_reason === 'stop');
+  if (answer.isWrong) return [];
+  if (finish_reason === 'length') content += answer.cut();
+  if (answer.isWrong) return [];
+  return [{ ...choice, delta: { ...delta, content }, finish_reason }];
+}
+
+/**
+ * @param {AsyncIterable<Chunk>} chunks a streamed chat completion
+ * @param {Body} body what was asked for it
+ * @param {Words} known of the model
+ * @param {Ask} ask asks again, not streamed
+ * @returns {AsyncGenerator<Chunk>} the same, by whole sentences of known words
+ */
+export async function* held(chunks, body, known, ask) {
+  const answers = Array.from({ length: body.n ?? 1 }, () => new Answer(body.messages, known));
+  /** @type {Chunk | undefined} */
+  let last;
+  try {
+    for await (const chunk of chunks) {
+      last = chunk;
+      const choices = chunk.choices.flatMap((one) => passOn(answers[one.index], one));
+      if (choices.length > 0 || chunk.usage) yield { ...chunk, choices };
+      if (answers.every(({ isWrong }) => isWrong)) break;
+    }
+  } catch (error) {
+    const left = answers.map((one, index) => ({
+      index,
+      delta: { content: one.rest() },
+      finish_reason: null,
+    }));
+    if (last) yield/** @type {any} */ ({ ...last, choices: left });
+    throw error;
+  }
+  for (const [index, answer] of answers.entries()) {
+    if (!answer.isWrong) continue;
+    const { text, finish_reason, ...more } = await goOn(answer, body, ask);
+    const choice = { index, delta: { content: text }, logprobs: null, finish_reason };
+    yield/** @type {any} */ ({
+      ...last,
+      usage: undefined,
+      timings: undefined,
+      choices: [choice],
+      ...more,
+    });
+  }
+}
+
+/**
+ * @param {Engine} engine that has this model
+ * @param {Body} body without a response format, grammar or tools of its own
+ * @param {Words} known of readWords
+ * @returns {AsyncGenerator<Chunk>} the answer's pieces
+ */
+export async function* answerInKnownWords(engine, body, known) {
+  const ask = (/** @type {Body & {stream?: false}} */ asked) =>
+    engine.chat.completions.create(asked);
+  yield* held(await engine.chat.completions.create({ ...body, stream: true }), body, known, ask);
+}

@@ -1,0 +1,291 @@
+// `wick-llm-demo-model/words.js`: what the built-in model answers is held to known words. What a made-up stream says,
+// word by word, and the model itself under its grammar.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { createEngine } from 'wick-llm';
+import { modelUrl } from 'wick-llm-demo-model';
+import {
+  answerInKnownWords,
+  held,
+  readWords,
+  wordGrammar,
+  wordsUrl,
+} from 'wick-llm-demo-model/words.js';
+
+const text = readFileSync(wordsUrl, 'utf8');
+const known = readWords(text);
+
+/** @param {string} content */
+const user = (content) => ({ role: /** @type {const} */ ('user'), content });
+
+/** @param {string} said @param {string | null} [end] @param {number} [index] @returns {AsyncGenerator<any>} a piece for each letter or two */
+async function* stream(said, end = 'stop', index = 0) {
+  const pieces = said.match(/.{1,2}/gsu) ?? [];
+  for (const content of pieces)
+    yield { choices: [{ index, delta: { content }, finish_reason: null }] };
+  yield { choices: [{ index, delta: {}, finish_reason: end }], timings: { decodeMs: 1 } };
+}
+
+/**
+ * @param {string} said by the model
+ * @param {{question?: string, again?: string | Error, prefix?: string, end?: string, pieces?: AsyncIterable<any>, n?: number}} [how] `again`: what it says by the grammar
+ */
+async function hear(said, { question = 'hi', again, prefix, end = 'stop', pieces, n } = {}) {
+  /** @type {any[]} */
+  const asked = [];
+  const ask = async (
+    /** @type {import("wick-llm").ChatCompletionRequest & {stream?: false}} */ body,
+  ) => {
+    asked.push(body);
+    if (again instanceof Error) throw again;
+    const message = { content: again ?? 'Zorble.' };
+    return /** @type {any} */ ({ choices: [{ message, finish_reason: 'stop' }], timings: {} });
+  };
+  const begun = { role: /** @type {const} */ ('assistant'), content: prefix ?? '', prefix: true };
+  const messages = [user(question), ...(prefix ? [begun] : [])];
+  const shown = Array.from({ length: n ?? 1 }, () => '');
+  /** @type {string[]} */
+  const ways = [];
+  const all = pieces ?? stream(said, end);
+  for await (const chunk of held(all, { messages, n, stream: true }, known, ask)) {
+    for (const { index, delta } of chunk.choices) shown[index] += delta.content ?? '';
+    if (chunk.held) ways.push(chunk.held);
+  }
+  return { shown: shown[0], all: shown, ways, asked };
+}
+
+test('the list is read; what is no list, or not all of it, is refused', () => {
+  assert.ok(known.size > 1000);
+  assert.equal(known.get('createengine'), 'createEngine');
+  const hostile = [
+    '',
+    '0 words\n',
+    '<!doctype html><title>404</title>',
+    text.slice(0, -9),
+    '1 words\n<b>',
+  ];
+  hostile.push(
+    '1 words\na b',
+    '1 words\n"a',
+    '2 words\nfox',
+    `1 words\n${'a'.repeat(41)}`,
+    '\0\0\0',
+  );
+  hostile.push(`9999999 words\n${'fox\n'.repeat(9_999_999)}`);
+  for (const one of hostile) assert.throws(() => readWords(one), TypeError, one.slice(0, 40));
+});
+
+test('known words, digits and marks pass as they are', async () => {
+  for (const said of [
+    'Hello! How can I help you?',
+    '47 + 38 = 70 + 15 = 85.',
+    'HELLO. hello.\nHello — “hello” … 3.14 😅',
+    '["cat", "dog"]',
+    "I don't know it. The cat's name, q8_0.",
+    '```js\nconst zorble = florpify();\n```',
+  ]) {
+    const { shown, ways, asked } = await hear(said, { question: "the cat's, don't" });
+    assert.deepEqual([shown, ways, asked.length], [said, [], 0]);
+  }
+});
+
+test('words of the conversation pass, as they are and in other cases', async () => {
+  const long = 'z'.repeat(3000);
+  const many = Array.from(
+    { length: 10_000 },
+    (_, index) => `q${index.toString(36).replace(/\d/g, (digit) => 'ghijklmnop'[+digit])}`,
+  );
+  for (const [question, said] of [
+    ["I am O'Neill", "Your name is O'Neill."],
+    ['I am O’NEILL', "Your name is O'Neill."],
+    ['say Jean-Zorble', 'Jean-Zorble'],
+    ['zorbles', 'ZORBLES zorbles'],
+    ['the zorble', "The zorbles and the zorble's."],
+    [`${long}`, `The word is ${long}.`],
+    [many.join(' '), `The word is ${many.at(-1)}.`],
+    ['Cafe\u0301', 'The caf\u00e9.'],
+    ['zorble7', 'zorble 7zorble8'],
+  ]) {
+    const { shown, ways } = await hear(said, { question });
+    assert.deepEqual([shown.slice(0, 80), ways], [said.slice(0, 80), []]);
+  }
+});
+
+test('an invented word is not said, however it is dressed', async () => {
+  for (const said of [
+    'The zorble is here.',
+    'ZORBLE',
+    'The word is zorble7.',
+    'The word is 7zorble.',
+    'cat-zorble',
+    "O'Zorble",
+    'The \u0441at.', // a Cyrillic letter
+    'The \uff43at.', // a full-width one
+    'The \u24d2at.', // in a circle
+    'The cat\u0301.', // with an accent
+    'The \u{1d41c}at.', // a mathematical one
+    "zorble's",
+  ]) {
+    const { shown, ways } = await hear(said);
+    assert.match(shown, /^I DO NOT KNOW THAT\.$|^I do not know that\.$/, said);
+    assert.deepEqual(ways, ['refused']);
+  }
+});
+
+test('a sentence is shown when it is whole, and an invented word takes only its own', async () => {
+  /** @type {string[]} */
+  const pieces = [];
+  const all = held(
+    stream('Hello! I am here. The zorble is a cat.'),
+    { messages: [user('hi')] },
+    known,
+    async () => {
+      throw new Error('no grammar');
+    },
+  );
+  for await (const { choices } of all)
+    if (choices[0]?.delta.content) pieces.push(choices[0].delta.content);
+  assert.deepEqual(pieces, ['Hello!', ' I am here.', ' I do not know that.']);
+});
+
+test('a copy that the grammar puts right is said; a known word that replaced another is not', async () => {
+  const right = await hear('The word is zorb.', {
+    question: 'zorble',
+    again: 'The word is zorble.',
+  });
+  assert.deepEqual([right.shown, right.ways], ['The word is zorble.', ['again']]);
+  const wrong = await hear('The word is zorb.', { question: 'zorble', again: 'The word is cat.' });
+  assert.deepEqual([wrong.shown, wrong.ways], ['I do not know that.', ['refused']]);
+  const twice = await hear('The word is zorb.', {
+    question: 'zorble',
+    again: 'The word is zorble zorble.',
+  });
+  assert.equal(twice.shown, 'I do not know that.');
+  const still = await hear('The word is zorb.', { question: 'zorble', again: 'The word is zorb.' });
+  assert.equal(still.shown, 'I do not know that.');
+  const tale = await hear('Once there was a cat. The zorb ran.', { again: ' The cat ran away.' });
+  assert.equal(tale.shown, 'Once there was a cat. The cat ran away.');
+});
+
+test('it is asked again once, from what was shown, with the settings of the request', async () => {
+  const { asked } = await hear('Hello! The zorb.', { question: 'zorble' });
+  assert.equal(asked.length, 1);
+  assert.deepEqual(asked[0].messages.at(-1), {
+    role: 'assistant',
+    content: 'Hello!',
+    prefix: true,
+  });
+  assert.match(asked[0].grammar, /^root ::=/);
+  assert.deepEqual(
+    [asked[0].stream, asked[0].n, asked[0].session],
+    [undefined, undefined, undefined],
+  );
+});
+
+test('JSON is refused as JSON', async () => {
+  const { shown } = await hear('{"name": "Zorb"}');
+  assert.deepEqual(JSON.parse(shown), { answer: 'I do not know that.' });
+});
+
+test('what a user has begun may be completed; what follows is held', async () => {
+  const begun = await hear('rble is a cat.', { prefix: 'The zo' });
+  assert.deepEqual([begun.shown, begun.ways], ['rble is a cat.', []]);
+  const next = await hear(' is a florp.', { prefix: 'The cat', again: ' is a cat.' });
+  assert.deepEqual([next.shown, next.ways], [' is a cat.', ['again']]);
+  assert.equal(next.asked[0].messages.length, 2);
+});
+
+test('an answer that is cut may end within a known word, and no other', async () => {
+  assert.equal((await hear('The larg', { end: 'length' })).shown, 'The larg');
+  assert.equal((await hear('The zorb', { end: 'length' })).shown, 'I do not know that.');
+});
+
+test('each of several answers is held by itself', async () => {
+  async function* both() {
+    yield* stream('The zorble.', 'stop', 0);
+    yield* stream('Hello! I am here.', 'stop', 1);
+  }
+  const { all, ways } = await hear('', { pieces: both(), n: 2 });
+  assert.deepEqual(all, ['I do not know that.', 'Hello! I am here.']);
+  assert.deepEqual(ways, ['refused']);
+});
+
+test('who stops an answer keeps its whole words; what breaks is told', async () => {
+  async function* broken() {
+    yield { choices: [{ index: 0, delta: { content: 'The cat is he' }, finish_reason: null }] };
+    throw new DOMException('stopped', 'AbortError');
+  }
+  let shown = '';
+  const all = held(/** @type {any} */ (broken()), { messages: [user('hi')] }, known, async () =>
+    assert.fail(),
+  );
+  await assert.rejects(async () => {
+    for await (const { choices } of all) shown += choices[0].delta.content;
+  }, /stopped/);
+  assert.equal(shown, 'The cat is ');
+  const stopped = new DOMException('stopped', 'AbortError');
+  await assert.rejects(hear('The zorble.', { again: stopped }), /stopped/);
+});
+
+test('the model itself', async (t) => {
+  const engine = await createEngine({ url: modelUrl, threads: 1 });
+  t.after(() => engine.close());
+  const ask = async (
+    /** @type {import("wick-llm").ChatCompletionRequest & {stream?: false}} */ body,
+  ) =>
+    (await engine.chat.completions.create({ temperature: 0, max_tokens: 60, ...body })).choices[0]
+      .message.content;
+
+  await t.test(
+    'a grammar of ten thousand words, and of long ones, is compiled and held to',
+    async () => {
+      const many = Array.from(
+        { length: 10_000 },
+        (_, index) => `zo${index.toString(36).replace(/\d/g, (digit) => 'ghijklmnop'[+digit])}`,
+      );
+      for (const words of [
+        [...known.values(), ...many],
+        [...known.values(), 'z'.repeat(3000)],
+        ['hello', 'wick', "o'neill"],
+      ]) {
+        const said = await ask({ messages: [user('hi')], grammar: wordGrammar(words) });
+        const small = new Set(words.map((one) => one.toLowerCase()));
+        for (const [word] of said.matchAll(/[a-z']+/gi))
+          assert.ok(small.has(word.toLowerCase()), said);
+      }
+    },
+  );
+
+  await t.test(
+    'a word that it copies wrong is put right, and an answer without one is the same',
+    async () => {
+      const system = {
+        role: /** @type {const} */ ('system'),
+        content: 'You are Wick, a small and friendly assistant.',
+      };
+      for (const question of [
+        'hi',
+        'Make a JSON array with saita, Luis, blng.',
+        'Tell me a story about a zorblax.',
+        'WHICH CITY IS THE CAPITAL OF VIETNAM',
+      ]) {
+        const body = { messages: [system, user(question)], temperature: 0, max_tokens: 200 };
+        let shown = '';
+        let isHeld = false;
+        for await (const { choices, held: how } of answerInKnownWords(engine, body, known)) {
+          shown += choices.map(({ delta }) => delta.content ?? '').join('');
+          isHeld ||= how !== undefined;
+        }
+        if (!isHeld) assert.equal(shown, await ask(body));
+        const told = question.toLowerCase();
+        for (const [word] of shown.matchAll(/\p{L}+/gu))
+          assert.ok(
+            known.has(word.toLowerCase()) || told.includes(word.toLowerCase().replace(/s$/, '')),
+            `${word} in ${shown}`,
+          );
+      }
+    },
+  );
+});

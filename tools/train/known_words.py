@@ -1,0 +1,31 @@
+"""Writes the words that the model may say untold, which evaluate_visits.py uses: python known_words.py [--to FILE]
+
+The file has their number, then one a line: as it is written in the training text where it has capitals of its own, else in lower case.
+"""
+
+import argparse
+import os
+
+import evaluate_visits
+
+FILE = os.path.join(os.path.dirname(__file__), "../../examples/models/wick-4.2m-words.txt")
+
+
+def lines(words):
+    """One line for each word, in order: its own way to be written where no usual one (small, Capital, CAPITALS) is."""
+    written = {}
+    for word in sorted(words):
+        written.setdefault(word.lower(), []).append(word)
+    return [next((form for form in forms if form not in (small, small.capitalize(), small.upper())), small) for small, forms in sorted(written.items())]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--to", default=FILE)
+    found = lines(evaluate_visits.written_words())
+    with open(parser.parse_args().to, "w", encoding="utf-8") as file:
+        file.write("\n".join([f"{len(found)} words", *found]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
