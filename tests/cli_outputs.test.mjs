@@ -877,6 +877,12 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
+  // a strip of 1 MiB has 58,254 blocks of Q4_0, whose last 4 bytes are half of a random number
+  test('weights of several strips are those that were always made', async () => {
+    const bytes = await bytesOf(['synth', '100mb', 'q4_0', '-']);
+    assert.equal(createHash('sha256').update(bytes).digest('hex').slice(0, 16), 'b93419e0ede85133');
+  });
+
   test('llama3.2-1b stretches long wavelengths by 32, as its configuration says', async () => {
     // rope_scaling of its config.json: factor 32, low_freq_factor 1, high_freq_factor 4, trained on 8192
     const tail = `"${built(native.program)}" synth llama3.2-1b q4_0 - | tail -c 128`;

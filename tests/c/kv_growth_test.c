@@ -17,10 +17,14 @@ static wick_error error;
 typedef struct keeper {
   kv_pool *pool;
   kv_page_id pages[HELD_MAX];
-  uint32_t count, asked;
+  uint32_t count, asked, counted;
 } keeper;
 
-static uint32_t count_held(void *context) { return ((const keeper *)context)->count; }
+static uint32_t count_held(void *context) {
+  keeper *keeper = context;
+  keeper->counted++;
+  return keeper->count;
+}
 
 static void give_back(void *context, uint32_t pages) {
   keeper *keeper = context;
@@ -69,12 +73,17 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   kv_shortage shortage = {0};
   open_situation(at, &keeper);
   CHECK_EQ_UINT(kv_pool_pages_available(keeper.pool), available);
+  keeper.counted = 0;
+  const uint64_t calls = memory.calls;
   const wick_status status = kv_pool_reserve(keeper.pool, wanted, &shortage, &error);
   const bool fits = wanted <= available;
   bool is_right = status == (fits ? WICK_OK : WICK_E_PAGES);
   is_right &= kv_pool_pages(keeper.pool) == at->made + (fits ? growth : 0);
   is_right &= keeper.asked == (fits ? missing - growth : 0);
   is_right &= kv_pool_pages_free(keeper.pool) == at->free + (fits ? missing : 0);
+  // nobody is asked, and no memory, where there are pages already
+  is_right &= (keeper.counted == 0) == (wanted <= at->free);
+  is_right &= (memory.calls == calls) == (!fits || growth == 0);
   is_right &= fits || (shortage.pages_needed == wanted && shortage.pages_available == available);
   if (!CHECK(is_right)) {
     printf("#   made %u of %u, keep %u, free %u, held %u, wanted %u: %s, made %u, asked %u\n",
@@ -90,6 +99,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   CHECK_EQ_UINT(kv_pool_pages(keeper.pool), at->made + growth);
   CHECK_EQ_UINT(kv_pool_pages_free(keeper.pool), at->free + growth);
   CHECK_EQ_UINT(keeper.asked, 0);
+  CHECK((keeper.counted == 0) == (wanted <= at->free));
   close_situation(&keeper);
 }
 
@@ -141,6 +151,22 @@ TEST(a_pool_that_cannot_grow_takes_what_is_held) {
       close_situation(&keeper);
       if (!has_failed) break;
     }
+  }
+}
+
+// What is needed is asked for once.
+TEST(what_is_needed_is_not_asked_for_twice) {
+  static const situation ROWS[] = {{4, 12, 0, 0, 0}, {4, 12, 7, 0, 0}, {4, 12, 0, 0, 2}};
+  for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    keeper keeper;
+    open_situation(&ROWS[i], &keeper);
+    memory.fail_at_call = memory.calls + 1;
+    const uint64_t calls = memory.calls;
+    CHECK_EQ_INT(kv_pool_reserve(keeper.pool, 3, NULL, &error), WICK_E_NOMEM);
+    CHECK_EQ_UINT(memory.calls, calls + 1);
+    CHECK_EQ_UINT(kv_pool_pages(keeper.pool), 4);
+    CHECK_EQ_UINT(keeper.asked, 0);
+    close_situation(&keeper);
   }
 }
 

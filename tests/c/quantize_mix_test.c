@@ -238,6 +238,7 @@ TEST(names_end_with_their_bytes) {
       {"blk.30.attn_v.weight", 20, '6'},
       {"blk.13.attn_v.weight", 20, '4'},
       {"weight", 6, '4'},
+      {"blk.4294967309.attn_v.weight", 28, '6'},  // 13 beyond 32 bits
       {"blk.", 4, 'F'},
   };
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
