@@ -22,7 +22,10 @@ static wick_status try_source(const char *source, uint64_t fail_at_call, uint64_
   memory.fail_at_call = fail_at_call;
   wick_status status = template_create(&memory, source, strlen(source), &made, error);
   CHECK((made != NULL) == (status == WICK_OK));
-  if (status == WICK_OK) status = template_render(made, &INPUT, &text, error);
+  if (status == WICK_OK) {
+    status = template_render(made, &INPUT, &text, error);
+    if (status == WICK_OK) template_text_free(&memory, &text);
+  }
   template_destroy(made);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   *calls = memory.calls;
@@ -460,4 +463,80 @@ TEST(other_failures) {
       {"{{ 1e400 | int }}", "line 1: a number is too large"},
   };
   CHECK_WRONG(WICK_E_OVERFLOW, OVERFLOW_);
+}
+
+// A part that is repeated: `most` times are allowed, one more is refused.
+TEST(what_is_just_allowed_is_taken) {
+  static const struct {
+    const char *head, *part, *middle, *closing, *tail;
+    int most;
+    const char *message;
+  } CASES[] = {
+      {"{{ ", "(", "1", ")", " }}", 30, "too much is nested"},
+      {"{{ ", "[", "1", "]", " }}", 30, "too much is nested"},
+      {"{{ ", "{1:", "1", "}", " }}", 30, "too much is nested"},
+      {"{{ ", "-", "1", "", " }}", 61, "too much is nested"},
+      {"{{ ", "1 if 0 else ", "1", "", " }}", 61, "too much is nested"},
+      {"{{ x", "|d(x", "", ")", " }}", 30, "too much is nested"},
+      {"{{ 1", "|string", "", "", " }}", 97, "too much is nested"},
+      {"{{ 1", " and 1", "", "", " }}", 197, "too much is nested"},
+      {"{{ ''", ".strip()", "", "", " }}", 98, "too much is nested"},
+      {"", "{% if 1 %}", "", "{% endif %}", "", 63, "too much is nested"},
+      {"", "{% for i in [1] %}", "", "{% endfor %}", "", 61, "too much is nested"},
+      {"{% filter upper", "|upper", "", "", " %}{% endfilter %}", 197, "too much is nested"},
+      {"{% macro f(n) %}{{ f(n - 1) if n }}{% endmacro %}{{ f(", "1+", "0", "", ") }}", 48,
+       "too much is nested"},
+      {"{% for i in range(1) recursive %}{{ loop(range(1)) if loop.depth < ", "1+", "1", "",
+       " }}{% endfor %}", 48, "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = [n.l] %}{% set n.m = [n.m] %}{% endfor %}{{ n.l }}", 97,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = {1: n.l} %}{% set n.m = {1: n.m} %}{% endfor %}{{ n.l }}", 97,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = [n.l] %}{% set n.m = [n.m] %}{% endfor %}{{ n.l|tojson }}", 100,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = {1: n.l} %}{% set n.m = {1: n.m} %}{% endfor %}{{ n.l|tojson }}", 100,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = [n.l] %}{% set n.m = [n.m] %}{% endfor %}{{ n.l == n.m }}", 124,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = {1: n.l} %}{% set n.m = {1: n.m} %}{% endfor %}{{ n.l == n.m }}", 124,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = [n.l] %}{% set n.m = [n.m] %}{% endfor %}{{ n.l < n.m }}", 124,
+       "too much is nested"},
+      {"{% set n = namespace(l=1, m=1) %}{% for i in range(", "1+", "0", "",
+       ") %}{% set n.l = (n.l,) %}{% set n.m = (n.m,) %}{% endfor %}{{ n.l in {} }}", 60,
+       "as a key"},
+      {"{{ '", "[", "", "]", "'|from_json is iterable }}", 97, "too much is nested"},
+      {"{{ '", "{\"\":", "1", "}", "'|from_json is mapping }}", 96, "too much is nested"},
+      {"{{ 1.5|round(0", "+1", "", "", ") }}", 20, "to so many places"},
+      {"{{ ('%.' ~ (0", "+1", "", "", ") ~ 'f') % 1.5 }}", 20, "at most 20 places"},
+      {"{{ ('%' ~ (900", "+1", "", "", ") ~ 'd') % 1 }}", 100, "at most 1000"},
+      {"{{ ('%.' ~ (900", "+1", "", "", ") ~ 's') % 1 }}", 100, "at most 1000"},
+      {"{{ range(99900", "+1", "", "", ")|length }}", 100, "more than 100000 numbers"},
+      {"{{ range(0, 199800, 2)|length + range(0, 2 * (99900", "+1", "", "", "), 2)|length }}", 100,
+       "more than 100000 numbers"},
+  };
+  static char source[8000];
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (int more = 0; more < 2; more++) {
+      wick_error error = {0};
+      uint64_t calls;
+      strcpy(source, CASES[i].head);
+      for (int k = 0; k < CASES[i].most + more; k++) strcat(source, CASES[i].part);
+      strcat(source, CASES[i].middle);
+      for (int k = 0; k < CASES[i].most + more; k++) strcat(source, CASES[i].closing);
+      strcat(source, CASES[i].tail);
+      const bool is_taken = try_source(source, 0, &calls, &error) == WICK_OK;
+      if (!CHECK(is_taken == (more == 0)) ||
+          (more == 1 && !CHECK(strstr(error.message, CASES[i].message)))) {
+        check_str(error.message, "", source, __FILE__, __LINE__);
+      }
+    }
+  }
 }

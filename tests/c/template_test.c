@@ -369,6 +369,42 @@ TEST(variables_that_are_no_json_object_are_refused) {
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }
 
+TEST(macros_take_their_arguments) {
+  static const char F[] =
+      "{% macro f(a, b=a|string ~ '!', c=none) %}{{ a }},{{ b }},{{ c }},{{ varargs }},{{ kwargs "
+      "}},"
+      "{{ caller is defined }}{% endmacro %}";
+  static const char *const CASES[][2] = {
+      {"{{ f(1) }}", "1,1!,None,(),{},False"},
+      {"{{ f() }}", ",!,None,(),{},False"},
+      {"{{ f(1, 2, 3) }}", "1,2,3,(),{},False"},
+      {"{{ f(1, 2, 3, 4, 5) }}", "1,2,3,(4, 5),{},False"},
+      {"{{ f(c=3, a=1) }}", "1,1!,3,(),{},False"},
+      {"{{ f(1, d=4, c=3, e=5) }}", "1,1!,3,(),{'d': 4, 'e': 5},False"},
+      {"{{ f(1, x=2) }}", "1,1!,None,(),{'x': 2},False"},
+      {"{{ f(*[1, 2]) }}", "1,2,None,(),{},False"},
+      {"{{ f(0, *[1, 2, 3]) }}", "0,1,2,(3,),{},False"},
+      {"{{ f(**{'a': 1, 'd': 2}) }}", "1,1!,None,(),{'d': 2},False"},
+      {"{{ f(b=5, **{'a': 1}) }}", "1,5,None,(),{},False"},
+      {"{{ f(*[1], b=2, **{'d': 3}) }}", "1,2,None,(),{'d': 3},False"},
+      {"{{ f(9, *[1], c=2, **{'d': 3, 'e': 4}) }}", "9,1,2,(),{'d': 3, 'e': 4},False"},
+      {"{% call f(1, d=2) %}x{% endcall %}", "1,1!,None,(),{'d': 2},True"},
+      {"{% call f(*[1], **{'c': 2}) %}x{% endcall %}", "1,1!,2,(),{},True"},
+      {"{% macro g() %}{{ caller(1, b=2) }}{% endmacro %}{% call(a, b=3, c=4) g() %}{{ a }}{{ b }}"
+       "{{ c }}{% endcall %}",
+       "124"},
+      {"{{ f.name }} {{ f.nope is defined }}", "f False"},
+      {"{{ 'a b_c  d1.e'|wordcount }} {{ 'a'|wordcount }} {{ ''|wordcount }} {{ ' a '|wordcount }}",
+       "4 1 0 1"},
+  };
+  char source[500];
+  begin();
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    snprintf(source, sizeof source, "%s%s", F, CASES[i][0]);
+    check_text(source, "{}", CASES[i][1]);
+  }
+}
+
 // Each argument by its place and by its name.
 TEST(arguments_have_places_and_names) {
   static const char *const CASES[][3] = {
