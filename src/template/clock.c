@@ -130,7 +130,7 @@ static const char *compound_of(char kind) {
 
 static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format, size_t size_bytes,
                        const civil_time *time) {
-  for (size_t at = 0; at < size_bytes && run->status == WICK_OK; at++) {
+  for (size_t at = 0; at < size_bytes && jinja_step(run, 1); at++) {
     char field[FIELD_BYTES];
     if (format[at] != '%' || at + 1 >= size_bytes) {
       jinja_write(run, buffer, format + at, 1, JINJA_MARK_TEMPLATE);
@@ -159,7 +159,6 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
 jinja_value jinja_strftime(jinja_run *run, const jinja_string *format) {
   if (!run->has_now) return jinja_fail(run, WICK_E_NODATA, "strftime_now: the time is not known");
   const civil_time time = civil_of(run->now_s);
-  jinja_step_bytes(run, format->size_bytes);
   jinja_buffer buffer = {0};
   put_format(run, &buffer, format->bytes, format->size_bytes, &time);
   return jinja_buffer_value(run, &buffer);

@@ -153,7 +153,7 @@ static jinja_value filter_unique(jinja_run *run, jinja_value input,
   for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
     const jinja_value key = sort_key(run, items->items[i], path, is_case_sensitive);
     bool is_known = !jinja_check_key(run, key);
-    for (uint32_t k = 0; keys != NULL && k < keys->count && !is_known; k++) {
+    for (uint32_t k = 0; k < keys->count && !is_known; k++) {
       is_known = jinja_equal(run, keys->items[k], key);
     }
     if (is_known) continue;

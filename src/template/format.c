@@ -209,8 +209,7 @@ static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32
   }
   if (field->size_bytes == 0) index = (*automatic)++;
   if (is_number && index < arguments->plain_count) return arguments->plain[index];
-  for (uint32_t i = 0; i < arguments->named_count && jinja_step_bytes(run, field->size_bytes);
-       i++) {
+  for (uint32_t i = 0; i < arguments->named_count; i++) {
     if (jinja_string_equal(arguments->names[i], field)) return arguments->named[i];
   }
   return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");

@@ -35,8 +35,7 @@ static jinja_value loop_attribute(const jinja_loop *loop, const jinja_string *na
 }
 
 static jinja_value find_value(jinja_run *run, const jinja_dict *dict, const jinja_string *name) {
-  jinja_step_key(run, jinja_of_string(name));
-  const jinja_entry *entry = jinja_dict_find(dict, jinja_of_string(name));
+  const jinja_entry *entry = jinja_look_up(run, dict, jinja_of_string(name));
   return entry == NULL ? missing(name) : entry->value;
 }
 
@@ -81,8 +80,7 @@ jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) 
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
   if (object.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, object);
   if (object.kind == JINJA_DICT) {
-    jinja_step_key(run, key);
-    const jinja_entry *entry = jinja_dict_find(object.dict, key);
+    const jinja_entry *entry = jinja_look_up(run, object.dict, key);
     if (entry != NULL) return entry->value;
   }
   if (key.kind == JINJA_INT || key.kind == JINJA_BOOL) {
@@ -186,7 +184,7 @@ jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_valu
   if (is_string) return slice_string(run, object.string, start, stop, step);
   if (object.kind == JINJA_RANGE) return slice_range(run, object.list, start, stop, step);
   jinja_list *list = jinja_new_list(run, 0);
-  for (int64_t i = start; list != NULL && (step > 0 ? i < stop : i > stop); i += step) {
+  for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
     jinja_add_item(run, list, object.list->items[i]);
     if (run->status != WICK_OK || step > INT32_MAX || step < -INT32_MAX) break;
   }

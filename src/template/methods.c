@@ -232,18 +232,16 @@ static jinja_value strip(jinja_run *run, const jinja_string *self, const jinja_a
 static jinja_value split_words(jinja_run *run, const jinja_string *self, int64_t count_max) {
   jinja_list *list = jinja_new_list(run, 0);
   uint32_t at = 0, size_bytes;
-  while (run->status == WICK_OK) {
-    const uint32_t blank = at;
+  jinja_step_bytes(run, self->size_bytes);
+  while (list != NULL && run->status == WICK_OK) {
     while (at < self->size_bytes && jinja_is_space_at(self, at, &size_bytes)) at += size_bytes;
-    jinja_step_bytes(run, at - blank);
-    if (at >= self->size_bytes || list == NULL) break;
+    if (at >= self->size_bytes) break;
     const uint32_t begin = at;
     if (count_max >= 0 && list->count >= count_max) {
       jinja_add_item(run, list, jinja_part(run, self, begin, self->size_bytes));
       break;
     }
     while (at < self->size_bytes && !jinja_is_space_at(self, at, &size_bytes)) at += size_bytes;
-    jinja_step_bytes(run, at - begin);
     jinja_add_item(run, list, jinja_part(run, self, begin, at));
   }
   return jinja_list_value(list);
@@ -261,7 +259,7 @@ static jinja_value split_at(jinja_run *run, const jinja_string *self, const jinj
                             int64_t count_max, bool from_right) {
   jinja_list *list = jinja_new_list(run, 0);
   uint32_t begin = 0, end = self->size_bytes;
-  while (list != NULL && run->status == WICK_OK && (count_max < 0 || list->count < count_max)) {
+  while (run->status == WICK_OK && (count_max < 0 || list->count < count_max)) {
     const uint32_t found = from_right ? jinja_find_last(run, self, separator, end)
                                       : jinja_find_part(run, self, separator, begin);
     if (found == UINT32_MAX) break;
@@ -560,9 +558,9 @@ static jinja_value copy_dict(jinja_run *run, jinja_dict *dict) {
 
 // The keys behind one that is taken out are put into their places anew.
 static void remove_entry(jinja_run *run, jinja_dict *dict, jinja_entry *entry) {
-  jinja_step(run, dict->count);
-  for (uint32_t i = 0; i < dict->count; i++) jinja_step_key(run, dict->entries[i].key);
-  if (run->status == WICK_OK) jinja_dict_remove(dict, entry);
+  bool goes_on = jinja_step(run, dict->count);
+  for (uint32_t i = 0; i < dict->count; i++) goes_on = jinja_step_key(run, dict->entries[i].key);
+  if (goes_on) jinja_dict_remove(dict, entry);
 }
 
 // get, pop and setdefault.
@@ -572,7 +570,7 @@ static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
   const jinja_value *otherwise = jinja_argument(arguments, 1, "default");
   if (key == NULL) return jinja_fail(run, WICK_E_FORMAT, "a dict is asked for nothing");
   if (!jinja_check_key(run, *key)) return JINJA_NOTHING;
-  jinja_entry *entry = jinja_dict_find(dict, *key);
+  jinja_entry *entry = jinja_look_up(run, dict, *key);
   if (entry != NULL) {
     const jinja_value value = entry->value;
     if (id == METHOD_POP) remove_entry(run, dict, entry);

@@ -238,8 +238,7 @@ enum { COMPARE_DEPTH_MAX = 64 };
 static bool dicts_equal(jinja_run *run, const jinja_dict *a, const jinja_dict *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
-    if (!jinja_step_key(run, a->entries[i].key)) return false;
-    const jinja_entry *other = jinja_dict_find(b, a->entries[i].key);
+    const jinja_entry *other = jinja_look_up(run, b, a->entries[i].key);
     if (other == NULL || !jinja_equal(run, a->entries[i].value, other->value)) return false;
   }
   return true;
@@ -335,7 +334,7 @@ int jinja_order(jinja_run *run, jinja_value a, jinja_value b) {
 }
 
 bool jinja_check_key(jinja_run *run, jinja_value value) {
-  if (!jinja_step(run, 1) || !jinja_step_key(run, value)) return false;
+  if (!jinja_step(run, 1)) return false;
   if (value.kind == JINJA_LIST || value.kind == JINJA_DICT || run->depth >= COMPARE_DEPTH_MAX) {
     jinja_fail(run, WICK_E_FORMAT, "%s as a key", kind_name(value));
     return false;
@@ -358,7 +357,7 @@ bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item) {
       }
       return jinja_find_part(run, container.string, item.string, 0) != UINT32_MAX;
     case JINJA_DICT:
-      return jinja_check_key(run, item) && jinja_dict_find(container.dict, item) != NULL;
+      return jinja_check_key(run, item) && jinja_look_up(run, container.dict, item) != NULL;
     case JINJA_LIST:
     case JINJA_TUPLE:
     case JINJA_RANGE:

@@ -38,6 +38,24 @@ bool jinja_step(jinja_run *run, uint64_t steps) {
   return false;
 }
 
+bool jinja_step_bytes(jinja_run *run, uint64_t bytes) {
+  return jinja_step(run, 1 + bytes / STEP_BYTES);
+}
+
+bool jinja_step_key(jinja_run *run, jinja_value key) {
+  return jinja_step(run, key.kind == JINJA_STRING ? key.string->size_bytes / STEP_BYTES : 0);
+}
+
+bool jinja_step_float(jinja_run *run, double value) {
+  const double magnitude = value < 0 ? -value : value;
+  return jinja_step(run, magnitude == 0 || (magnitude > 1e-5 && magnitude < 1e15) ? 32 : 512);
+}
+
+jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key) {
+  jinja_step_key(run, key);
+  return jinja_dict_find(dict, key);
+}
+
 void *jinja_take(jinja_run *run, size_t size_bytes) {
   if (!jinja_step_bytes(run, size_bytes)) return NULL;
   void *piece = jinja_arena_take(run->arena, size_bytes);

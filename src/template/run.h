@@ -87,18 +87,13 @@ jinja_value jinja_fail_memory(jinja_run *run);
 jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
 // Counts steps; false when the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
-static inline bool jinja_step_bytes(jinja_run *run, uint64_t bytes) {
-  return jinja_step(run, 1 + bytes / STEP_BYTES);
-}
-// Of looking a key up: a text's bytes.
-static inline bool jinja_step_key(jinja_run *run, jinja_value key) {
-  return jinja_step(run, key.kind == JINJA_STRING ? key.string->size_bytes / STEP_BYTES : 0);
-}
+bool jinja_step_bytes(jinja_run *run, uint64_t bytes);
+// Of a key: a text's bytes.
+bool jinja_step_key(jinja_run *run, jinja_value key);
+// The entry, or NULL; the key's steps are counted.
+jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key);
 // Of reading or writing a number with a fraction; very large and very small ones take long.
-static inline bool jinja_step_float(jinja_run *run, double value) {
-  const double magnitude = value < 0 ? -value : value;
-  return jinja_step(run, magnitude == 0 || (magnitude > 1e-5 && magnitude < 1e15) ? 32 : 512);
-}
+bool jinja_step_float(jinja_run *run, double value);
 // NULL after a failure.
 void *jinja_take(jinja_run *run, size_t size_bytes);
 jinja_list *jinja_new_list(jinja_run *run, uint32_t capacity);

@@ -56,8 +56,7 @@ jinja_value jinja_get_variable(jinja_run *run, uint32_t name) {
     if (found != NULL) return found->value;
   }
   const jinja_string *text = run->program->names[name];
-  jinja_step_key(run, jinja_of_string(text));
-  const jinja_entry *given = jinja_dict_find(run->variables, jinja_of_string(text));
+  const jinja_entry *given = jinja_look_up(run, run->variables, jinja_of_string(text));
   if (given != NULL) return given->value;
   jinja_value function;
   if (jinja_find_function(text, &function)) return function;
@@ -197,7 +196,7 @@ static void bind_named(jinja_run *run, jinja_scope *scope, const uint32_t *links
   const jinja_program *program = run->program;
   jinja_dict *others = jinja_new_dict(run);
   const uint32_t count = arguments->named == NULL ? 0 : arguments->named_count;
-  for (uint32_t i = 0; i < count && others != NULL; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     const jinja_string *name = arguments->names[i];
     if (jinja_string_equal(name, program->names[program->name_caller])) {
       jinja_set_variable(run, scope, program->name_caller, arguments->named[i]);
@@ -205,7 +204,6 @@ static void bind_named(jinja_run *run, jinja_scope *scope, const uint32_t *links
       jinja_put(run, others, jinja_of_string(name), arguments->named[i]);
     }
   }
-  if (others == NULL) return;
   jinja_set_variable(run, scope, program->name_kwargs,
                      (jinja_value){.kind = JINJA_DICT, .dict = others});
 }
