@@ -79,6 +79,12 @@ test('under a path: the first page leads to the others, and each is ready, witho
     await untilTrue(page, condition);
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     assert.equal(await links.count(), pages.length, name);
+    const shown = await page.evaluate(() =>
+      [...document.querySelectorAll('[hidden]')]
+        .filter((one) => getComputedStyle(one).display !== 'none')
+        .map(({ id, className }) => id || className),
+    );
+    assert.deepEqual(shown, [], `${name}: a style shows what is hidden`);
   }
 });
 
