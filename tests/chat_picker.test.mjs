@@ -39,6 +39,18 @@ describe('what names a model', () => {
     ['models/m.gguf', { kind: 'file', url: 'https://page.example/chat/models/m.gguf' }],
     ['qwen3 0.6b', { kind: 'search', text: 'qwen3 0.6b' }],
     ['https://[', { kind: 'none' }],
+    ['qwen3:0.6b', { kind: 'search', text: 'qwen3:0.6b' }],
+    ...['javascript:alert(1)', 'file:///m.gguf', 'data:text/plain,x', 'ftp://o/r/m.gguf'].map(
+      (typed) =>
+        /** @type {[string, object]} */ ([
+          typed,
+          { kind: 'none', why: 'An address that begins with https:// is wanted.' },
+        ]),
+    ),
+    [
+      'https://me:secret@example.org/m.gguf',
+      { kind: 'none', why: 'An address without a name and a password is wanted.' },
+    ],
     [
       `${hub}/o/r/blob/main/%E0%A4.gguf`,
       { kind: 'file', url: `${file.slice(0, -6)}%25E0%25A4.gguf` },
@@ -224,6 +236,13 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'no address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('The hub has no GGUF model of these words.').waitFor();
+    await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network
+    const { host } = new URL(fake.url);
+    for (const words of ['qwen3:0.6b', 'wick/tiny-GGUF']) {
+      await page.fill('#model-url', words);
+      await page.locator('#found .bad', { hasText: `${host} could not be reached` }).waitFor();
+      await page.fill('#model-url', '');
+    }
   });
 
   test('a model of the list is judged before it is loaded, with a speed that is measured then', async (t) => {

@@ -88,7 +88,10 @@ export const mirrored = (url) =>
 
 /** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], isList: boolean, next?: string}>} */
 async function ask(url, signal) {
-  const response = await fetch(url, { signal });
+  const response = await fetch(url, { signal }).catch((error) => {
+    if (signal?.aborted) throw error;
+    throw new Error(`${new URL(url).host} could not be reached`); // browsers say no more than that it failed
+  });
   if (!response.ok) {
     const why = response.headers.get('X-Error-Message') ?? `the hub answered ${response.status}`;
     throw new Error(why);

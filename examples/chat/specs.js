@@ -5,12 +5,15 @@ import { decoded } from './hub.js';
 
 /**
  * @typedef {{kind: 'search', text: string} | {kind: 'repository', name: string, revision: string, type?: string} |
- *   {kind: 'file', url: string} | {kind: 'none'}} Spec
+ *   {kind: 'file', url: string} | {kind: 'none', why?: string}} Spec
  */
 
 const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?\/?$/i;
 /** Of a page of the hub: repository, what kind of page, revision, path. */
 const PAGE = /^\/([\w.-]+\/[\w.-]+)(?:\/(tree|blob|resolve|raw)\/([^/]+)(?:\/(.*))?)?\/?$/;
+
+/** Other addresses than those of the web. */
+const OTHER_SCHEME = /^(?!https?:)(?:[a-z][a-z\d+.-]*:\/\/|(?:about|blob|data|file|javascript):)/i;
 
 /** @param {string} path */
 const encoded = (path) => path.split('/').map(encodeURIComponent).join('/');
@@ -33,9 +36,13 @@ function ofPage(url, hub) {
 export function specOf(typed, hub, base) {
   const text = typed.trim();
   if (text === '') return { kind: 'none' };
+  if (OTHER_SCHEME.test(text))
+    return { kind: 'none', why: 'An address that begins with https:// is wanted.' };
   if (/^https?:\/\//i.test(text)) {
     if (!URL.canParse(text)) return { kind: 'none' };
     const url = new URL(text);
+    if (url.username || url.password)
+      return { kind: 'none', why: 'An address without a name and a password is wanted.' };
     return url.origin === new URL(hub).origin ? ofPage(url, hub) : { kind: 'file', url: url.href };
   }
   if (/^[\w-]+(\.[\w-]+)+\//.test(text) && URL.canParse(`https://${text}`)) {
