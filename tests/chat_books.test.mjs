@@ -144,6 +144,26 @@ const withDatabase = `
     };
   });`;
 
+test('a book that nothing was asked about yet comes back with Back, and after a reload', {
+  skip,
+}, async (t) => {
+  const context = await newContext(t);
+  const page = await openPage(context);
+  await ask(page, 'Hello');
+  await openShelf(page);
+  await add(page, 'foxes.txt', textOf(600));
+  await untilRead(page, 'foxes.txt');
+  await button(page, 'Ask', 'foxes.txt').click();
+  const about = page.getByText('About “foxes.txt”');
+  await about.waitFor();
+  await page.locator('#conversation-list').getByRole('link', { name: 'Hello' }).click();
+  await about.waitFor({ state: 'hidden' });
+  await page.goBack();
+  await about.waitFor();
+  await page.reload();
+  await about.waitFor();
+});
+
 test('a document is read once; questions, their variants and the next visit read none of it again', {
   skip,
 }, async (t) => {

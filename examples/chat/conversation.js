@@ -2,6 +2,7 @@
 // written. A new branch is read only from the message where it leaves an older one: the engine's prefix
 // cache has the rest.
 
+import { showAddress, tellGone } from './address.js';
 import { takeEarly } from './ahead.js';
 import { messagesOf, request, write } from './answering.js';
 import { bookReady, hasBook, keepFork } from './book.js';
@@ -441,35 +442,31 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 
 // ---- which conversation is open ----
 
-/**
- * The address has what is open, so a reload, a restored tab and the next start come back to it.
- * @param {boolean} [isNext] the browser's Back returns to what was open before
- */
-function showAddress(isNext = false) {
-  const { about, tree } = open;
-  if (location.hash === `#${about.id}`) return;
-  const state = { isEmpty: tree.children.length === 0 };
-  const how = isNext ? 'pushState' : 'replaceState';
-  history[how](state, '', `#${about.id}`);
-}
-
-/** Tells the page which conversation is open now. @param {typeof open} [before] that can be returned to */
-function announce(before) {
+/** Tells the page which conversation is open now. @param {boolean} [isNext] the browser's Back returns to what was open before */
+function announce(isNext) {
   hideContextNote();
   forgetSession();
   updateGauge();
-  showAddress(before && before.tree.children.length > 0);
+  showAddress(open.about, open.tree.children.length === 0, isNext);
   showConversation(open.about.id);
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 
-/** @param {string} id @returns {Promise<boolean>} whether it was there */
-export async function openConversation(id) {
+/** What is open is in the list: something was said in it, or typed. */
+const isListed = () => open.tree.children.length > 0 || promptField.value.trim() !== '';
+
+/**
+ * @param {string} id
+ * @param {{isStill?: () => boolean, isFirst?: boolean}} [how] `isStill`: whether it is wanted when it is there. `isFirst`: what is typed now
+ *   was typed for it
+ * @returns {Promise<boolean>} whether it was there
+ */
+export async function openConversation(id, { isStill = () => true, isFirst = false } = {}) {
   await keeper.untilIdle();
   const whole = await keeper.store.open(id).catch(() => undefined);
-  if (!whole || whole.conversation.deleted > 0) return false;
+  if (!whole || whole.conversation.deleted > 0 || !isStill()) return false;
   stop();
-  const before = open;
+  const isNext = !isFirst && isListed();
   const { conversation: about, turns, drafts } = whole;
   open = { about, tree: fromTurns(turns, about.shown) };
   compared = undefined;
@@ -477,10 +474,11 @@ export async function openConversation(id) {
   hideAll();
   showAfter(open.tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  announce(before);
+  if (!isFirst) setPrompt('');
+  announce(isNext);
   const texts = await takeUpDrafts(about, drafts);
   if (open.about !== about) return true;
-  setPrompt(texts.get('') ?? '');
+  joinDraft(texts.get('') ?? '');
   for (const [field, text] of texts) {
     const message = field && find(open.tree, field);
     if (message) openEdit(message, text);
@@ -490,12 +488,24 @@ export async function openConversation(id) {
   return true;
 }
 
+/** What was typed while the conversation opened comes behind its draft. @param {string} draft */
+function joinDraft(draft) {
+  const typed = promptField.value;
+  if (typed === '' || typed === draft) return setPrompt(draft);
+  setPrompt([draft, typed].filter(Boolean).join('\n'));
+  return keepDraft(promptField.value);
+}
+
 /** What the browser's Back, its Forward or a link leads to. @param {string} id */
 export async function followAddress(id) {
-  if (id === open.about.id || (await openConversation(id))) return;
-  const isGone = (await keeper.store.open(id).catch(() => undefined)) !== undefined;
-  if (!isGone && history.state?.isEmpty) openNew({ id });
-  else showAddress();
+  const isStill = () => location.hash === `#${id}`; // another press may lead on meanwhile
+  if (id === open.about.id || (await openConversation(id, { isStill }))) return;
+  const kept = await keeper.store.open(id).catch(() => undefined);
+  if (!isStill()) return;
+  const { isEmpty, book } = history.state ?? {};
+  if (!kept && isEmpty) return openNew({ id, ...(book && { book }) });
+  showAddress(open.about, open.tree.children.length === 0);
+  tellGone(id, kept?.conversation, openConversation);
 }
 
 /**
@@ -505,31 +515,30 @@ export async function followAddress(id) {
  */
 export function openNew(known, isInstead = false) {
   stop();
-  const before = isInstead ? undefined : open;
+  const isNext = !isInstead && isListed();
   open = { about: newConversation({ settings: settingsToKeep(), ...known }), tree: newTree() };
   compared = undefined;
   hideAll();
   setPrompt('');
-  announce(before);
+  announce(isNext);
   log.dataset.conversation = open.about.id;
 }
 
 /** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
 export async function restore(taken) {
-  const typed = promptField.value;
   const asked = location.hash.slice(1);
-  const isOpen = asked !== '' && (await openConversation(asked));
-  const isFirst = asked === '' || taken;
-  const all = isFirst && !isOpen ? await keeper.store.list().catch(() => []) : [];
+  const isFirst = true;
+  if (asked !== '' && (await openConversation(asked, { isFirst }))) return;
+  const { store } = keeper;
+  const all = asked === '' || taken ? await store.list().catch(() => []) : [];
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
-  if (!isOpen && !(last && (await openConversation(last.id)))) {
-    announce();
-    log.dataset.conversation = open.about.id;
-  }
-  const { value } = promptField;
-  if (typed === '' || typed === value) return;
-  setPrompt([value, typed].filter(Boolean).join('\n')); // while the page was starting
-  keepDraft([value, typed].filter(Boolean).join('\n'));
+  if (last && (await openConversation(last.id, { isFirst }))) return;
+  const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);
+  const { isEmpty, book } = history.state ?? {}; // of before a reload
+  if (!kept && book) open.about.book = book;
+  announce();
+  log.dataset.conversation = open.about.id;
+  if (kept || !isEmpty) tellGone(asked, kept?.conversation, openConversation);
 }
 
 // ---- calls of the page ----

@@ -9,8 +9,7 @@ import { listenToAll } from './tabs.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** What the list needs of the page. @typedef {{current: () => Conversation, openNew: (known: object, isInstead: boolean) => void,
- *   openConversation: (id: string) => Promise<boolean>, followAddress: (id: string) => Promise<void>,
- *   tell: (error: unknown) => void}} Page */
+ *   openConversation: (id: string) => Promise<boolean>, tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';
@@ -359,9 +358,6 @@ export function startList(own) {
   });
   panel.addEventListener('keydown', moveFocus);
   addEventListener('keydown', shortcuts);
-  addEventListener('hashchange', () => {
-    page.followAddress(location.hash.slice(1)).catch(page.tell);
-  });
   searchField.addEventListener('input', refreshSoon);
   importField.addEventListener('change', () => importFiles().catch(page.tell));
   byId('import').addEventListener('click', () => importField.click());

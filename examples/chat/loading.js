@@ -9,6 +9,7 @@ export function showLoading(name) {
   byId('loading-what').textContent = `Loading ${name}`;
   byId('loading-facts').textContent = 'Starting';
   byId('loading-bar').removeAttribute('value');
+  byId('loading-buttons').hidden = false; // not while the page itself is starting
   byId('loading').hidden = false;
 }
 

@@ -163,7 +163,9 @@ onDownload((one) => {
 
 /** The model that the address names, or that answered last; while it is not here, the page's own answers. */
 async function loadFirst() {
-  const asked = new URL(location.href).searchParams.get('model');
+  const wanted = new URL(location.href).searchParams.get('model');
+  const asked = wanted && URL.canParse(wanted, document.baseURI) ? wanted : undefined;
+  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is no address of a model.`);
   const remembered = wishOf(conversation.current().model ?? lastModel());
   const underWay = takeUpDownloads();
   const named = asked
@@ -194,6 +196,9 @@ startManager((wish) => {
 startList({ ...conversation, tell });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);
+const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
+addEventListener('hashchange', follow);
+follow(); // Back may have been pressed while the page was starting
 takeShared(conversation.openNew, writePrompt);
 if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);
 await loadFirst();

@@ -10,11 +10,17 @@ const FORMER = 'wick-chat-tab';
 /** This one. */
 export const tab = newId();
 
-/** Which page had this tab before: after a reload its lock may not have been given back yet. @returns {string | null} */
+/**
+ * Which page had this tab before: after a reload its lock may not have been given back yet. It says so as it goes, so a
+ * duplicate, which begins with a copy of the session storage, finds nothing.
+ * @returns {string | null}
+ */
 function takeFormer() {
   try {
     const former = sessionStorage.getItem(FORMER);
-    sessionStorage.setItem(FORMER, tab);
+    sessionStorage.removeItem(FORMER);
+    addEventListener('pagehide', () => sessionStorage.setItem(FORMER, tab));
+    addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // it has come back
     return former;
   } catch {
     return null; // no storage here

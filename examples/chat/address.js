@@ -1,0 +1,39 @@
+// examples/chat/address.js — the address has the conversation that is open, so a reload, a restored tab and the next start
+// come back to it, and the browser's Back and Forward lead from one to the other.
+
+import { keeper } from './keeper.js';
+import { showNotice } from './notice.js';
+import { titleOf } from './records.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+
+/** @param {Conversation} about @param {boolean} isEmpty @param {boolean} [isNext] the browser's Back returns to what was open before */
+export function showAddress({ id, book }, isEmpty, isNext = false) {
+  if (location.hash === `#${id}`) return;
+  const how = isNext ? 'pushState' : 'replaceState';
+  try {
+    history[how]({ isEmpty, ...(book && { book }) }, '', `#${id}`);
+  } catch {
+    // browsers refuse more than some hundreds of them in half a minute
+  }
+}
+
+/**
+ * Says why an address leads to no conversation.
+ * @param {string} id
+ * @param {Conversation | undefined} kept it was deleted
+ * @param {(id: string) => unknown} openAgain
+ */
+export function tellGone(id, kept, openAgain) {
+  if (kept)
+    showNotice(
+      `“${titleOf(kept.title) || 'New chat'}” is deleted.`,
+      async () => {
+        await keeper.add((store) => store.changeConversation(id, { deleted: 0 }));
+        await openAgain(id);
+      },
+      'Restore',
+    );
+  else if (id !== '' && !document.getElementById(id))
+    showNotice('The conversation of that address is not in this browser.');
+}
