@@ -45,6 +45,12 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(server.url);
   await page.waitForSelector(isOn('begin'));
+  const told = await page.inputValue('#beginning');
+  await page.fill('#beginning', '');
+  await page.click('#begin'); // the browser says that the field is empty
+  assert.equal(await focusOf(page), 'beginning');
+  assert.equal(await page.locator('article').count(), 0);
+  await page.fill('#beginning', told);
   await page.focus('#begin');
   await page.keyboard.press('Enter');
   await page.waitForSelector('article:nth-child(3) button:enabled');

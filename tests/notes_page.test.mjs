@@ -169,6 +169,9 @@ test('by words without a model; what is no note is told, and what looks like HTM
 }, async (t) => {
   const context = await openContext(t);
   const page = await openPage(context);
+  await page.fill('#query', 'zebra');
+  await page.locator('#words-note', { hasText: 'No folder of notes is chosen yet' }).waitFor();
+  await page.fill('#query', '');
   const folder = folderOf({
     'garden.md': garden,
     'deep/er/letter.markdown': letter,

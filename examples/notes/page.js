@@ -331,7 +331,8 @@ async function search(text = queryText()) {
   }
   const found = words.search(text, notes);
   showHits('words', found);
-  byId('words-note').textContent = found.length > 0 ? '' : 'No note has these words.';
+  const none = notes.size > 0 ? 'No note has these words.' : 'No folder of notes is chosen yet.';
+  byId('words-note').textContent = found.length > 0 ? '' : none;
   const engine = choice.engine();
   if (!engine || !model) {
     byId('meaning-note').textContent = 'This search needs a model, see above.';
