@@ -4,7 +4,7 @@
 
 import { messagesOf } from './answering.js';
 import { forkBook, hasBook, keepFork } from './book.js';
-import { redraw, state } from './conversation.js';
+import { current, redraw, state, untilAnswered } from './conversation.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { enter, FORGET, strike } from './journal.js';
@@ -71,6 +71,8 @@ async function change(about, question) {
   articles.get(question)?.querySelector('button')?.focus();
   log.dispatchEvent(new CustomEvent('memory'));
   await removeState(about.id).catch(() => {}); // there is no storage
+  await untilAnswered(); // who has asked meanwhile reads it, and what is being written is half of an answer
+  if (!find(state().tree, question.id)) return;
   await readAgain(about).catch((error) => {
     note('Forgotten', error?.name === 'AbortError' ? '' : `what is left is read later: ${error}`);
   });
@@ -85,9 +87,11 @@ function dropFolds(question) {
   }
 }
 
-/** @param {Message} meant @param {Conversation} about @param {number} at when; 0: it is brought back */
-async function mark(meant, about, at) {
-  const question = find(state().tree, meant.id) ?? meant; // its conversation may have been opened anew
+/** @param {Message} meant @param {Conversation} known @param {number} at when; 0: it is brought back */
+async function mark(meant, known, at) {
+  // its conversation may have been opened anew
+  const question = find(state().tree, meant.id) ?? meant;
+  const about = current().id === known.id ? current() : known;
   const [{ parent: tree }] = saidUntil(question);
   const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
   const before = first()?.content ?? '';
