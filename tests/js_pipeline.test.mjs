@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { settingsOf } from '../js/pipeline/generation_options.js';
+import { textGeneration } from '../js/pipeline/text_generation.js';
 import { locate } from './support/locate.mjs';
 import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
@@ -205,6 +206,222 @@ describe('text-generation', () => {
     await assert.rejects(told, { code: 'ARG', message: /progress_callback must be a function/ });
     for (const input of [5, [], [5], [{}], null, ['a', messages, 5]]) {
       await assert.rejects(generator(/** @type {any} */ (input)), hasCode('ARG'));
+    }
+  });
+});
+
+describe('answers by themselves', () => {
+  const chat = [{ role: 'user', content: 'a' }];
+
+  /** @param {any[]} chunks of a chat @param {string[][]} [pieces] of each text */
+  function generatorOver(chunks, pieces = [['x', 'y']]) {
+    /** @type {any[]} */
+    const asked = [];
+    const engine = {
+      countTokens: async (/** @type {any} */ ...all) => asked.push(['count', ...all]) && 7,
+      applyTemplate: async (/** @type {any} */ ...all) => asked.push(['template', ...all]) && '<a>',
+      tokenize: async (/** @type {any} */ ...all) => asked.push(['tokenize', ...all]) && [1, 2],
+      chat: {
+        completions: {
+          create: async (/** @type {any} */ ...all) => {
+            asked.push(['create', ...all]);
+            return (async function* () {
+              for (const [index, delta, finish_reason] of chunks)
+                yield { choices: [{ index, delta, finish_reason }] };
+            })();
+          },
+        },
+      },
+      generateMany: (/** @type {any} */ ...all) => {
+        asked.push(['generate', ...all]);
+        return pieces.map((list) =>
+          (async function* () {
+            yield* list;
+          })(),
+        );
+      },
+    };
+    return { generate: textGeneration(/** @type {any} */ (engine)), asked };
+  }
+
+  test('each sequence has its own text, reasoning and calls, from their pieces', async () => {
+    const call = (
+      /** @type {number} */ index,
+      /** @type {any} */ part,
+      /** @type {string} */ id,
+    ) => ({
+      tool_calls: [{ index, ...(id && { id }), function: { arguments: '', ...part } }],
+    });
+    const { generate, asked } = generatorOver([
+      ...[
+        [0, { content: 'a' }, null],
+        [1, { reasoning_content: 'r' }, null],
+        [1, { reasoning_content: 's' }, null],
+      ],
+      ...[
+        [1, call(0, { name: 'f' }, 'c0'), null],
+        [0, { content: 'b' }, null],
+        [0, {}, 'stop'],
+      ],
+      ...[
+        [1, call(0, { arguments: '{' }, ''), null],
+        [1, call(1, { name: 'g', arguments: '1' }, 'c1'), null],
+      ],
+      ...[
+        [1, call(0, { arguments: '}' }, ''), 'tool_calls'],
+        [2, call(0, { name: 'h' }, 'c'), 'length'],
+      ],
+    ]);
+    const made = await generate(chat, { num_return_sequences: 3 });
+    const of = (
+      /** @type {string} */ id,
+      /** @type {string} */ name,
+      /** @type {string} */ text,
+    ) => ({
+      ...{ id, type: 'function', function: { name, arguments: text } },
+    });
+    assert.deepEqual(
+      made.map((/** @type {any} */ { generated_text: [first, answer, ...none] }) => {
+        assert.deepEqual([first, none], [chat[0], []]);
+        return answer;
+      }),
+      [
+        { role: 'assistant', content: 'ab' },
+        {
+          ...{ role: 'assistant', content: '', reasoning_content: 'rs' },
+          tool_calls: [of('c0', 'f', '{}'), of('c1', 'g', '1')],
+        },
+        { role: 'assistant', content: '' },
+      ],
+    );
+    const [[, body, how]] = asked;
+    assert.deepEqual([body.stream, body.n, body.messages, how], [true, 3, chat, { signal: null }]);
+    assert.deepEqual(body.chat_template_kwargs, {});
+    assert.equal('tools' in body, false);
+    assert.equal(asked.length, 1, 'no prompt is counted or shown');
+  });
+
+  test('tools, variables and the signal reach the template, the count and the request', async () => {
+    const { generate, asked } = generatorOver([[0, { content: 'a' }, 'stop']]);
+    /** @type {string[]} */
+    const told = [];
+    const streamer = new TextStreamer(undefined, {
+      callback_function: (text) => void told.push(text),
+    });
+    const { signal } = new AbortController();
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const variables = { v: 1 };
+    const options = { max_length: 10, tools, tokenizer_encode_kwargs: variables, streamer, signal };
+    await generate(chat, /** @type {any} */ (options));
+    assert.deepEqual(asked.slice(0, 2), [
+      ['count', chat, { tools, variables }],
+      ['template', chat, { variables: { v: 1, tools } }],
+    ]);
+    const [, body, how] = asked[2];
+    assert.deepEqual(
+      [body.tools, body.chat_template_kwargs, body.max_tokens, how],
+      [tools, variables, 3, { signal }],
+    );
+    assert.deepEqual(told, ['<a>', 'a']);
+    const quiet = new TextStreamer(undefined, {
+      skip_prompt: true,
+      callback_function: (text) => void told.push(text),
+    });
+    await generate(chat, /** @type {any} */ ({ streamer: quiet }));
+    assert.deepEqual([told.slice(2), asked.length], [['a'], 4]);
+  });
+
+  test('a text is continued by its tokens, with the engine’s names of the options', async () => {
+    const { generate, asked } = generatorOver([], [['x', '', 'y'], ['z']]);
+    const options = {
+      num_return_sequences: 2,
+      stop_strings: ['s'],
+      seed: 4,
+      min_p: 0.1,
+      do_sample: true,
+    };
+    const made = await generate('Once', /** @type {any} */ (options));
+    assert.deepEqual(made, [{ generated_text: 'Oncexy' }, { generated_text: 'Oncez' }]);
+    const usual = { maxTokens: 256, repeatPenalty: 1, penaltyLast: -1, typicalP: 1, signal: null };
+    assert.deepEqual(asked, [
+      ['tokenize', 'Once', { addSpecial: true }],
+      [
+        ...['generate', [1, 2]],
+        { ...usual, n: 2, temperature: 1, topK: 50, topP: 1, minP: 0.1, stop: ['s'], seed: 4 },
+      ],
+    ]);
+    const plain = {
+      add_special_tokens: false,
+      max_length: 5,
+      repetition_penalty: 2,
+      typical_p: 0.5,
+    };
+    const again = await generate(['a', 'b'], { ...plain, return_full_text: false });
+    assert.deepEqual(again[1], [{ generated_text: 'xy' }, { generated_text: 'z' }]);
+    assert.deepEqual(asked[2], ['tokenize', 'a', { addSpecial: false }]);
+    const { maxTokens, repeatPenalty, typicalP } = /** @type {any[]} */ (asked).at(-1)[2];
+    assert.deepEqual([maxTokens, repeatPenalty, typicalP], [3, 2, 0.5]);
+  });
+
+  test('a streamer hears of the end, once, of a text and of a chat', async () => {
+    let ends = 0;
+    class Ending extends TextStreamer {
+      end() {
+        ends++;
+      }
+    }
+    const streamer = new Ending(undefined, { callback_function: () => assert.equal(ends, 0) });
+    const { generate } = generatorOver([[0, { content: 'a' }, 'stop']]);
+    for (const input of ['a', chat]) {
+      await generate(input, { streamer });
+      assert.equal(ends, 1);
+      ends = 0;
+    }
+  });
+
+  test('an interrupt ends a text behind the piece that has come; a streamer hears no empty piece', async () => {
+    const stop = new InterruptableStoppingCriteria();
+    /** @type {string[]} */
+    const told = [];
+    const streamer = new TextStreamer(undefined, {
+      callback_function: (text) => {
+        told.push(text);
+        if (text === 'x') stop.interrupt();
+      },
+    });
+    const options = /** @type {any} */ ({ stopping_criteria: stop, streamer });
+    const texts = generatorOver([], [['', 'x', 'y']]);
+    assert.deepEqual(await texts.generate('a', options), [{ generated_text: 'ax' }]);
+    assert.deepEqual(told.splice(0), ['a', 'x']);
+    stop.reset();
+    const chats = generatorOver([
+      [0, { content: '' }],
+      [0, { content: 'x' }],
+      [0, { content: 'y' }],
+    ]);
+    const [{ generated_text: answered }] = /** @type {any[]} */ (
+      await chats.generate(chat, {
+        ...options,
+        stopping_criteria: [stop],
+      })
+    );
+    assert.equal(answered[1].content, 'x');
+    for (const [input, more] of /** @type {[any, any][]} */ ([
+      ...[
+        [['a', 'b'], {}],
+        ['a', { num_return_sequences: 2 }],
+      ],
+    ])) {
+      await assert.rejects(texts.generate(input, { streamer, ...more }), {
+        code: 'ARG',
+        message: /A streamer tells of one text/,
+      });
+    }
+    for (const input of [[], [[]], [{}], {}, undefined, ['a', {}], [null]]) {
+      await assert.rejects(texts.generate(input), {
+        code: 'ARG',
+        message: /^text-generation needs/,
+      });
     }
   });
 });

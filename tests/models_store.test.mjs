@@ -329,7 +329,11 @@ describe('the source of a model that is kept', () => {
       },
       release: async (/** @type {any} */ one) => void told.push(['release', one]),
     };
-    const files = [{ url: 'https://example.com/a' }, { url: 'https://example.com/b' }];
+    /** @type {import('../js/models/model_store.js').Wanted[]} */
+    const files = [
+      { url: 'https://example.com/a', headers: { a: '1', c: '2' } },
+      { url: 'https://example.com/b', headers: { a: '3', b: '4' } },
+    ];
     const how = { headers: {}, cache: true, ...options };
     return { source: new KeptSource(/** @type {any} */ (store), files, how), told, files, how };
   }
@@ -391,8 +395,15 @@ describe('the source of a model that is kept', () => {
     for (const error of [fail('STORAGE_FULL'), fail('NO_STORAGE'), fail('IO'), new Error('why')]) {
       const only = sourceWith(model(error), { cache: 'only' });
       await assert.rejects(only.source.open(0, 0), (thrown) => thrown === error);
-      const fetch = async () => new Response('wick', { headers: { 'Content-Length': '4' } });
-      const { source } = sourceWith(model(error), { fetch, retries: 0, stallMs: 1000 });
+      /** @type {any[]} */
+      const asked = [];
+      const fetch = async (/** @type {any} */ url, /** @type {any} */ { headers }) => {
+        const sent = new Headers(headers);
+        asked.push([String(url), sent.get('a'), sent.get('b'), sent.get('c'), sent.get('d')]);
+        return new Response('wick', { headers: { 'Content-Length': '4' } });
+      };
+      const how = { fetch, retries: 0, stallMs: 1000, headers: { c: '5', d: '6' } };
+      const { source } = sourceWith(model(error), how);
       for (let time = 0; time < 2; time++) {
         const stream = await source.open(0, 0);
         assert.equal(Buffer.from((await stream.read()) ?? []).toString(), 'wick');
