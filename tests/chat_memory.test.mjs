@@ -90,7 +90,7 @@ const keepNotices = `
   const usual = setTimeout;
   globalThis.setTimeout = (action, ms, ...more) => usual(action, ms === 20_000 ? 600_000 : ms, ...more);`;
 
-/** Runs in the page: what was kept of conversations for the next visit cannot be written until \`releaseStates\`. */
+/** Runs in the page: what was kept of conversations for the next visit cannot be written until `releaseStates`. */
 const holdStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onupgradeneeded = () => {

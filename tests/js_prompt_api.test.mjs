@@ -946,6 +946,7 @@ describe('append, measure, the context', () => {
     const fox = 'A fox went to the sea. ';
     await session.prompt(fox.repeat(2), short);
     const base = session.contextUsage;
+    assert.deepEqual(events, [], 'there is room yet');
     while (events.length === 0) await session.prompt(fox.repeat(2), short);
     assert.deepEqual(events, ['contextoverflow', 'on', 'onquota']);
     assert.ok(session.contextUsage < 160 && session.contextUsage >= base - 10);
@@ -1139,6 +1140,10 @@ describe('a backend of Google’s polyfill', () => {
       { role: 'user', content: 'Hello' },
     ];
     assert.equal(await backend.countTokens(both), await engine.countTokens(messages));
+    // a template may have a system prompt of its own, such as the one above
+    const own = await begin(t, { systemInstruction: 'Say little.' });
+    const little = [{ role: /** @type {const} */ ('system'), content: 'Say little.' }, messages[1]];
+    assert.equal(await own.backend.countTokens([both[1]]), await own.engine.countTokens(little));
     const other = await begin(t);
     assert.equal(await other.backend.countTokens([]), 0);
     const image = /** @type {any} */ ([{ role: 'user', parts: [{ inlineData: {} }] }]);
