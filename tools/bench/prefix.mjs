@@ -3,7 +3,7 @@
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
 // It also forks a session that has read such a prompt, so often, and tells the times from the call until the fork is
-// there. They include the messages to the worker and back.
+// there. They include the messages to the worker and back; a call that changes nothing, in turns, tells what these take.
 // With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
@@ -47,22 +47,28 @@ async function firstTokenMs(round, question) {
   return { ms: result.timings.ttftMs, cached: result.usage.cachedTokens };
 }
 
-/** Times of forks in us. */
+/** Times in us, sorted: of forks, and of a call that changes nothing. */
 async function forkTimes() {
   const session = await engine.createSession();
   const prompt = Array.from({ length: Number(options.prompt) }, (_, i) => (i * 7919 + 1) % vocab);
   await session.prompt(prompt, { maxTokens: 1, temperature: 0, ignoreEnd: true }).text();
   /** @type {number[]} */
-  const times = [];
+  const forks = [];
+  /** @type {number[]} */
+  const calls = [];
   for (let i = -20; i < Number(options.forks); i++) {
     const start = performance.now();
     const fork = await session.fork();
-    const us = 1e3 * (performance.now() - start);
+    const middle = performance.now();
+    await session.truncate(Number(options.prompt));
+    const end = performance.now();
     await fork.close();
-    if (i >= 0) times.push(us);
+    if (i < 0) continue;
+    forks.push(1e3 * (middle - start));
+    calls.push(1e3 * (end - middle));
   }
   await session.close();
-  return times.sort((a, b) => a - b);
+  return [forks, calls].map((times) => times.sort((a, b) => a - b));
 }
 
 /** @type {number[]} */
@@ -98,11 +104,15 @@ The figures are medians of ${options.repetitions} rounds.
 ${said}.`,
   );
 }
-const times = await forkTimes();
-const late = times[Math.floor(0.99 * times.length)];
-console.log(
-  `a fork of a session of ${options.prompt} tokens: median ${median(times).toFixed(1)} us, 99 % ${late.toFixed(1)} us`,
-);
+const measured = await forkTimes();
+for (const [i, what] of ['a fork', 'a call that changes nothing'].entries()) {
+  const [early, late] = [0.1, 0.99].map(
+    (part) => measured[i][Math.floor(part * measured[i].length)],
+  );
+  console.log(
+    `${what}, a session of ${options.prompt} tokens: median ${median(measured[i]).toFixed(1)} us, 10 % ${early.toFixed(1)} us, 99 % ${late.toFixed(1)} us`,
+  );
+}
 const { forks, prefix } = await engine.kvStats();
 console.log(`hits ${prefix?.hits}, tokens saved ${prefix?.tokensSaved}, forks ${forks}`);
 await engine.close();
