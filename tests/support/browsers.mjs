@@ -47,13 +47,18 @@ export function launchProfile(folder) {
   });
 }
 
-/** @param {Record<string, unknown>} [preferences] @returns {Promise<import('puppeteer-core').Browser>} */
-export function launchFirefox(preferences = {}) {
+/**
+ * @param {Record<string, unknown>} [preferences]
+ * @param {string} [profile] a folder that outlives it
+ * @returns {Promise<import('puppeteer-core').Browser>}
+ */
+export function launchFirefox(preferences = {}, profile = undefined) {
   return puppeteer.launch({
     browser: 'firefox',
     executablePath: locate('firefox').path,
     headless: true,
     extraPrefsFirefox: preferences,
+    ...(profile && { userDataDir: profile }),
     timeout: PATIENCE_MS,
     protocolTimeout: PATIENCE_MS,
   });
