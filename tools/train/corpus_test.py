@@ -14,12 +14,14 @@ import jinja2
 import numpy
 
 import corpus
+import engine_answers
 import evaluate_visits
 import export
 import followups
 import generate
 import ggufmodel
 import haste
+import known_words
 import memory
 import model
 import phrases
@@ -369,6 +371,22 @@ class Template(unittest.TestCase):
         self.assertEqual(rendered, corpus.prompt(corpus.DEFAULT_SYSTEM, [turn], "Well."))
         told = [{"role": "system", "content": "Be kind."}, *asked[:2]]
         self.assertEqual(template.render(messages=told), corpus.render("Be kind.", [turn]))
+
+
+class KnownWordsTest(unittest.TestCase):
+    def test_a_word_has_one_line_as_it_is_written(self):
+        self.assertEqual(known_words.lines({"fox", "Fox", "FOX", "createEngine", "Paris", "GGUF", "don't"}), ["createEngine", "don't", "fox", "gguf", "paris"])
+
+    def test_the_file_has_the_words_that_the_evaluation_knows(self):
+        with open(known_words.FILE, encoding="utf-8") as file:
+            count, *words = file.read().splitlines()
+        self.assertEqual(count, f"{len(words)} words")
+        self.assertEqual({word.lower() for word in words}, evaluate_visits.lexicon())
+
+    def test_a_case_is_asked_as_messages(self):
+        told = turns.Turn("a", "hi", "Hello!")
+        asked = engine_answers.messages("Be kind.", [told], "who?")
+        self.assertEqual([(m["role"], m["content"]) for m in asked], [("system", "Be kind."), ("user", "hi"), ("assistant", "Hello!"), ("user", "who?")])
 
 
 if __name__ == "__main__":
