@@ -131,11 +131,9 @@ SIMD_INLINE void strip_step(const delta_rows *at, uint32_t c, uint32_t rows, uin
 SIMD_INLINE void strips_step(const delta_rows *at, uint32_t rows, uint32_t columns, bool has_next,
                              delta_sums *sums) {
   const uint32_t strip = has_next ? DELTA_NEXT_STRIP : DELTA_STRIP;
-  uint32_t c = 0;
-  for (; c + 4 * strip <= columns; c += 4 * strip) {
+  for (uint32_t c = 0; c < columns; c += 4 * strip) {
     strip_step(at, c, rows, strip, has_next, sums);
   }
-  for (; c < columns; c += 4) strip_step(at, c, rows, 1, has_next, sums);
 }
 
 // One copy serves the delta rule and Mamba 2. A lone token's state comes from memory, which is
@@ -145,14 +143,13 @@ static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_
                                                     delta_sums *sums) {
   if (at.k_next != NULL) {
     strips_step(&at, key_dim, columns, true, sums);
-  } else if (!is_alone) {
-    strips_step(&at, key_dim, columns, false, sums);
-  } else {
-    for (uint32_t i = 0; i < key_dim; i++, at.k++, at.q++) {
-      strips_step(&at, 1, columns, false, sums);
-      at.from += at.stride;
-      at.to += at.stride;
-    }
+    return;
+  }
+  const uint32_t rows = is_alone ? 1 : key_dim;
+  for (uint32_t i = 0; i < key_dim; i += rows, at.k += rows, at.q += rows) {
+    strips_step(&at, rows, columns, false, sums);
+    at.from += at.stride;
+    at.to += at.stride;
   }
 }
 
@@ -197,8 +194,9 @@ static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t col
   }
 }
 
+// Heads are multiples of the strips in use.
 void delta_simd128(const kernel_delta *delta) {
-  const uint32_t end = delta->value_dim / 4 * 4;
+  const uint32_t end = delta->value_dim / (4 * DELTA_STRIP) * (4 * DELTA_STRIP);
   for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
     some_columns(delta, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
   }
@@ -276,7 +274,7 @@ static void ssd_some_columns(const kernel_ssd *ssd, uint32_t first, uint32_t col
 }
 
 void ssd_simd128(const kernel_ssd *ssd) {
-  const uint32_t end = ssd->head_dim / 4 * 4;
+  const uint32_t end = ssd->head_dim / (4 * DELTA_STRIP) * (4 * DELTA_STRIP);
   for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
     ssd_some_columns(ssd, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
   }
