@@ -117,8 +117,7 @@ async function showFile(text, url, signal) {
  */
 export async function lookFor(text, pick, signal) {
   const wanted = specOf(mirrored(text.trim()), hubAddress(), document.baseURI);
-  if (wanted.kind === 'none')
-    return { elements: [line(wanted.why ?? NO_ADDRESS, 'says bad')] };
+  if (wanted.kind === 'none') return { elements: [line(wanted.why ?? NO_ADDRESS, 'says bad')] };
   if (wanted.kind === 'search') return { elements: await showSearch(wanted.text, pick, signal) };
   if (wanted.kind === 'repository') return { elements: await showRepository(wanted, pick, signal) };
   return showFile(text, wanted.url, signal);
