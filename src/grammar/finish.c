@@ -251,6 +251,7 @@ wick_status program_finish(program_builder *builder, uint32_t root, program_name
     return work->status;
   }
   drop_dead_edges(&e);
+  if (!program_share_prefixes(builder)) return work->status;
   work->status = copy_program(builder, root, out);
   return work->status;
 }

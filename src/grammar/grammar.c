@@ -107,6 +107,16 @@ static wick_status compile(grammar_work *work, const tokenizer *tokens, const wi
   return program_finish(&builder, root, names == NULL ? NULL : gbnf_name, names, out);
 }
 
+static wick_status check_beginning(grammar *made, wick_error *error) {
+  machine_mark begin;
+  machine_mark_begin(made->machine, &begin);
+  machine_mark_end(&begin);
+  if (!machine_is_full(made->machine)) return WICK_OK;
+  return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                   "the grammar has more than %d places where its text can begin",
+                   (int)MACHINE_PLACES_MAX);
+}
+
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error) {
   grammar *made = memory_alloc_zeroed(memory, sizeof *made);
@@ -118,6 +128,7 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
   if (status != WICK_OK && error != NULL) *error = work.error;
   work_end(&work);
   if (status == WICK_OK) status = machine_create(memory, &made->program, &made->machine, error);
+  if (status == WICK_OK) status = check_beginning(made, error);
   if (status != WICK_OK) {
     grammar_destroy(made);
     return status;
@@ -182,7 +193,7 @@ bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t c
       machine_make_room(machine);
       state = machine_step(machine, next.mark.state, bytes[i]);
     }
-    next.mark.state = state;
+    next.mark.state = machine_is_full(machine) ? MACHINE_DEAD : state;
   }
   const bool fits = next.mark.state != MACHINE_DEAD;
   if (fits) matcher->mark.state = next.mark.state;
@@ -217,11 +228,10 @@ bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32
     if (matcher->grammar->program.has_tokens) {
       state = machine_step_token(machine, matcher->mark.state, (uint32_t)token, state);
     }
-    if (state != MACHINE_DEAD) {
-      matcher->mark.state = state;
-      return true;
+    if (!machine_is_full(machine)) {
+      if (state != MACHINE_DEAD) matcher->mark.state = state;
+      return state != MACHINE_DEAD;
     }
-    if (!machine_is_full(machine)) return false;
     machine_make_room(machine);
   }
   return false;

@@ -11,7 +11,7 @@ enum {
   SETS_MAX = 48 << 10,
   SLOTS = 128 << 10,
   WORDS = (MACHINE_BYTES - (SETS_MAX * 20) - (SLOTS * 4)) / 4,
-  REACHED_MAX = 8 << 10,  // places of a configuration, before and after closing
+  REACHED_MAX = MACHINE_PLACES_MAX,
   REACHED_SLOTS = 32 << 10,
   SCRATCH_WORDS = 64 << 10,  // of unions under way
   UNIONS = 4 << 10,

@@ -10,8 +10,9 @@
 
 enum {
   MACHINE_BYTES = 6 << 20,
-  MACHINE_DEPTH_MAX = 1000,  // of places to return to
-  MACHINE_DEAD = 0,          // the empty set
+  MACHINE_DEPTH_MAX = 1000,      // of places to return to
+  MACHINE_PLACES_MAX = 8 << 10,  // of a configuration, before and after closing
+  MACHINE_DEAD = 0,              // the empty set
   MACHINE_MARKS_MAX = 64,
 };
 

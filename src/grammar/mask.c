@@ -9,6 +9,7 @@ enum { WALK_SHORT = 512, SLOTS_MAX = 256 };  // nodes of a walk that is not kept
 typedef struct mask_slot {
   uint32_t state, generation;  // state MACHINE_DEAD: free
   uint64_t used;
+  bool is_cut;  // the machine has no room for what could follow
 } mask_slot;
 
 struct mask_cache {
@@ -135,8 +136,10 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
       seen = compute(cache->trie, matcher, mask);
     }
     slot = &cache->slots[cache->slot_count];
-    *slot = (mask_slot){matcher->mark.state, machine_generation(machine), 0};
-    if (seen < WALK_SHORT) return mask;
+    *slot = (mask_slot){matcher->mark.state, machine_generation(machine), 0, false};
+    slot->is_cut = machine_is_full(machine);
+    if (slot->is_cut) memset(mask, 0, words * sizeof *mask);
+    if (seen < WALK_SHORT || slot->is_cut) return mask;
     const mask_slot found = *slot;
     slot = oldest_slot(cache, found.generation);
     *slot = found;
@@ -158,6 +161,12 @@ bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenize
     }
   }
   return false;
+}
+
+bool mask_is_cut(mask_cache *cache, grammar_matcher *matcher) {
+  mask_find(cache, matcher);
+  const machine *machine = matcher->grammar->machine;
+  return find_slot(cache, matcher->mark.state, machine_generation(machine))->is_cut;
 }
 
 bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher) {

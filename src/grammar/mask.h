@@ -23,6 +23,8 @@ void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uin
 // Whether a token of more than `size_bytes` bytes may come. `scratch`: as for tokenizer_piece.
 bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,
                      size_t size_bytes, uint8_t *scratch);
+// Whether the grammar's machine has no room for what may come: no token may, then.
+bool mask_is_cut(mask_cache *cache, grammar_matcher *matcher);
 // Whether no token may come.
 bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher);
 

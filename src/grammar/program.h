@@ -93,6 +93,9 @@ void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint
 // Any character beyond ASCII.
 uint32_t program_above_ascii_rule(program_builder *builder);
 
+// Merges places that the same bytes lead to from one place. The texts stay the same.
+bool program_share_prefixes(program_builder *builder);
+
 // Drops what leads nowhere, refuses what calls itself before anything is read (WICK_E_UNSUPPORTED)
 // and what has no end at all (WICK_E_ARG). `name_of` names a rule for messages; it may be NULL.
 // The program is of the gate's memory: program_destroy.

@@ -353,10 +353,12 @@ wick_status request_check_grammar(request *request, bool *is_complete, wick_erro
   *is_complete = request->constraint != NULL && !matcher_continues(&request->matcher);
   if (request->constraint == NULL || *is_complete) return WICK_OK;
   if (!mask_is_empty(request->constraint->masks, &request->matcher)) return WICK_OK;
-  *is_complete = matcher_accepts(&request->matcher);
+  const bool is_cut = mask_is_cut(request->constraint->masks, &request->matcher);
+  *is_complete = !is_cut && matcher_accepts(&request->matcher);
   if (*is_complete) return WICK_OK;
-  fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-            "the grammar: no token of the model's can follow");
+  fail_with(
+      error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "the grammar: %s",
+      is_cut ? "so many of its places at once have no room" : "no token of the model's can follow");
   return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_GRAMMAR, 0, 0);
 }
 
