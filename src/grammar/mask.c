@@ -4,7 +4,17 @@
 
 #include <string.h>
 
-enum { WALK_SHORT = 512, SLOTS_MAX = 256 };  // nodes of a walk that is not kept
+enum {
+  WALK_SHORT = 512,  // nodes of a walk that is not kept
+  SLOTS_MAX = 256,
+  ROOMS_MAX = 64,  // how often one mask may fill the machine
+};
+
+typedef struct mask_walk {
+  const grammar_matcher *matcher;
+  uint32_t *mask;
+  uint32_t seen, rooms;  // nodes; how often there was none
+} mask_walk;
 
 typedef struct mask_slot {
   uint32_t state, generation;  // state MACHINE_DEAD: free
@@ -46,14 +56,38 @@ void mask_cache_destroy(mask_cache *cache) {
   memory_free(cache->memory, cache);
 }
 
-// Sets the bits of all tokens of a trie that fit. Returns the nodes seen.
-static uint32_t walk(machine *machine, uint32_t state, const trie *trie, uint32_t *mask) {
+// What the machine has found is dropped, but for what leads to a node.
+static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
+  machine_mark marks[TRIE_BYTES_MAX + 1];
+  if (walk->rooms++ == ROOMS_MAX) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    machine_mark_copy(&walk->matcher->mark, &marks[i]);
+    marks[i].state = states[i];
+  }
+  machine_make_room(walk->matcher->grammar->machine);
+  for (uint32_t i = 0; i < count; i++) {
+    states[i] = marks[i].state;
+    machine_mark_end(&marks[i]);
+  }
+  return true;
+}
+
+// A step from the last of `states`. The machine is full behind it where there is no room at all.
+static uint32_t step(mask_walk *walk, uint32_t *states, uint32_t count, uint8_t byte) {
+  machine *machine = walk->matcher->grammar->machine;
+  const uint32_t next = machine_step(machine, states[count - 1], byte);
+  if (!machine_is_full(machine) || !make_room(walk, states, count)) return next;
+  return machine_step(machine, states[count - 1], byte);
+}
+
+// Sets the bits of all tokens of a trie that fit, until the machine is full.
+static void walk_trie(mask_walk *walk, const trie *trie) {
+  const machine *machine = walk->matcher->grammar->machine;
   uint32_t states[TRIE_BYTES_MAX + 1];
-  uint32_t seen = 0;
-  states[0] = state;
-  for (uint32_t node = 0; node < trie->node_count; seen++) {
+  states[0] = walk->matcher->mark.state;
+  for (uint32_t node = 0; node < trie->node_count && !machine_is_full(machine); walk->seen++) {
     const uint32_t depth = trie->depths[node];
-    const uint32_t next = machine_step(machine, states[depth - 1], trie->bytes[node]);
+    const uint32_t next = step(walk, states, depth, trie->bytes[node]);
     if (next == MACHINE_DEAD) {
       node = trie->ends[node];
       continue;
@@ -61,11 +95,10 @@ static uint32_t walk(machine *machine, uint32_t state, const trie *trie, uint32_
     states[depth] = next;
     for (uint32_t i = trie->firsts[node]; i < trie->firsts[node + 1]; i++) {
       const uint32_t token = (uint32_t)trie->tokens[i];
-      mask[token / 32] |= 1u << token % 32;
+      walk->mask[token / 32] |= 1u << token % 32;
     }
     node++;
   }
-  return seen;
 }
 
 static void add_token_edges(const vocabulary_trie *trie, const machine *machine, uint32_t state,
@@ -86,24 +119,26 @@ static void add_token_edges(const vocabulary_trie *trie, const machine *machine,
   }
 }
 
+// Returns the nodes seen.
 static uint32_t compute(const vocabulary_trie *trie, const grammar_matcher *matcher,
                         uint32_t *mask) {
   machine *machine = matcher->grammar->machine;
-  const uint32_t state = matcher->mark.state;
-  uint32_t seen = 0;
-  if (machine_plain(machine, state) >= TRIE_PLAIN_CHARACTERS_MAX) {
+  mask_walk walk = {.matcher = matcher, .mask = mask};
+  if (machine_is_full(machine)) machine_make_room(machine);
+  if (machine_plain(machine, matcher->mark.state) >= TRIE_PLAIN_CHARACTERS_MAX) {
     memcpy(mask, trie->plain_mask, trie->word_count * sizeof *mask);
   } else {
     memset(mask, 0, trie->word_count * sizeof *mask);
-    seen = walk(machine, state, &trie->plain, mask);
+    walk_trie(&walk, &trie->plain);
   }
-  seen += walk(machine, state, &trie->others, mask);
-  if (matcher->grammar->program.has_controls) seen += walk(machine, state, &trie->controls, mask);
+  walk_trie(&walk, &trie->others);
+  if (matcher->grammar->program.has_controls) walk_trie(&walk, &trie->controls);
+  const uint32_t state = matcher->mark.state;
   add_token_edges(trie, machine, state, mask);
   for (uint32_t i = 0; i < trie->end_count && machine_accepts(machine, state); i++) {
     mask[trie->ends[i] / 32] |= 1u << trie->ends[i] % 32;
   }
-  return seen;
+  return walk.seen;
 }
 
 static mask_slot *find_slot(mask_cache *cache, uint32_t state, uint32_t generation) {
@@ -130,11 +165,7 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
   mask_slot *slot = find_slot(cache, matcher->mark.state, machine_generation(machine));
   if (slot == NULL) {
     uint32_t *mask = cache->masks + cache->slot_count * words;
-    uint32_t seen = compute(cache->trie, matcher, mask);
-    if (machine_is_full(machine)) {
-      machine_make_room(machine);
-      seen = compute(cache->trie, matcher, mask);
-    }
+    const uint32_t seen = compute(cache->trie, matcher, mask);
     slot = &cache->slots[cache->slot_count];
     *slot = (mask_slot){matcher->mark.state, machine_generation(machine), 0, false};
     slot->is_cut = machine_is_full(machine);

@@ -212,6 +212,40 @@ TEST(masks_of_real_vocabularies_hold_exactly_the_tokens_that_fit) {
   check_file("vectors/vocab/ggml-vocab-gpt-2.gguf", false);
 }
 
+static size_t letters_of(const uint8_t *piece, size_t count) {
+  size_t letters = 0;
+  while (letters < count && piece[letters] >= 'a' && piece[letters] <= 'z') letters++;
+  return letters;
+}
+
+// A list of the words that are tokens: far more places lead on from one than the machine holds.
+TEST(masks_of_words_by_the_ten_thousand_hold_exactly_the_tokens_that_fit) {
+  enum { SOURCE_BYTES = 1 << 20, WORDS = 40000, LETTERS_MIN = 3 };
+  if (check_shared(QWEN) == NULL) SKIP("no shared folder");
+  mask_rig rig;
+  char *source = malloc(SOURCE_BYTES);
+  size_t size =
+      (size_t)snprintf(source, SOURCE_BYTES, "root ::= word (\" \" word)+\nword ::= \"-\"");
+  REQUIRE(open_rig(&rig, QWEN));
+  for (uint32_t id = 0, words = 0; id < rig.trie->vocab && words < WORDS; id++) {
+    const uint8_t *piece;
+    size_t count =
+        tokenizer_piece(rig.vocabulary.tokenizer, (int32_t)id, false, rig.scratch, &piece);
+    const size_t space = count != 0 && piece[0] == ' ';
+    piece += space;
+    count -= space;
+    if (count < LETTERS_MIN || letters_of(piece, count) != count) continue;
+    words++;
+    size += (size_t)snprintf(source + size, SOURCE_BYTES - size, " | \"%.*s\" | \"%.*sing\"",
+                             (int)count, (const char *)piece, (int)count, (const char *)piece);
+    REQUIRE(size < SOURCE_BYTES);
+  }
+  check_walk(&rig, &(wick_grammar){.kind = WICK_GRAMMAR_GBNF, .text = source, .text_bytes = size},
+             3);
+  free(source);
+  close_rig(&rig);
+}
+
 // However large a vocabulary is, kept masks take no more than their limit, but for four of them.
 TEST(masks_take_no_more_memory_than_their_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};
