@@ -30,9 +30,12 @@ async function* stream(said, end = 'stop', index = 0) {
 
 /**
  * @param {string} said by the model
- * @param {{question?: string, again?: string | Error, prefix?: string, end?: string, pieces?: AsyncIterable<any>, n?: number}} [how] `again`: what it says by the grammar
+ * @param {{question?: string, messages?: any[], again?: string | Error, prefix?: string, end?: string, pieces?: AsyncIterable<any>, n?: number}} [how] `again`: what it says by the grammar
  */
-async function hear(said, { question = 'hi', again, prefix, end = 'stop', pieces, n } = {}) {
+async function hear(
+  said,
+  { question = 'hi', again, prefix, end = 'stop', pieces, n, messages: given } = {},
+) {
   /** @type {any[]} */
   const asked = [];
   const ask = async (
@@ -44,7 +47,7 @@ async function hear(said, { question = 'hi', again, prefix, end = 'stop', pieces
     return /** @type {any} */ ({ choices: [{ message, finish_reason: 'stop' }], timings: {} });
   };
   const begun = { role: /** @type {const} */ ('assistant'), content: prefix ?? '', prefix: true };
-  const messages = [user(question), ...(prefix ? [begun] : [])];
+  const messages = given ?? [user(question), ...(prefix ? [begun] : [])];
   const shown = Array.from({ length: n ?? 1 }, () => '');
   /** @type {string[]} */
   const ways = [];
@@ -111,6 +114,25 @@ test('words of the conversation pass, as they are and in other cases', async () 
     const { shown, ways } = await hear(said, { question });
     assert.deepEqual([shown.slice(0, 80), ways], [said.slice(0, 80), []]);
   }
+});
+
+test('contents in parts are read as the model reads them, and an answer that is not begun is no prefix', async () => {
+  const part = (/** @type {string} */ text) => ({ type: 'text', text });
+  const parts = [
+    { role: 'user', content: [part('say:\nzebraq\t"florp"'), part('zor'), part('ble')] },
+  ];
+  const { shown, ways } = await hear('zebraq florp. The zebraq.', { messages: parts });
+  assert.deepEqual([shown, ways], ['zebraq florp. The zebraq.', []]);
+  assert.equal((await hear('nzebraq', { messages: parts })).shown, 'Zorble.');
+  const begun = [
+    user('hi'),
+    { role: 'assistant', content: [part('The'), part(' zo')], prefix: true },
+  ];
+  const held = await hear('rble is a florp.', { messages: begun });
+  assert.equal(held.asked[0].messages.at(-1).content, 'The zo');
+  const whole = [user('hi'), { role: 'assistant', content: 'The zo' }];
+  const next = await hear('rble is a cat.', { messages: whole });
+  assert.deepEqual([next.shown, next.asked[0].messages], ['I do not know that.', whole]);
 });
 
 test('an invented word is not said, however it is dressed', async () => {
@@ -184,9 +206,60 @@ test('it is asked again once, from what was shown, with the settings of the requ
   );
 });
 
+test('what it says by the grammar is not longer than what is left of the answer', async () => {
+  for (const [max_tokens, least, most] of [
+    [20, 15, 17],
+    [3, 1, 1],
+    [undefined, 500, 512],
+  ]) {
+    const body = { messages: [user('hi')], max_tokens };
+    let asked = 0;
+    const ask = async (/** @type {any} */ again) => {
+      asked = again.max_tokens;
+      throw new Error('no');
+    };
+    for await (const _ of held(stream('Hello! The zorble.'), body, known, ask));
+    assert.ok(asked >= Number(least) && asked <= Number(most), `${max_tokens}: ${asked}`);
+  }
+});
+
+test('a sentence without an end is looked up once, not again for each piece', async () => {
+  const said = '- the cat is here\n'.repeat(2000);
+  const begin = performance.now();
+  assert.equal((await hear(said)).shown, said);
+  assert.ok(performance.now() - begin < 4000);
+  const late = await hear(`${said}- the zorble`);
+  assert.equal(late.shown, 'I do not know that.');
+});
+
+test('any answer is passed on the same in pieces of any size', async () => {
+  const said =
+    'Hello!) I am... 3.14 a "cat." The cat! ```js\nflorp\n``` Hello.\n\n- cat.\n\ud83d\ude05 Hello?';
+  for (let size = 1; size < 12; size++) {
+    const pieces = said.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    async function* all() {
+      for (const content of pieces)
+        yield { choices: [{ index: 0, delta: { content }, finish_reason: null }] };
+      yield { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+    }
+    assert.deepEqual((await hear('', { pieces: all() })).shown, said);
+    const parts = [...said.replace('florp', 'cat').replaceAll('```', ' '), ' zorble'];
+    async function* wrong() {
+      for (const content of parts)
+        yield { choices: [{ index: 0, delta: { content }, finish_reason: null }] };
+      yield { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+    }
+    assert.match((await hear('', { pieces: wrong() })).shown, /Hello\? I do not know that\.$/);
+  }
+});
+
 test('JSON is refused as JSON', async () => {
   const { shown } = await hear('{"name": "Zorb"}');
   assert.deepEqual(JSON.parse(shown), { answer: 'I do not know that.' });
+  const list = await hear('["Zorb"]');
+  assert.deepEqual(JSON.parse(list.shown), { answer: 'I do not know that.' });
+  const link = await hear('[zorble](https://zorble.dev)');
+  assert.equal(link.shown, 'I do not know that.');
 });
 
 test('what a user has begun may be completed; what follows is held', async () => {

@@ -18,6 +18,8 @@ const FIRST_WORD = new RegExp(`^(?:${LETTER}|['’])*`, 'u');
 /** Half of a character may be of a letter. */
 const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
 const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
+/** What has no space yet: a sentence may end there. */
+const LAST_RUN = /(?<!\S)\S+$/u;
 /** A word twice in a row: what is held falls into that where it finds no other. */
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
@@ -129,16 +131,16 @@ export function wordGrammar(words) {
   ].join('\n');
 }
 
-/** @param {Body['messages']} messages @returns {string} */
-const textOf = (messages) =>
-  messages
-    .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content ?? '')))
-    .join('\n');
+/** @param {Body['messages'][0]} message @returns {string} as the model reads it: the texts of its parts, one behind the other */
+const textOf = ({ content }) =>
+  Array.isArray(content)
+    ? content.map((part) => ('text' in part ? part.text : '')).join('')
+    : (content ?? '');
 
 /** @param {string} begun of the answer @returns {string} what the model says instead, in the dress of what it was saying */
 function refusalFor(begun) {
   const refusal = 'I do not know that.';
-  if (/^\s*[[{]/.test(begun)) return `{"answer": "${refusal}"}`;
+  if (/^\s*(?:\{|\[(?!\p{L}))/u.test(begun)) return `{"answer": "${refusal}"}`;
   const isLoud = begun.length > 1 && begun === begun.toUpperCase() && begun !== begun.toLowerCase();
   return isLoud ? refusal.toUpperCase() : refusal;
 }
@@ -159,14 +161,18 @@ class Answer {
   #told;
   #prefix;
   #isCode = false;
+  /** So much of what waits has been looked up, up to a space. */
+  #seen = 0;
+  #pieces = 0;
+  /** Pieces of what was shown: its tokens, nearly. */
+  shownPieces = 0;
 
   /** @param {Body['messages']} messages @param {Words} known */
   constructor(messages, known) {
     const last = messages.at(-1);
     this.#known = known;
-    this.#told = new Set(wordsIn(textOf(messages)).map(plain));
-    this.#prefix =
-      last?.role === 'assistant' && typeof last.content === 'string' ? last.content : '';
+    this.#told = new Set(wordsIn(messages.map(textOf).join('\n')).map(plain));
+    this.#prefix = last?.role === 'assistant' && last.prefix ? textOf(last) : '';
   }
 
   /** So much of what waits has no word that could become longer. */
@@ -187,16 +193,17 @@ class Answer {
    */
   take(piece, isEnd = false) {
     this.waiting += piece;
+    this.#pieces++;
     const whole = isEnd ? this.waiting.length : this.#whole;
-    const free = Math.min(whole, this.#free);
-    const checked = ' '.repeat(free) + this.waiting.slice(free, whole);
+    const from = Math.max(Math.min(whole, this.#free), this.#seen);
+    const checked = this.waiting.slice(from, whole);
     this.#isCode ||= checked.includes('```');
     this.isWrong = !this.#isCode && firstInvented(checked, this.#known, this.#told) !== undefined;
     if (this.isWrong) return '';
+    this.#seen = from + checked.length - (checked.match(LAST_RUN)?.[0].length ?? 0);
     const last = [...checked.matchAll(SENTENCE_END)].at(-1);
-    return this.#show(
-      isEnd || this.#isCode ? this.waiting.length : last ? last.index + last[0].length : 0,
-    );
+    const end = last ? from + last.index + last[0].length : 0;
+    return this.#show(isEnd || this.#isCode ? this.waiting.length : end);
   }
 
   /** @returns {string} what waits, but for a word that has not ended */
@@ -214,8 +221,10 @@ class Answer {
   /** @param {number} length of what waits */
   #show(length) {
     const piece = this.waiting.slice(0, length);
+    if (piece !== '') this.shownPieces = this.#pieces;
     this.shown += piece;
     this.waiting = this.waiting.slice(length);
+    this.#seen = Math.max(0, this.#seen - length);
     return piece;
   }
 
@@ -266,14 +275,15 @@ async function goOn(answer, body, ask) {
     session: _session,
     ...rest
   } = body;
-  const said = messages.at(-1)?.role === 'assistant' ? messages.slice(0, -1) : messages;
+  const said = messages.at(-1)?.prefix ? messages.slice(0, -1) : messages;
   const begun = { role: 'assistant', content: answer.kept, prefix: true };
+  const left = (rest.max_tokens ?? Infinity) - answer.shownPieces;
   try {
     const { choices, timings } = await ask({
       ...rest,
       messages: answer.kept === '' ? said : [...said, begun],
       grammar: answer.grammar(),
-      max_tokens: Math.min(rest.max_tokens ?? TOKENS_MAX, TOKENS_MAX),
+      max_tokens: Math.max(1, Math.min(left, TOKENS_MAX)),
     });
     const [{ message, finish_reason }] = choices;
     if (answer.isBetter(message.content))
