@@ -223,6 +223,25 @@ test('what it says by the grammar is not longer than what is left of the answer'
   }
 });
 
+test('an answer that was asked again has the usage of that, last, where it is wanted', async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
+  for (const [include_usage, content] of [
+    [true, 'The zorble.'],
+    [true, 'Flip.'],
+    [false, 'Flip.'],
+  ]) {
+    const body = { messages: [user('zorble')], stream_options: { include_usage } };
+    const ask = async () =>
+      /** @type {any} */ ({ choices: [{ message: { content }, finish_reason: 'stop' }], usage });
+    const all = [];
+    for await (const chunk of held(stream('The zorb.'), /** @type {any} */ (body), known, ask))
+      all.push(chunk);
+    const counted = all.filter((chunk) => chunk.usage);
+    assert.equal(counted.length, include_usage ? 1 : 0);
+    if (include_usage) assert.deepEqual([all.at(-1).usage, all.at(-1).choices], [usage, []]);
+  }
+});
+
 test('a sentence without an end is looked up once, not again for each piece', async () => {
   const said = '- the cat is here\n'.repeat(2000);
   const begin = performance.now();

@@ -264,7 +264,7 @@ class Answer {
  * @param {Answer} answer that has an invented word
  * @param {Body} body what was asked
  * @param {Ask} ask
- * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held']}>} how it goes on
+ * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'], usage?: Chunk['usage']}>} how it goes on; `usage`: of what was asked again
  */
 async function goOn(answer, body, ask) {
   const {
@@ -277,21 +277,24 @@ async function goOn(answer, body, ask) {
   } = body;
   const said = messages.at(-1)?.prefix ? messages.slice(0, -1) : messages;
   const begun = { role: 'assistant', content: answer.kept, prefix: true };
+  /** @type {Chunk['usage']} */
+  let used;
   const left = (rest.max_tokens ?? Infinity) - answer.shownPieces;
   try {
-    const { choices, timings } = await ask({
+    const { choices, timings, usage } = await ask({
       ...rest,
       messages: answer.kept === '' ? said : [...said, begun],
       grammar: answer.grammar(),
       max_tokens: Math.max(1, Math.min(left, TOKENS_MAX)),
     });
+    used = usage;
     const [{ message, finish_reason }] = choices;
     if (answer.isBetter(message.content))
-      return { text: message.content, finish_reason, timings, held: 'again' };
+      return { text: message.content, finish_reason, timings, held: 'again', usage };
   } catch (error) {
     if (/** @type {Error} */ (error).name === 'AbortError') throw error;
   }
-  return { text: answer.refusal(), finish_reason: 'stop', held: 'refused' };
+  return { text: answer.refusal(), finish_reason: 'stop', held: 'refused', usage: used };
 }
 
 /** @param {Answer} answer @param {Chunk['choices'][0]} choice @returns {Chunk['choices']} what of it can be shown */
@@ -315,9 +318,13 @@ export async function* held(chunks, body, known, ask) {
   const answers = Array.from({ length: body.n ?? 1 }, () => new Answer(body.messages, known));
   /** @type {Chunk | undefined} */
   let last;
+  /** @type {Chunk['usage']} */
+  let used;
+  let isCounted = false;
   try {
     for await (const chunk of chunks) {
       last = chunk;
+      isCounted ||= Boolean(chunk.usage);
       const choices = chunk.choices.flatMap((one) => passOn(answers[one.index], one));
       if (choices.length > 0 || chunk.usage) yield { ...chunk, choices };
       if (answers.every(({ isWrong }) => isWrong)) break;
@@ -333,7 +340,8 @@ export async function* held(chunks, body, known, ask) {
   }
   for (const [index, answer] of answers.entries()) {
     if (!answer.isWrong) continue;
-    const { text, finish_reason, ...more } = await goOn(answer, body, ask);
+    const { text, finish_reason, usage, ...more } = await goOn(answer, body, ask);
+    used ??= usage;
     const choice = { index, delta: { content: text }, logprobs: null, finish_reason };
     yield/** @type {any} */ ({
       ...last,
@@ -343,6 +351,8 @@ export async function* held(chunks, body, known, ask) {
       ...more,
     });
   }
+  if (last && used && !isCounted && body.stream_options?.include_usage)
+    yield { ...last, choices: [], usage: used };
 }
 
 /**
