@@ -238,7 +238,7 @@ test('an answer that was asked again has the usage of that, last, where it is wa
       all.push(chunk);
     const counted = all.filter((chunk) => chunk.usage);
     assert.equal(counted.length, include_usage ? 1 : 0);
-    if (include_usage) assert.deepEqual([all.at(-1).usage, all.at(-1).choices], [usage, []]);
+    if (include_usage) assert.deepEqual([all.at(-1)?.usage, all.at(-1)?.choices], [usage, []]);
   }
 });
 
