@@ -149,6 +149,10 @@ void grammar_destroy(grammar *grammar) {
 void matcher_begin(grammar *grammar, grammar_matcher *matcher) {
   matcher->grammar = grammar;
   machine_mark_begin(grammar->machine, &matcher->mark);
+  if (!machine_is_full(grammar->machine)) return;
+  machine_mark_end(&matcher->mark);
+  machine_make_room(grammar->machine);
+  machine_mark_begin(grammar->machine, &matcher->mark);
 }
 
 wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,

@@ -102,3 +102,28 @@ TEST(nothing_is_taken_where_not_all_has_room) {
   matcher_end(&matcher);
   rig_close(&rig);
 }
+
+// Every row of brackets is a configuration of its own.
+static void fill(machine *machine, uint32_t state, int depth) {
+  if (depth == 0 || machine_is_full(machine)) return;
+  fill(machine, machine_step(machine, state, '['), depth - 1);
+  fill(machine, machine_step(machine, state, '('), depth - 1);
+}
+
+TEST(texts_begin_where_others_have_filled_the_machine) {
+  grammar_rig rig;
+  grammar_matcher matcher;
+  source_bytes = 0;
+  ADD("root ::= a | b\na ::= \"[\" (a | b)* \"]\"\nb ::= \"(\" (a | b)* \")\"");
+  open_source(&rig);
+  REQUIRE(rig.status == WICK_OK);
+  matcher_begin(rig.grammar, &matcher);
+  CHECK(matcher_take_bytes(&matcher, (const uint8_t *)"[", 1));
+  machine_make_room(rig.grammar->machine);  // and where a text begins is no longer held
+  fill(rig.grammar->machine, matcher.mark.state, 20);
+  CHECK(machine_is_full(rig.grammar->machine));
+  CHECK(rig_holds(&rig, "([()])"));
+  CHECK(matcher_take_bytes(&matcher, (const uint8_t *)"]", 1) && matcher_accepts(&matcher));
+  matcher_end(&matcher);
+  rig_close(&rig);
+}
