@@ -246,6 +246,22 @@ test('a full disk: writes wait in their order, and are made when there is room',
   );
 });
 
+test('what replaces a write that waits comes behind all that wait', async () => {
+  const keeper = new Keeper();
+  /** @type {string[]} */
+  const written = [];
+  const write = (/** @type {string} */ text) => async () => void written.push(text);
+  keeper.replace('draft', write('t'));
+  keeper.add(write('the draft of a tab that is gone, in the same record'));
+  keeper.replace('draft', write('that draft, and what was typed'));
+  keeper.use(/** @type {any} */ ({}));
+  await keeper.untilIdle();
+  assert.deepEqual(written, [
+    'the draft of a tab that is gone, in the same record',
+    'that draft, and what was typed',
+  ]);
+});
+
 test('the conversation of an earlier page is taken over once, with its branches', async () => {
   const text = JSON.stringify([
     { role: 'user', content: 'one', parent: -1, isShown: true, system: 'Be short.' },

@@ -50,12 +50,13 @@ export class Keeper {
     });
   }
 
-  /** A write that makes the waiting ones of its key needless. @param {string} key @param {Write} write */
+  /**
+   * A write that makes the waiting ones of its key needless. It comes behind all that wait: one of them may write the same record.
+   * @param {string} key @param {Write} write
+   */
   replace(key, write) {
-    const first = this.#isWriting ? 1 : 0;
-    const waiting = this.#queue.find((one, index) => index >= first && one.key === key);
-    if (waiting) waiting.write = write;
-    else this.add(write, key);
+    this.forget(key);
+    this.add(write, key);
   }
 
   /** @param {string} key whose waiting writes are needless */

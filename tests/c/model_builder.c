@@ -118,7 +118,7 @@ void value_set_item(built_value *value, size_t index, const void *bytes, size_t 
 }
 
 void value_set_i32(built_value *value, size_t index, int32_t number) {
-  if (4 * index >= value->data.size_bytes) value_resize(value, index + 1);
+  if (4 * (index + 1) > value->data.size_bytes) value_resize(value, index + 1);
   memcpy(value->data.bytes + 4 * index, &number, sizeof number);
 }
 

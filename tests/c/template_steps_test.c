@@ -249,7 +249,7 @@ TEST(each_look_counts_what_it_reads_and_writes) {
       {"l | max", 1.0F},
       {"l | join", 3.0F},
       {"l | join(',')", 4.0F},
-      {"l | map('string') | list", 7.3F},
+      {"l | map('string') | list", sizeof(void *) == 8 ? 7.3F : 6.5F},  // texts have an address
       {"l | select('odd') | list", 5.0F},
       {"l | reject('odd') | list", 3.0F},
       {"l | batch(8)", 1.2F},
