@@ -24,7 +24,7 @@ const wasi = [...small, ...full];
 const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
-  ...{ web: 220_000, grammar: 45_000, extras: 61_300 },
+  ...{ web: 220_000, grammar: 45_300, extras: 61_300 },
   ...{ small: 259_000, full: 364_000 },
 };
 
