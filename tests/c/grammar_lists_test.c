@@ -50,7 +50,7 @@ TEST(random_lists_have_their_words_and_no_others) {
     source_bytes = 0;
     ADD("root ::= (");
     for (int i = 0; i < count; i++) {
-      const size_t letters = random_below(&state, LETTERS_MAX + 1);
+      const size_t letters = (size_t)random_below(&state, LETTERS_MAX + 1);
       for (size_t j = 0; j < letters; j++) words[i][j] = random_below(&state, 2) ? 'a' : 'b';
       words[i][letters] = 0;
       ADD("%s\"%s\"", i == 0 ? "" : " | ", words[i]);
