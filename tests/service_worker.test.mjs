@@ -77,7 +77,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
     assert.equal(whole.status, 200);
     assert.equal(JSON.parse(whole.text).choices[0].message.content, wanted);
     for (const { text, pieces } of streams) {
-      assert.ok(pieces > 5, `${pieces} pieces`);
+      assert.ok(pieces > 1, `${pieces} pieces`);
       assert.deepEqual(
         { ...readEvents(text), chunks: [] },
         { text: wanted, isWhole: true, chunks: [] },
