@@ -279,34 +279,16 @@ TEST(scale_alpha_and_rank_make_one_factor) {
   free(model.bytes);
 }
 
-// A tensor of a file that is whole in memory: of F32.
-static float *floats_of(const fixture_file *file, const char *name, gguf_tensor *out) {
-  memory_gate memory;
-  gguf_directory *directory = NULL;
-  size_t used;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
-  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
-  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
-  float *found = NULL;
-  if (CHECK(tensor != NULL) && CHECK_EQ_INT(tensor->type, GGML_TYPE_F32)) {
-    *out = *tensor;
-    found = (float *)(void *)(file->bytes + tensor->offset_bytes);
-  }
-  gguf_directory_destroy(directory);
-  return found;
-}
-
 // W += factor * B A, in the model's file, for each matrix of a stack.
 static void merge(const fixture_file *model, const fixture_file *adapter, const char *name,
                   float factor) {
   char text[64];
   gguf_tensor w_is, a_is, b_is;
-  float *w = floats_of(model, name, &w_is);
+  float *w = fixture_floats(model, name, &w_is);
   text_format(text, sizeof text, "%s.lora_a", name);
-  const float *a = floats_of(adapter, text, &a_is);
+  const float *a = fixture_floats(adapter, text, &a_is);
   text_format(text, sizeof text, "%s.lora_b", name);
-  const float *b = floats_of(adapter, text, &b_is);
+  const float *b = fixture_floats(adapter, text, &b_is);
   REQUIRE(w != NULL && a != NULL && b != NULL);
   const uint64_t in = w_is.dims[0], rank = a_is.dims[1];
   for (uint64_t m = 0; m < w_is.dims[2]; m++, w += in * w_is.dims[1], a += in * rank) {

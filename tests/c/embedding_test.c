@@ -213,20 +213,6 @@ static void put_tensor(model_builder *model, const char *name, uint64_t cols, ui
   tensor->dims[2] = tensor->dims[3] = 1;
 }
 
-static float *floats_of(const fixture_file *file, const char *name) {
-  memory_gate memory;
-  gguf_directory *directory = NULL;
-  size_t used;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
-  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
-  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
-  if (tensor == NULL) abort();
-  float *found = (float *)(void *)(file->bytes + tensor->offset_bytes);
-  gguf_directory_destroy(directory);
-  return found;
-}
-
 // An encoder whose scores are act(vector + 1/4 - d/100) + 3 + score, of every fifth dimension d.
 static fixture_file make_scorer(const char *activation) {
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
@@ -243,9 +229,10 @@ static fixture_file make_scorer(const char *activation) {
   const memory_file built = builder_write(&model);
   builder_free(&model);
   const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
-  float *dense = floats_of(&file, "cls.weight"), *bias = floats_of(&file, "cls.bias");
-  float *output = floats_of(&file, "cls.output.weight");
-  float *output_bias = floats_of(&file, "cls.output.bias");
+  float *dense = fixture_floats(&file, "cls.weight", NULL),
+        *bias = fixture_floats(&file, "cls.bias", NULL);
+  float *output = fixture_floats(&file, "cls.output.weight", NULL);
+  float *output_bias = fixture_floats(&file, "cls.output.bias", NULL);
   memset(dense, 0, (size_t)HIDDEN * HIDDEN * sizeof *dense);
   memset(output, 0, (size_t)SCORES * HIDDEN * sizeof *output);
   for (int d = 0; d < HIDDEN; d++) {

@@ -83,6 +83,24 @@ typedef struct fixture_file {
   size_t size_bytes, capacity_bytes;
 } fixture_file;
 
+// A tensor of a file that is whole in memory: of F32. `out` (may be NULL): what it is.
+static inline float *fixture_floats(const fixture_file *file, const char *name, gguf_tensor *out) {
+  memory_gate memory;
+  gguf_directory *directory = NULL;
+  size_t used;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
+  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
+  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
+  float *found = NULL;
+  if (CHECK(tensor != NULL) && CHECK_EQ_INT(tensor->type, GGML_TYPE_F32)) {
+    if (out != NULL) *out = *tensor;
+    found = (float *)(void *)(file->bytes + tensor->offset_bytes);
+  }
+  gguf_directory_destroy(directory);
+  return found;
+}
+
 static inline bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
   fixture_file *file = context;
   if (file->size_bytes + size_bytes > file->capacity_bytes) {

@@ -43,20 +43,6 @@ static wick_engine *open_with(const fixture_file *file, const wick_config *confi
   return engine;
 }
 
-static float *floats_of(const fixture_file *file, const char *name) {
-  memory_gate memory;
-  gguf_directory *directory = NULL;
-  size_t used;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  CHECK_EQ_INT(gguf_directory_create(&memory, &directory, NULL), WICK_OK);
-  CHECK_EQ_INT(gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, NULL), WICK_OK);
-  const gguf_tensor *tensor = gguf_find_tensor(directory, name);
-  float *found =
-      CHECK(tensor != NULL) ? (float *)(void *)(file->bytes + tensor->offset_bytes) : NULL;
-  gguf_directory_destroy(directory);
-  return found;
-}
-
 static void fill_text(int32_t *tokens, uint32_t count, uint64_t seed) {
   for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)random_below(&seed, 250);
 }
@@ -134,7 +120,7 @@ static void turn(const statement *is, double *head) {
 static const float *layer_floats(const statement *is, const char *name) {
   char whole[64];
   text_format(whole, sizeof whole, "blk.%d.%s", is->of->layer, name);
-  return floats_of(is->file, whole);
+  return fixture_floats(is->file, whole, NULL);
 }
 
 // Of one head, over the positions that were read, this one included.
@@ -190,7 +176,7 @@ static void feed(const statement *is, double *x) {
 static void say(statement *is, const double *trunk, int32_t token, double *row, double *logits) {
   const int hidden = is->of->hidden;
   double pair[2 * HIDDEN_MAX], x[HIDDEN_MAX], normed[HIDDEN_MAX], part[HIDDEN_MAX];
-  const float *embedding = floats_of(is->file, "token_embd.weight") + token * hidden;
+  const float *embedding = fixture_floats(is->file, "token_embd.weight", NULL) + token * hidden;
   for (int i = 0; i < hidden; i++) x[i] = embedding[i];
   norm(is, x, layer_floats(is, "nextn.enorm.weight"), hidden, pair);
   norm(is, trunk, layer_floats(is, "nextn.hnorm.weight"), hidden, pair + hidden);
@@ -202,7 +188,7 @@ static void say(statement *is, const double *trunk, int32_t token, double *row, 
   for (int i = 0; i < hidden; i++) x[i] += normed[i];
   feed(is, x);
   norm(is, x, layer_floats(is, "nextn.shared_head_norm.weight"), hidden, row);
-  multiply(floats_of(is->file, is->of->output), row, is->of->vocab, hidden, logits);
+  multiply(fixture_floats(is->file, is->of->output, NULL), row, is->of->vocab, hidden, logits);
 }
 
 // ---- The layer itself ----
@@ -438,12 +424,13 @@ static void make_right(const fixture_file *file) {
                                         "blk.3.attn_output.weight", "blk.3.ffn_down.weight"};
   for (size_t i = 0; i < sizeof NOTHING / sizeof *NOTHING; i++) {
     const int cols = strstr(NOTHING[i], "ffn") != NULL ? FFN : HIDDEN;
-    memset(floats_of(file, NOTHING[i]), 0, (size_t)HIDDEN * (size_t)cols * sizeof(float));
+    memset(fixture_floats(file, NOTHING[i], NULL), 0,
+           (size_t)HIDDEN * (size_t)cols * sizeof(float));
   }
-  float *last = floats_of(file, "output_norm.weight");
-  float *own = floats_of(file, "blk.3.nextn.shared_head_norm.weight");
-  float *enorm = floats_of(file, "blk.3.nextn.enorm.weight");
-  float *project = floats_of(file, "blk.3.nextn.eh_proj.weight");
+  float *last = fixture_floats(file, "output_norm.weight", NULL);
+  float *own = fixture_floats(file, "blk.3.nextn.shared_head_norm.weight", NULL);
+  float *enorm = fixture_floats(file, "blk.3.nextn.enorm.weight", NULL);
+  float *project = fixture_floats(file, "blk.3.nextn.eh_proj.weight", NULL);
   uint64_t state = 8;
   memset(project, 0, 2 * HIDDEN * HIDDEN * sizeof *project);
   for (int i = 0; i < HIDDEN; i++) {
@@ -504,7 +491,7 @@ TEST(a_layer_that_gives_no_numbers_proposes_nothing) {
   submit(engine, &wanted, &request);
   run(engine, &wanted);
   wick_engine_destroy(engine);
-  floats_of(&file, "blk.3.nextn.hnorm.weight")[5] = NAN;
+  fixture_floats(&file, "blk.3.nextn.hnorm.weight", NULL)[5] = NAN;
   check_still_said(&file, &wanted);
   free(file.bytes);
 }
