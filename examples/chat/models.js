@@ -1,5 +1,5 @@
 // examples/chat/models.js — the models that the page offers: the one that comes with it, and those of good_models.json, whose
-// sizes follow from their shapes. Their hashes are learnt from the hub at the first download.
+// sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them. Their hashes are learnt from the hub at the first download.
 
 import good from './good_models.json' with { type: 'json' };
 
@@ -12,7 +12,7 @@ import good from './good_models.json' with { type: 'json' };
 const hub = 'https://huggingface.co';
 
 /** Bytes of a block of 32 weights. @type {Record<string, number>} */
-const blockBytes = { F16: 64, Q8_0: 34, Q4_0: 18 };
+const blockBytes = { F16: 64, Q8_0: 34, Q4_0: 18, Q1_0: 4.5 };
 
 /**
  * @param {Shape} shape of a dense transformer
@@ -43,8 +43,8 @@ export const models = [
     bytes: 4.6e6,
     isBuiltIn: true,
   },
-  ...good.map(({ id, name, use, repo, file, type, shape }) => {
-    const bytes = bytesOfShape(shape, type);
+  ...good.map(({ id, name, use, repo, file, type, shape, weightsBytes }) => {
+    const bytes = weightsBytes ?? bytesOfShape(/** @type {Shape} */ (shape), type);
     const url = `${hub}/${repo}/resolve/main/${file}`;
     return { id, name: `${name}, ${type}`, note: `${roundly(bytes)}: ${use}`, url, bytes };
   }),
