@@ -2,11 +2,14 @@
 // and branches.
 
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ranOf, segmentsOf } from '../tools/coverage/v8.mjs';
 import { describeMutation, mutate, mutationsOf } from '../tools/mutants/operators.mjs';
+import { linesOf, Reach } from '../tools/mutants/reach.mjs';
 import { intervalOf } from '../tools/mutants/report.mjs';
 import { runUntilFailure, tryTests } from '../tools/mutants/trial.mjs';
 import { root } from './support/locate.mjs';
@@ -135,6 +138,27 @@ test('tests run until one fails or is overdue, or their time is used up', async 
     outcome: 'survived',
     by: 'no time for d',
   });
+});
+
+test('a test may see a fault of a line that it runs, and of one of which nothing is known', (t) => {
+  const text = `SF:${root}/src/a.c\nFN:3,f\nDA:3,2\nDA:4,0\nend_of_record\nSF:/usr/x.h\nDA:1,1\nend_of_record\n`;
+  const lines = linesOf(text);
+  assert.deepEqual(lines, { 'src/a.c': { 3: true, 4: false } });
+  const folder = mkdtempSync(join(tmpdir(), 'wick-reach-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const archive = join(root, 'build/test/native-coverage/libwick.a');
+  const bytes = existsSync(archive) ? readFileSync(archive) : '';
+  const stamp = createHash('sha256').update(bytes).digest('hex');
+  const path = join(folder, 'reach.json');
+  writeFileSync(path, JSON.stringify({ stamp, tests: [['a_test', lines]] }));
+  const reach = new Reach(folder);
+  assert.equal(reach.mayRun('a_test', 'src/a.c', 3), true);
+  assert.equal(reach.mayRun('a_test', 'src/a.c', 4), false);
+  assert.equal(reach.mayRun('a_test', 'src/a.c', 5), true, 'no code: a table');
+  assert.equal(reach.mayRun('a_test', 'src/b.c', 3), false, 'not linked');
+  assert.equal(reach.mayRun('tests/cli.test.mjs', 'src/a.c', 4), true);
+  writeFileSync(path, JSON.stringify({ stamp: 'of other programs', tests: [['a_test', lines]] }));
+  assert.equal(new Reach(folder).mayRun('a_test', 'src/a.c', 4), true);
 });
 
 test('a share of a sample says where that of all is', () => {

@@ -1,5 +1,6 @@
 // make mutants: makes small faults in the engine and the package, one at a time, and looks whether the tests
-// that are mapped to the room (rooms.json) see them. SEED chooses, C and JS say how many, ROOM restricts to a
+// that are mapped to the room (rooms.json) see them. A C test that does not run a mutant's line (reach.mjs) takes none
+// of its time. SEED chooses, C and JS say how many, ROOM restricts to a
 // room and AT to places (a folder, a file, a line of one: AT='src/cli/ src/base/math.c:20-24'), JOBS are tried
 // side by side, RESUME=1 goes on with a run that was ended.
 
@@ -15,6 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describeMutation, mutate, mutationsOf } from './operators.mjs';
+import { Reach } from './reach.mjs';
 import { printReport } from './report.mjs';
 import { BUDGET_MS, Place, root, tryTests } from './trial.mjs';
 
@@ -140,6 +142,12 @@ function drawn(language) {
 const hashOf = (file) =>
   existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
+const reach = new Reach(folder);
+
+/** @param {Mutant} mutant @param {number} line @returns {string[]} tests that may run it */
+const testsOfLine = (mutant, line) =>
+  testsOf(mutant).filter((test) => reach.mayRun(test, mutant.file, line));
+
 /** What each test takes without a mutant: kept for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
@@ -263,7 +271,7 @@ async function tryMutant(place, mutant, baseline) {
       language === 'c' ? await place.buildC(file, source) : await place.buildJs(file, source);
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
-    const ordered = baseline.ordered(testsOf(mutant), chances.of(mutant));
+    const ordered = baseline.ordered(testsOfLine(mutant, described.line), chances.of(mutant));
     return told(await tryTests(place, ordered, (test) => baseline.of(test), made.object));
   } finally {
     place.restore(file);
@@ -351,6 +359,13 @@ await baseline.measure(
   places,
   needed.flatMap(({ tests }) => tests),
 );
+if (wanted.c > 0) {
+  const ofC = needed.filter(({ mutant }) => mutant.language === 'c');
+  await reach.measure(
+    ofC.flatMap(({ tests }) => tests),
+    jobs,
+  );
+}
 const lists = new Map(
   needed.map(({ mutant: { language, room, file }, tests }) => {
     const own = rooms[language][room].own?.[file];
