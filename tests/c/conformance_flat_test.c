@@ -165,3 +165,28 @@ TEST(fl_03_full_wrong_and_unwritten_rows) {
   CHECK_EQ_UINT(kv_flat_count(&flat), 0);
   close_flat(&flat);
 }
+
+TEST(refusals_say_which_position_and_layer) {
+  kv_flat flat;
+  wick_error error = {0};
+  REQUIRE(open_flat(&flat, 2, 4, 1));
+  const float row[4] = {0};
+  CHECK_EQ_INT(kv_flat_append(&flat, 2, row, row, 4, &error), WICK_E_RANGE);
+  CHECK_EQ_STR(error.message, "layer 2 of 2");
+  CHECK_EQ_INT(kv_flat_append(&flat, 0, row, row, 3, &error), WICK_E_SHAPE);
+  CHECK_EQ_STR(error.message, "3 values: a row has 4");
+  CHECK_EQ_INT(kv_flat_append(&flat, 0, row, row, 4, &error), WICK_OK);
+  CHECK_EQ_INT(kv_flat_advance(&flat, &error), WICK_E_NODATA);
+  CHECK_EQ_STR(error.message, "layer 1 has no row at position 0");
+  CHECK_EQ_INT(kv_flat_append(&flat, 1, row, row, 4, &error), WICK_OK);
+  CHECK_EQ_INT(kv_flat_advance(&flat, &error), WICK_OK);
+  CHECK_EQ_INT(kv_flat_advance(&flat, &error), WICK_E_FULL);
+  CHECK_EQ_STR(error.message, "all 1 positions are taken");
+  CHECK_EQ_INT(kv_flat_drop(&flat, 1, 0, &error), WICK_E_RANGE);
+  CHECK_EQ_STR(error.message, "positions 1 to 0 of 1");
+  CHECK_EQ_INT(kv_flat_drop(&flat, 0, 2, &error), WICK_E_RANGE);
+  CHECK_EQ_STR(error.message, "positions 0 to 2 of 1");
+  CHECK_EQ_INT(kv_flat_drop(&flat, 1, 1, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_flat_count(&flat), 1);
+  close_flat(&flat);
+}

@@ -150,6 +150,9 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   // F16: two bytes each of a key's and a value's elements
   CHECK_EQ_UINT(prefill[OP_ATTENTION].bytes,
                 4ull * positions * info.kv_heads * info.head_dim * info.layers);
+  CHECK_EQ_UINT(prefill[OP_KV_STORE].bytes,
+                4ull * PROMPT * info.kv_heads * info.head_dim * info.layers);
+  CHECK_EQ_UINT(decode[OP_SAMPLE].bytes, 4ull * info.vocab * (ANSWER - 1));
   wick_engine_destroy(plain);
   wick_engine_destroy(measured);
   free(file.bytes);

@@ -766,6 +766,25 @@ TEST(what_is_not_among_the_samplers_is_off) {
   sampler_close(s);
 }
 
+TEST(what_is_told_after_the_samplers_is_certain) {
+  wick_sampling config;
+  sampler_set_defaults(&config);
+  config.logprobs_after = true;
+  const float values[] = {0, 1, 2};
+  for (uint32_t logprobs = 0; logprobs < 3; logprobs++) {
+    config.logprobs = logprobs;
+    sampler *s = sampler_open(&config, 3);
+    REQUIRE(s != NULL);
+    sampler_choice choice;
+    CHECK_EQ_INT(sampler_tell(s, values, 1, &choice, NULL), WICK_OK);
+    CHECK_EQ_INT(choice.token, 1);
+    CHECK_EQ_UINT(choice.top_count, logprobs > 0);
+    if (logprobs > 0) CHECK_EQ_INT(choice.top_tokens[0], 1);
+    CHECK_EQ_F32(choice.top_logprobs[0], 0.0f);
+    sampler_close(s);
+  }
+}
+
 TEST(xtc_drops_the_top_as_often_as_it_shall) {
   wick_sampling config;
   sampler_set_defaults(&config);
