@@ -149,7 +149,7 @@ static jinja_value filter_float(jinja_run *run, jinja_value input,
 static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
   (void)arguments;
   if (!jinja_is_number(input)) return jinja_fail(run, WICK_E_FORMAT, "abs of what is no number");
-  if (input.kind == JINJA_FLOAT) return input.real < 0 ? jinja_float(-input.real) : input;
+  if (input.kind == JINJA_FLOAT) return jinja_float(__builtin_fabs(input.real));
   if (jinja_int_of(input) >= 0) return jinja_int(jinja_int_of(input));
   return jinja_binary(run, '-', jinja_int(0), input);
 }

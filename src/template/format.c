@@ -10,7 +10,8 @@
 // ---- % ----
 
 typedef struct percent_spec {
-  bool is_left, has_zeros, has_plus;
+  bool is_left, has_zeros;
+  char sign;  // before numbers of 0 and more: '+', ' ' or none
   bool has_precision;
   uint32_t width, precision;  // WIDTH_MAX + 1: more than WIDTH_MAX
   char kind;
@@ -38,9 +39,11 @@ static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
     } else if (c == '0') {
       spec.has_zeros = true;
     } else if (c == '+') {
-      spec.has_plus = true;
-    } else if (c != ' ' && c != '#') {
+      spec.sign = c;
+    } else if (c != ' ') {
       break;
+    } else if (spec.sign == 0) {
+      spec.sign = c;
     }
   }
   spec.width = read_width(format, at);
@@ -60,7 +63,7 @@ static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value v
     return 0;
   }
   size_t size = 0;
-  if (spec->has_plus && jinja_real_of(value) >= 0) out[size++] = '+';
+  if (spec->sign != 0 && jinja_real_of(value) >= 0) out[size++] = spec->sign;
   if (spec->kind == 'f' || spec->kind == 'F') {
     jinja_step_float(run, jinja_real_of(value));
     const uint32_t places = spec->has_precision ? spec->precision : PLACES_DEFAULT;
@@ -87,7 +90,7 @@ static void put_padded(jinja_run *run, jinja_buffer *buffer, const percent_spec 
   const bool has_zeros = spec->has_zeros && spec->kind != 's' && spec->kind != 'r';
   uint32_t from = 0;
   if (has_zeros && !spec->is_left && text->size_bytes > 0 &&
-      (text->bytes[0] == '-' || text->bytes[0] == '+')) {
+      (text->bytes[0] == '-' || text->bytes[0] == '+' || text->bytes[0] == ' ')) {
     jinja_write_part(run, buffer, text, from++, 1);
   }
   for (; padding > 0 && !spec->is_left; padding--) {

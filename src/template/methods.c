@@ -309,14 +309,17 @@ static jinja_value partition(jinja_run *run, const jinja_string *self,
   return (jinja_value){.kind = JINJA_TUPLE, .list = list};
 }
 
-static jinja_value split_lines(jinja_run *run, const jinja_string *self) {
+static jinja_value split_lines(jinja_run *run, const jinja_string *self,
+                               const jinja_arguments *arguments) {
+  const bool keeps_ends = jinja_bool_argument(arguments, 0, "keepends", false);
   jinja_list *list = jinja_new_list(run, 0);
   uint32_t begin = 0;
   for (uint32_t at = 0; at < self->size_bytes && run->status == WICK_OK; at++) {
     const char c = self->bytes[at];
     if (c != '\n' && c != '\r') continue;
-    jinja_add_item(run, list, jinja_part(run, self, begin, at));
+    const uint32_t end = at;
     if (c == '\r' && at + 1 < self->size_bytes && self->bytes[at + 1] == '\n') at++;
+    jinja_add_item(run, list, jinja_part(run, self, begin, keeps_ends ? at + 1 : end));
     begin = at + 1;
   }
   if (begin < self->size_bytes) {
@@ -417,7 +420,7 @@ static jinja_value call_of_string(jinja_run *run, const jinja_string *self, meth
     case METHOD_RSPLIT:
       return split(run, self, arguments, id == METHOD_RSPLIT);
     case METHOD_SPLITLINES:
-      return split_lines(run, self);
+      return split_lines(run, self, arguments);
     case METHOD_ISLOWER:
     case METHOD_ISUPPER:
       return test_case(run, self, id == METHOD_ISUPPER);
