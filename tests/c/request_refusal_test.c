@@ -168,3 +168,49 @@ TEST(sessions_are_one_request_s_at_a_time) {
   CHECK_EQ_UINT(id, UINT32_MAX - 1);
   wick_engine_destroy(engine);
 }
+
+static void check_config(const wick_config *config, const wanted_error *wanted) {
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  const wick_status status = wick_engine_create(config, &engine, &error);
+  if (wanted == NULL) {
+    CHECK_EQ_INT(status, WICK_OK);
+    CHECK(engine != NULL);
+  } else {
+    check_error(status, &error, wanted);
+    CHECK(engine == NULL);
+  }
+  wick_engine_destroy(engine);
+}
+
+TEST(configurations_at_their_bounds) {
+  wick_config usual;
+  wick_config_default(&usual);
+  wick_config config = usual;
+  config.batch_tokens = WICK_BATCH_TOKENS_MAX;
+  check_config(&config, NULL);
+  config.batch_tokens++;
+  char message[WICK_ERROR_MESSAGE_BYTES];
+  snprintf(message, sizeof message, "a batch of %u tokens: at most %d can be",
+           WICK_BATCH_TOKENS_MAX + 1u, (int)WICK_BATCH_TOKENS_MAX);
+  check_config(&config, &(wanted_error){WICK_E_ARG,
+                                        WICK_SUBJECT_BATCH,
+                                        {WICK_BATCH_TOKENS_MAX + 1u, WICK_BATCH_TOKENS_MAX},
+                                        message});
+  for (int of_values = 0; of_values < 2; of_values++) {
+    config = usual;
+    *(of_values ? &config.v_type : &config.k_type) = (wick_kv_type)(WICK_KV_TYPE_COUNT - 1);
+    check_config(&config, NULL);
+    *(of_values ? &config.v_type : &config.k_type) = WICK_KV_TYPE_COUNT;
+    check_config(&config, &(wanted_error){WICK_E_UNSUPPORTED,
+                                          WICK_SUBJECT_KV_TYPE,
+                                          {config.k_type, config.v_type},
+                                          "this KV type is not supported yet"});
+  }
+  config = usual;
+  config.kernels = "none";
+  check_config(&config, &(wanted_error){WICK_E_UNSUPPORTED,
+                                        WICK_SUBJECT_KERNELS,
+                                        {0, 0},
+                                        "this processor or build has no kernels 'none'"});
+}
