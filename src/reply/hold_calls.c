@@ -69,6 +69,8 @@ static uint32_t put_bytes(hold *h, uint32_t from, const uint8_t *bytes, size_t c
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments) {
   for (; *pattern != '\0' && work_is_ok(h->builder->work); pattern++) {
+    const bool names = *pattern == PATTERN_NAME[0] || *pattern == PATTERN_ID[0];
+    if (names && tool == NULL) continue;  // of no tool: heads and tails of whole lists name none
     if (*pattern == PATTERN_NAME[0]) {
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {
