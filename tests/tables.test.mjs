@@ -2,6 +2,8 @@
 // with their tables in memory, also where only the layers fit.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -17,7 +19,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { e2b, writeGemma4 } from '../tools/bench/gemma4_file.mjs';
 import { native, plainHosts, relaxedHosts, smallHosts, wick } from './support/cli.mjs';
-import { locate } from './support/locate.mjs';
+import { built, locate } from './support/locate.mjs';
 import { createEngine, hasCode, openEngine, sleep, temporaryFolder } from './support/package.mjs';
 import { openPackagePage } from './support/package_page.mjs';
 
@@ -109,6 +111,25 @@ describe('the command line', () => {
     const { code, stderr } = await wick(native, ['run', cut, '-p', 'a', '--tables', 'outside']);
     assert.notEqual(code, 0);
     assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
+  });
+
+  test('a file that loses its end while it is open is told as such', async () => {
+    const file = join(folder, 'cut-later.gguf');
+    const template = join(folder, 'template.jinja');
+    copyFileSync(path, file);
+    writeFileSync(template, '{{ messages[-1].content }}');
+    const args = ['chat', file, '--tables', 'outside', '-n', '4', '--template', template];
+    const child = spawn(built('native/wick'), args);
+    let told = '';
+    child.stderr.on('data', (bytes) => (told += bytes));
+    child.stdin.write('abc\n');
+    await once(child.stdout, 'data');
+    truncateSync(file, 0);
+    utimesSync(file, 1, 1);
+    child.stdin.end('abd\n');
+    child.stdout.resume();
+    await once(child, 'close');
+    assert.match(told, /could not be read: the file ends at byte \d+ of file 1/);
   });
 });
 

@@ -83,6 +83,6 @@ int main(int argc, char **argv) {
                   WICK_VERSION_PATCH);
     return (int)output_end();
   }
-  if (FULL_PROGRAM != NULL) extras_leave_out(FULL_PROGRAM);
+  extras_leave_out(FULL_PROGRAM);
   return (int)run_command(name, argc - 2, argv + 2);
 }

@@ -217,7 +217,6 @@ static void find_classes(grammar_program *program) {
 static wick_status copy_program(const program_builder *builder, uint32_t root,
                                 grammar_program *out) {
   memory_gate *memory = builder->work->memory;
-  memset(out, 0, sizeof *out);
   out->place_count = builder->places.count;
   out->edge_count = builder->edges.count;
   out->rule_count = builder->rules.count;

@@ -69,7 +69,6 @@ static reply_step close_container(reply_parser *p) {
   if (!begin(p)) return STEP_FAIL;
   const uint8_t kind = kind_of(literal);
   parser_put_text(p, kind == KIND_LIST || kind == KIND_TUPLE ? "]" : "}");
-  literal->needs_comma = false;
   if (--literal->depth > 0) return go(literal, BEHIND_VALUE);
   call_end(p);
   return literal->is_list ? go(literal, BEHIND_CALL) : STEP_DONE;

@@ -96,7 +96,7 @@ static request *last_holding(const scheduler *scheduler, const request *first) {
   request *found = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at == first || at->phase != REQUEST_QUEUED || at->session == NULL) continue;
-    if (at->is_cancelled || !is_later(scheduler, at, first)) continue;
+    if (!is_later(scheduler, at, first)) continue;
     if (store_tokens(parts->store, at->session->sequence) == 0) continue;
     if (!session_is_plain(parts->sessions, at->session)) continue;
     if (found == NULL || is_later(scheduler, at, found)) found = at;

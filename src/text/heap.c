@@ -44,7 +44,4 @@ uint64_t heap_pop(key_heap *heap) {
   return least;
 }
 
-void heap_free(key_heap *heap, memory_gate *memory) {
-  memory_free(memory, heap->keys);
-  *heap = (key_heap){0};
-}
+void heap_free(key_heap *heap, memory_gate *memory) { memory_free(memory, heap->keys); }

@@ -19,8 +19,6 @@ bool merger_reserve(merger *merger, size_t size_bytes) {
 
 void merger_free(merger *merger) {
   memory_free(merger->memory, merger->symbols);
-  merger->symbols = NULL;
-  merger->capacity = 0;
   heap_free(&merger->heap, merger->memory);
 }
 

@@ -173,6 +173,98 @@ TEST(memory_that_runs_out_anywhere_is_told) {
   free(file.bytes);
 }
 
+TEST(a_grammar_of_tools_leaves_nothing_but_itself) {
+  static const char TOOLS[] =
+      "{\"ending\":\"\",\"content\":{\"kind\":4,\"text\":\"[\\\"yes\\\"]\"}}";
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t bytes = engine->memory.bytes_now;
+  const wick_grammar grammar = grammar_of(WICK_GRAMMAR_TOOLS, TOOLS);
+  wick_constraint *constraint = NULL;
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_constraint_create(engine, &grammar, &constraint, &error), WICK_OK);
+  CHECK_EQ_INT(check(constraint, "[\"yes\",\"no\"]", &error), WICK_OK);
+  CHECK_EQ_STR(shown, "[true,false]");
+  wick_constraint_destroy(constraint);
+  CHECK_EQ_UINT(engine->memory.bytes_now, bytes);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// ---- the shelf ----
+
+static uint32_t count_shelf(const grammar_shelf *shelf) {
+  uint32_t count = 0;
+  for (const struct constraint *at = shelf->constraints; at != NULL; at = at->next) count++;
+  return count;
+}
+
+// The caller's texts may change behind the call.
+TEST(a_shelf_has_texts_of_its_own) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  grammar_shelf shelf = {0};
+  struct constraint *first = NULL, *again = NULL, *other = NULL;
+  char text[] = "root ::= [ab]", trigger[] = "<x>", marker[] = "</x>";
+  wick_grammar mine = grammar_of(WICK_GRAMMAR_GBNF, text);
+  mine.trigger = trigger, mine.trigger_bytes = strlen(trigger);
+  mine.marker = marker, mine.marker_bytes = strlen(marker);
+  wick_grammar same = grammar_of(WICK_GRAMMAR_GBNF, "root ::= [ab]");
+  same.trigger = "<x>", same.trigger_bytes = 3;
+  same.marker = "</x>", same.marker_bytes = 4;
+  memory_gate *memory = &engine->memory;
+  const tokenizer *tokens = engine->tokenizer;
+  CHECK_EQ_INT(shelf_take(&shelf, memory, tokens, &mine, &first, NULL), WICK_OK);
+  char *const changed[] = {&text[10], &trigger[1], &marker[2]};
+  for (size_t i = 0; i < 3; i++) {
+    *changed[i] = 'c';
+    CHECK_EQ_INT(shelf_take(&shelf, memory, tokens, &same, &again, NULL), WICK_OK);
+    CHECK(again == first);
+    shelf_give_back(&shelf, memory, again);
+    CHECK_EQ_INT(shelf_take(&shelf, memory, tokens, &mine, &other, NULL), WICK_OK);
+    CHECK(other != first);
+    shelf_give_back(&shelf, memory, other);
+  }
+  CHECK_EQ_UINT(count_shelf(&shelf), 1 + SHELF_IDLE_MAX);
+  shelf_give_back(&shelf, memory, first);
+  shelf_clear(&shelf, memory);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// Whichever allocation fails, the idle one is dropped and the new one is made again.
+TEST(an_idle_grammar_gives_way_when_memory_ends) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const wick_grammar idle = grammar_of(WICK_GRAMMAR_CHOICE, "[\"a\"]");
+  const wick_grammar wanted = grammar_of(WICK_GRAMMAR_CHOICE, "[\"b\"]");
+  memory_gate *memory = &engine->memory;
+  bool is_done = false;
+  for (uint64_t fail = 1; !is_done && fail < 1000; fail++) {
+    grammar_shelf shelf = {0};
+    struct constraint *made = NULL;
+    CHECK_EQ_INT(shelf_take(&shelf, memory, engine->tokenizer, &idle, &made, NULL), WICK_OK);
+    shelf_give_back(&shelf, memory, made);
+    memory->fail_at_call = memory->calls + fail;
+    CHECK_EQ_INT(shelf_take(&shelf, memory, engine->tokenizer, &wanted, &made, NULL), WICK_OK);
+    is_done = memory->calls < memory->fail_at_call;
+    CHECK_EQ_UINT(count_shelf(&shelf), is_done ? 2 : 1);
+    CHECK_EQ_MEM(made->wanted.text, wanted.text, wanted.text_bytes);
+    memory->fail_at_call = 0;
+    shelf_give_back(&shelf, memory, made);
+    shelf_clear(&shelf, memory);
+  }
+  CHECK(is_done);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
 // ---- names of kernels ----
 
 TEST(kernels_have_the_names_that_they_are_asked_by) {

@@ -298,6 +298,26 @@ TEST(a_request_ends_where_its_grammar_can_only_end) {
   wick_engine_destroy(engine);
 }
 
+// No further token is sampled, not even one that ends the text.
+TEST(a_request_whose_text_is_complete_needs_no_token_that_ends_it) {
+  enum { OTHERS = FIXTURE_VOCAB - 256 };
+  wick_engine *engine = open_engine(0, NULL);
+  wick_bias bias[OTHERS];
+  for (int32_t i = 0; i < OTHERS; i++) bias[i] = (wick_bias){256 + i, -100.0f};
+  for (size_t count = 0; count <= 2; count++) {
+    const wick_grammar grammar = {.kind = WICK_GRAMMAR_REGEX, .text = "ab", .text_bytes = count};
+    wick_request wanted = request_at(0, &grammar);
+    wanted.sampling.bias = bias;
+    wanted.sampling.bias_count = OTHERS;
+    memset(together, 0, sizeof together);
+    submit(engine, &wanted, &together[0]);
+    fixture_run(engine, take_event, together);
+    CHECK_EQ_UINT(together[0].finish, WICK_FINISH_STOP);
+    CHECK_EQ_UINT(together[0].count, count);
+  }
+  wick_engine_destroy(engine);
+}
+
 TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
   static const struct {
     wick_grammar_kind kind;

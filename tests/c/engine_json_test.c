@@ -95,8 +95,10 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
   wick_plan plan;
   REQUIRE(wick_memory_plan(engine, &plan, NULL) == WICK_OK);
   info_of(engine);
-  CHECK_SAYS("\"plan\":{\"context_tokens\":256,\"weights_bytes\":%llu,\"kv_bytes\":%llu,",
-             (u64)plan.weights_bytes, (u64)plan.kv_bytes);
+  CHECK_SAYS(
+      "\"plan\":{\"context_tokens\":256,\"weights_bytes\":%llu,\"kv_bytes\":%llu,"
+      "\"adapter_bytes\":%llu,\"scratch_bytes\":",
+      (u64)plan.weights_bytes, (u64)plan.kv_bytes, (u64)plan.adapter_bytes);
   CHECK_SAYS("\"scratch_bytes\":%llu,\"directory_bytes\":%llu,\"tokenizer_bytes\":%llu,",
              (u64)plan.scratch_bytes, (u64)plan.directory_bytes, (u64)plan.tokenizer_bytes);
   CHECK_SAYS("\"total_bytes\":%llu,\"outside_bytes\":0,\"kv_page_bytes\":%llu",

@@ -1,5 +1,5 @@
 // Rows whose logits are wanted: whichever they are, they have the bits that they have when all are
-// wanted. In the last layer the others do not go on.
+// wanted. In the last layer the others do not go on, so that its time says nothing about threads.
 #include "kv_rig.h"
 
 enum { TOKENS = 24, BEFORE = 5, RUNS = 40 };
@@ -69,4 +69,35 @@ static void check_model(wick_engine *engine) {
 TEST(rows_that_are_wanted_are_the_same_whichever_they_are) {
   check_model(rig_load());
   check_model(rig_load_experts(&EXPERTS));
+}
+
+// All of the threads remain, though one alone would be faster: a last layer is not measured.
+TEST(a_model_of_a_single_layer_chooses_no_threads) {
+  enum { THREADS = 4, PASSES = 60 };
+  static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
+  static float logits[FIXTURE_VOCAB];
+  if (!WICK_THREADS) SKIP("no threads");
+  fixture_file file = fixture_make(&SHAPE);
+  wick_config config;
+  wick_config_default(&config);
+  config.threads = THREADS;
+  wick_engine *engine = NULL;
+  kv_rig rig;
+  REQUIRE(CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK));
+  REQUIRE(CHECK_EQ_INT(fixture_load(engine, &file, 0, NULL), WICK_OK));
+  free(file.bytes);
+  REQUIRE(rig_open(&rig, engine, WICK_KV_F32, WICK_KV_F32));
+  forward_destroy(rig.forward);
+  CHECK_EQ_INT(forward_create(engine->model, rig.store, engine->threads, THREADS, RIG_BATCH,
+                              &rig.forward, NULL),
+               WICK_OK);
+  for (uint32_t i = 0; i < 1000000000 && wick_engine_threads(engine) < THREADS; i++) continue;
+  REQUIRE(CHECK_EQ_UINT(wick_engine_threads(engine), THREADS));
+  forward_choose_threads(rig.forward);
+  const kv_seq_id seq = rig_new(&rig);
+  for (int32_t i = 0; i < PASSES; i++) CHECK(rig_read(&rig, seq, &i, 1, logits));
+  CHECK_EQ_UINT(forward_threads(rig.forward, 1), THREADS);
+  rig_free(&rig, seq);
+  rig_close(&rig);
+  wick_engine_destroy(engine);
 }

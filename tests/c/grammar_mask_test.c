@@ -246,6 +246,66 @@ TEST(masks_of_words_by_the_ten_thousand_hold_exactly_the_tokens_that_fit) {
   close_rig(&rig);
 }
 
+// A vocabulary of the letters and of all pairs of them: a walk over them is a long one.
+static bool open_pairs(mask_rig *rig) {
+  enum { LETTERS = 26 };
+  static fixture_token list[FIXTURE_ALPHABET + LETTERS * LETTERS];
+  static char pairs[LETTERS * LETTERS][3];
+  size_t count = fixture_add_alphabet(list);
+  for (uint32_t i = 0; i < LETTERS * LETTERS; i++) {
+    snprintf(pairs[i], sizeof pairs[i], "%c%c", (int)('a' + i / LETTERS), (int)('a' + i % LETTERS));
+    list[count++] = (fixture_token){pairs[i], TOKEN_NORMAL, 0};
+  }
+  static const char *const MERGES[] = {"a b"};
+  memset(rig, 0, sizeof *rig);
+  fixture_open_vocabulary(&rig->vocabulary, &(fixture_vocabulary){.model = "gpt2",
+                                                                  .pre = "gpt-2",
+                                                                  .tokens = list,
+                                                                  .token_count = count,
+                                                                  .merges = MERGES,
+                                                                  .merge_count = 1});
+  return begin_rig(rig);
+}
+
+// As many as there is room for; then the one that was used first gives way, and behind a collection
+// those of before it.
+TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
+  enum { KEPT = 256, PLACES = KEPT + 4 };
+  static grammar_matcher at[PLACES];
+  static const uint32_t *kept[KEPT];
+  mask_rig rig;
+  REQUIRE(open_pairs(&rig));
+  grammar *grammar = NULL;
+  mask_cache *cache = NULL;
+  const wick_grammar wanted = {
+      .kind = WICK_GRAMMAR_REGEX, .text = "^[a-z]{300}$", .text_bytes = 12};
+  REQUIRE(grammar_create(&rig.memory, rig.vocabulary.tokenizer, &wanted, &grammar, NULL) ==
+          WICK_OK);
+  CHECK_EQ_INT(mask_cache_create(&rig.memory, rig.trie, &cache, NULL), WICK_OK);
+  matcher_begin(grammar, &at[0]);
+  for (uint32_t i = 1; i < PLACES; i++) {
+    matcher_copy(&at[i - 1], &at[i]);
+    CHECK(matcher_take_bytes(&at[i], (const uint8_t *)"a", 1));
+  }
+  for (uint32_t i = 0; i < KEPT; i++) {
+    kept[i] = mask_find(cache, &at[i]);
+    for (uint32_t other = 0; other < i; other++) CHECK(kept[other] != kept[i]);
+  }
+  for (uint32_t i = 0; i < KEPT; i++) CHECK(mask_find(cache, &at[i]) == kept[i]);
+  CHECK(mask_find(cache, &at[0]) == kept[0]);  // now the one that was used last
+  CHECK(mask_find(cache, &at[KEPT]) == kept[1]);
+  CHECK(mask_find(cache, &at[0]) == kept[0]);
+  CHECK(mask_find(cache, &at[1]) == kept[2]);
+  CHECK(machine_make_room(grammar->machine));
+  CHECK(mask_find(cache, &at[7]) == kept[0]);
+  CHECK(mask_find(cache, &at[8]) == kept[1]);
+  CHECK(mask_find(cache, &at[7]) == kept[0]);
+  for (uint32_t i = 0; i < PLACES; i++) matcher_end(&at[i]);
+  mask_cache_destroy(cache);
+  grammar_destroy(grammar);
+  close_rig(&rig);
+}
+
 // However large a vocabulary is, kept masks take no more than their limit, but for four of them.
 TEST(masks_take_no_more_memory_than_their_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};

@@ -132,6 +132,15 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   "{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"a\\\":{\\\"type\\\":\\\"string\\\"}," \
   "\\\"name\\\":{\\\"type\\\":\\\"string\\\"}},\\\"required\\\":[\\\"a\\\"]}"
   CHECK_CONTENTS("\"parameters\": dictionary", "", CONTENT(2, NAMED) TOOLS_OF("\"auto\""), BARE);
+  // and so is one that is as long as the call's, but for its white space
+  static const content_case SPACED[] = {
+      {"{ \"name\":\"weather\", \"parameters\": {}}", true,
+       "{ \"name\":\"weather\", \"parameters\": {}}"},
+      {"{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}", true, NULL},
+  };
+#define SPACED_CALL "[{] \\\"name\\\":\\\"weather\\\", \\\"parameters\\\": [{][}][}]"
+  CHECK_CONTENTS("\"parameters\": dictionary", "", CONTENT(3, SPACED_CALL) TOOLS_OF("\"auto\""),
+                 SPACED);
   // a template that knows no form has the first one
   static const content_case UNKNOWN[] = {
       {"{\"a\": \"x\", \"name\": \"weather\"}", true, "{\"a\": \"x\", \"name\": \"weather\"}"},

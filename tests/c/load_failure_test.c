@@ -76,7 +76,8 @@ TEST(parts_that_do_not_fit_are_refused) {
   make_parts(files);
   memcpy(wrong, files, sizeof files);
   wrong[1] = files[2];
-  check_split_refusal(wrong, WICK_E_FORMAT, "file 2 of 3: key 'split.no' does not fit");
+  check_split_refusal(wrong, WICK_E_FORMAT,
+                      "file 2 of 3: key 'split.no' does not fit: this says it is file 3 of 3");
   wrong[0] = files[1];
   check_split_refusal(wrong, WICK_E_FORMAT, "this is file 2 of 3 of a split model");
 
@@ -84,7 +85,8 @@ TEST(parts_that_do_not_fit_are_refused) {
   sample_spec spec = part_spec(2);
   spec.files = 4;
   wrong[2] = sample_make(&spec);
-  check_split_refusal(wrong, WICK_E_FORMAT, "file 3 of 3: key 'split.count' does not fit");
+  check_split_refusal(wrong, WICK_E_FORMAT,
+                      "file 3 of 3: key 'split.count' does not fit: this says it is file 3 of 4");
   file_free(&wrong[2]);
 
   spec.files = 3;

@@ -514,3 +514,34 @@ TEST(marks_are_found_as_a_plain_search_finds_them) {
     }
   }
 }
+
+// ---- long texts ----
+
+// What is fed at once comes in pieces of whole characters.
+TEST(long_texts_come_in_pieces_of_whole_characters) {
+  static const char *const CHARACTERS[] = {"a", "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80"};
+  static const char TOOLS[] = "[{\"function\": {\"name\": \"get\"}}]";
+  static const char FAMILY[] = "<tool_call>";
+  for (size_t i = 0; i < 4; i++) {
+    for (uint32_t before = 0; before < 4; before++) {
+      static reply_rig rig;
+      writer value = {0}, text = {0};
+      put(&value, "{\"a\": \"");
+      for (uint32_t k = 0; k < before; k++) put(&value, "x");
+      for (uint32_t k = 0; k < 300; k++) put(&value, CHARACTERS[i]);
+      put(&value, "\"}");
+      put(&text, value.bytes);
+      put(&text, "<tool_call>{\"name\": \"get\", \"arguments\": ");
+      put(&text, value.bytes);
+      put(&text, "}</tool_call>");
+      rig_open(&rig, FAMILY, strlen(FAMILY), TOOLS, strlen(TOOLS), "");
+      rig_parse(&rig, text.bytes, text.count, 0, 0);
+      CHECK_EQ_INT(rig.status, WICK_OK);
+      CHECK(rig.is_valid && rig.is_text);
+      CHECK_EQ_UINT(rig.call_count, 1);
+      CHECK_EQ_STR(rig.content.bytes, value.bytes);
+      CHECK_EQ_STR(rig.calls[0].arguments.bytes, value.bytes);
+      rig_close(&rig);
+    }
+  }
+}

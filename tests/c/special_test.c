@@ -212,15 +212,18 @@ TEST(guards_what_a_template_writes_and_what_looks_like_a_control_token) {
   static const fixture_token tokens[] = {
       {"<think>", TOKEN_USER_DEFINED, 0},     {"<table>", TOKEN_USER_DEFINED, 0},
       {"<|channel|>", TOKEN_USER_DEFINED, 0}, {"user", TOKEN_USER_DEFINED, 0},
-      {"<|im_end|>", TOKEN_CONTROL, 0},       {"\n\n", TOKEN_USER_DEFINED, 0}};
-  static const bool guarded[] = {true, false, true, false, true, false};
+      {"<|im_end|>", TOKEN_CONTROL, 0},       {"\n\n", TOKEN_USER_DEFINED, 0},
+      {"<｜User｜>", TOKEN_USER_DEFINED, 0},  {"<|open", TOKEN_USER_DEFINED, 0},
+      {"<｜open", TOKEN_USER_DEFINED, 0}};
+  static const bool guarded[] = {true, false, true, false, true, false, true, false, false};
+  enum { COUNT = sizeof tokens / sizeof *tokens };
   static const char template[] = "{{ 'user<think>\n\n' }}<|im_end|>";
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
-      &fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = 6});
+      &fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = COUNT});
   REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
   tokenizer_guard(fixture.tokenizer, template, strlen(template));
-  for (size_t id = 0; id < 6; id++) {
+  for (size_t id = 0; id < COUNT; id++) {
     CHECK_EQ_INT((fixture.tokenizer->flags[id] & TOKEN_GUARDED) != 0, guarded[id]);
   }
   fixture_close(&fixture);

@@ -378,6 +378,36 @@ TEST(a_new_sequence_is_in_all_groups_or_in_none) {
   }
 }
 
+TEST(tables_of_all_groups_are_reserved) {
+  const store_config config = config_of(GROUPS);
+  seq_store *store = open_store(&config);
+  const kv_seq_id seq = new_seq(store);
+  store_reserve(store, seq, TOKENS, PAGES);
+  const uint64_t calls = memory.calls;
+  for (uint32_t group = 0; group < GROUPS; group++) {
+    CHECK_EQ_INT(kv_seq_reserve_table(store_group(store, group), seq, TOKENS, NULL), WICK_OK);
+  }
+  CHECK_EQ_UINT(memory.calls, calls);
+  close_store(store);
+}
+
+TEST(pages_that_any_group_gives_back_count_as_freed) {
+  store_config config = config_of(GROUPS);
+  config.prefix_entries_max = 0;
+  seq_store *store = open_store(&config);
+  const kv_seq_id seq = new_seq(store);
+  read_to(store, seq, 30);
+  uint64_t wanted = store_freed(store);
+  for (uint32_t group = 0; group < GROUPS; group++) {
+    const uint32_t used = kv_pool_stats(store_group(store, group)).used_pages;
+    CHECK_EQ_UINT(used, 2);
+    wanted += used;
+  }
+  store_free(store, seq);
+  CHECK_EQ_UINT(store_freed(store), wanted);
+  close_store(store);
+}
+
 // No layer has keys and values, or all have windows: positions are counted all the same.
 TEST(a_store_without_a_whole_group_counts_positions) {
   store_config config = {.batch_tokens = BATCH, .pages_max = PAGES, .prefix_entries_max = PAGES};

@@ -519,6 +519,30 @@ TEST(a_fork_shares_the_state_until_its_first_pass) {
   close_rig(&r);
 }
 
+// A pool's lists grow with a fork, and so does the store's list at the ninth sequence.
+TEST(a_fork_without_memory_leaves_nothing) {
+  bool is_done = false;
+  for (uint64_t call = 1; !is_done && call < 20; call++) {
+    rig r;
+    open_forks(&r, 64, 1);
+    for (int i = 0; i < 7; i++) new_seq(&r);
+    const kv_seq_id seq = read_forks(&r);
+    const uint32_t before = used_slots(&r);
+    kv_seq_id child = KV_SEQ_NONE;
+    r.memory.fail_at_call = r.memory.calls + call;
+    is_done = store_fork(r.store, seq, &child, NULL) == WICK_OK;
+    r.memory.fail_at_call = 0;
+    CHECK_EQ_UINT(kv_pool_stats(store_pages(r.store)).active_sequences, is_done ? 9 : 8);
+    CHECK_EQ_UINT(r.store->seq_count, is_done ? 9 : 8);
+    CHECK_EQ_UINT(used_slots(&r), before);
+    check_whole(&r);
+    CHECK_EQ_INT(store_fork(r.store, seq, &child, NULL), WICK_OK);
+    check_whole(&r);
+    close_rig(&r);
+  }
+  CHECK(is_done);
+}
+
 static int compare_times(const void *a, const void *b) {
   const double left = *(const double *)a, right = *(const double *)b;
   return (left > right) - (left < right);

@@ -347,6 +347,7 @@ TEST(expressions_that_fail) {
       {"{{ strftime_now(1) }}", "line 1: the argument format is not a text"},
       {"{{ [].append() }}", "line 1: append of nothing"},
       {"{{ [].insert(0) }}", "line 1: insert of nothing"},
+      {"{{ [].insert(0) }}", "line 1: insert of nothing"},
       {"{{ [].insert('a', 1) }}", "line 1: the argument index is not a whole number"},
       {"{{ [].pop() }}", "line 1: pop of what is not there"},
       {"{{ [1].pop('a') }}", "line 1: the argument index is not a whole number"},

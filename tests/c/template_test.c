@@ -514,6 +514,13 @@ TEST(surrogates_of_json_are_pairs_or_no_characters) {
   }
 }
 
+TEST(bytes_of_json_that_are_no_character_are_replaced_one_by_one) {
+  begin();
+  check_text("{{ a }}", "{\"a\": \"\xff\"}", "\xef\xbf\xbd");
+  check_text("{{ a }}", "{\"a\": \"x\x80\xc3y\xe2\x82\"}",
+             "x\xef\xbf\xbd\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 // Each end that JSON can be cut off at, and each form of what is no number or word.
 TEST(json_that_is_no_value_is_refused_at_its_byte) {
   static const char WHOLE_VALUE[] =

@@ -132,7 +132,9 @@ TEST(shapes_and_types_that_do_not_fit_are_refused) {
   tensor.type = GGML_TYPE_Q8_K;  // no file's weights have it
   CHECK_EQ_INT(tensor_interleave(&tensor, kernels, &error), WICK_E_UNSUPPORTED);
   tensor.type = GGML_TYPE_F32;
-  tensor.dims[0] = tensor.dims[1] = tensor.dims[2] = UINT32_MAX;
+  tensor.dims[0] = tensor.dims[2] = UINT32_MAX;
+  tensor.dims[1] = UINT32_MAX - 1;
   CHECK_EQ_INT(tensor_interleave(&tensor, kernels, &error), WICK_E_OVERFLOW);
+  CHECK_EQ_STR(error.message, "4294967294 rows of 4294967295 values do not fit");
   CHECK(!tensor.is_interleaved);
 }

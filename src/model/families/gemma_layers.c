@@ -34,7 +34,6 @@ const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer
       return gemma->plan->model->layers[source].mixer;
     }
   }
-  if (keys->status != WICK_OK) return NULL;
   keys->status =
       fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.shared_kv_layers"),
                 "layer %u has no layer of its shape to read keys and values of "
