@@ -5,9 +5,10 @@ import { untilTrue } from './package.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-const capturing = `
-  import * as own from './index.js?own';
-  export * from './index.js?own';
+/** Instead of the package's entry. @param {string} entry the address of the package's own */
+export const capturing = (entry) => `
+  import * as own from '${entry}';
+  export * from '${entry}';
   Object.assign(globalThis, { engines: [], created: [] });
   export const createEngine = async (options) => {
     const made = await own.createEngine({ ...options, ...globalThis.engineOptions });
@@ -32,7 +33,7 @@ export async function openReal(browser, url, { script = '', options = {}, proble
   await page.addInitScript(script);
   await page.route(
     (address) => address.pathname.endsWith('/wick-llm/index.js') && address.search === '',
-    (route) => route.fulfill({ contentType: 'text/javascript', body: capturing }),
+    (route) => route.fulfill({ contentType: 'text/javascript', body: capturing('./index.js?own') }),
   );
   await page.goto(url);
   await page.waitForSelector('#send:not([disabled])');
