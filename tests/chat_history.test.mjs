@@ -51,6 +51,30 @@ test('Back pressed again before a conversation is there leaves the way Forward',
   await untilAbout(page, 'lamps');
 });
 
+test('Back, Back and on again at once: what was on its way before leads nowhere', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers', 'lamps']);
+  await page.evaluate(async () => {
+    history.back();
+    await new Promise((settle) => addEventListener('hashchange', settle, { once: true }));
+    const rivers = location.hash;
+    history.back();
+    const log = /** @type {HTMLElement} */ (document.getElementById('log'));
+    await new Promise((settle) => {
+      new MutationObserver((_, observer) => {
+        if (!log.textContent?.includes('It is about foxes.')) return;
+        observer.disconnect();
+        location.hash = rivers; // the first press has found meanwhile that it is not wanted any more
+        settle(undefined);
+      }).observe(log, { childList: true, subtree: true });
+    });
+  });
+  await untilAbout(page, 'rivers');
+  assert.equal(await page.isVisible('#notice'), false, 'nothing is deleted');
+});
+
 test('New chat while Back is on its way is where the user stays', { skip }, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes', 'rivers']);

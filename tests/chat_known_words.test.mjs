@@ -4,34 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from './support/chat_page.mjs';
-import { askReal, openReal } from './support/chat_real.mjs';
+import { askReal, openReal, saying } from './support/chat_real.mjs';
 import { untilTrue } from './support/package.mjs';
 
 const { skip, browser, url } = useChat('chat-known-words');
 const LIST = '**/wick-4.2m-words.txt';
-
-/** The engine says this, where it is streamed, and counts what else it is asked. @param {string} said */
-const saying = (said) => `
-  globalThis.again = [];
-  globalThis.addEventListener('load', () => {
-    const timer = setInterval(() => {
-      if (!globalThis.engine) return;
-      clearInterval(timer);
-      const { completions } = engine.chat;
-      const own = completions.create.bind(completions);
-      completions.create = async (body) => {
-        if (!body.stream) { if (body.grammar) again.push(body); return own(body); }
-        return (async function* () {
-          for (let index = 0; index < (body.n ?? 1); index++)
-            for (const content of ${JSON.stringify(said)}.match(/.{1,3}/gs))
-              yield { choices: [{ index, delta: { content }, finish_reason: null }] };
-          for (let index = 0; index < (body.n ?? 1); index++)
-            yield { choices: [{ index, delta: {}, finish_reason: 'stop' }] };
-        })();
-      };
-      globalThis.isSaying = true;
-    }, 5);
-  });`;
 
 /** @param {import('node:test').TestContext} t @param {string} said @param {(page: import('playwright-core').Page) => Promise<unknown>} [prepare] */
 async function open(t, said, prepare) {
@@ -52,7 +29,7 @@ async function open(t, said, prepare) {
   };
   const page = await openReal(/** @type {any} */ (context), url(), {
     problems,
-    script: saying(said),
+    script: saying(JSON.stringify(said)),
   });
   t.after(() => page.context().close());
   t.after(() => assert.deepEqual(problems, []));

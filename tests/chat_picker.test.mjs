@@ -13,7 +13,7 @@ import { specOf } from '../examples/chat/specs.js';
 import { expectSpeed, judge, quantisationOf } from '../examples/chat/verdict.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
-import { startHub } from './support/fake_hub.mjs';
+import { startListedHub } from './support/fake_hub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { untilTrue } from './support/package.mjs';
 
@@ -165,7 +165,7 @@ describe('in the page', { skip }, () => {
   let server;
   /** @type {import('playwright-core').Browser} */
   let browser;
-  /** @type {Awaited<ReturnType<typeof startHub>>} */
+  /** @type {Awaited<ReturnType<typeof startListedHub>>} */
   let fake;
 
   before(async () => {
@@ -173,17 +173,7 @@ describe('in the page', { skip }, () => {
     await buildChat(site);
     server = await serve({ root: site });
     browser = await launchChromium();
-    const files = {
-      'tiny-Q4_0.gguf': small,
-      'tiny-mmproj.gguf': small,
-      'broken.gguf': Buffer.from('no'),
-    };
-    const other = Buffer.from(small.toString('latin1').replaceAll('llama', 'other'), 'latin1');
-    fake = await startHub({
-      ...{ 'wick/tiny-GGUF': files, 'wick/notes': {} },
-      'bartowski/SmolLM2-135M-Instruct-GGUF': { 'SmolLM2-135M-Instruct-Q8_0.gguf': small },
-      'HuggingFaceTB/SmolLM2-360M-Instruct-GGUF': { 'smollm2-360m-instruct-q8_0.gguf': other },
-    });
+    fake = await startListedHub(small);
   });
   after(async () => {
     await browser?.close();

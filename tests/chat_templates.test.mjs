@@ -2,29 +2,22 @@
 // chooses, which is remembered with the model. By the package's own engine and the built-in model without its template.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, test } from 'node:test';
 import { templates } from '../examples/chat/template_list.js';
 import { assertAccessible } from './support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { pictures, useChat } from './support/chat_page.mjs';
-import { openReal, setTemperature } from './support/chat_real.mjs';
+import { openReal, setTemperature, writePlainModel } from './support/chat_real.mjs';
 import { onBattery, untilKept } from './support/chat_stub.mjs';
-import { locate, root } from './support/locate.mjs';
+import { locate } from './support/locate.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-templates');
 /** @typedef {import('playwright-core').Page} Page */
 
 const NAME = 'plain.gguf';
 
-before(() => {
-  const model = readFileSync(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
-  const at = model.indexOf('tokenizer.chat_template');
-  assert.ok(at > 0);
-  model.write('tokenizer.chat_templatX', at);
-  writeFileSync(resolve(site, NAME), model);
-});
+before(() => writePlainModel(resolve(site, NAME)));
 
 /** @param {import('node:test').TestContext} t @param {string} [script] @returns {Promise<Page>} */
 async function open(t, script = onBattery) {

@@ -4,12 +4,12 @@
 // storage that fails.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
+import { findViolations } from './support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { begin, prelude } from './support/chat_steps.mjs';
 import { stubEngine, stubModels } from './support/chat_stub.mjs';
@@ -421,7 +421,6 @@ async function keepsPromises(run, fill) {
 
 /** What a page is seen in: a phone, one that lies on its side, a desktop at 200 %. */
 const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;
 
@@ -441,22 +440,6 @@ const states = {
   shelf:
     "one('#settings-dialog').close(); one('#open-books').click(); await until('shelf', () => one('#books-dialog[open]'));",
 };
-
-/** What axe finds against WCAG 2.1 A and AA in both colours. */
-const findViolations = `
-  const problems = [];
-  if (!globalThis.axe) { ${axe} }
-  const root = document.documentElement;
-  for (const theme of ['light', 'dark']) {
-    root.dataset.theme = theme;
-    for (const motion of document.getAnimations())
-      if (motion.effect.getComputedTiming().endTime < Infinity) motion.finish();
-    const { violations, passes } = await globalThis.axe.run(document,
-      { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] });
-    if (passes.length < 10) problems.push('few rules');
-    for (const { id, nodes } of violations) problems.push(...nodes.map(({ html }) => theme + ' ' + id + ': ' + html));
-  }
-  return problems;`;
 
 /** What is wider than the window, and whether the box is in it. */
 const findOutside = `

@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { addServiceWorker, buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
+import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 import { isKept } from './support/offline.mjs';
 import { temporaryFolder, untilTrue, waitUntil } from './support/package.mjs';
@@ -279,6 +279,27 @@ test('a kept model stays in Firefox, too', { skip: locate('firefox').skip }, asy
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await badAnswers(t, () => firefox.newPage());
+});
+
+test('WebKitGTK has the page and a model of an address without a network, too', {
+  skip: locate('webkitDriver').skip,
+}, async (t) => {
+  const server = await serve({ root: site });
+  t.after(() => server.close());
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  /** @param {string} code */
+  const evaluate = (code) => page.evaluate(`return (${code})`);
+  copyFileSync(resolve(models, 'wick-2.6m-q8_0.gguf'), resolve(site, 'own.gguf'));
+  t.after(() => rmSync(resolve(site, 'own.gguf')));
+  const isReady = `document.getElementById('model-name').textContent === 'own.gguf' && !document.getElementById('send').disabled`;
+  await page.goto(`${server.url}?model=own.gguf`);
+  await waitUntil(() => evaluate(isReady), 'the model');
+  await waitUntil(() => evaluate(isKept), 'the files of the page');
+  assert.equal((await evaluate(keptModels)).length, 1);
+  await server.close();
+  await page.goto(`${server.url}?visit=2`);
+  await waitUntil(() => evaluate(isReady), 'the model without a network');
 });
 
 test('Firefox has the page without a network, too', {

@@ -496,9 +496,13 @@ function joinDraft(draft) {
   return keepDraft(promptField.value);
 }
 
+/** How often the address has changed. */
+let followed = 0;
+
 /** What the browser's Back, its Forward or a link leads to. @param {string} id */
 export async function followAddress(id) {
-  const isStill = () => location.hash === `#${id}`; // another press may lead on meanwhile
+  const own = ++followed;
+  const isStill = () => own === followed && location.hash === `#${id}`; // another press may lead on meanwhile
   if (id === open.about.id || (await openConversation(id, { isStill }))) return;
   const kept = await keeper.store.open(id).catch(() => undefined);
   if (!isStill()) return;

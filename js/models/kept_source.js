@@ -46,8 +46,8 @@ export async function openKept(options) {
   const described = await store.describe(files);
   if (described) return { description: described, source: undefined };
   if (isOnly) {
-    for (const { url } of files) {
-      if (await store.has(url)) continue;
+    for (const { id, url } of files) {
+      if (await store.has(id ?? url)) continue; // an imported file has no address
       throw new WickError('NOT_FOUND', `${url} is not kept, and cache: 'only' asks no server`);
     }
   }

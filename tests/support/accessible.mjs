@@ -33,3 +33,19 @@ export async function assertAccessible(page) {
     assert.deepEqual(await violations(page), [], colorScheme);
   }
 }
+
+/** Runs in a page of any browser: what is wrong in both of its own colours. */
+export const findViolations = `
+  const problems = [];
+  if (!globalThis.axe) { ${axe} }
+  const root = document.documentElement;
+  for (const theme of ['light', 'dark']) {
+    root.dataset.theme = theme;
+    for (const motion of document.getAnimations())
+      if (motion.effect.getComputedTiming().endTime < Infinity) motion.finish();
+    const { violations, passes } = await globalThis.axe.run(document,
+      { runOnly: ${JSON.stringify(tags)} });
+    if (passes.length < 10) problems.push('few rules');
+    for (const { id, nodes } of violations) problems.push(...nodes.map(({ html }) => theme + ' ' + id + ': ' + html));
+  }
+  return problems;`;

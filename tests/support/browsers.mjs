@@ -189,7 +189,8 @@ async function startWebKit(scriptTimeoutMs) {
   const page = new WebKitPage(driver, `http://127.0.0.1:${port}`);
   try {
     await untilReady(page);
-    const options = { binary: findMiniBrowser(), args: ['--automation'] };
+    const args = ['--automation', '--javascript-can-open-windows-automatically=true'];
+    const options = { binary: findMiniBrowser(), args };
     const { sessionId } = await page.command('POST', '/session', {
       capabilities: { alwaysMatch: { 'webkitgtk:browserOptions': options } },
     });

@@ -1,13 +1,18 @@
 // The chat page over the package's own engine and the built-in model. The engine is `engine` in the page.
 
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { PATIENCE_MS } from './browsers.mjs';
+import { root } from './locate.mjs';
 import { untilTrue } from './package.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-const capturing = `
-  import * as own from './index.js?own';
-  export * from './index.js?own';
+/** Instead of the package's entry. @param {string} entry the address of the package's own */
+export const capturing = (entry) => `
+  import * as own from '${entry}';
+  export * from '${entry}';
   Object.assign(globalThis, { engines: [], created: [] });
   export const createEngine = async (options) => {
     const made = await own.createEngine({ ...options, ...globalThis.engineOptions });
@@ -17,6 +22,28 @@ const capturing = `
     globalThis.engines.push(made);
     return made;
   };`;
+
+/** Runs in the page: the engine says this, where it is streamed, and `again` is what else it is asked. @param {string} said an expression */
+export const saying = (said) => `
+  globalThis.again = [];
+  const timer = setInterval(() => {
+    if (!globalThis.engine) return;
+    clearInterval(timer);
+    const words = ${said};
+    const { completions } = engine.chat;
+    const own = completions.create.bind(completions);
+    completions.create = async (body) => {
+      if (!body.stream) { if (body.grammar) again.push(body); return own(body); }
+      return (async function* () {
+        for (let index = 0; index < (body.n ?? 1); index++)
+          for (const content of words.match(/.{1,3}/gs))
+            yield { choices: [{ index, delta: { content }, finish_reason: null }] };
+        for (let index = 0; index < (body.n ?? 1); index++)
+          yield { choices: [{ index, delta: {}, finish_reason: 'stop' }] };
+      })();
+    };
+    globalThis.isSaying = true;
+  }, 5);`;
 
 /**
  * @param {import('playwright-core').Browser} browser
@@ -32,7 +59,7 @@ export async function openReal(browser, url, { script = '', options = {}, proble
   await page.addInitScript(script);
   await page.route(
     (address) => address.pathname.endsWith('/wick-llm/index.js') && address.search === '',
-    (route) => route.fulfill({ contentType: 'text/javascript', body: capturing }),
+    (route) => route.fulfill({ contentType: 'text/javascript', body: capturing('./index.js?own') }),
   );
   await page.goto(url);
   await page.waitForSelector('#send:not([disabled])');
@@ -67,3 +94,12 @@ export const untilAllReturned = (page) =>
 /** A fact of the developer panel. @param {Page} page @param {string} name @param {RegExp} text */
 export const untilFact = (page, name, text) =>
   page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();
+
+/** Writes the built-in model without its template. @param {string} path */
+export function writePlainModel(path) {
+  const model = readFileSync(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
+  const at = model.indexOf('tokenizer.chat_template');
+  assert.ok(at > 0);
+  model.write('tokenizer.chat_templatX', at);
+  writeFileSync(path, model);
+}

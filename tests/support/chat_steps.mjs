@@ -1,6 +1,6 @@
 // What tests of the chat page in Firefox and WebKitGTK run in it: before the page's own scripts, and at the beginning of their own.
 
-/** No answer begins before Enter; what goes wrong is the test's. */
+/** What goes wrong is the test's. No answer begins before Enter, unless the address has `ahead`, where the settings stay. */
 export const prelude = `
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
   addEventListener('error', ({ message }) => wrong.push(message));
@@ -16,7 +16,8 @@ export const prelude = `
     if (isFull) throw new DOMException('The test wants it so', 'QuotaExceededError');
     return put.apply(this, row);
   };
-  localStorage.setItem('wick-chat-settings', '{"ahead":false}');`;
+  if (!new URLSearchParams(location.search).has('ahead'))
+    localStorage.setItem('wick-chat-settings', '{"ahead":false}');`;
 
 /** Begins each script that runs in the page. */
 export const begin = `
@@ -96,6 +97,17 @@ export const begin = `
     field.files = transfer.files;
     field.dispatchEvent(new Event('change'));
   };
+  /** What the model answers by itself. */
+  const askReal = async (question) => {
+    const { length } = all('.message.assistant footer');
+    submit(question);
+    await until('answered', () => all('.message.assistant footer').length > length);
+    await atRest();
+    return shown().at(-1);
+  };
+  /** A fact of the developer panel. */
+  const fact = (name, words) => until(name + ': ' + words, () =>
+    words.exec(one('#kv-facts dd[data-fact="' + name + '"]')?.textContent ?? ''));
   const untilModel = (name) => until(name, () => one('#model-name').textContent === name);
   const choose = async (url) => {
     one('#choose-model').click();

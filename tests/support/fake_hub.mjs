@@ -184,3 +184,20 @@ export async function startHub(repositories) {
     },
   };
 }
+
+/** A hub that has a model to find, and two of the page's list: one that runs, and one of no known architecture. @param {Buffer} model */
+export const startListedHub = (model) =>
+  startHub({
+    'wick/tiny-GGUF': {
+      ...{ 'tiny-Q4_0.gguf': model, 'tiny-mmproj.gguf': model },
+      'broken.gguf': Buffer.from('no'),
+    },
+    'wick/notes': {},
+    'bartowski/SmolLM2-135M-Instruct-GGUF': { 'SmolLM2-135M-Instruct-Q8_0.gguf': model },
+    'HuggingFaceTB/SmolLM2-360M-Instruct-GGUF': {
+      'smollm2-360m-instruct-q8_0.gguf': Buffer.from(
+        model.toString('latin1').replaceAll('llama', 'other'),
+        'latin1',
+      ),
+    },
+  });

@@ -1,0 +1,98 @@
+// The chat page in Firefox and WebKitGTK: the page built in a folder of its own with what a test puts before the package's entry, a
+// server, and a test in each of both browsers. Their drivers run no script before a page's own, so that the entry has it.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildChat } from '../../examples/chat/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { launchFirefox, launchWebKit, PATIENCE_MS } from './browsers.mjs';
+import { capturing } from './chat_real.mjs';
+import { begin, prelude } from './chat_steps.mjs';
+import { stubEngine, stubModels } from './chat_stub.mjs';
+import { locate, root } from './locate.mjs';
+
+/** Opens a page anew, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
+
+/**
+ * A test in each of both browsers, in one profile.
+ * @param {string} title
+ * @param {(visit: Visit, t: import('node:test').TestContext) => Promise<unknown>} pass
+ */
+export function testInBoth(title, pass) {
+  test(`Firefox: ${title}`, { skip: locate('firefox').skip }, async (t) => {
+    const firefox = await launchFirefox();
+    t.after(() => firefox.close());
+    await pass(async (url, script) => {
+      const page = await firefox.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
+      await page.goto(url);
+      const found = await page.evaluate(`(async () => { ${script} })()`);
+      await page.close();
+      return found;
+    }, t);
+  });
+  test(`WebKitGTK: ${title}`, { skip: locate('webkitDriver').skip }, async (t) => {
+    const page = await launchWebKit();
+    t.after(() => page.close());
+    let visits = 0;
+    await pass(async (url, script) => {
+      // The same page with another hash would not be loaded again. A page that is left for one of another origin
+      // while it stores something is suspended with it, and no other page of its origin opens a database.
+      const address = new URL(url);
+      address.searchParams.set('visit', String(++visits));
+      await page.goto(address.href);
+      return page.evaluate(script);
+    }, t);
+  });
+}
+
+/**
+ * The chat page in a folder of its own, and a server of it.
+ * @param {string} name of the folder in build/
+ * @param {(site: string) => unknown} change
+ */
+function useSite(name, change) {
+  const site = resolve(root, 'build', name);
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  before(async () => {
+    await buildChat(site);
+    await change(site);
+    server = await serve({ root: site });
+  });
+  after(() => server.close());
+  return { site, url: () => server.url };
+}
+
+/** Over an engine of the test's own. @param {string} name @param {string} [script] before the page's own */
+export const useStub = (name, script = '') =>
+  useSite(name, (site) => {
+    writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + script + stubEngine);
+    writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
+  });
+
+/** Over the package's own engine, which is `engine` in the page. @param {string} name @param {string} [script] before the page's own */
+export const useReal = (name, script = '') =>
+  useSite(name, (site) => {
+    const entry = resolve(site, 'wick-llm/index.js');
+    copyFileSync(entry, resolve(site, 'wick-llm/own.js'));
+    writeFileSync(entry, prelude + script + capturing('./own.js'));
+  });
+
+/**
+ * Runs scripts one after the other, each in a page that is opened anew; what it returns is compared, and nothing goes wrong in it.
+ * @param {Visit} visit
+ * @param {string} url
+ * @param {[name: string, script: string, wanted: object][]} passes
+ */
+export async function runPasses(visit, url, passes) {
+  for (const [name, script, wanted] of passes) {
+    const found = await visit(
+      url,
+      `${begin}\nconst found = await (async () => { ${script} })(); return { ...found, wrong };`,
+    );
+    assert.deepEqual(found, { ...wanted, wrong: [] }, name);
+  }
+}
