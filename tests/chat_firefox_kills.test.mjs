@@ -4,15 +4,14 @@
 // tests/chat_download_kills.test.mjs.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { buildChat } from '../examples/chat/build.mjs';
 import { CHUNK_BYTES } from '../js/models/records.js';
 import { serve } from '../tools/serve.mjs';
-import { launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
+import { killFirefox, launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
 import { begin, prelude } from './support/chat_steps.mjs';
 import { stubEngine } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -124,13 +123,7 @@ test('Firefox is killed at random moments: what was typed, said and downloaded i
     }
     [left, draft] = [result.left, next];
     if (round === rounds) break;
-    const program = /** @type {import('node:child_process').ChildProcess} */ (firefox?.process());
-    const ended = new Promise((settle) => program.once('exit', settle));
-    program.kill('SIGKILL');
-    await ended;
-    // the driver puts the preferences back that were there before
-    for (let tries = 0; existsSync(join(profile, 'user.js.puppeteer')) && tries < 300; tries++)
-      await sleep(100);
+    if (firefox) await killFirefox(firefox, profile);
   }
   assert.equal(left?.isWhole, true);
   const halves = left?.said.filter(([, answer]) => answer.length < words.length).length;

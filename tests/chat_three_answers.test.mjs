@@ -12,8 +12,6 @@ const replacing = `
   const wanted = new URLSearchParams(location.search);
   const replies = {
     missing: () => new Response('none', { status: 404 }),
-    page: () => new Response('<!doctype html><title>none</title>'),
-    part: () => new Response('1435 words\\na\\nabort\\n'),
     never: () => new Promise(() => {}),
   };
   const { fetch: ownFetch } = globalThis;
@@ -62,7 +60,7 @@ testInBoth(
     await runPasses(visit, saysTo('Your name is Zorble.'), [
       ['copied', copied, { said: 'Your name is Zorble.', again: [] }],
     ]);
-    for (const list of ['missing', 'page', 'part', 'never']) {
+    for (const list of ['missing', 'never']) {
       const asking = `one('#new-chat').click();
       ${list === 'never' ? 'await until("saying", () => globalThis.isSaying);' : untilListed}
       const said = await askReal('the capital of France?');

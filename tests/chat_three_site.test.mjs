@@ -85,8 +85,10 @@ testInBoth(
 );
 
 const searching = `${begin}
-  document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }));
-  await until('focus', () => document.activeElement === one('#search'));
+  await until('focus', () => {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }));
+    return document.activeElement === one('#search');
+  });
   const type = (text) => {
     one('#search').value = text;
     one('#search').dispatchEvent(new Event('input', { bubbles: true }));

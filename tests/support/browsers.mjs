@@ -64,6 +64,21 @@ export function launchFirefox(preferences = {}, profile = undefined) {
   });
 }
 
+/**
+ * Ends Firefox as a crash does.
+ * @param {import('puppeteer-core').Browser} firefox
+ * @param {string} profile
+ */
+export async function killFirefox(firefox, profile) {
+  const program = /** @type {import('node:child_process').ChildProcess} */ (firefox.process());
+  const ended = new Promise((settle) => program.once('exit', settle));
+  program.kill('SIGKILL');
+  await ended;
+  // the driver puts the preferences back that were there before
+  for (let tries = 0; existsSync(`${profile}/user.js.puppeteer`) && tries < 300; tries++)
+    await sleep(100);
+}
+
 /** @returns {Promise<number>} */
 function findFreePort() {
   return new Promise((settle, fail) => {
