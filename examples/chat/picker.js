@@ -1,7 +1,7 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: one of a list, a file, or what is searched for or pasted.
 // Its header is read and judged before its weights come.
 
-import { attach } from './attaching.js';
+import { attach, watchPastes } from './attaching.js';
 import { byId } from './dom.js';
 import { isModel } from './first_bytes.js';
 import { hubAddress, useHub } from './hub.js';
@@ -232,4 +232,5 @@ export function startPicker(loadWish) {
   dialog.addEventListener('close', forgetOwn);
   byId('cancel-choice').addEventListener('click', () => dialog.close());
   takeDrops();
+  watchPastes();
 }

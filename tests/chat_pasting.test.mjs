@@ -1,0 +1,63 @@
+// Long texts that are pasted into the box: each is there at once, where the caret was, is kept as a draft, and can be had as a book.
+// What is too long for a message is said, and what was typed stays. By the keyboard in Chromium; in Firefox and WebKitGTK
+// tests/chat_three_answers.test.mjs makes the event.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PATIENCE_MS } from './support/browsers.mjs';
+import { useChat } from './support/chat_page.mjs';
+
+const { skip, openPage, url } = useChat('chat-pasting');
+
+const line = `${'word '.repeat(16)}\n`;
+
+/** @param {import('playwright-core').Page} page @param {string} text */
+const untilBoxHas = (page, text) =>
+  page.waitForFunction(
+    (wanted) => /** @type {any} */ (document.querySelector('#prompt')).value === wanted,
+    text,
+    { timeout: PATIENCE_MS },
+  );
+
+/** @param {import('playwright-core').Page} page @param {string} text */
+async function paste(page, text) {
+  await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
+  await page.keyboard.press('Control+v');
+}
+
+test('1 MB of lines is pasted where the caret is, and can be kept as a book', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
+  await page.fill('#prompt', 'Before. Behind.');
+  await page.evaluate("document.querySelector('#prompt').setSelectionRange(8, 8)");
+  const text = line.repeat(12_000);
+  await paste(page, text);
+  const box = page.locator('#prompt');
+  await untilBoxHas(page, `Before. ${text}Behind.`);
+  const caret = await box.evaluate((field) => /** @type {any} */ (field).selectionStart);
+  assert.equal(caret, 8 + text.length);
+  await page.locator('#notice', { hasText: 'This is long. As a book it is read once.' }).waitFor();
+  await page.getByRole('button', { name: 'Keep as a book' }).waitFor();
+  await page.fill('#prompt', '');
+});
+
+test('a text of usual length is pasted by the browser; one of more than 1 MB is not taken, and says so', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
+  const box = page.locator('#prompt');
+  await box.focus();
+  await paste(page, 'a short one');
+  await untilBoxHas(page, 'a short one');
+  assert.ok(await page.locator('#notice').isHidden());
+  await page.keyboard.press('Control+z');
+  assert.equal(await box.inputValue(), '', 'the browser takes it back');
+  await page.fill('#prompt', 'What was typed');
+  await paste(page, line.repeat(12_500));
+  const notice = page.locator('#notice', { hasText: 'too long for a message' });
+  await notice.waitFor();
+  assert.equal(await box.inputValue(), 'What was typed');
+});
