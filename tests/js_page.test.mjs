@@ -424,6 +424,19 @@ describe('calls of an engine', () => {
     assert.deepEqual(asked, []);
   });
 
+  test('a text is classified by the scores of the head, with its labels and options', async () => {
+    const scores = Float32Array.of(0, Math.log(3));
+    const { engine, asked } = engineOf({ embed: [{ vector: scores, tokens: 2 }] });
+    const found = await engine.classify('a fox', ['no', 'yes'], { truncate: true });
+    const rounded = found.map(({ label, score }) => [label, score.toFixed(4)]);
+    assert.deepEqual(rounded, [
+      ['yes', '0.7500'],
+      ['no', '0.2500'],
+    ]);
+    const request = { texts: ['a fox'], pooling: 'rank', normalize: false };
+    assert.deepEqual(asked, [['embed', [{ ...request, truncate: true, dimensions: 0 }]]]);
+  });
+
   const kv = {
     ...{ pages: { all: 3, free: 1 }, bytes: { used: 5 }, groups: [], states: null, prefix: null },
     ...{ page_tokens: 16, fragmentation: {}, map: ['pp'] },
