@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { lora } from '../js/handler/adapter_fields.js';
+import { adaptersOf, lora } from '../js/handler/adapter_fields.js';
 import { checkFields, checkTogether, commonFields, pickFields } from '../js/handler/fields.js';
 import { headOf } from '../js/handler/response_shape.js';
 
@@ -108,6 +108,24 @@ test('lora: places of adapters with their scales, and nothing else', () => {
     assert.throws(() => lora([{ id: 0 }, use], 'lora'), { param: 'lora' }, JSON.stringify(use));
   }
   assert.throws(() => lora({ id: 0 }, 'lora'), { param: 'lora' });
+});
+
+test('lora: each place is the name of an adapter, with the scale that is given, or 1', async () => {
+  let asked = 0;
+  const list = async () => {
+    asked++;
+    return [{ name: 'a' }, { name: 'b' }];
+  };
+  const engine = /** @type {any} */ ({ adapters: { list } });
+  for (const none of [null, undefined, []]) {
+    assert.equal(await adaptersOf(engine, none), undefined);
+  }
+  assert.equal(asked, 0);
+  assert.deepEqual(await adaptersOf(engine, [{ id: 1, scale: 0 }, { id: 0 }]), [
+    { name: 'b', scale: 0 },
+    { name: 'a', scale: 1 },
+  ]);
+  await assert.rejects(adaptersOf(engine, [{ id: 0 }, { id: 2 }]), { param: 'lora[1].id' });
 });
 
 test('a response repeats the fields of its request, and what stands for those that were not given', () => {
