@@ -494,6 +494,26 @@ describe('blobs, files and streams', () => {
     assert.equal(closed.mock.callCount(), 1);
   });
 
+  test('a large file is closed with its stream', async (t) => {
+    const { open } = fs.promises;
+    /** @type {any} */
+    let handle;
+    t.mock.method(fs.promises, 'open', async (/** @type {[any, any]} */ ...how) => {
+      handle = await open(...how);
+      return handle;
+    });
+    const path = join(folder, 'closed large');
+    writeFileSync(path, '');
+    truncateSync(path, (16 << 20) + 1);
+    const stream = await createSource({ kind: 'path', paths: [path] }, () => {}).open(0, 0);
+    await stream.read();
+    assert.ok(handle.fd >= 0);
+    const closed = new Promise((settle) => handle.once('close', settle));
+    stream.cancel();
+    await closed;
+    assert.equal(handle.fd, -1);
+  });
+
   test('rows of files are read by their number and offset, at most to the end', (t) => {
     const paths = ['one', 'two'].map((name) => join(folder, name));
     writeFileSync(paths[0], 'abc');
