@@ -370,6 +370,18 @@ describe('a source by itself', () => {
     left.cancel();
     assert.equal(isCancelled, true);
     left.cancel(); // it may be cancelled twice
+    // more than was asked for: what it still has is not wanted
+    isCancelled = false;
+    const piece = new Uint8Array(1 << 18);
+    const pull = (/** @type {any} */ out) => out.enqueue(piece.slice());
+    const cancel = () => {
+      isCancelled = true;
+    };
+    const endless = new ReadableStream({ type: 'bytes', pull, cancel }, { highWaterMark: 0 });
+    const long = await new RangeSource(async () => new Response(endless)).open(0, 0);
+    for (let given = 0; given < most; given += piece.length) await long.read();
+    await assert.rejects(long.read(), { code: 'ARG', message: /^range gave \d+ bytes/ });
+    assert.equal(isCancelled, true);
     const broken = { ok: false, status: 500, body: null, arrayBuffer: () => assert.fail() };
     const refusing = await new RangeSource(/** @type {any} */ (async () => broken)).open(0, 2);
     await assert.rejects(refusing.read(), { code: 'IO', message: /^range\(2\) failed: .*500/ });

@@ -2,13 +2,14 @@
 // one, blobs, files of the disk and streams.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import { HttpSource } from '../js/bytes/http_source.js';
 import { BlobSource, createSource, StreamSource } from '../js/bytes/model_sources.js';
+import { openRows } from '../js/bytes/row_readers.js';
 import { loadModel } from '../js/worker/load_model.js';
 import { ownSource } from '../js/worker/own_source.js';
 import { PageBytes } from '../js/worker/page_source.js';
@@ -479,6 +480,69 @@ describe('blobs, files and streams', () => {
     ).open(0, 0);
     assert.deepEqual([empty.size, await empty.read()], [undefined, null]);
     empty.cancel();
+  });
+
+  test('a small file is closed with its stream', async (t) => {
+    const closed = t.mock.method(fs, 'closeSync');
+    const path = join(folder, 'closed');
+    writeFileSync(path, 'wick');
+    closed.mock.resetCalls();
+    const stream = await createSource({ kind: 'path', paths: [path] }, () => {}).open(0, 0);
+    await stream.read();
+    assert.equal(closed.mock.callCount(), 0);
+    stream.cancel();
+    assert.equal(closed.mock.callCount(), 1);
+  });
+
+  test('a large file is closed with its stream', async (t) => {
+    const { open } = fs.promises;
+    /** @type {any} */
+    let handle;
+    t.mock.method(fs.promises, 'open', async (/** @type {[any, any]} */ ...how) => {
+      handle = await open(...how);
+      return handle;
+    });
+    const path = join(folder, 'closed large');
+    writeFileSync(path, '');
+    truncateSync(path, (16 << 20) + 1);
+    const stream = await createSource({ kind: 'path', paths: [path] }, () => {}).open(0, 0);
+    await stream.read();
+    assert.ok(handle.fd >= 0);
+    const closed = new Promise((settle) => handle.once('close', settle));
+    stream.cancel();
+    await closed;
+    assert.equal(handle.fd, -1);
+  });
+
+  test('rows of files are read by their number and offset, at most to the end', (t) => {
+    const paths = ['one', 'two'].map((name) => join(folder, name));
+    writeFileSync(paths[0], 'abc');
+    writeFileSync(paths[1], 'defgh');
+    const rows = /** @type {import('../js/bytes/row_readers.js').RowReader} */ (
+      openRows({ kind: 'path', paths })
+    );
+    t.after(rows.close);
+    assert.equal(rows.size, 8);
+    const read = (/** @type {number[]} */ ...at) => Buffer.from(any(rows).read(...at)).toString();
+    assert.deepEqual([read(1, 1, 3), read(0, 2, 9), read(1, 5, 1)], ['efg', 'c', '']);
+    assert.equal(openRows({ kind: 'path', paths: [...paths, join(folder, 'none')] }), undefined);
+  });
+
+  test('rows of Blobs are read where they can be read at once', async (t) => {
+    const blobs = [new Blob(['abc']), new Blob(['defgh'])];
+    const source = any({ kind: 'blob', blobs });
+    assert.equal(openRows(source), undefined, 'Node has no FileReaderSync');
+    class Reader {
+      readAsArrayBuffer = (/** @type {Blob} */ blob) => new ArrayBuffer(blob.size);
+    }
+    pretend(t, { FileReaderSync: Reader });
+    const chunks = any({ kind: 'chunks', files: blobs.map((blob) => ({ blob })) });
+    for (const rows of [openRows(source), openRows(chunks)]) {
+      assert.equal(rows?.size, 8);
+      assert.deepEqual([rows?.read(1, 1, 3).length, rows?.read(1, 3, 3).length], [3, 2]);
+      rows?.close();
+    }
+    assert.equal(openRows(any({ kind: 'page' })), undefined);
   });
 
   test('a stream: once, from the beginning, bytes alone', async () => {

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { adaptersOf, lora } from '../js/handler/adapter_fields.js';
 import { checkFields, checkTogether, commonFields, pickFields } from '../js/handler/fields.js';
+import { headOf } from '../js/handler/response_shape.js';
 
 const wholes = 'a whole number of at least';
 /** Each field: values that it accepts, values that it refuses, what it wants. @type {[string, unknown[], unknown[], string][]} */
@@ -88,4 +90,71 @@ describe('fields', () => {
     checkTogether({ ...alone, stream: true }, 'prompt');
     checkTogether({ prompt: '', stream_options: null }, 'prompt');
   });
+});
+
+test('lora: places of adapters with their scales, and nothing else', () => {
+  for (const list of [[], [{ id: 0 }], [{ id: 2, scale: -0.5 }, { id: 0 }]]) lora(list, 'lora');
+  const wrong = [
+    null,
+    'a',
+    [],
+    {},
+    { id: -1 },
+    { id: 0.5 },
+    { id: 0, scale: '1' },
+    { id: 0, size: 1 },
+  ];
+  for (const use of wrong) {
+    assert.throws(() => lora([{ id: 0 }, use], 'lora'), { param: 'lora' }, JSON.stringify(use));
+  }
+  assert.throws(() => lora({ id: 0 }, 'lora'), { param: 'lora' });
+});
+
+test('lora: each place is the name of an adapter, with the scale that is given, or 1', async () => {
+  let asked = 0;
+  const list = async () => {
+    asked++;
+    return [{ name: 'a' }, { name: 'b' }];
+  };
+  const engine = /** @type {any} */ ({ adapters: { list } });
+  for (const none of [null, undefined, []]) {
+    assert.equal(await adaptersOf(engine, none), undefined);
+  }
+  assert.equal(asked, 0);
+  assert.deepEqual(await adaptersOf(engine, [{ id: 1, scale: 0 }, { id: 0 }]), [
+    { name: 'b', scale: 0 },
+    { name: 'a', scale: 1 },
+  ]);
+  await assert.rejects(adaptersOf(engine, [{ id: 0 }, { id: 2 }]), { param: 'lora[1].id' });
+});
+
+test('a response repeats the fields of its request, and what stands for those that were not given', () => {
+  const given = {
+    ...{
+      instructions: 'i',
+      max_output_tokens: 3,
+      metadata: { a: 'b' },
+      parallel_tool_calls: false,
+    },
+    ...{ temperature: 0, tool_choice: 'none', tools: [{ type: 'function' }], top_logprobs: 2 },
+    ...{ top_p: 0.5, user: 'u', text: { format: { type: 'json_object' } } },
+  };
+  const usual = {
+    ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true },
+    ...{ temperature: null, tool_choice: 'auto', tools: [], top_logprobs: 0 },
+    ...{ top_p: null, user: null, text: { format: { type: 'text' } } },
+  };
+  const same = {
+    ...{ object: 'response', model: 'm', background: false, store: false, truncation: 'disabled' },
+    ...{ previous_response_id: null, reasoning: { effort: null, summary: null } },
+  };
+  for (const [body, repeated] of [
+    [given, given],
+    [{}, usual],
+  ]) {
+    const { id, created_at, ...head } = headOf(body, 'm');
+    assert.match(id, /^resp_/);
+    assert.ok(Math.abs(created_at - Date.now() / 1000) < 60);
+    assert.deepEqual(head, { ...same, ...repeated });
+  }
 });

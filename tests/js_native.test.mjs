@@ -717,6 +717,22 @@ describe('a reply whose grammar is refused', () => {
       assert.throws(() => submit(error, grammar), { name: error.name, message: told });
     }
   });
+
+  test('an error that is of the tools names their option, without those that the engine told', () => {
+    for (const [message, option] of [
+      ['the tool a has no parameters', 'tools'],
+      ['tools[0] has no name', 'tools'],
+      ['tool_choice names no tool', 'tool_choice'],
+      ["The model's form of calls is unknown", 'tool_choice'],
+    ]) {
+      const error = new WickError('ARG', `${message} (options a, b)`, { option: 'grammar' });
+      assert.throws(() => submit(error, { ...tools, isOptional: false }), {
+        code: 'ARG',
+        message: `${message} (option ${option})`,
+        cause: { option },
+      });
+    }
+  });
 });
 
 describe('an engine', () => {

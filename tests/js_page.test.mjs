@@ -11,6 +11,7 @@ import { WickError } from '../js/base/errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from '../js/base/host_features.js';
 import { checkNames } from '../js/base/option_names.js';
 import { Adapters, adaptersOf } from '../js/page/adapters.js';
+import { CompletionStream } from '../js/page/completion_stream.js';
 import { createEngine } from '../js/page/create_engine.js';
 import { Engine } from '../js/page/engine.js';
 import { sourceOf } from '../js/page/model_options.js';
@@ -408,7 +409,7 @@ describe('calls of an engine', () => {
     await engine.close();
     await engine[Symbol.asyncDispose]();
     assert.deepEqual(asked.splice(0), ['close', 'close']);
-    for (const [method, args, message] of /** @type {[string, any[], string][]} */ ([
+    for (const [method, args, message] of /** @type {[string, any[], string | RegExp][]} */ ([
       ['tokenize', [5], 'tokenize needs a string'],
       ['tokenize', ['a', { addspecial: 1 }], 'addspecial is no option; did you mean addSpecial?'],
       ['detokenize', [[1], { specials: 1 }], 'specials is no option; did you mean special?'],
@@ -417,11 +418,25 @@ describe('calls of an engine', () => {
       ['stats', [{ format: 'xml' }], 'stats are json or prometheus, not the string "xml"'],
       ['stats', [{ map: 1 }], 'map is no option'],
       ['kvStats', [{ maps: 1 }], 'maps is no option; did you mean map?'],
+      ['runTools', [{ tools: 5 }], /^tools must be an object of .*, not 5/],
       ['createSession', [{ salts: 1 }], 'salts is no option; did you mean salt?'],
     ])) {
       await assert.rejects(any(engine)[method](...args), refused(message));
     }
     assert.deepEqual(asked, []);
+  });
+
+  test('a text is classified by the scores of the head, with its labels and options', async () => {
+    const scores = Float32Array.of(0, Math.log(3));
+    const { engine, asked } = engineOf({ embed: [{ vector: scores, tokens: 2 }] });
+    const found = await engine.classify('a fox', ['no', 'yes'], { truncate: true });
+    const rounded = found.map(({ label, score }) => [label, score.toFixed(4)]);
+    assert.deepEqual(rounded, [
+      ['yes', '0.7500'],
+      ['no', '0.2500'],
+    ]);
+    const request = { texts: ['a fox'], pooling: 'rank', normalize: false };
+    assert.deepEqual(asked, [['embed', [{ ...request, truncate: true, dimensions: 0 }]]]);
   });
 
   const kv = {
@@ -1182,4 +1197,53 @@ describe('createEngine', () => {
     const signal = AbortSignal.abort(new Error('before'));
     await assert.rejects(createEngine(any({ file, worker, signal })), { message: 'before' });
   });
+});
+
+test('a helper of a stream tells each chunk with what the completion is so far, and the whole at the end', async () => {
+  const head = { id: 'c', created: 1, model: 'm' };
+  const chunk = (/** @type {any} */ delta, finish_reason = null) => ({
+    ...{ ...head, object: 'chat.completion.chunk' },
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  const usage = { completion_tokens: 2 };
+  const chunks = [
+    ...[
+      chunk({ role: 'assistant', content: '' }),
+      chunk({ content: 'a' }),
+      chunk({ content: 'b' }),
+    ],
+    ...[chunk({}, any('length')), { ...head, choices: [], usage }],
+  ];
+  const helper = new CompletionStream(async () => any(chunks), null);
+  /** @type {any[]} */
+  const told = [];
+  helper
+    .on('chunk', (one, whole) => told.push(['chunk', one, whole.choices[0].message.content]))
+    .on('content', (delta, content) => told.push(['content', delta, content]))
+    .on('finalChatCompletion', (whole) => told.push(['final', whole]))
+    .on('end', () => told.push(['end']));
+  const choice = {
+    ...{ index: 0, message: { role: 'assistant', content: 'ab', refusal: null } },
+    ...{ logprobs: null, finish_reason: 'length' },
+  };
+  const whole = { object: 'chat.completion', choices: [choice], ...head, usage };
+  assert.deepEqual(await helper.finalChatCompletion(), whole);
+  assert.deepEqual(told, [
+    ...[
+      ['chunk', chunks[0], ''],
+      ['chunk', chunks[1], 'a'],
+      ['content', 'a', 'a'],
+      ['chunk', chunks[2], 'ab'],
+      ['content', 'b', 'ab'],
+      ['chunk', chunks[3], 'ab'],
+      ['chunk', chunks[4], 'ab'],
+      ['final', whole],
+      ['end'],
+    ],
+  ]);
+  assert.equal(await helper.totalUsage(), usage);
+  assert.deepEqual(
+    [await helper.finalMessage(), await helper.finalContent()],
+    [choice.message, 'ab'],
+  );
 });

@@ -222,6 +222,7 @@ describe('create', () => {
           monitor(monitor) {
             const take = (/** @type {any} */ event) => {
               assert.deepEqual([event.total, event.type], [1, 'downloadprogress']);
+              assert.equal(event.lengthComputable, true);
               list.push(event.loaded);
             };
             if (index === 0) monitor.addEventListener('downloadprogress', take);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { subjects } from '../js/base/error_subjects.js';
 import { codeOfStatus, WickError } from '../js/base/errors.js';
-import { EVENT_DONE, EVENT_TOKEN, FINISH_ERROR } from '../js/wasm/layout.js';
+import { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } from '../js/wasm/layout.js';
 import { RequestTable } from '../js/worker/request_table.js';
 
 describe('a request that is not read', () => {
@@ -45,6 +45,31 @@ describe('a request that is not read', () => {
     for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
     assert.equal(submitted, 164);
   });
+});
+
+test('the logits of a request go to its hook once, and come back once', () => {
+  /** @type {any[]} */
+  const events = [];
+  /** @type {any[]} */
+  const answered = [];
+  const asked = Float32Array.of(1, 2);
+  const native = {
+    ...{ submit: () => 9, lacks: () => false, passes: () => 0, takeEvents: () => events.splice(0) },
+    requestLogits: (/** @type {number} */ number) => (number === 9 ? asked : undefined),
+    answerLogits: (/** @type {any[]} */ ...args) => void answered.push(args),
+  };
+  const table = new RequestTable(/** @type {any} */ (native));
+  table.add(1, /** @type {any} */ ({}), false);
+  const logits = Float32Array.of(3, 4);
+  table.answer(1, logits);
+  assert.deepEqual([answered, table.canStep()], [[], true], 'nothing was asked yet');
+  events.push({ request: 9, kind: EVENT_LOGITS });
+  const [output] = table.collect();
+  assert.deepEqual([output.id, output.asked, table.canStep()], [1, asked, false]);
+  table.answer(2, logits);
+  assert.deepEqual(answered, [], 'of another request');
+  for (let time = 0; time < 2; time++) table.answer(1, logits);
+  assert.deepEqual([answered, table.canStep()], [[[9, logits]], true]);
 });
 
 test('a request that ends by an error says it in the engine’s words, with the option', () => {

@@ -585,6 +585,46 @@ describe('calls', () => {
       code: 'NO_STORAGE',
     });
   });
+
+  test('of adapters: bytes that need the extras are fed once more with them', () => {
+    /** @type {any[]} */
+    const log = [];
+    let needsExtras = true;
+    const note =
+      (/** @type {string} */ name) =>
+      (/** @type {any[]} */ ...args) => {
+        log.push([name, ...args]);
+        return name;
+      };
+    const feed = (/** @type {any[]} */ ...args) => {
+      note('feed')(...args);
+      return needsExtras;
+    };
+    const withExtras = (/** @type {() => unknown} */ action) => {
+      log.push('extras');
+      return action();
+    };
+    const adapters = {
+      ...{ add: note('add'), feed, end: note('end'), remove: note('remove'), list: note('list') },
+    };
+    const parts = any({ native: { adapters, withExtras } });
+    const cases = /** @type {[string, any[], any][]} */ ([
+      ['addAdapter', ['a'], ['add', 'a']],
+      ['endAdapter', ['a', 9], ['end', 'a', 9]],
+      ['removeAdapter', ['a'], ['remove', 'a']],
+      ['listAdapters', [], ['list']],
+    ]);
+    for (const [name, args, asked] of cases) {
+      assert.equal(answerCall(name, args, parts), asked[0]);
+      assert.deepEqual(log.splice(0), [asked]);
+    }
+    const fed = ['feed', 'a', 5, 'bytes'];
+    assert.equal(answerCall('feedAdapter', ['a', 5, 'bytes'], parts), true);
+    assert.deepEqual(log.splice(0), [fed, 'extras', fed]);
+    needsExtras = false;
+    assert.equal(answerCall('feedAdapter', ['a', 5, 'bytes'], parts), undefined);
+    assert.deepEqual(log, [fed]);
+  });
 });
 
 describe('embeddings', () => {

@@ -262,6 +262,21 @@ describe('requests of tabs', () => {
     assert.equal(leader.worker().got('cancel').length, 1);
   });
 
+  test('what is on its way to who has cancelled is dropped', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const [left, kept] = [generate(tab), generate(tab)];
+    const { id } = await nth(leader, 'generate');
+    const other = await nth(leader, 'generate', 1);
+    leader.worker().say(piece(id, ['a']));
+    leader.worker().say(piece(other.id, ['b']));
+    left.running[0].cancel();
+    await waitFor(() => kept.texts[0].length === 1);
+    assert.deepEqual([left.texts, left.failures, kept.texts], [[[]], [], [['b']]]);
+    assert.equal((await nth(leader, 'cancel')).id, id);
+  });
+
   test('a tab that goes leaves nothing running: requests, sessions, sessions to be', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];

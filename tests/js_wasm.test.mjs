@@ -8,6 +8,7 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { decodeEvents } from '../js/wasm/event_records.js';
 import * as layout from '../js/wasm/layout.js';
+import { rowsHost } from '../js/wasm/rows_host.js';
 import { compileModule, isThreaded } from '../js/wasm/wasm_module.js';
 
 /** The smallest module, and the same with an empty function that it exports as helper_main. */
@@ -117,4 +118,31 @@ describe('events', () => {
     assert.deepEqual(others, []);
     assert.deepEqual(decodeEvents(new Uint8Array(0)), []);
   });
+});
+
+test('rows of a table are written where the module wants them; it hears how many bytes came', () => {
+  const memory = new Uint8Array(8);
+  const heap = /** @type {any} */ ({
+    write: (/** @type {number} */ at, /** @type {Uint8Array} */ bytes) => memory.set(bytes, at),
+  });
+  /** @type {number[][]} */
+  const asked = [];
+  const read = (
+    /** @type {number} */ file,
+    /** @type {number} */ offset,
+    /** @type {number} */ size,
+  ) => {
+    asked.push([file, offset, size]);
+    if (file > 1) throw new Error('gone');
+    return Uint8Array.of(7, 8, 9).subarray(0, size);
+  };
+  const { read_table: readTable } = /** @type {any} */ (rowsHost({ read }, () => heap));
+  assert.deepEqual([readTable(1, 50, 2, 2), readTable(0, 60, 5, -1)], [2, 3]);
+  assert.deepEqual([...memory], [0, 0, 7, 8, 0, 7, 8, 9]);
+  assert.equal(readTable(2, 0, 0, 1), -1);
+  assert.deepEqual(asked, [
+    [1, 50, 2],
+    [0, 60, 2 ** 32 - 1],
+    [2, 0, 1],
+  ]);
 });

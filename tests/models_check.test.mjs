@@ -80,6 +80,25 @@ describe('a server', () => {
     assert.equal((await store.check(url, { fetch: wrong })).state, 'unknown');
   });
 
+  test('tells the size alone, with the whole file or with a part of it', async (t) => {
+    const { store, url } = await begin(t);
+    const [own, others] = [String(model.length), String(model.length + 1)];
+    /** @type {[number, Record<string, string>, string][]} */
+    const cases = [
+      [200, { 'Content-Length': own }, 'unknown'],
+      [200, { 'Content-Length': others }, 'newer'],
+      [200, { 'Content-Length': others, 'Content-Encoding': 'gzip' }, 'unknown'],
+      [206, { 'Content-Length': '1', 'Content-Range': `bytes 0-0/${own}` }, 'unknown'],
+      [206, { 'Content-Length': '1', 'Content-Range': `bytes 0-0/${others}` }, 'newer'],
+      [206, { 'Content-Length': '1', 'Content-Range': 'bytes 0-0/*' }, 'unknown'],
+      [206, { 'Content-Length': '1' }, 'unknown'],
+    ];
+    for (const [status, headers, state] of cases) {
+      const fetch = /** @type {any} */ (async () => new Response('G', { status, headers }));
+      assert.equal((await store.check(url, { fetch })).state, state, JSON.stringify(headers));
+    }
+  });
+
   test('what is not kept, and an abort', async (t) => {
     const { store, url } = await begin(t);
     await assert.rejects(store.check('http://127.0.0.1:9/none.gguf'), { code: 'NOT_FOUND' });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { canonicalName, parseHubName } from '../js/models/hub.js';
+import { canonicalName, parseHubName, resolveHubModel } from '../js/models/hub.js';
 import { ModelStore } from '../js/models/model_store.js';
 import { CHUNK_BYTES } from '../js/models/records.js';
 import { startHub } from './support/fake_hub.mjs';
@@ -47,6 +47,35 @@ const hasCode =
     assert.match(error.message, message);
     return true;
   };
+
+test('a busy hub is asked again, after the time that it says', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+  const wanted = /** @type {any} */ (parseHubName('hf:maker/tiny:Q8_0'));
+  for (const [status, after, waitMs] of /** @type {[number, string | undefined, number][]} */ ([
+    [429, undefined, 500],
+    [500, '0', 500],
+    [503, '2', 2000],
+    [503, '3600', 8000],
+    [503, 'soon', 500],
+  ])) {
+    let asked = 0;
+    const fetch = async () => {
+      const headers = /** @type {any} */ (after === undefined ? {} : { 'Retry-After': after });
+      return new Response('[]', asked++ === 0 ? { status, headers } : {});
+    };
+    const found = resolveHubModel(wanted, { fetch });
+    found.catch(() => {}); // an empty listing has no model
+    await settle();
+    t.mock.timers.tick(waitMs - 1);
+    await settle();
+    assert.equal(asked, 1);
+    t.mock.timers.tick(1);
+    await settle();
+    assert.ok(asked > 1);
+    await assert.rejects(found);
+  }
+});
 
 test('names are told from addresses', () => {
   const names = {

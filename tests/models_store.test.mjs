@@ -301,6 +301,22 @@ describe('a model that is opened', () => {
     assert.deepEqual(open.progress, { loaded: 0, received: 6, total: 9 });
   });
 
+  test('bytes of two versions are not given one behind the other', async () => {
+    const { open, chunk } = await openWith({}, whole);
+    assert.deepEqual(await open.bytesAt(0, () => false), chunk);
+    Object.assign(/** @type {any} */ (open.record), { stamp: 'another' });
+    const changed = {
+      code: 'CHANGED',
+      message: 'a.gguf was changed while it was being downloaded',
+    };
+    for (const at of [0, 4, 10]) {
+      await assert.rejects(
+        open.bytesAt(at, () => false),
+        changed,
+      );
+    }
+  });
+
   test('who has left waits for nothing, and one that is stopped is read no more', async () => {
     const { open } = await openWith({}, whole);
     await open.complete(() => true);
@@ -315,6 +331,54 @@ describe('a model that is opened', () => {
       message: 'The model is not read any more',
     });
   });
+});
+
+test('a store that is closed ends its downloads', { timeout: 10_000 }, async (t) => {
+  const { url, state } = await newServer(t);
+  state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+  const store = new ModelStore(new MemoryBackend(new MemoryDisk()));
+  const got = store.get(url);
+  got.catch(() => {});
+  await waitUntil(async () => (await store.list())[0]?.storedBytes === CHUNK_BYTES, 'a chunk');
+  await store.close();
+  await assert.rejects(got, hasCode('CLOSED'));
+});
+
+test('other tabs hear every 200 ms how much has come', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  /** @type {[number, any][]} */
+  const told = [];
+  const channel = class {
+    /** @param {any} message */
+    postMessage(message) {
+      told.push([nowMs, message]);
+    }
+    close() {}
+  };
+  pretend(t, { BroadcastChannel: channel });
+  const PIECE = 1 << 18;
+  let at = 0;
+  const pull = (/** @type {ReadableStreamDefaultController} */ out) => {
+    nowMs += 50;
+    out.enqueue(new Uint8Array(other.subarray(at, at + PIECE)));
+    at += PIECE;
+    if (at >= other.length) out.close();
+  };
+  const headers = { 'Content-Length': String(other.length) };
+  const fetch = async () =>
+    new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers });
+  const backend = Object.assign(new MemoryBackend(new MemoryDisk()), { kind: 'opfs' });
+  const store = new ModelStore(/** @type {any} */ (backend));
+  await store.get('https://example.com/a.gguf', { fetch: /** @type {any} */ (fetch) });
+  await store.close();
+  const arrived = told.filter(([, { type }]) => type === 'arrived');
+  assert.ok(arrived.length > 1, `${arrived.length} of ${other.length / PIECE} pieces`);
+  for (const [index, [ms, { detail }]] of arrived.entries()) {
+    if (index > 0) assert.ok(ms - arrived[index - 1][0] >= 200, `${ms} ms`);
+    assert.equal(detail.total, other.length);
+    assert.ok(detail.received >= (arrived[index - 1]?.[1].detail.received ?? 0));
+  }
 });
 
 describe('the source of a model that is kept', () => {

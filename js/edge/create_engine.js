@@ -50,13 +50,13 @@ class Loading {
       const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
       meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
     };
-    const source = await edgeSourceOf(options, () => report('retrying'));
     const onBytes = () => {
       throwIfAborted(signal);
       this.pieces++;
       report();
     };
     try {
+      const source = await edgeSourceOf(options, () => report('retrying'));
       const isClosed = () => own !== this.loaders;
       // a source that gives nothing must not keep who leaves
       await unlessAborted(loadModel(native, source, { onBytes, isClosed }), signal, () => {});
@@ -128,7 +128,6 @@ class Opener {
         throw error;
       }
       // the engine keeps the error of its load: the next call begins anew
-      loading.loaders++;
       this.#loading = undefined;
       loading.native.destroy();
       throw inWords(trapOf(error), options.isolateBytes, heldBytesOf(options));
