@@ -271,6 +271,25 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   await page.getByText('They are gone when the page is closed.').waitFor();
 });
 
+test('where the storage never answers the page says so in half a minute, and works', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const script = `
+    const { open } = IDBFactory.prototype;
+    IDBFactory.prototype.open = function (...args) {
+      const request = open.apply(this, args);
+      request.addEventListener = () => {};
+      return request;
+    };
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 300 : ms, ...rest);`;
+  const page = await open({ script });
+  const told = { hasText: 'its storage has not answered for 30 seconds' };
+  await page.locator('#problem-text', told).waitFor();
+  await talk(page, 'A question', 'An answer.');
+});
+
 test('31 turns and a long paste in a small context end in no error', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: 'globalThis.contextSize = 64;' });
