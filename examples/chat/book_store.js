@@ -1,7 +1,7 @@
 // examples/chat/book_store.js — books in IndexedDB: what is known of each, its text, and what models have read of it. A state lies in
 // pieces, which are replaced together: the old one stays until the new one is whole.
 
-import { openDB } from 'idb';
+import { openInTime } from './open_in_time.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
@@ -24,7 +24,7 @@ const DELETED_MS_MAX = 30 * 24 * 3600e3;
 let opening;
 
 function open() {
-  opening ??= openDB(NAME, 1, {
+  opening ??= openInTime(NAME, 1, {
     upgrade: (db) => {
       db.createObjectStore('books', { keyPath: 'id' });
       db.createObjectStore('texts');

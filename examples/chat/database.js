@@ -2,7 +2,7 @@
 // has no IndexedDB or the user wants nothing to be kept. What runs in one transaction is stored as a whole
 // or not at all.
 
-import { openDB } from 'idb';
+import { openInTime } from './open_in_time.js';
 
 /** Of the database's stores and indices. Records have versions of their own (records.js). */
 const SCHEMA_VERSION = 1;
@@ -51,7 +51,7 @@ export async function openDatabase(name) {
   /** @type {Promise<import('idb').IDBPDatabase> | undefined} */
   let opened;
   const open = () => {
-    opened ??= openDB(name, SCHEMA_VERSION, {
+    opened ??= openInTime(name, SCHEMA_VERSION, {
       upgrade: createStores,
       // a page of a newer version needs the database for itself
       blocking: (_, __, event) => {

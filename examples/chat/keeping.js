@@ -30,29 +30,7 @@ async function removeOld(store) {
   localStore()?.setItem(TIDIED, String(Date.now()));
 }
 
-/** A browser that has answered nothing by then will not: WebKitGTK, where a page was left while it stored something. */
-const OPEN_MS = 30_000;
-
 const openDisk = async () => new Store(await openDatabase(NAME), tell);
-
-/** @returns {Promise<Store>} rejects when the browser's storage does not answer */
-async function openDiskInTime() {
-  const opening = openDisk();
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const late = new Promise((_, fail) => {
-    const error = new Error(`its storage has not answered for ${OPEN_MS / 1000} seconds`);
-    timer = setTimeout(() => fail(error), OPEN_MS);
-  });
-  try {
-    return await /** @type {Promise<Store>} */ (Promise.race([opening, late]));
-  } catch (error) {
-    opening.then((store) => store.close()).catch(() => {});
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /**
  * @returns {Promise<{problem?: unknown, taken?: string}>} why nothing is kept, though it should be; the conversation that was
@@ -64,7 +42,7 @@ export async function openStore() {
     return {};
   }
   try {
-    const store = await openDiskInTime();
+    const store = await openDisk();
     await takeUp(store).catch(() => {}); // there is no room: it stays where it is
     keeper.use(store);
     removeOld(store).catch(() => {});

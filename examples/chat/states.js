@@ -1,7 +1,7 @@
 // examples/chat/states.js — keys and values of conversations in IndexedDB: a record for each, all together within a bound.
 // What was not used for the longest time goes first.
 
-import { openDB } from 'idb';
+import { openInTime } from './open_in_time.js';
 
 const NAME = 'wick-chat-states';
 const ALL_BYTES_MAX = 256e6;
@@ -15,7 +15,7 @@ const ALL_BYTES_MAX = 256e6;
 let opening;
 
 function open() {
-  opening ??= openDB(NAME, 1, {
+  opening ??= openInTime(NAME, 1, {
     upgrade: (db) => {
       db.createObjectStore('facts', { keyPath: 'id' });
       db.createObjectStore('bytes');
