@@ -38,12 +38,10 @@ static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
       spec.is_left = true;
     } else if (c == '0') {
       spec.has_zeros = true;
-    } else if (c == '+') {
-      spec.sign = c;
-    } else if (c != ' ') {
+    } else if (c == '+' || c == ' ') {
+      if (spec.sign != '+') spec.sign = c;
+    } else {
       break;
-    } else if (spec.sign == 0) {
-      spec.sign = c;
     }
   }
   spec.width = read_width(format, at);
