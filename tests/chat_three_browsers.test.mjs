@@ -194,6 +194,33 @@ const passes = [
     },
   ],
   [
+    'what is pasted: a long text is there at once, where the caret is; one that is too long is told',
+    `one('#new-chat').click();
+    const field = one('#prompt');
+    const line = 'word '.repeat(16) + '\\n';
+    const told = (words) => until(words, () => !one('#notice').hidden && one('#notice-text').textContent.includes(words));
+    const paste = (text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', text);
+      const event = Object.defineProperty(new Event('paste', { cancelable: true }), 'clipboardData', { value: clipboardData });
+      return field.dispatchEvent(event);
+    };
+    type('Before. Behind.');
+    field.setSelectionRange(8, 8);
+    const isLeft = [paste('a short one'), paste(line.repeat(1000))];
+    await told('As a book it is read once');
+    const isThere = field.value === 'Before. ' + line.repeat(1000) + 'Behind.';
+    const caret = field.selectionStart;
+    type('What was typed');
+    isLeft.push(paste(line.repeat(12_500)));
+    await told('too long for a message');
+    const stays = field.value;
+    type('');
+    return { isLeft, isThere, caret, stays };`,
+    // a short one to the browser, which inserts what a user pastes
+    { isLeft: [true, false, false], isThere: true, caret: 81_008, stays: 'What was typed' },
+  ],
+  [
     'a context that fills: what is too long is told, the oldest turns are folded',
     `one('#new-chat').click();
     Object.assign(globalThis, { contextSize: 60, summary: 'They spoke of foxes.' });
