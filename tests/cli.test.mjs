@@ -254,6 +254,8 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(stats.finish_reason, 'length');
     assert.equal(stats.decode_allocations, 0, 'decoding must not allocate');
     assert.equal(stats.threads, 1);
+    const { info } = JSON.parse(await text(['inspect', stories, '--json']));
+    assert.equal(stats.kernels, info.kernels);
     for (const name of ['load_ms', 'ttft_ms', 'prefill_tok_s', 'decode_tok_s'])
       assert.ok(stats[name] > 0, name);
     const size = readFileSync(stories).length;
