@@ -272,8 +272,12 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
       .map((line) => JSON.parse(line));
     assert.equal(lines.length, 12);
     assert.equal(lines.map((line) => line.text).join(''), stdout.toString());
+    const tokens = lines.map((line) => line.token).join(',');
+    const written = await text(['detokenize', stories, '--tokens', tokens]);
+    assert.equal(written.trim(), stdout.toString().trim());
     for (const { token, logprob, top } of lines) {
       assert.equal(top.length, 3);
+      assert.equal(new Set(top.map((/** @type {any} */ one) => one.token)).size, 3);
       assert.equal(top[0].token, token, 'greedy takes the likeliest');
       assert.ok(logprob <= 0 && logprob === top[0].logprob && top[1].logprob <= logprob);
     }
