@@ -254,6 +254,8 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(stats.finish_reason, 'length');
     assert.equal(stats.decode_allocations, 0, 'decoding must not allocate');
     assert.equal(stats.threads, 1);
+    const { info } = JSON.parse(await text(['inspect', stories, '--json']));
+    assert.equal(stats.kernels, info.kernels);
     for (const name of ['load_ms', 'ttft_ms', 'prefill_tok_s', 'decode_tok_s'])
       assert.ok(stats[name] > 0, name);
     const size = readFileSync(stories).length;
@@ -270,8 +272,12 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
       .map((line) => JSON.parse(line));
     assert.equal(lines.length, 12);
     assert.equal(lines.map((line) => line.text).join(''), stdout.toString());
+    const tokens = lines.map((line) => line.token).join(',');
+    const written = await text(['detokenize', stories, '--tokens', tokens]);
+    assert.equal(written.trim(), stdout.toString().trim());
     for (const { token, logprob, top } of lines) {
       assert.equal(top.length, 3);
+      assert.equal(new Set(top.map((/** @type {any} */ one) => one.token)).size, 3);
       assert.equal(top[0].token, token, 'greedy takes the likeliest');
       assert.ok(logprob <= 0 && logprob === top[0].logprob && top[1].logprob <= logprob);
     }

@@ -177,6 +177,36 @@ test('options of samplers that go together, and that do not', { concurrency: 2 }
   assert.equal(await breakers('zzz'), without);
 });
 
+test('samplers have a name and a letter, and others are refused', { concurrency: 2 }, async () => {
+  /** Each with what shows that it is there. @type {[string, string, string[]][]} */
+  const samplers = [
+    ['penalties', 'e', ['--repeat-penalty', '3']],
+    ['dry', 'd', ['--dry-multiplier', '50', '--dry-allowed-length', '0']],
+    ['top_n_sigma', 's', ['--top-nsigma', '0.5']],
+    ['top_k', 'k', ['--top-k', '1']],
+    ['typ_p', 'y', ['--typical', '0.1']],
+    ['top_p', 'p', ['--top-p', '0.1']],
+    ['min_p', 'm', ['--min-p', '0.9']],
+    ['xtc', 'x', ['--xtc-probability', '1', '--xtc-threshold', '0.02']],
+    ['temperature', 't', []],
+    ['adaptive_p', 'a', ['--adaptive-target', '0.05']],
+  ];
+  const warm = ['--temp', '3', '--seed', '1', '-n', '30'];
+  for (const [name, letter, options] of samplers) {
+    const own = [...warm, ...options];
+    const named = await written([...own, '--samplers', name]);
+    assert.equal(await written([...own, '--sampling-seq', letter]), named, name);
+    const other = name === 'temperature' ? 'xtc' : 'temperature';
+    assert.notEqual(await written([...own, '--samplers', other]), named, name);
+  }
+  for (const wrong of ['top_q', 'top', 'top_k_', 'k', '']) {
+    const list = ['--samplers', `top_k;${wrong};xtc`];
+    await assertUsage(list, `--samplers: there is no sampler '${wrong}'`);
+  }
+  assert.notEqual(await written([...warm, '--samplers', 'xtc;'.repeat(16)]), '');
+  await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' is one too many");
+});
+
 describe('every option says what it takes', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {

@@ -34,7 +34,11 @@ async function bytesOf(args, options) {
 const textOf = async (args, options) => (await bytesOf(args, options)).toString();
 
 /** @param {string[]} args @param {Parameters<typeof wick>[2]} [options] @returns {Promise<any>} */
-const jsonOf = async (args, options) => JSON.parse(await textOf(args, options));
+const jsonOf = async (args, options) => {
+  const text = await textOf(args, options);
+  assert.match(text, /[\]}]\n$/, 'the line has an end');
+  return JSON.parse(text);
+};
 
 /** @param {string[]} args @param {number} code @param {string} says */
 async function assertRefused(args, code, says) {

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
-import { f32, pair, string, types, u32 } from './support/gguf_bytes.mjs';
+import { f32, pair, string, types, u32, u64 } from './support/gguf_bytes.mjs';
 import { readPieces, writePieces } from './support/gguf_pieces.mjs';
 import { locate } from './support/locate.mjs';
 
@@ -17,12 +17,16 @@ const BOOL = 7;
 
 // ---- A file with another key ----
 
-/** @typedef {{u32?: number, f32?: number, flag?: boolean, text?: string} | undefined} Value undefined: no such key */
+/** @typedef {{u32?: number, f32?: number, flag?: boolean, text?: string, list?: number[]} | undefined} Value undefined: no such key */
 
 /** @param {string} key @param {NonNullable<Value>} value */
 function keyBytes(key, value) {
   if (value.f32 !== undefined) return pair(key, types.f32, f32(value.f32));
   if (value.flag !== undefined) return pair(key, BOOL, Buffer.from([value.flag ? 1 : 0]));
+  if (value.list !== undefined) {
+    const head = [u32(types.f32), u64(value.list.length)];
+    return pair(key, types.array, ...head, ...value.list.map(f32));
+  }
   if (value.text !== undefined) return pair(key, types.string, string(value.text));
   return pair(key, types.u32, u32(value.u32 ?? 0));
 }
@@ -99,6 +103,10 @@ const defaults = [
   ['gemma2', 'final_logit_softcapping', { f32: 30 }, { f32: 31 }],
   ['gemma2', 'attn_logit_softcapping', { f32: 50 }, { f32: 51 }],
   ['gemma3', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
+  // "rope.freq_base" of the file
+  ['gemma2', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
+  ['gpt-oss', 'rope.freq_base_swa', { f32: 150000 }, { f32: 10000 }],
+  ['smallthinker', 'rope.freq_base_swa', { f32: 1500000 }, { f32: 10000 }],
   ['gemma3', 'attention.sliding_window_pattern', { u32: 6 }, { u32: 1 }],
   ['dots1', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
   ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // what older files say for none
@@ -318,6 +326,14 @@ describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
       const without = await logitsOf(id, name, undefined);
       assert.deepEqual(await logitsOf(id, name, usual), without);
       assert.notDeepEqual(await logitsOf(id, name, other), without);
+    });
+  }
+  for (const name of ['xielu.beta', 'xielu.eps']) {
+    test(`apertus: ${name} is a number for each layer, or one for all`, async () => {
+      const own = name === 'xielu.beta' ? 0.5 : -1e-6;
+      const listed = await logitsOf('apertus', name, { list: [own, own] });
+      assert.deepEqual(await logitsOf('apertus', name, { f32: own }), listed);
+      assert.notDeepEqual(await logitsOf('apertus', name, { f32: -2 }), listed);
     });
   }
   for (const [id, name] of needed) {

@@ -113,8 +113,8 @@ describe('the command line', () => {
     assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
   });
 
-  test('a file that loses its end while it is open is told as such', async () => {
-    const file = join(folder, 'cut-later.gguf');
+  /** What a chat says wrong of a file that is changed between two questions. @param {string} file @param {() => void} change */
+  async function toldAfter(file, change) {
     const template = join(folder, 'template.jinja');
     copyFileSync(path, file);
     writeFileSync(template, '{{ messages[-1].content }}');
@@ -124,12 +124,32 @@ describe('the command line', () => {
     child.stderr.on('data', (bytes) => (told += bytes));
     child.stdin.write('abc\n');
     await once(child.stdout, 'data');
-    truncateSync(file, 0);
-    utimesSync(file, 1, 1);
+    change();
     child.stdin.end('abd\n');
     child.stdout.resume();
-    await once(child, 'close');
+    const [code] = await once(child, 'close');
+    return { code, told };
+  }
+
+  test('a file that loses its end while it is open is told as such', async () => {
+    const file = join(folder, 'cut-later.gguf');
+    const { told } = await toldAfter(file, () => {
+      truncateSync(file, 0);
+      utimesSync(file, 1, 1);
+    });
     assert.match(told, /could not be read: the file ends at byte \d+ of file 1/);
+  });
+
+  test('a file that was written to while it is open is not read any more', async () => {
+    const file = join(folder, 'written-later.gguf');
+    const later = Date.now() / 1000 + 100;
+    const { code, told } = await toldAfter(file, () => utimesSync(file, later, later));
+    assert.match(told, /could not be read: /);
+    assert.notEqual(code, 0);
+    assert.equal(
+      (await toldAfter(file, () => utimesSync(file, 1, 1))).told.includes('read'),
+      false,
+    );
   });
 });
 

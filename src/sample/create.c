@@ -94,7 +94,6 @@ uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab) {
 
 static void begin(sampler *s, const wick_sampling *config) {
   s->config = *config;
-  s->config.bias = s->bias;
   if (config->bias_count > 0) {
     memcpy(s->bias, config->bias, config->bias_count * sizeof *s->bias);
   }

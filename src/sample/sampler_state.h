@@ -11,7 +11,7 @@
 
 struct sampler {
   memory_gate *memory;
-  wick_sampling config;  // config.bias points to our copy; other pointers are not used
+  wick_sampling config;  // its pointers are not used
   sampler_plan plan;
   uint32_t vocab;
   rng rng;

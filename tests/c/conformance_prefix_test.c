@@ -170,6 +170,7 @@ TEST(px_04_misses_and_the_hit_ratio) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 3}));
   const int32_t tokens[] = {1, 2, 3}, other[] = {7, 8, 9};
+  CHECK(!prefix_contains(c.cache, page_hash(0, 0, tokens, 3)));  // it has no entries yet
   insert(&c, PREFIX_NONE, tokens, 0);
   CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, other, 3), PREFIX_NONE);
   CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 1);

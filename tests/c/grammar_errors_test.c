@@ -1,5 +1,6 @@
 // What is wrong with a grammar has its status, its place and its reason: exactly these. Each is
 // tried again with allocations that fail.
+#include "grammar/work.h"
 #include "grammar_rig.h"
 
 typedef struct wrong_grammar {
@@ -498,6 +499,32 @@ static void check_times(const grammar_limit *limit, uint32_t times, wick_status 
   rig_close(&rig);
 }
 
+// Who asks for memory after a failure has none, and the failure stays.
+TEST(work_that_has_failed_gives_nothing) {
+  memory_gate memory;
+  grammar_work work;
+  work_u32_list list = {0};
+  work_sets sets = {0};
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  work_begin(&work, &memory);
+  const uint32_t *had = work_alloc(&work, 4, sizeof *had);
+  CHECK(had != NULL && WORK_PUSH(&work, &list, 7));
+  CHECK(!work_fail(&work, WICK_E_ARG, 5, "the first"));
+  CHECK(!work_fail(&work, WICK_E_FULL, 6, "the second"));
+  CHECK(work_alloc(&work, 1, 1) == NULL);
+  CHECK(work_grow(&work, had, 4, 8, sizeof *had) == NULL);
+  while (list.count < list.capacity && WORK_PUSH(&work, &list, 8)) {
+  }
+  CHECK(!WORK_PUSH(&work, &list, 9));
+  CHECK(!work_step(&work, 1));
+  CHECK_EQ_UINT(work_intern(&work, &sets, had, 4), UINT32_MAX);
+  CHECK_EQ_INT(work.status, WICK_E_ARG);
+  CHECK_EQ_STR(work.error.message, "the first");
+  CHECK_EQ_UINT(work.error.offset_bytes, 5);
+  work_end(&work);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
 TEST(what_is_just_allowed_is_taken) {
   static const grammar_limit LIMITS[] = {
       {WICK_GRAMMAR_GBNF, "root ::= ", "(", "\"a\"", ")", "", 200, WICK_E_FULL,
@@ -536,5 +563,27 @@ TEST(what_is_just_allowed_is_taken) {
   for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
     check_times(&LIMITS[i], LIMITS[i].most, WICK_OK);
     check_times(&LIMITS[i], LIMITS[i].most + 1, LIMITS[i].status);
+  }
+}
+
+TEST(repetitions_of_just_as_many_as_are_allowed_are_taken) {
+  static const struct {
+    wick_grammar_kind kind;
+    const char *text;
+  } CASES[] = {
+      {WICK_GRAMMAR_REGEX, "a{100000}"},
+      {WICK_GRAMMAR_REGEX, "a{0,100000}"},
+      {WICK_GRAMMAR_REGEX, "a{100000,}"},
+      {WICK_GRAMMAR_GBNF, "root ::= \"a\"{100000}"},
+      {WICK_GRAMMAR_GBNF, "root ::= \"a\"{0,100000}"},
+      {WICK_GRAMMAR_GBNF, "root ::= \"a\"{100000,}"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    const wick_grammar wanted = {
+        .kind = CASES[i].kind, .text = CASES[i].text, .text_bytes = strlen(CASES[i].text)};
+    grammar_rig rig;
+    rig_compile(&rig, &wanted);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) printf("# %s: %s\n", CASES[i].text, rig.error.message);
+    rig_close(&rig);
   }
 }

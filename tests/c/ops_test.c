@@ -1,5 +1,7 @@
 // tests/c/ops_test.c — per-op metrics: a clock by hand, what a pass of a known shape counts, that
 // results are the same with and without, and the exported texts.
+#include <stdio.h>
+
 #include "base/text.h"
 #include "fixture_model.h"
 
@@ -81,6 +83,32 @@ TEST(rates_and_lanes_are_exported) {
   CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"100\"} 0\n"));
   CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"500\"} 1\n"));
   CHECK(strstr(text, "wick_dispatches_total{lane=\"simd128\"} 1\n") != NULL);
+}
+
+// Every figure of an op, and its share of all the pass, of which it is the first or the last.
+TEST(an_op_has_each_figure_under_its_name) {
+  clock_us = 0;
+  ops_init(&ops, LANE_SCALAR, read_clock, 100);
+  ops_begin(&ops, PASS_PREFILL);
+  clock_us = 100;
+  ops_lap(&ops, (op_kind)0, 2000, 3000);
+  clock_us = 400;
+  ops_lap(&ops, (op_kind)(OP_COUNT - 1), 7000, 9000);
+  text_bytes = 0;
+  json_writer json;
+  json_begin(&json, keep_text, NULL);
+  ops_json(&ops, &json, NULL);
+  char wanted[400];
+  snprintf(wanted, sizeof wanted, "\"passes\":{\"prefill\":{\"%s\":{%s%s", op_name((op_kind)0),
+           "\"count\":1,\"timed\":1,\"time_us\":100,\"latency_us\":{\"mean\":100,\"min\":100,"
+           "\"max\":100,\"stddev\":0,\"p50\":100,\"p95\":100,\"p99\":100},",
+           "\"bytes\":2000,\"macs\":3000,\"gb_per_s\":0.02,\"gmac_per_s\":0.03,\"share\":0.25}");
+  if (!CHECK(strstr(text, wanted) != NULL)) printf("# %s\n# %.600s\n", wanted, text);
+  snprintf(wanted, sizeof wanted, "\"%s\":{\"count\":1,\"timed\":1,\"time_us\":300,",
+           op_name((op_kind)(OP_COUNT - 1)));
+  CHECK(strstr(text, wanted) != NULL);
+  CHECK(strstr(text, "\"bytes\":7000,\"macs\":9000,") != NULL);
+  CHECK(strstr(text, "\"share\":0.75}") != NULL);
 }
 
 // ---- in an engine ----

@@ -545,3 +545,26 @@ TEST(long_texts_come_in_pieces_of_whole_characters) {
     }
   }
 }
+
+// A prompt that leaves the model in a message's body: white space before content that has a form is
+// the content's own, unless it is JSON.
+TEST(white_space_behind_a_begun_message_is_the_contents) {
+  static const char FAMILY[] = "<|start|><|channel|><|message|>";
+  static const char PROMPT[] = "<|start|>assistant<|channel|>final<|message|>";
+  static const struct {
+    const char *tools, *content;
+  } CASES[] = {
+      {"{\"has_begun\":false,\"content\":{\"kind\":1,\"text\":\"\"}}", " \n hi"},
+      {"{\"has_begun\":false,\"content\":{\"kind\":2,\"text\":\"\"}}", "hi"},
+      {"{\"has_begun\":false,\"content\":{\"kind\":3,\"text\":\"\"}}", " \n hi"},
+      {"[]", "hi"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    static reply_rig rig;
+    rig_open(&rig, FAMILY, strlen(FAMILY), CASES[i].tools, strlen(CASES[i].tools), PROMPT);
+    rig_parse(&rig, " \n hi", 5, 0, 0);
+    CHECK_EQ_INT(rig.status, WICK_OK);
+    CHECK_EQ_STR(rig.content.bytes, CASES[i].content);
+    rig_close(&rig);
+  }
+}

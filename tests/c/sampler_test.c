@@ -176,7 +176,7 @@ TEST(a_repeated_token_loses) {
 }
 
 TEST(bias_forbids_and_lifts) {
-  const wick_bias bias[] = {{0, -INFINITY}, {1, -100}, {3, 2.5f}, {4, -99}};
+  wick_bias bias[] = {{0, -INFINITY}, {1, -100}, {3, 2.5f}, {4, -99}};
   wick_sampling config;
   sampler_set_defaults(&config);
   config.bias = bias;
@@ -184,6 +184,7 @@ TEST(bias_forbids_and_lifts) {
   config.temperature = 1;
   sampler *s = sampler_open(&config, 5);
   REQUIRE(s != NULL);
+  memset(bias, 0, sizeof bias);  // the sampler has its own
   const float values[] = {50, 200, 1, -1, -INFINITY};
   bool seen[5] = {false};
   for (int i = 0; i < 200; i++) seen[choose(s, values)] = true;

@@ -212,6 +212,31 @@ TEST(a_session_is_packed_and_goes_on) {
   close_saved();
 }
 
+// Keys and values have a type each: a record's pages are as large as pages of these.
+TEST(keys_and_values_are_packed_each_in_its_type) {
+  static const wick_kv_type TYPES[][2] = {{WICK_KV_Q8, WICK_KV_Q4}, {WICK_KV_Q4, WICK_KV_Q8}};
+  REQUIRE(open_saved());
+  const kv_layout *own = kv_pool_layout(store_pages(engine->store));
+  const size_t pages = (PROMPT + ANSWER + KERNEL_PAGE_TOKENS - 1) / KERNEL_PAGE_TOKENS;
+  for (int i = 0; i < 2; i++) {
+    static record packed;
+    kv_layout layout;
+    kv_shape shape = own->shape;
+    shape.k_type = TYPES[i][0];
+    shape.v_type = TYPES[i][1];
+    CHECK_EQ_INT(kv_layout_init(&layout, own->kernels, &shape, NULL), WICK_OK);
+    packed.size_bytes = packed.calls = packed.fail_at_call = 0;
+    const wick_state_sink sink = {&packed, write_record};
+    REQUIRE(wick_session_save_packed(engine, chat, TYPES[i][0], TYPES[i][1], &sink, &error) ==
+            WICK_OK);
+    CHECK_EQ_UINT(saved.size_bytes - pages * own->page_bytes,
+                  packed.size_bytes - pages * layout.page_bytes);
+    uint32_t again;
+    CHECK_EQ_INT(load(engine, &packed, &again), WICK_OK);
+  }
+  close_saved();
+}
+
 TEST(types_that_cannot_be_are_refused) {
   REQUIRE(open_saved());
   static record r;

@@ -230,6 +230,23 @@ TEST(the_cheaper_way_is_taken) {
   CHECK(fast.tokens_recomputed < slow.tokens_recomputed);
 }
 
+// Writing is measured with a record of four pages at least.
+TEST(what_is_short_is_never_written_for_a_measurement) {
+  REQUIRE(open_run(&SHORT, false));
+  for (uint32_t i = 0; i < 40; i++) {
+    int32_t prompt[20];
+    for (uint32_t p = 0; p < 20; p++) prompt[p] = SIM_LETTERS + (int32_t)((i + p) % 5);
+    wick_request wanted = {.tokens = prompt, .token_count = 20, .max_tokens = 43};
+    sampler_set_defaults(&wanted.sampling);
+    wanted.sampling.seed = i;
+    uint32_t id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  }
+  const scheduler_stats stats = run_out();
+  CHECK_EQ_UINT(stats.swapped_out, 0);
+  CHECK_EQ_UINT(host.opened, 0);
+}
+
 static void cancel(uint32_t id) {
   sim_find(&sim, id)->is_cancelled = true;
   CHECK_EQ_INT(scheduler_cancel(sim.scheduler, id), WICK_OK);

@@ -628,3 +628,28 @@ TEST(pre_tokenizers_are_known_by_their_whole_names) {
   }
   CHECK(!tokenizer_knows_pre(""));
 }
+
+// Merges of characters whose text is put in lower case, where a letter may take more bytes than its
+// capital.
+TEST(merges_of_characters_lower_their_text) {
+  static const fixture_token TOKENS[] = {
+      {"a", TOKEN_NORMAL, 0},      {"b", TOKEN_NORMAL, 0},      {"ab", TOKEN_NORMAL, 0},
+      {"\u00e9", TOKEN_NORMAL, 0}, {"\u2c65", TOKEN_NORMAL, 0}, {"B", TOKEN_NORMAL, 0},
+  };
+  static const char *const MERGES[] = {"a b"};
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .pre = "whitespace",
+                                                          .tokens = TOKENS,
+                                                          .token_count = 6,
+                                                          .merges = MERGES,
+                                                          .merge_count = 1});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  fixture.tokenizer->lowers_case = true;  // as "tokenizer.ggml.normalizer.lowercase" does
+  static const int32_t WANTED[] = {2, 3, 4, 1};
+  size_t count = 0;
+  int32_t *ids = fixture_encode(&fixture, "AB\u00c9\u023aB", 7, 0, &count);
+  if (CHECK_EQ_UINT(count, 4)) CHECK_EQ_MEM(ids, WANTED, sizeof WANTED);
+  free(ids);
+  fixture_close(&fixture);
+}
