@@ -1,5 +1,6 @@
 // examples/chat/models.js — the models that the page offers: the one that comes with it, and those of good_models.json, whose
-// sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them. Their hashes are learnt from the hub at the first download.
+// sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them.
+// Their hashes are learnt from the hub at the first download.
 
 import good from './good_models.json' with { type: 'json' };
 
