@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { findViolations } from './support/accessible.mjs';
@@ -14,6 +15,7 @@ import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs
 import { begin, prelude } from './support/chat_steps.mjs';
 import { stubEngine, stubModels } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
+import { STORING_MS } from './support/two_browsers.mjs';
 
 const site = resolve(root, 'build/chat-three-browsers');
 /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -521,7 +523,9 @@ test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   let visits = 0;
   await keepsPromises(async (script) => {
     await page.goto(`${server.url}?visit=${++visits}`);
-    return page.evaluate(script);
+    const found = await page.evaluate(script);
+    await wait(STORING_MS);
+    return found;
   }, failing);
   await page.goto(`${server.url}?visit=${++visits}`);
   await looksRight(
