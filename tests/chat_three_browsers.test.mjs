@@ -218,6 +218,7 @@ const passes = [
     await told('too long for a message');
     const stays = field.value;
     type('');
+    await until('stored', async () => !(await readAll()).drafts.some(({ text }) => text.includes('typed')));
     return { isLeft, isThere, caret, stays };`,
     // a short one to the browser, which inserts what a user pastes
     { isLeft: [true, false, false], isThere: true, caret: 81_008, stays: 'What was typed' },
