@@ -4,31 +4,14 @@
 // storage that fails.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { after, before, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
-import { buildChat } from '../examples/chat/build.mjs';
-import { serve } from '../tools/serve.mjs';
+import { test } from 'node:test';
 import { findViolations } from './support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
-import { begin, prelude } from './support/chat_steps.mjs';
-import { stubEngine, stubModels } from './support/chat_stub.mjs';
-import { locate, root } from './support/locate.mjs';
-import { STORING_MS } from './support/two_browsers.mjs';
+import { begin } from './support/chat_steps.mjs';
+import { locate } from './support/locate.mjs';
+import { runPasses, useStub, visitsOfFirefox, visitsOfWebKit } from './support/two_browsers.mjs';
 
-const site = resolve(root, 'build/chat-three-browsers');
-/** @type {Awaited<ReturnType<typeof serve>>} */
-let server;
-
-before(async () => {
-  await buildChat(site);
-  writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + stubEngine);
-  writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
-  server = await serve({ root: site });
-});
-
-after(() => server.close());
+const { url } = useStub('chat-three-browsers');
 
 /** Each runs in a page of its own, of one profile; what it returns is compared. @type {[name: string, script: string, wanted: object][]} */
 const passes = [
@@ -440,14 +423,9 @@ const filling = `
   db.close();
   empty = () => new Promise((settle) => { indexedDB.deleteDatabase('filler').onsuccess = settle; });`;
 
-/** @param {(script: string) => Promise<any>} run in a new page of one profile @param {string} fill */
-async function keepsPromises(run, fill) {
-  for (const [name, script, wanted] of [...passes, ['a full disk', fullPass(fill), {}]]) {
-    const found = await run(`${begin}\nconst found = await (async () => { ${script} })();
-      return { ...found, wrong };`);
-    assert.deepEqual(found, { .../** @type {object} */ (wanted), wrong: [] }, String(name));
-  }
-}
+/** @param {import('./support/two_browsers.mjs').Visit} visit @param {string} fill */
+const keepsPromises = (visit, fill) =>
+  runPasses(visit, url(), [...passes, ['a full disk', fullPass(fill), {}]]);
 
 /** What a page is seen in: a phone, one that lies on its side, a desktop at 200 %. */
 const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
@@ -501,34 +479,21 @@ async function looksRight(run, resize) {
 test('Firefox keeps the page’s promises', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox(little);
   t.after(() => firefox.close());
-  const open = async () => {
-    const page = await firefox.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(server.url);
-    const run = (/** @type {string} */ script) => page.evaluate(`(async () => { ${script} })()`);
-    return { page, run };
-  };
-  await keepsPromises(async (script) => {
-    const { page, run } = await open();
-    const found = await run(script);
-    await page.close();
-    return found;
-  }, filling);
-  const { page, run } = await open();
-  await looksRight(run, (width, height) => page.setViewport({ width, height }));
+  await keepsPromises(visitsOfFirefox(firefox), filling);
+  const page = await firefox.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(url());
+  await looksRight(
+    (script) => page.evaluate(`(async () => { ${script} })()`),
+    (width, height) => page.setViewport({ width, height }),
+  );
 });
 
 test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
-  let visits = 0;
-  await keepsPromises(async (script) => {
-    await page.goto(`${server.url}?visit=${++visits}`);
-    const found = await page.evaluate(script);
-    await wait(STORING_MS);
-    return found;
-  }, failing);
-  await page.goto(`${server.url}?visit=${++visits}`);
+  await keepsPromises(visitsOfWebKit(page), failing);
+  await page.goto(`${url()}?visit=last`);
   await looksRight(
     (script) => page.evaluate(script),
     (width, height) => resizeInside(page, width, height),
@@ -618,17 +583,17 @@ test('two tabs of Firefox show what is said in the other one, and lose nothing o
   t.after(() => firefox.close());
   const pages = [await firefox.newPage(), await firefox.newPage()];
   for (const page of pages) page.setDefaultTimeout(PATIENCE_MS);
-  await pages[0].goto(server.url);
+  await pages[0].goto(url());
   await showsBoth(
     (tab, script) => pages[tab].evaluate(`(async () => { ${script} })()`),
-    (hash) => pages[1].goto(server.url + hash),
+    (hash) => pages[1].goto(url() + hash),
   );
 });
 
 test('so do two tabs of WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
-  await page.goto(server.url);
+  await page.goto(url());
   const handles = [await page.command('GET', '/window')];
   const show = (/** @type {number} */ tab) =>
     page.command('POST', '/window', { handle: handles[tab] });
@@ -643,7 +608,7 @@ test('so do two tabs of WebKitGTK', { skip: locate('webkitDriver').skip }, async
     async (hash) => {
       handles.push((await page.command('POST', '/window/new', { type: 'tab' })).handle);
       await show(1);
-      await page.goto(server.url + hash);
+      await page.goto(url() + hash);
     },
   );
 });

@@ -17,7 +17,35 @@ import { locate, root } from './locate.mjs';
 /** Opens a page anew, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
 
 /** A WebKitGTK whose page is left while it stores something may open no database in the next one. */
-export const STORING_MS = 1000;
+const STORING_MS = 1000;
+
+/** @param {import('puppeteer-core').Browser} firefox @returns {Visit} */
+export const visitsOfFirefox = (firefox) => async (url, script) => {
+  const page = await firefox.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(url);
+  const found = await page.evaluate(`(async () => { ${script} })()`);
+  await page.close();
+  return found;
+};
+
+/**
+ * The same page with another hash would not be loaded again. A page that is left for one of another origin while it stores
+ * something is suspended with it, and no other page of its origin opens a database.
+ * @param {import('./browsers.mjs').WebKitPage} page
+ * @returns {Visit}
+ */
+export function visitsOfWebKit(page) {
+  let visits = 0;
+  return async (url, script) => {
+    const address = new URL(url);
+    address.searchParams.set('visit', String(++visits));
+    await page.goto(address.href);
+    const found = await page.evaluate(script);
+    await wait(STORING_MS);
+    return found;
+  };
+}
 
 /**
  * A test in each of both browsers, in one profile.
@@ -28,29 +56,12 @@ export function testInBoth(title, pass) {
   test(`Firefox: ${title}`, { skip: locate('firefox').skip }, async (t) => {
     const firefox = await launchFirefox();
     t.after(() => firefox.close());
-    await pass(async (url, script) => {
-      const page = await firefox.newPage();
-      page.setDefaultTimeout(PATIENCE_MS);
-      await page.goto(url);
-      const found = await page.evaluate(`(async () => { ${script} })()`);
-      await page.close();
-      return found;
-    }, t);
+    await pass(visitsOfFirefox(firefox), t);
   });
   test(`WebKitGTK: ${title}`, { skip: locate('webkitDriver').skip }, async (t) => {
     const page = await launchWebKit();
     t.after(() => page.close());
-    let visits = 0;
-    await pass(async (url, script) => {
-      // The same page with another hash would not be loaded again. A page that is left for one of another origin
-      // while it stores something is suspended with it, and no other page of its origin opens a database.
-      const address = new URL(url);
-      address.searchParams.set('visit', String(++visits));
-      await page.goto(address.href);
-      const found = await page.evaluate(script);
-      await wait(STORING_MS);
-      return found;
-    }, t);
+    await pass(visitsOfWebKit(page), t);
   });
 }
 
