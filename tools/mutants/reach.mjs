@@ -1,15 +1,10 @@
 // Which lines of the engine each C test runs (clang's source-based coverage), so that a mutant's time goes to the tests
 // that can see it. Tests of Node run everything, as far as this file knows.
 
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { run } from '../../tests/support/process.mjs';
-import { isOfNode, root } from './trial.mjs';
-
-const programs = join(root, 'build/test/coverage');
-const llvm = process.env.LLVM ?? '19';
+import { exportCounts, programs, runCounted } from '../coverage/profiles.mjs';
+import { hashOf, isOfNode, root } from './trial.mjs';
 
 /**
  * The lines of a source that have code, and whether they ran.
@@ -34,24 +29,24 @@ export function linesOf(text) {
   return lines;
 }
 
-/** What is known of the tests: kept for the next run with the same programs. */
+/** @param {string} test @returns {string} of its program */
+const stampOf = (test) => hashOf(join(programs, test.split(' ')[0]));
+
+/** What is known of the tests: kept for the next run, of each whose program is the same. */
 export class Reach {
   #folder;
   #path;
-  #stamp;
-  /** @type {Map<string, Lines>} */
+  /** @type {Map<string, {stamp: string, lines: Lines}>} */
   #tests = new Map();
 
   /** @param {string} folder where it is kept */
   constructor(folder) {
     this.#folder = join(folder, 'profiles');
     this.#path = join(folder, 'reach.json');
-    const archive = join(root, 'build/test/native-coverage/libwick.a');
-    const bytes = existsSync(archive) ? readFileSync(archive) : '';
-    this.#stamp = createHash('sha256').update(bytes).digest('hex');
     if (!existsSync(this.#path)) return;
-    const { stamp, tests } = JSON.parse(readFileSync(this.#path, 'utf8'));
-    if (stamp === this.#stamp) this.#tests = new Map(tests);
+    const kept = new Map(JSON.parse(readFileSync(this.#path, 'utf8')));
+    for (const [test, known] of kept)
+      if (known.stamp === stampOf(test)) this.#tests.set(test, known);
   }
 
   /** @param {string[]} tests as rooms.json has them @param {number} jobs side by side */
@@ -60,11 +55,12 @@ export class Reach {
     mkdirSync(this.#folder, { recursive: true });
     const take = async (/** @type {number} */ job) => {
       for (let test = left.shift(); test; test = left.shift()) {
-        this.#tests.set(test, await this.#measureOne(test, join(this.#folder, `${job}`)));
+        const lines = await this.#measureOne(test, join(this.#folder, `${job}`));
+        this.#tests.set(test, { stamp: stampOf(test), lines });
       }
     };
     await Promise.all(Array.from({ length: jobs }, (_, job) => take(job)));
-    writeFileSync(this.#path, JSON.stringify({ stamp: this.#stamp, tests: [...this.#tests] }));
+    writeFileSync(this.#path, JSON.stringify([...this.#tests]));
   }
 
   /** @param {string} test @param {string} folder of this run alone @returns {Promise<Lines>} */
@@ -72,23 +68,8 @@ export class Reach {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder);
     const [name, ...words] = test.split(' ');
-    const program = join(programs, name);
-    const env = {
-      WICK_ROOT: root,
-      WICK_TMP: folder,
-      WICK_SHARED: process.env.WICK_SHARED ?? resolve(root, '../shared'),
-      LLVM_PROFILE_FILE: join(folder, '%p.profraw'),
-    };
-    await run(program, words, { env });
-    const raw = readdirSync(folder).filter((each) => each.endsWith('.profraw'));
-    if (raw.length === 0) return {};
-    const merged = join(folder, 'merged.profdata');
-    const paths = raw.map((each) => join(folder, each));
-    execFileSync(`llvm-profdata-${llvm}`, ['merge', '-sparse', ...paths, '-o', merged]);
-    const args = ['export', '-format=lcov', `-instr-profile=${merged}`, program];
-    return linesOf(
-      execFileSync(`llvm-cov-${llvm}`, args, { maxBuffer: 1 << 28, encoding: 'utf8' }),
-    );
+    await runCounted(name, words, folder);
+    return linesOf(exportCounts(folder, [name], '-format=lcov') ?? '');
   }
 
   /**
@@ -98,7 +79,7 @@ export class Reach {
    * @param {number} line
    */
   mayRun(test, file, line) {
-    const files = this.#tests.get(test);
+    const files = this.#tests.get(test)?.lines;
     if (!files || Object.keys(files).length === 0) return true;
     return file in files && (files[file][line] ?? true);
   }

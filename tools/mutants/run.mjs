@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { describeMutation, mutate, mutationsOf } from './operators.mjs';
 import { Reach } from './reach.mjs';
 import { printReport } from './report.mjs';
-import { BUDGET_MS, Place, root, tryTests } from './trial.mjs';
+import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 
 /**
  * A source is in the first room that names its beginning. `own` has the tests of single sources of it, which come before
@@ -137,10 +137,6 @@ function drawn(language) {
   const longest = Math.max(0, ...order.map((mutants) => mutants.length));
   return Array.from({ length: longest }, (_, i) => order.flatMap((m) => m.slice(i, i + 1))).flat();
 }
-
-/** @param {string} file @returns {string} */
-const hashOf = (file) =>
-  existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
 const reach = new Reach(folder);
 

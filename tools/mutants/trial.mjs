@@ -2,6 +2,7 @@
 // what is not changed. A mutant is built there and its room's tests run until one of them fails.
 
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -16,6 +17,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** @param {string} file @returns {string} of what is in it */
+export const hashOf = (file) =>
+  existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
 /** What the Makefile says of compilers: programs, flags and objects, between spaces. */
 const given = (/** @type {string} */ name) =>

@@ -1,0 +1,43 @@
+// Runs of the C tests in build/test/coverage/ and what clang's source-based coverage says of them.
+
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { run } from '../../tests/support/process.mjs';
+import { root } from '../mutants/trial.mjs';
+
+export const programs = join(root, 'build/test/coverage');
+const llvm = process.env.LLVM ?? '19';
+
+/**
+ * Runs a test; its counts go into a file of their own.
+ * @param {string} name
+ * @param {string[]} words which parts of it, all where there are none
+ * @param {string} folder of the counts, and of its temporary files
+ */
+export const runCounted = (name, words, folder) =>
+  run(join(programs, name), words, {
+    env: {
+      WICK_ROOT: root,
+      WICK_TMP: folder,
+      WICK_SHARED: process.env.WICK_SHARED ?? resolve(root, '../shared'),
+      LLVM_PROFILE_FILE: join(folder, `${name}-%p.profraw`),
+    },
+  });
+
+/**
+ * @param {string} folder of the counts
+ * @param {string[]} names of the tests that they are of
+ * @param {string} form what `llvm-cov export` is asked for, e.g. "-format=lcov"
+ * @returns {string | undefined} what it prints; undefined where no test has left counts
+ */
+export function exportCounts(folder, names, form) {
+  const raw = readdirSync(folder).filter((name) => name.endsWith('.profraw'));
+  if (raw.length === 0) return undefined;
+  const merged = join(folder, 'merged.profdata');
+  const paths = raw.map((name) => join(folder, name));
+  execFileSync(`llvm-profdata-${llvm}`, ['merge', '-sparse', ...paths, '-o', merged]);
+  const objects = names.flatMap((name) => ['-object', join(programs, name)]).slice(1);
+  const args = ['export', form, `-instr-profile=${merged}`, ...objects];
+  return execFileSync(`llvm-cov-${llvm}`, args, { maxBuffer: 1 << 28, encoding: 'utf8' });
+}
