@@ -60,4 +60,6 @@ test('a text of usual length is pasted by the browser; one of more than 1 MB is 
   const notice = page.locator('#notice', { hasText: 'too long for a message' });
   await notice.waitFor();
   assert.equal(await box.inputValue(), 'What was typed');
+  const offer = page.getByRole('button', { name: 'Keep as a book' });
+  assert.ok(await offer.isHidden(), 'a book is no longer, either');
 });

@@ -1,7 +1,7 @@
 // examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen, and long texts that are pasted: their text is
 // put into the message, where it is seen, counted, kept as a draft and sent with the question.
 
-import { asBlock, textOf } from './blocks.js';
+import { asBlock, TEXT_BYTES_MAX, textOf } from './blocks.js';
 import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
@@ -16,7 +16,6 @@ const BOOK_LETTERS_MIN = 6000;
 
 /** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
 const PASTED_LETTERS_MAX = 50_000;
-const MESSAGE_LETTERS_MAX = 1e6;
 
 /** A wait that is shorter is not told of; then it is told so often. */
 const TELL_MS = 1000;
@@ -63,9 +62,9 @@ export async function readText(file, onPage) {
     : { text };
 }
 
-/** @param {string} words @param {File[]} files */
-const offerBooks = (words, files) =>
-  showNotice(`${words} As a book it is read once.`, () => addBooks(files), 'Keep as a book');
+/** @param {File[]} files of a long text each */
+const offerBooks = (files) =>
+  showNotice('This is long. As a book it is read once.', () => addBooks(files), 'Keep as a book');
 
 /** @param {ClipboardEvent} event a long text is put into the field at once */
 function takePasted(event) {
@@ -73,13 +72,13 @@ function takePasted(event) {
   if (text.length <= PASTED_LETTERS_MAX) return;
   event.preventDefault();
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
-  if (text.length > MESSAGE_LETTERS_MAX) {
-    offerBooks('What was pasted is too long for a message.', [file]);
+  if (file.size > TEXT_BYTES_MAX) {
+    showNotice('What was pasted is too long for a message: a text has at most 1 MB.');
     return;
   }
   field.setRangeText(text, field.selectionStart, field.selectionEnd, 'end');
   field.dispatchEvent(new Event('input')); // the caret stays behind it
-  offerBooks('This is long.', [file]);
+  offerBooks([file]);
 }
 
 export const watchPastes = () => field.addEventListener('paste', takePasted);
@@ -104,7 +103,7 @@ export async function attach(files) {
     if ('text' in found && found.text.length > BOOK_LETTERS_MIN) books.push(file);
   }
   if (refused.length > 0) showNotice(refused.join(' '));
-  else if (books.length > 0) offerBooks('This is long.', books);
+  else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
   const before = field.value; // with what was typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);

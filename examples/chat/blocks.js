@@ -1,10 +1,10 @@
 // examples/chat/blocks.js — a file's text as a block of Markdown that says which file it is.
 
-const BYTES_MAX = 1e6;
+export const TEXT_BYTES_MAX = 1e6;
 
 /** @param {Blob} file @returns {Promise<string | undefined>} nothing: it is no text, or too long for any model */
 export async function textOf(file) {
-  if (file.size > BYTES_MAX) return undefined;
+  if (file.size > TEXT_BYTES_MAX) return undefined;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
     return text.includes('\0') ? undefined : text;
