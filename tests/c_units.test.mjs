@@ -34,7 +34,8 @@ const sanitizers = {
 /** @param {import('./support/process.mjs').Result} result */
 function assertPassed({ code, signal, stdout, stderr }) {
   const report = `${stdout}\n${stderr}`.trim();
-  assert.equal(signal ?? code, 0, `\n${report}`);
+  const failed = /^not ok.*$/m.exec(report)?.[0] ?? '';
+  assert.equal(signal ?? code, 0, `${failed}\n${report}`);
   assert.match(report, /^# [1-9]\d* run, 0 failed/m, `no test ran:\n${report}`);
 }
 

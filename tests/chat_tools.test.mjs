@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { calculate } from '../examples/chat/calculator.js';
 import { messagesOfRounds, roundsFrom } from '../examples/chat/calling.js';
 import { runTool, tools } from '../examples/chat/tools.js';
 import { pictures, useChat } from './support/chat_page.mjs';
 import { ask, openStub, untilKept } from './support/chat_stub.mjs';
-import { untilTrue } from './support/package.mjs';
+import { untilTrue, waitUntil } from './support/package.mjs';
 
 const { skip, openPage } = useChat('chat-tools');
 /** @typedef {import('playwright-core').Page} Page */
@@ -297,5 +298,8 @@ test('another tab shows the calls', { skip }, async (t) => {
   await untilTrue(page, 'bodies.length === 2');
   await page.evaluate("say('Four.'); end()");
   await other.locator('.message.assistant .body', { hasText: 'Four.' }).waitFor();
-  assert.deepEqual(await cards(other), await cards(page));
+  await waitUntil(
+    async () => isDeepStrictEqual(await cards(other), await cards(page)),
+    'the same cards',
+  );
 });

@@ -138,7 +138,7 @@ test('on a phone the list is a drawer, which Escape closes', { skip }, async (t)
   await page.screenshot({ path: `${pictures}/conversations-phone.png` });
   await page.keyboard.press('Escape');
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
-  assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'false');
+  await page.waitForSelector('#open-list[aria-expanded=false]'); // told after the drawer has closed
   await page.click('#open-list');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });

@@ -283,7 +283,12 @@ test('a tab that follows another one’s download tells what has come, and the s
   const browser = await launchChromium();
   const remote = await serveModel(pretendedModel(2 * CHUNK_BYTES));
   t.after(() => Promise.all([browser.close(), remote.close()]));
-  remote.state.paceMs = 100;
+  remote.state.paceMs = 300;
+  let answer = () => {};
+  const listened = new Promise((settle) => {
+    answer = () => settle(undefined);
+  });
+  remote.state.before = () => listened;
   const context = await browser.newContext();
   const tabs = await Promise.all([context.newPage(), context.newPage()]);
   for (const page of tabs) {
@@ -298,6 +303,7 @@ test('a tab that follows another one’s download tells what has come, and the s
       store.get('${remote.url}', { onProgress }).catch(() => {});
     })()`);
   }
+  answer();
   await waitUntil(() => tabs[1].evaluate('globalThis.told !== undefined'), 'progress');
   const { loaded, received, total } = await tabs[1].evaluate('told');
   assert.deepEqual({ loaded, total }, { loaded: 0, total: 2 * CHUNK_BYTES });

@@ -85,13 +85,18 @@ test('in a soak and of a fuzzer one failure is enough', async () => {
 });
 
 test('failures in many files are no accident', async () => {
-  const { code } = await runs({
-    'a.test.mjs': ONCE,
-    'b.test.mjs': BAD,
-    'c.test.mjs': BAD,
-    'd.test.mjs': BAD,
-  });
+  const bad = [...'bcdefg'].map((letter) => [`${letter}.test.mjs`, BAD]);
+  const { code, text } = await runs({ 'a.test.mjs': ONCE, ...Object.fromEntries(bad) });
   assert.equal(code, 1);
+  assert.doesNotMatch(text, /ran again/);
+  const few = await runs({ 'a.test.mjs': ONCE, ...Object.fromEntries(bad.slice(1)) });
+  assert.match(few.text, /ran again/);
+  assert.equal(countOf(few.text, 'fail'), 5);
+});
+
+test('a message that begins with an empty line is told by its next', async () => {
+  const { text } = await runs({ 'a.test.mjs': BAD.replace("'always'", "'\\nnot ok 2'") });
+  assert.match(text, /# .*a\.test\.mjs: bad: not ok 2 \(/);
 });
 
 test('a file that ends its process or cannot be read as a program is a failure', async () => {

@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 
 const CONCURRENCY = 2;
-const UNSTEADY_FILES_MAX = 3;
+const UNSTEADY_FILES_MAX = 6;
 const SLOWEST_FILES = 12;
 /** What the files of fuzzers name. Other random tests have a seed that only a soak changes. */
 const FUZZERS = /build\/test\/fuzz/;
@@ -30,14 +30,15 @@ const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 /** @typedef {{counts: Record<string, number>, failures: Failure[], elapsedMs: Map<string, number>}} Outcome */
 
 /**
- * The first line of an error's cause, what a browser waited for, and the line of the test.
+ * The first line of an error's cause that is not empty, what a browser waited for, and the line of the test.
  * E.g. "locator.click: Timeout 5000ms exceeded. (waiting for getByText('Read'); books.test.mjs:12)".
  * @param {any} details
  * @param {string} [file]
  */
 function reasonOf(details, file = '') {
   const error = details?.error?.cause ?? details?.error;
-  const [first, ...rest] = stripVTControlCharacters(String(error?.message ?? '')).split('\n');
+  const told = stripVTControlCharacters(String(error?.message ?? '')).trim();
+  const [first, ...rest] = told.split('\n');
   const waited = rest.find((line) => line.includes('waiting for'))?.replace(/^.*?(?=waiting)/, '');
   const name = path.basename(file);
   const lines = String(error?.stack ?? '').split('\n');

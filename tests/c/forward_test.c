@@ -71,12 +71,12 @@ TEST(rows_that_are_wanted_are_the_same_whichever_they_are) {
   check_model(rig_load_experts(&EXPERTS));
 }
 
+#if WICK_THREADS
 // All of the threads remain, though one alone would be faster: a last layer is not measured.
 TEST(a_model_of_a_single_layer_chooses_no_threads) {
   enum { THREADS = 4, PASSES = 60 };
   static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
   static float logits[FIXTURE_VOCAB];
-  if (!WICK_THREADS) SKIP("no threads");
   fixture_file file = fixture_make(&SHAPE);
   wick_config config;
   wick_config_default(&config);
@@ -101,3 +101,4 @@ TEST(a_model_of_a_single_layer_chooses_no_threads) {
   rig_close(&rig);
   wick_engine_destroy(engine);
 }
+#endif
