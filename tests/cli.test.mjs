@@ -463,8 +463,25 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     assert.equal(await text(['detokenize', vocabulary, '--tokens', '']), '');
   });
 
+  test('ids are separated by commas, spaces or both', async () => {
+    const args = ['detokenize', vocabulary, '--tokens'];
+    const ids = (await text(['tokenize', vocabulary, '-p', 'one two three'])).trim().split(' ');
+    assert.equal(ids.length, 3);
+    for (const between of [',', ' ', ' ,', ', ', ' , ', '\n', '\t,\r\n']) {
+      assert.equal(await text([...args, ` ${ids.join(between)} `]), 'one two three');
+    }
+    for (const bad of ['1,,2', ',1', '1,', '1 , ,2', '1;2', '1-2', '+1', '0x1']) {
+      await assertRefused([...args, bad], 2, /takes numbers separated by commas or spaces/);
+    }
+  });
+
   test('ids out of the vocabulary: exit 2', async () => {
     const args = ['detokenize', vocabulary, '--tokens'];
+    await assertRefused([...args, '2147483647'], 2, /token 2147483647 is not in the vocabulary/);
+    await assertRefused([...args, '-2147483648'], 2, /token -2147483648/);
+    for (const more of ['2147483648', '-2147483649', '18446744073709551617']) {
+      await assertRefused([...args, more], 2, /takes numbers separated by commas or spaces/);
+    }
     await assertRefused([...args, '5,151936'], 2, /token 151936 is not in the vocabulary/);
     await assertRefused([...args, '-5'], 2, /token -5/);
   });

@@ -100,6 +100,14 @@ static void check_refusals(page_case *c, const float *row) {
   CHECK_EQ_INT(kv_data_keys_write(data, 0, 16, row, ROW, NULL), WICK_E_RANGE);
   CHECK_EQ_INT(kv_data_values_write(data, 1, 0, row, ROW, NULL), WICK_E_RANGE);
   CHECK_EQ_MEM(c->bytes, before, c->layout.page_bytes);
+  float bad[ROW];
+  memcpy(bad, row, sizeof bad);
+  bad[ROW - 1] = __builtin_inff();
+  wick_error error = {0};
+  CHECK_EQ_INT(kv_data_keys_write(data, 0, 0, bad, ROW, &error), WICK_E_NONFINITE);
+  CHECK_EQ_STR(error.message, "1 values are not finite or too large for the KV type");
+  CHECK_EQ_INT(kv_data_values_write(data, 0, 0, bad, ROW, NULL), WICK_E_NONFINITE);
+  memcpy(c->bytes, before, c->layout.page_bytes);
   float found[ROW] = {77};
   CHECK_EQ_INT(kv_data_keys_read(data, 0, 16, found, ROW, NULL), WICK_E_RANGE);
   CHECK_EQ_INT(kv_data_values_read(data, 0, 0, found, 64, NULL), WICK_E_SHAPE);

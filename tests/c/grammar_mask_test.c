@@ -306,6 +306,37 @@ TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
   close_rig(&rig);
 }
 
+// A model may have logits for more tokens than its vocabulary, or fewer: those beyond may not come.
+TEST(masks_are_as_long_as_they_are_wanted) {
+  enum { MOST = 640 };
+  mask_rig rig = {0};
+  fixture_open_spm_bytes(&rig.vocabulary);
+  REQUIRE(begin_rig(&rig));
+  const wick_grammar wanted = {
+      .kind = WICK_GRAMMAR_REGEX, .text = "[^x]*", .text_bytes = strlen("[^x]*")};
+  grammar *grammar = NULL;
+  grammar_matcher matcher;
+  mask_cache *cache = NULL;
+  CHECK_EQ_INT(grammar_create(&rig.memory, rig.vocabulary.tokenizer, &wanted, &grammar, NULL),
+               WICK_OK);
+  CHECK_EQ_INT(mask_cache_create(&rig.memory, rig.trie, &cache, NULL), WICK_OK);
+  matcher_begin(grammar, &matcher);
+  const uint32_t *mask = mask_find(cache, &matcher), held = rig.trie->word_count;
+  for (uint32_t vocab = 1; vocab <= MOST; vocab += 31) {
+    uint32_t bits[MOST / 32 + 2];
+    const uint32_t words = (vocab + 31) / 32;
+    memset(bits, 0xff, sizeof bits);
+    mask_write(cache, &matcher, bits, vocab);
+    for (uint32_t i = 0; i < words; i++) CHECK_EQ_UINT(bits[i], i < held ? mask[i] : 0);
+    CHECK_EQ_UINT(bits[words], UINT32_MAX);
+  }
+  CHECK(MOST / 32 > held);
+  matcher_end(&matcher);
+  mask_cache_destroy(cache);
+  grammar_destroy(grammar);
+  close_rig(&rig);
+}
+
 // However large a vocabulary is, kept masks take no more than their limit, but for four of them.
 TEST(masks_take_no_more_memory_than_their_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};

@@ -22,6 +22,14 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   text[text_bytes] = '\0';
 }
 
+// How fine the clock is goes on to what sums the ops up.
+TEST(the_grain_of_the_clock_is_told) {
+  static dispatch_metrics dispatch;
+  ops_init(&ops, LANE_SIMD128, read_clock, 100);
+  ops_dispatch(&ops, &dispatch);
+  CHECK_EQ_UINT(dispatch.timer_grain_us, 100);
+}
+
 // Every op of every pass has its own figures, and each metric has a line for each.
 TEST(prometheus_has_a_line_for_each_figure) {
   static const char *const edges[] = {"100",   "500",    "1000",   "5000",    "10000",

@@ -31,6 +31,24 @@ static void put_space(writer *w) {
   put(w, SPACES[pick(8)]);
 }
 
+// What is held back until the end goes to whom the end names, not to whom the text before it named.
+TEST(what_the_end_tells_goes_to_its_own_context) {
+  static const char TEXT[] = "Hello <to";
+  static const char TOOLS[] = "[{\"type\":\"function\",\"function\":{\"name\":\"add\"}}]";
+  reply_rig rig, other = {0};
+  reply_parser *parser = NULL;
+  rig_open(&rig, "<tool_call>", strlen("<tool_call>"), TOOLS, strlen(TOOLS), "");
+  REQUIRE(CHECK_EQ_INT(
+      reply_parser_create(&rig.memory, &rig.format, rig.tools, "", 0, &parser, &rig.error),
+      WICK_OK));
+  CHECK_EQ_INT(reply_parser_feed(parser, TEXT, strlen(TEXT), rig_take, &rig, NULL), WICK_OK);
+  CHECK_EQ_INT(reply_parser_end(parser, rig_take, &other, NULL), WICK_OK);
+  CHECK_EQ_UINT(rig.content.size_bytes + other.content.size_bytes, strlen(TEXT));
+  CHECK(other.content.size_bytes > 0);
+  reply_parser_destroy(parser);
+  rig_close(&rig);
+}
+
 // ---- JSON, read plainly ----
 
 static void skip_space(const char **at) { *at += strspn(*at, " \n\t\r"); }

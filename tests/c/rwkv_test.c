@@ -50,6 +50,22 @@ TEST(takes_the_longest_token_and_gives_its_bytes_back) {
   fixture_close(&fixture);
 }
 
+TEST(bytes_of_no_token_are_the_unknown_one_where_there_is_one) {
+  enum { UNKNOWN = 12 };
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(
+      &fixture,
+      &(fixture_vocabulary){
+          .model = "rwkv", .tokens = TOKENS, .token_count = TOKEN_COUNT, .unknown = UNKNOWN});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  size_t count = 0;
+  int32_t *ids = fixture_encode(&fixture, "zab", 3, 0, &count);
+  REQUIRE(ids != NULL && CHECK_EQ_UINT(count, 2));
+  CHECK(ids[0] == UNKNOWN && ids[1] == 2);
+  free(ids);
+  fixture_close(&fixture);
+}
+
 TEST(bytes_of_no_token_are_left_out) {
   vocabulary_fixture fixture;
   fixture_open_vocabulary(

@@ -11,6 +11,7 @@
 #include "random.h"
 #include "shared_files.h"
 #include "template/arena.h"
+#include "template/value.h"
 
 static memory_gate memory;
 static int64_t now_s = 1785542400;
@@ -737,6 +738,36 @@ TEST(templates_of_models_without_memory) {
 }
 
 // ---- the arena ----
+
+// No block takes all that the limit leaves before it is needed. (With sanitizers each piece has a
+// block.)
+TEST(blocks_of_an_arena_grow_up_to_its_limit) {
+  enum { LIMIT_BYTES = 11000 };
+  jinja_arena arena;
+  begin();
+  jinja_arena_init(&arena, &memory, LIMIT_BYTES);
+  size_t held_bytes = 0, blocks = 0;
+  while (jinja_arena_take(&arena, 8) != NULL) {
+    if (arena.held_bytes == held_bytes) continue;
+    CHECK(arena.held_bytes - held_bytes < LIMIT_BYTES / 2 && arena.held_bytes <= LIMIT_BYTES);
+    held_bytes = arena.held_bytes;
+    blocks++;
+  }
+  CHECK(held_bytes > LIMIT_BYTES - 64 && blocks >= 2 && arena.is_over);
+  jinja_arena_free(&arena);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+#if SIZE_MAX > UINT32_MAX
+TEST(a_text_of_more_than_4_gib_is_over_every_limit) {
+  jinja_arena arena;
+  begin();
+  jinja_arena_init(&arena, &memory, SIZE_MAX);
+  CHECK(jinja_string_copy(&arena, "not read", (size_t)UINT32_MAX + 1, 0) == NULL);
+  CHECK(arena.is_over);
+  jinja_arena_free(&arena);
+}
+#endif
 
 TEST(the_newest_piece_grows_in_place) {
   jinja_arena arena;

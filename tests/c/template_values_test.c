@@ -133,8 +133,8 @@ TEST(each_part_of_the_language_says_what_jinja2_says) {
        "{'a': 1, 'b': 2} {'c': 3, 'd': 4} {} {'a': 1} [('a', 1)]"},
       {"{% for i in range(4) %}{{ loop.cycle('a', 'b', 'c') }}{% endfor %} {% for i in [1, 1, 2, "
        "2, 1] %}{{ loop.changed(i) }} {% endfor %}{% for i in [1, 1] %}{{ loop.changed(i, 'x') }} "
-       "{% endfor %}",
-       "abca True False True False True True False "},
+       "{% endfor %}{% for i in [1, 1, 2, 2, 2] %}{{ loop.changed('x', i, 'y') }} {% endfor %}",
+       "abca True False True False True True False True False True False False "},
       {"{% for i in 'ab' %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 "
        "}}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.depth }}{{ loop.depth0 }}{{ "
        "loop.previtem }}{{ loop.nextitem }} {% endfor %}",

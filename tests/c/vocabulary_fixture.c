@@ -79,6 +79,9 @@ static void add_vocabulary(gguf_writer *writer, const fixture_vocabulary *vocabu
   }
   gguf_writer_add_array(writer, "tokenizer.ggml.token_type", GGUF_I32, kinds, count);
   gguf_writer_add_array(writer, "tokenizer.ggml.scores", GGUF_F32, scores, count);
+  if (vocabulary->unknown != 0) {
+    gguf_writer_add_u32(writer, "tokenizer.ggml.unknown_token_id", vocabulary->unknown);
+  }
   if (vocabulary->charsmap != NULL) {
     gguf_writer_add_array(writer, "tokenizer.ggml.precompiled_charsmap", GGUF_U8,
                           vocabulary->charsmap, vocabulary->charsmap_bytes);

@@ -41,6 +41,7 @@ typedef struct fixture_vocabulary {
   const void *charsmap;  // tokenizer.ggml.precompiled_charsmap, or NULL
   size_t charsmap_bytes;
   bool adds_space, merges_spaces;  // written with a charsmap
+  uint32_t unknown;                // tokenizer.ggml.unknown_token_id; 0: the key is left out
 } fixture_vocabulary;
 
 void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary);
