@@ -81,6 +81,8 @@ describe('the command line itself', () => {
   const mistakes = [
     ['an unknown command', ['sing'], /no command 'sing' \('wick help' lists them\)/],
     ['a mistyped command', ['ispnect'], /no command 'ispnect'; did you mean 'inspect'\?/],
+    ['a short command with letters swapped', ['caht'], /no command 'caht'; did you mean 'chat'\?/],
+    ['detokenize without ids', ['detokenize', 'x.gguf'], /--tokens is missing \(usage: wick det/],
     ['help for an unknown command', ['help', 'sing'], /no command 'sing'/],
     ['rerank without documents', ['rerank', 'x.gguf', '--query', 'a'], /--document is missing/],
     [
@@ -261,6 +263,18 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     const size = readFileSync(stories).length;
     assert.ok(stats.memory_bytes_peak > 0.9 * size && stats.memory_bytes_peak < 3 * size);
     assert.ok(stats.memory_bytes_peak <= 1.1 * stats.memory_bytes_planned);
+  });
+
+  test('the first token counts as prefill, each further one as decode', async () => {
+    for (const [count, isDecoded] of /** @type {[string, boolean][]} */ ([
+      ['1', false],
+      ['2', true],
+    ])) {
+      const { stderr } = await cli(['run', stories, ...prompt, '-n', count, '--stats']);
+      const { completion_tokens, decode_tok_s } = JSON.parse(stderr);
+      assert.equal(String(completion_tokens), count);
+      assert.equal(decode_tok_s > 0, isDecoded, stderr);
+    }
   });
 
   test('--logprobs prints a JSON line for each token', async () => {
@@ -760,6 +774,7 @@ describe('conversations', () => {
     assert.deepEqual(first.tokens, plain.map(Number));
     assert.equal(first.spans.at(-2), Buffer.byteLength(prompt));
     assert.equal(second.error, 'WICK_E_FORMAT');
+    assert.match(second.message, /a template's variables are no JSON object/);
   });
 
   test('template says what is wrong with another one', async () => {

@@ -211,6 +211,10 @@ describe('every option says what it takes', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {
       const { stdout } = await run(command, ['--help']);
+      // the value's name is one word, such as N, 1,2,3 or md|json; what it means stands behind it
+      for (const line of stdout.toString().match(/^ {2}-.*$/gm) ?? []) {
+        assert.match(line, /^ {2}-\S+( ([A-Z\d]\S*|\w+\|\S+) +| {2,})\S.{4}/);
+      }
       const listed = [...stdout.toString().matchAll(/^ {2}(-\S+) \S+ /gm)].map(([, name]) => name);
       const refusing = [];
       for (const name of listed) {

@@ -291,6 +291,12 @@ const outOfBounds = [
   ],
   [
     'llama',
+    'rope.scaling.type',
+    { text: 'a'.repeat(40) },
+    new RegExp(`RoPE scaling '${'a'.repeat(32)}' \\('llama`),
+  ],
+  [
+    'llama',
     'attention.head_count_kv',
     { u32: 3 },
     /head_count 4 is no multiple of head_count_kv 3/,

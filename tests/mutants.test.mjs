@@ -220,11 +220,18 @@ test('every source and every test of the rooms is there, and each source is in a
   }
 });
 
-test('what is listed has a reason; one whose source has changed is known no more', () => {
-  /** @type {{file: string, before: string, after: string, reason: string}[]} */
+test('what is listed has a reason and is in its file; one whose source has changed is known no more', () => {
+  /** @type {{file: string, behind?: string, before: string, after: string, reason: string}[]} */
   const listed = JSON.parse(readFileSync(join(root, 'tools/mutants/equivalent.json'), 'utf8'));
-  for (const { before, after, reason } of listed) {
+  for (const { file, behind, before, after, reason } of listed) {
     assert.ok(reason.length > 10 && before !== after, `${before}: ${reason}`);
+    const lines = readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .map((line) => line.replace(/\s+/g, ' ').trim());
+    const isThere = lines.some(
+      (line, i) => line === before && (behind === undefined || lines[i - 1] === behind),
+    );
+    assert.ok(isThere, `${file}: ${before}`);
   }
   const source = 'int f(int a) {\n  use(a);\n  return a +\n         1;\n}\n';
   const described = mutationsOf(source, 'c').map((one) => describeMutation(source, one));

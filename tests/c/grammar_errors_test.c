@@ -499,6 +499,23 @@ static void check_times(const grammar_limit *limit, uint32_t times, wick_status 
   rig_close(&rig);
 }
 
+// Sizes that no grammar may have, and those that no number can hold.
+TEST(work_of_too_many_bytes_is_refused) {
+  static const size_t COUNTS[][2] = {
+      {SIZE_MAX, 1}, {SIZE_MAX / 2 + 1, 2}, {GRAMMAR_WORK_BYTES_MAX + 1, 1}};
+  for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
+    memory_gate memory;
+    grammar_work work;
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    work_begin(&work, &memory);
+    CHECK(work_alloc(&work, COUNTS[i][0], COUNTS[i][1]) == NULL);
+    CHECK_EQ_INT(work.status, WICK_E_FULL);
+    CHECK_EQ_STR(work.error.message, "the grammar is too large");
+    work_end(&work);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
 // Who asks for memory after a failure has none, and the failure stays.
 TEST(work_that_has_failed_gives_nothing) {
   memory_gate memory;

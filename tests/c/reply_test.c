@@ -551,6 +551,34 @@ TEST(limits_depth_and_lengths) {
   rig_close(&rig);
 }
 
+// What is held back until it is known has a limit: behind a name it ends the reply, before it was a
+// text that looked like a call.
+TEST(limits_what_is_held_back) {
+  enum { MORE = REPLY_HELD_BYTES_MAX + 1000 };
+  static const struct {
+    const char *head, *says;
+  } CASES[] = {
+      {"<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>", "an argument is too long"},
+      {"<tool_call>", NULL},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    static char text[MORE];
+    static reply_rig rig;
+    memset(text, 'a', sizeof text);
+    append(text, 0, CASES[i].head);
+    begin(&rig, "<arg_key>", "");
+    rig_parse(&rig, text, sizeof text, 5000, 5000);
+    if (CASES[i].says != NULL) {
+      CHECK_EQ_INT(rig.status, WICK_E_FULL);
+      CHECK(strstr(rig.error.message, CASES[i].says) != NULL);
+    } else {
+      CHECK_EQ_INT(rig.status, WICK_OK);
+      CHECK_EQ_UINT(rig.content.size_bytes, sizeof text);
+    }
+    rig_close(&rig);
+  }
+}
+
 TEST(ends_in_an_error_when_memory_is_refused) {
   const char *const text =
       "<tool_call>get<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>";

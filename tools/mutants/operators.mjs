@@ -314,15 +314,17 @@ export function mutate(source, { start, end, text }) {
  * wherever its lines have moved to.
  * @param {string} source
  * @param {Mutation} mutation
- * @returns {{line: number, before: string, after: string}}
+ * @returns {{line: number, behind: string, before: string, after: string}} `behind`: the line in front of them
  */
 export function describeMutation(source, mutation) {
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;
   const stop = source.indexOf('\n', mutation.end);
   const to = stop < 0 ? source.length : stop;
   const plain = (/** @type {string} */ text) => text.replace(/\s+/g, ' ').trim();
+  const lines = source.slice(0, mutation.start).split('\n');
   return {
-    line: source.slice(0, mutation.start).split('\n').length,
+    line: lines.length,
+    behind: plain(lines.at(-2) ?? ''),
     before: plain(source.slice(from, to)),
     after: plain(
       source.slice(from, mutation.start) + mutation.text + source.slice(mutation.end, to),

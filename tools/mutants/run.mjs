@@ -45,8 +45,23 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 
 /** @type {{c: Record<string, Room>, js: Record<string, Room>}} */
 const rooms = JSON.parse(readFileSync(new URL('./rooms.json', import.meta.url), 'utf8'));
-/** @type {{file: string, before: string, after: string, reason: string}[]} */
+/**
+ * `behind`: the line in front, where the reason does not hold for other lines that read the same.
+ * @type {{file: string, behind?: string, before: string, after: string, reason: string}[]}
+ */
 const listed = JSON.parse(readFileSync(new URL('./equivalent.json', import.meta.url), 'utf8'));
+
+/** @param {string} file @param {{behind: string, before: string, after: string}} described @returns {string | undefined} */
+function reasonOf(file, { behind, before, after }) {
+  const known = listed.find(
+    (each) =>
+      each.file === file &&
+      each.before === before &&
+      each.after === after &&
+      (each.behind ?? behind) === behind,
+  );
+  return known?.reason;
+}
 
 const number = (/** @type {string} */ name, /** @type {number} */ usual) =>
   process.env[name] ? Number(process.env[name]) : usual;
@@ -237,7 +252,11 @@ class Chances {
   /** @param {Mutant} mutant @returns {(test: string) => number} */
   of({ language, room, file }) {
     const kills = (/** @type {string} */ key) => this.#kills.get(key) ?? 0;
-    return (test) => 1 + kills(`${language}/${room} ${test}`) + 4 * kills(`${file} ${test}`);
+    const own = rooms[language][room].own?.[file] ?? [];
+    return (test) =>
+      (own.includes(test) ? 20 : 1) +
+      kills(`${language}/${room} ${test}`) +
+      4 * kills(`${file} ${test}`);
   }
 }
 const chances = new Chances();
@@ -258,11 +277,8 @@ async function tryMutant(place, mutant, baseline) {
   const told = (/** @type {Pick<Result, 'outcome' | 'by'>} */ { outcome, by }) => {
     return { ...about, outcome, by, ms: Math.round(performance.now() - start) };
   };
-  const known = listed.find(
-    (each) =>
-      each.file === file && each.before === described.before && each.after === described.after,
-  );
-  if (known) return told({ outcome: 'listed', by: known.reason });
+  const known = reasonOf(file, described);
+  if (known) return told({ outcome: 'listed', by: known });
   try {
     const made =
       language === 'c' ? await place.buildC(file, source) : await place.buildJs(file, source);
@@ -322,7 +338,8 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const mutant = mutants[next++];
       underWay++;
       const old = known.get(mutant.id);
-      const isOld = old && old.outcome !== 'listed';
+      // one that has been listed since is asked again, and told by its reason
+      const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { behind: '', ...old });
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;
       results.push(result);

@@ -192,6 +192,7 @@ async function compile(file, source, flags, out) {
     ...flags,
     '-Wno-everything',
     '-Werror=incompatible-pointer-types',
+    '-Werror=int-conversion',
     `-I${dirname(file)}`,
   ];
   return (await runTool(compiler, [...args, '-c', source, '-o', out])).status === 0;
