@@ -290,6 +290,29 @@ test('where the storage never answers the page says so in half a minute, and wor
   await talk(page, 'A question', 'An answer.');
 });
 
+test('where the kept models are never given the page says why, and goes on without them', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await choose(page, 'other.gguf');
+  await untilModel(page, 'other.gguf');
+  await talk(page, 'To the other', 'Two.');
+  const why = 'IndexedDB has not answered for 30 seconds';
+  await page.addInitScript(`globalThis.holdModels = async () => { throw new Error('${why}'); };`);
+  await page.reload();
+  await page
+    .locator('#notice-text', { hasText: `with other.gguf, which cannot be had: ${why}.` })
+    .waitFor();
+  assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
+  await talk(page, 'And now?', 'Still here.');
+  await page.getByRole('button', { name: 'Download it' }).click();
+  await untilModel(page, 'other.gguf');
+  assert.deepEqual(await page.evaluate('fetched'), [], 'it is not kept');
+  await page.click('#choose-model');
+  await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
+});
+
 test('31 turns and a long paste in a small context end in no error', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: 'globalThis.contextSize = 64;' });

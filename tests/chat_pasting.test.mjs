@@ -6,16 +6,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATIENCE_MS } from './support/browsers.mjs';
 import { useChat } from './support/chat_page.mjs';
+import { shown, talk, untilKept } from './support/chat_stub.mjs';
 
 const { skip, openPage, url } = useChat('chat-pasting');
 
 const line = `${'word '.repeat(16)}\n`;
 
-/** @param {import('playwright-core').Page} page @param {string} text */
-const untilBoxHas = (page, text) =>
+/** @param {import('playwright-core').Page} page @param {string} text @param {string} [box] */
+const untilBoxHas = (page, text, box = '#prompt') =>
   page.waitForFunction(
-    (wanted) => /** @type {any} */ (document.querySelector('#prompt')).value === wanted,
-    text,
+    ([wanted, selector]) => /** @type {any} */ (document.querySelector(selector)).value === wanted,
+    [text, box],
     { timeout: PATIENCE_MS },
   );
 
@@ -62,4 +63,54 @@ test('a text of usual length is pasted by the browser; one of more than 1 MB is 
   assert.equal(await box.inputValue(), 'What was typed');
   const offer = page.getByRole('button', { name: 'Keep as a book' });
   assert.ok(await offer.isHidden(), 'a book is no longer, either');
+});
+
+test('a long text of Windows replaces what is selected, the caret is behind it, and Ctrl+Z takes it back', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
+  await page.locator('#prompt').focus();
+  await page.keyboard.type('Before. This Behind.');
+  await page.evaluate("document.querySelector('#prompt').setSelectionRange(8, 12)");
+  const text = 'a line of words\n'.repeat(4000);
+  await paste(page, text.replaceAll('\n', '\r\n'));
+  await untilBoxHas(page, `Before. ${text} Behind.`);
+  await page.keyboard.type('X');
+  await untilBoxHas(page, `Before. ${text}X Behind.`);
+  await page.keyboard.press('Control+z');
+  await untilBoxHas(page, `Before. ${text} Behind.`);
+  await page.keyboard.press('Control+z');
+  await untilBoxHas(page, 'Before. This Behind.');
+  const caret = await page
+    .locator('#prompt')
+    .evaluate((/** @type {any} */ box) => [box.selectionStart, box.selectionEnd]);
+  assert.deepEqual(caret, [8, 12], 'what was replaced is selected again');
+  assert.ok(await page.locator('#notice').isHidden());
+  await untilKept(page, ({ drafts }) => drafts[0]?.text === 'Before. This Behind.');
+  await page.keyboard.type('That');
+  await page.keyboard.press('Control+z');
+  await untilBoxHas(page, 'Before. This Behind.');
+});
+
+test('1 MB of lines is pasted into a question that is worded anew, is kept there, and is taken back', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
+  await talk(page, 'First', 'One.');
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  const box = '.edit textarea';
+  await page.locator(box).press('End');
+  const text = line.repeat(12_000);
+  await paste(page, text);
+  await untilBoxHas(page, `First${text}`, box);
+  await untilKept(page, ({ drafts }) => drafts.some((one) => one.text === `First${text}`));
+  await page.keyboard.press('Control+z');
+  await untilBoxHas(page, 'First', box);
+  await paste(page, line.repeat(12_500));
+  await page.locator('#notice', { hasText: 'too long for a message' }).waitFor();
+  assert.equal(await page.locator(box).inputValue(), 'First');
+  await page.keyboard.press('Escape');
+  assert.deepEqual(await shown(page), ['First', 'One.']);
 });

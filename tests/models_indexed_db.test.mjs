@@ -67,20 +67,18 @@ describe('models in IndexedDB', () => {
     const backend = new IndexedDbBackend();
     await backend.writeRecord(recordOf('kept'));
     const { put } = IDBObjectStore.prototype;
-    /** @param {DOMException | undefined} reason */
-    const abortWith = (reason) => {
-      /** @this {IDBObjectStore} @param {[any, IDBValidKey?]} args */
-      function putAndAbort(...args) {
-        const request = put.apply(this, args);
-        this.transaction.abort();
-        if (reason) Object.defineProperty(this.transaction, 'error', { value: reason });
-        return request;
-      }
-      replace(t, IDBObjectStore.prototype, 'put', putAndAbort);
-    };
-    abortWith(new DOMException('full', 'QuotaExceededError'));
+    /** @type {DOMException | undefined} */
+    let reason = new DOMException('full', 'QuotaExceededError');
+    /** @this {IDBObjectStore} @param {[any, IDBValidKey?]} args */
+    function putAndAbort(...args) {
+      const request = put.apply(this, args);
+      this.transaction.abort();
+      if (reason) Object.defineProperty(this.transaction, 'error', { value: reason });
+      return request;
+    }
+    replace(t, IDBObjectStore.prototype, 'put', putAndAbort);
     await assert.rejects(backend.writeRecord(recordOf('x')), { code: 'STORAGE_FULL' });
-    abortWith(undefined);
+    reason = undefined;
     await assert.rejects(backend.writeRecord(recordOf('x')), { code: 'IO', message: /AbortError/ });
     assert.deepEqual(await backend.ids(), ['kept']);
     await backend.close();
@@ -104,5 +102,80 @@ describe('models in IndexedDB', () => {
     indexedDB.open = open;
     assert.deepEqual(await again.ids(), []);
     await again.close();
+  });
+
+  /** @returns {any} the request of an open that is answered when the test wants it */
+  function holdOpen(/** @type {import('node:test').TestContext} */ t) {
+    const request = /** @type {any} */ ({});
+    replace(t, indexedDB, 'open', () => request);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    return request;
+  }
+
+  test('a database that never opens is given up after 30 seconds; what comes later is used', async (t) => {
+    const { open } = indexedDB;
+    const request = holdOpen(t);
+    const backend = new IndexedDbBackend();
+    const asked = [backend.open(), backend.ids(), backend.readRecord('one')];
+    const settled = Promise.allSettled(asked);
+    let isSettled = false;
+    settled.then(() => {
+      isSettled = true;
+    });
+    t.mock.timers.tick(29_999);
+    await new Promise(setImmediate);
+    assert.equal(isSettled, false, 'a slow disk has its time');
+    t.mock.timers.tick(1);
+    await settled;
+    const late = { code: 'NO_STORAGE', message: /IndexedDB has not answered for 30 seconds$/ };
+    for (const one of asked) await assert.rejects(one, late);
+    await assert.rejects(backend.ids(), late, 'nobody waits again');
+    indexedDB.open = open;
+    t.mock.timers.reset();
+    await assert.rejects(backend.ids(), late);
+    const other = new IndexedDbBackend();
+    await other.writeRecord(recordOf('kept'));
+    await other.close();
+    request.result = await new Promise((settle) => {
+      const opening = indexedDB.open('wick-llm-models');
+      opening.onsuccess = () => settle(opening.result);
+    });
+    request.onsuccess();
+    assert.deepEqual(await backend.ids(), ['kept']);
+    await backend.close();
+  });
+
+  test('what opens after the store was closed is closed, too', async (t) => {
+    const request = holdOpen(t);
+    const backend = new IndexedDbBackend();
+    const opening = backend.open();
+    const closing = backend.close();
+    let closed = 0;
+    request.result = { close: () => closed++ };
+    request.onsuccess();
+    await Promise.all([opening, closing]);
+    assert.ok(closed > 0);
+  });
+
+  test('who changes or removes the database is not kept waiting, and it is opened again', async () => {
+    const backend = new IndexedDbBackend();
+    await backend.writeRecord(recordOf('kept'));
+    await new Promise((settle, fail) => {
+      const removing = indexedDB.deleteDatabase('wick-llm-models');
+      removing.onsuccess = settle;
+      removing.onblocked = () => fail(new Error('it is blocked'));
+    });
+    assert.deepEqual(await backend.ids(), []);
+    await backend.close();
+  });
+
+  test('a connection that the browser has ended is made again', async () => {
+    const backend = new IndexedDbBackend();
+    await backend.writeRecord(recordOf('kept'));
+    const database = await backend.open();
+    database.close();
+    database.onclose?.(new Event('close'));
+    assert.deepEqual(await backend.ids(), ['kept']);
+    await backend.close();
   });
 });

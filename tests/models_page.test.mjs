@@ -176,6 +176,39 @@ test('Chromium keeps models in IndexedDB where a page cannot write files', {
   await keepsModels(visitsIn(await browser.newContext(), prepare), 'indexeddb');
 });
 
+/** An engine has a model of an address, or by its name, without the store. */
+const withoutStore = `
+  const ask = async (work) => work().then(() => 'it went on', ({ code, message }) => code + ': ' + message);
+  const { openModels } = await import('/wick-llm/models.js');
+  const { createEngine } = await import('/wick-llm/index.js');
+  const hub = { endpoint: location.origin };
+  return {
+    opened: await ask(openModels),
+    address: await ask(() => createEngine({ url: location.origin + '/models/model.gguf' })),
+    named: await ask(() => createEngine({ model: 'hf:owner/repo/model.gguf', hub })),
+    only: await ask(() => createEngine({ model: 'model.gguf', cache: 'only' })),
+  };`;
+
+test('a page whose IndexedDB never answers is told so, and loads models without keeping them', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  const script = `
+    delete FileSystemFileHandle.prototype.createWritable;
+    IDBFactory.prototype.open = () => ({});
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
+  const prepare = (/** @type {any} */ page) => page.addInitScript(script);
+  const visit = visitsIn(await browser.newContext(), prepare);
+  const { opened, address, named, only } = await visit(withoutStore);
+  const late = /^NO_STORAGE: .*: IndexedDB has not answered for 30 seconds$/;
+  assert.match(opened, late);
+  assert.match(only, late);
+  assert.match(address, /^(?!NO_STORAGE)/);
+  assert.match(named, /^(?!NO_STORAGE)/);
+});
+
 test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());

@@ -66,22 +66,50 @@ export async function readText(file, onPage) {
 const offerBooks = (files) =>
   showNotice('This is long. As a book it is read once.', () => addBooks(files), 'Keep as a book');
 
-/** @param {ClipboardEvent} event a long text is put into the field at once */
+/**
+ * The last long paste, for Ctrl+Z: browsers take back only what they have inserted themselves.
+ * @type {{into: HTMLTextAreaElement, start: number, end: number, replaced: string, value: string} | undefined}
+ */
+let pasted;
+
+/** @param {ClipboardEvent} event a long text is put at once where questions are written */
 function takePasted(event) {
-  const text = event.clipboardData?.getData('text/plain') ?? '';
-  if (text.length <= PASTED_LETTERS_MAX) return;
+  const into = /** @type {HTMLTextAreaElement} */ (event.target);
+  const copied = event.clipboardData?.getData('text/plain') ?? '';
+  if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
   event.preventDefault();
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // as the field has it: the caret is placed by its length
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
     showNotice('What was pasted is too long for a message: a text has at most 1 MB.');
     return;
   }
-  field.setRangeText(text, field.selectionStart, field.selectionEnd, 'end');
-  field.dispatchEvent(new Event('input')); // the caret stays behind it
+  const { selectionStart: start, selectionEnd } = into;
+  const replaced = into.value.slice(start, selectionEnd);
+  into.setRangeText(text, start, selectionEnd, 'end');
+  pasted = { into, start, end: start + text.length, replaced, value: into.value };
+  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays behind it
   offerBooks([file]);
 }
 
-export const watchPastes = () => field.addEventListener('paste', takePasted);
+/** @param {KeyboardEvent} event */
+function takeBack(event) {
+  const { ctrlKey, metaKey, shiftKey, altKey, key } = event;
+  const isUndo = (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === 'z';
+  if (!isUndo || !pasted || event.target !== pasted.into) return;
+  const { into, start, end, replaced, value } = pasted;
+  if (into.value !== value) return; // what was typed since is taken back first
+  event.preventDefault();
+  pasted = undefined;
+  into.setRangeText(replaced, start, end, replaced ? 'select' : 'end');
+  into.dispatchEvent(new Event('input', { bubbles: true }));
+  hideNotice();
+}
+
+export function watchPastes() {
+  document.addEventListener('paste', takePasted, true);
+  document.addEventListener('keydown', takeBack, true);
+}
 
 /** @param {File[]} files */
 export async function attach(files) {

@@ -8,14 +8,22 @@ import { hubNameOf } from './hub.js';
 
 /** @type {Promise<ModelStore | undefined> | undefined} */
 let opening;
+/** @type {Error | undefined} */
+let problem;
 
-/** @returns {Promise<ModelStore | undefined>} nothing: this browser keeps no models */
+/** @returns {Promise<ModelStore | undefined>} nothing: this browser keeps no models, or does not give them */
 export function keptModels() {
   opening ??= import('wick-llm/models')
     .then(({ openModels }) => openModels())
-    .catch(() => undefined);
+    .catch((error) => {
+      problem = error;
+      return undefined;
+    });
   return opening;
 }
+
+/** Why nothing is kept. */
+export const problemOfKept = () => problem;
 
 /** @returns {Promise<ModelEntry[]>} whole ones and parts, the last used ones first */
 export const listKept = async () => (await (await keptModels())?.list().catch(() => [])) ?? [];

@@ -4,7 +4,7 @@
 import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { hubNameOf } from './hub.js';
-import { keptModels, listKept, storeNameOf } from './kept.js';
+import { keptModels, listKept, problemOfKept, storeNameOf } from './kept.js';
 
 /** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
 /** @typedef {import('./downloads.js').Download} Download */
@@ -114,7 +114,10 @@ async function verify({ id }) {
 
 async function roomInWords() {
   const store = await keptModels();
-  if (!store) return 'This browser keeps no models: each visit loads them again.';
+  if (!store) {
+    const why = problemOfKept()?.message.replace(/[^.]$/, '$&.');
+    return `This browser keeps no models: each visit loads them again. ${why}`;
+  }
   const { usedBytes, freeBytes, isPersisted } = await store.estimate();
   const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} are free`;
   const until = isPersisted

@@ -10,7 +10,7 @@ import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { asSent, writePrompt } from './drafts.js';
 import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
-import { isKept } from './kept.js';
+import { isKept, problemOfKept } from './kept.js';
 import { startList } from './list.js';
 import {
   cancelLoading,
@@ -127,8 +127,10 @@ const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wi
 /** @param {Wish} wish that is not here any more, or is no longer */
 function offer(wish) {
   const canFetch = 'url' in wish.source;
+  const problem = problemOfKept();
+  const where = problem ? `cannot be had: ${sentence(problem)}` : 'is not in this browser.';
   showNotice(
-    `This conversation was with ${wish.name}, which is not in this browser.`,
+    `This conversation was with ${wish.name}, which ${where}`,
     canFetch ? () => choose(wish) : undefined,
     'Download it',
   );

@@ -11,6 +11,8 @@ import { checkRecord, chunkCount } from './records.js';
 const NAME = 'wick-llm-models';
 const RECORDS = 'records';
 const CHUNKS = 'chunks';
+/** A browser that has not opened it by then may never do so; a slow disk has. */
+const OPEN_MS = 30_000;
 
 /** @returns {IDBOpenDBRequest} */
 function openDatabase() {
@@ -36,21 +38,48 @@ export class IndexedDbBackend {
   /** @type {Promise<IDBDatabase> | undefined} */
   #database;
 
-  /** @returns {Promise<IDBDatabase>} */
-  #open() {
-    this.#database ??= new Promise((settle, fail) => {
+  /** Rejects where nothing can be kept. @returns {Promise<IDBDatabase>} */
+  open() {
+    this.#database ??= this.#begin();
+    return this.#database;
+  }
+
+  /** @returns {Promise<IDBDatabase>} rejects in time: what comes later is used by later calls */
+  #begin() {
+    /** @type {Promise<IDBDatabase>} */
+    let own = new Promise((settle, fail) => {
       const request = openDatabase();
+      const timer = setTimeout(() => {
+        fail(noStorage(`IndexedDB has not answered for ${OPEN_MS / 1000} seconds`));
+      }, OPEN_MS);
+      const forget = () => {
+        if (this.#database === own) this.#database = undefined;
+      };
       request.onupgradeneeded = () => {
         request.result.createObjectStore(RECORDS);
         request.result.createObjectStore(CHUNKS);
       };
       request.onerror = () => {
-        this.#database = undefined;
+        clearTimeout(timer);
+        forget();
         fail(noStorage(request.error));
       };
-      request.onsuccess = () => settle(request.result);
+      request.onsuccess = () => {
+        clearTimeout(timer);
+        const { result } = request;
+        const isClosed = this.#database !== own;
+        own = Promise.resolve(result);
+        if (isClosed) result.close();
+        else this.#database = own;
+        settle(result);
+        result.onclose = forget;
+        result.onversionchange = () => {
+          forget();
+          result.close();
+        };
+      };
     });
-    return this.#database;
+    return own;
   }
 
   /**
@@ -60,7 +89,7 @@ export class IndexedDbBackend {
    * @returns {Promise<T>} when the transaction is complete
    */
   async #ask(mode, ask) {
-    const database = await this.#open();
+    const database = await this.open();
     try {
       return await new Promise((settle, fail) => {
         const options = /** @type {IDBTransactionOptions} */ ({ durability: 'strict' });
@@ -127,8 +156,9 @@ export class IndexedDbBackend {
   }
 
   async close() {
-    const database = await this.#database?.catch(() => undefined);
+    const opening = this.#database;
     this.#database = undefined;
+    const database = await opening?.catch(() => undefined);
     database?.close();
   }
 }

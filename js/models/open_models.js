@@ -10,5 +10,7 @@ import { storeOptionsOf } from './store_options.js';
  */
 export async function openModels(options = {}) {
   const { folder, evict } = storeOptionsOf(options);
-  return new ModelStore(chooseBackend(folder), { evict });
+  const backend = chooseBackend(folder);
+  await backend.open?.();
+  return new ModelStore(backend, { evict });
 }

@@ -35,6 +35,10 @@ export class OpfsBackend {
     return root.getDirectoryHandle(ROOT, { create: true });
   }
 
+  open() {
+    return this.#root();
+  }
+
   /** @param {string} id @param {boolean} [create] @returns {Promise<FileSystemDirectoryHandle>} */
   async #folder(id, create = false) {
     return (await this.#root()).getDirectoryHandle(id, { create });

@@ -111,7 +111,10 @@ export const stubModels = `
     };
     estimate = async () => ({ usedBytes: 0, freeBytes: 1e9, isPersisted: false });
   }
-  export const openModels = async () => new Store();`;
+  export const openModels = async () => {
+    await globalThis.holdModels?.();
+    return new Store();
+  };`;
 
 /** Runs in the page. */
 export const onBattery = `Navigator.prototype.getBattery = async () =>
