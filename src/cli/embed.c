@@ -75,7 +75,7 @@ static exit_code read_texts(const embed_options *given, const char *model, embed
     texts->items[texts->count++] =
         (wick_embed_text){.tokens = given->tokens.ids, .token_count = given->tokens.count};
   }
-  take_lines(texts);
+  if (texts->file.bytes != NULL) take_lines(texts);
   return EXIT_DONE;
 }
 

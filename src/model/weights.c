@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/math.h"
+#include "base/text.h"
 #include "model/binder.h"
 #include "model/blocks/predictor.h"
 #include "model/family.h"
@@ -40,12 +41,20 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_con
   }
 }
 
-// A file that promises layers without their tensors must not make us allocate for them.
-static void check_layers(model_keys *keys, uint32_t layers, uint32_t tensors) {
-  if (keys->status != WICK_OK || layers <= tensors) return;
+// A file that promises layers without their tensors must not make us allocate for them. One with
+// more layers than it promises would run without its last ones, and answer nonsense.
+static void check_layers(model_keys *keys, uint32_t layers, const model_tensors *tensors) {
+  char behind[GGUF_TENSOR_NAME_BYTES_MAX];
+  const size_t size_bytes = text_format(behind, sizeof behind, "blk.%u.", layers);
+  gguf_string has = {"fewer tensors", layers > tensors->count ? 13 : 0};
+  for (uint32_t i = 0; i < tensors->count; i++) {
+    const gguf_string name = tensors->at(tensors->context, i)->name;
+    if (name.size_bytes > size_bytes && memcmp(name.bytes, behind, size_bytes) == 0) has = name;
+  }
+  if (keys->status != WICK_OK || has.size_bytes == 0) return;
   keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                           "%s.block_count is %u, the file has %u tensors", keys->architecture,
-                           layers, tensors);
+                           "%s.block_count is %u, the file has %.*s", keys->architecture, layers,
+                           (int)has.size_bytes, has.bytes);
 }
 
 static void read_config(loaded_model *model, model_keys *keys, const model_tensors *tensors) {
@@ -62,7 +71,7 @@ static void read_config(loaded_model *model, model_keys *keys, const model_tenso
       0);
   config->embedding_scale = config->logit_scale = 1;
   read_vocab(keys, embedding, config);
-  check_layers(keys, config->layers, tensors->count);
+  check_layers(keys, config->layers, tensors);
 }
 
 // ---- Lists and tensors ----

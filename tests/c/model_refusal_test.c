@@ -90,6 +90,16 @@ TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
   }
 }
 
+// It would run without its last layers.
+TEST(a_layer_behind_those_that_are_promised_is_named) {
+  static model_builder model;
+  const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
+  builder_init(&model, &choice);
+  builder_put_u32(&model, "qwen2.block_count", LAYERS - 1);
+  check_refusal(&model, WICK_E_FORMAT, "qwen2.block_count is 1, the file has blk.1.");
+  builder_free(&model);
+}
+
 // Dense architectures: a file of theirs that says it has experts is of another one.
 TEST(experts_are_refused_where_there_are_none) {
   static const char *const NAMES[] = {"qwen2",     "qwen3",    "granite", "minicpm", "mistral3",
