@@ -349,8 +349,9 @@ test('a download goes on after Chromium has crashed', {
 }, async (t) => {
   const remote = await serveModel(pretendedModel(3 * CHUNK_BYTES));
   const profile = mkdtempSync(join(tmpdir(), 'wick-models-crash-'));
+  let close = async () => {};
   t.after(async () => {
-    await remote.close();
+    await Promise.all([remote.close(), close()]); // before its profile is removed
     rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
   });
   const { state } = remote;
@@ -379,7 +380,7 @@ test('a download goes on after Chromium has crashed', {
   await closed;
 
   const second = await open();
-  t.after(() => second.browser.close());
+  close = () => second.browser.close();
   assert.equal(await second.page.evaluate(stored), 2 * CHUNK_BYTES);
   const isWhole = `store.get('${remote.url}').then(({ isWhole }) => isWhole)`;
   assert.equal(await second.page.evaluate(isWhole), true);
