@@ -5,6 +5,7 @@ import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from '.
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { hubNameOf } from './hub.js';
 import { keptModels, listKept, problemOfKept, storeNameOf } from './kept.js';
+import { sentence } from './loader.js';
 
 /** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
 /** @typedef {import('./downloads.js').Download} Download */
@@ -115,7 +116,7 @@ async function verify({ id }) {
 async function roomInWords() {
   const store = await keptModels();
   if (!store) {
-    const why = problemOfKept()?.message.replace(/[^.]$/, '$&.');
+    const why = sentence(problemOfKept());
     return `This browser keeps no models: each visit loads them again. ${why}`;
   }
   const { usedBytes, freeBytes, isPersisted } = await store.estimate();

@@ -159,27 +159,14 @@ static bool check_file(const memory_file *file, const char *name, uint32_t round
   return true;
 }
 
-// Returns how many of a folder's models run.
-static uint32_t check_folder(const char *folder) {
-  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
-  const size_t count = shared_list(folder, names);
-  uint32_t running = 0;
-  for (size_t i = 0; i < count; i++) {
-    memory_file file = shared_read(folder, names[i]);
-    running += check_file(&file, names[i], (uint32_t)i);
-    file_free(&file);
-  }
-  return running;
-}
-
 TEST(every_model_says_the_same_in_other_batches) {
   if (check_shared("") == NULL) SKIP("no shared folder");
-  CHECK(check_folder(FOLDERS[0]) > 40);
+  CHECK(shared_check(FOLDERS[0], check_file) > 40);
 }
 
 TEST(every_further_model_says_the_same_in_other_batches) {
   if (check_shared("") == NULL) SKIP("no shared folder");
-  CHECK(check_folder(FOLDERS[1]) > 40);
+  CHECK(shared_check(FOLDERS[1], check_file) > 40);
 }
 
 // ---- with other numbers ----

@@ -40,3 +40,16 @@ memory_file shared_read(const char *folder, const char *name) {
   file.bytes = check_read_file(check_shared(path), &file.size_bytes);
   return file;
 }
+
+uint32_t shared_check(const char *folder,
+                      bool (*check)(const memory_file *file, const char *name, uint32_t number)) {
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
+  const size_t count = shared_list(folder, names);
+  uint32_t checked = 0;
+  for (size_t i = 0; i < count; i++) {
+    memory_file file = shared_read(folder, names[i]);
+    checked += check(&file, names[i], (uint32_t)i);
+    file_free(&file);
+  }
+  return checked;
+}

@@ -14,5 +14,8 @@ size_t shared_list_of(const char *folder, const char *ending,
                       char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
 // To be given back with file_free.
 memory_file shared_read(const char *folder, const char *name);
+// Checks each GGUF file of a folder; `number` is its place. Returns for how many `check` is true.
+uint32_t shared_check(const char *folder,
+                      bool (*check)(const memory_file *file, const char *name, uint32_t number));
 
 #endif
