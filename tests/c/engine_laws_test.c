@@ -87,15 +87,19 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
 
 enum { ROWS = PROMPT_LONG_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
 
-static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *other) {
+// What `wanted` gives, and each of the others, which are to give the very same.
+static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *others,
+                       size_t count) {
   static float a[ROWS], b[ROWS];
   int32_t text_a[CONTINUATION], text_b[CONTINUATION];
   memset(a, 0, sizeof a);
-  memset(b, 1, sizeof b);
   if (!run_logits(file, wanted, a, text_a, CONTINUATION)) return;
-  if (!run_logits(file, other, b, text_b, CONTINUATION)) return;
-  CHECK_EQ_MEM(a, b, (size_t)wanted->prompt_tokens * FIXTURE_VOCAB * sizeof *a);
-  CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
+  for (size_t i = 0; i < count; i++) {
+    memset(b, 1, sizeof b);
+    if (!run_logits(file, &others[i], b, text_b, CONTINUATION)) return;
+    CHECK_EQ_MEM(a, b, (size_t)wanted->prompt_tokens * FIXTURE_VOCAB * sizeof *a);
+    CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
+  }
 }
 
 static const char *const KERNELS[] = {"scalar", "simd128", "sse2",          "neon",
@@ -108,12 +112,10 @@ static void check_law(const fixture_shape *shape, const fixture_experts *experts
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
     for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
       const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
-      const run_setup single = {1, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
-      const run_setup chunks = {7, 1, 1, type, KERNELS[k], PROMPT_TOKENS};
-      const run_setup threads = {33, 3, 977, type, KERNELS[k], PROMPT_TOKENS};
-      check_same(&file, &whole, &single);
-      check_same(&file, &whole, &chunks);
-      check_same(&file, &whole, &threads);
+      const run_setup others[] = {{1, 1, 0, type, KERNELS[k], PROMPT_TOKENS},
+                                  {7, 1, 1, type, KERNELS[k], PROMPT_TOKENS},
+                                  {33, 3, 977, type, KERNELS[k], PROMPT_TOKENS}};
+      check_same(&file, &whole, others, 3);
     }
   }
   free(file.bytes);
@@ -156,12 +158,11 @@ TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
     const run_setup whole = {128, 1, 0, KERNEL_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS};
-    run_setup other = whole;
-    other.batch_tokens = 7;
-    check_same(&file, &whole, &other);
-    other.threads = 3;
-    other.batch_tokens = 32;
-    check_same(&file, &whole, &other);
+    run_setup others[] = {whole, whole};
+    others[0].batch_tokens = 7;
+    others[1].threads = 3;
+    others[1].batch_tokens = 32;
+    check_same(&file, &whole, others, 2);
   }
   free(file.bytes);
 }
