@@ -40,7 +40,7 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load or a request, where a short module, which is soon
 # loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
-SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed extras info_json load metrics pages_json) \
+SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed extras info_json kinds load metrics pages_json) \
   $(patsubst %,src/api/%,reply state stats_json tables tokens value_json version) \
   src/base/decimal src/base/extras src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
@@ -136,7 +136,7 @@ EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbit
   $(patsubst %,src/model/blocks/%,altup delta_net expert_adapters experts latent_attention laurel layer_inputs rwkv short_conv \
   predictor relative_attention side_by_side ssm) \
   $(patsubst %,src/model/%,convolution tables whole_attention) \
-  $(patsubst %,src/api/%,tables) \
+  $(patsubst %,src/api/%,kinds tables) \
   $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \
   modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
   $(patsubst %,src/text/%,charsmap rwkv ugm wpm) \

@@ -519,8 +519,19 @@ describe('adapters', { skip: shared.skip }, () => {
     assert.deepEqual(twice.stdout, half.stdout);
   });
 
+  test('a scale that is no finite number is told: exit status 2', async () => {
+    for (const scale of ['', 'nan', 'inf', '-inf', '1x', 'half', '1e39', '1e400']) {
+      const { code, stdout, stderr } = await logits(`${adapter}:${scale}`);
+      assert.deepEqual([code, stdout.length], [2, 0], stderr);
+      assert.equal(
+        stderr,
+        `wick: --lora: the scale '${scale}' behind the last ':' is no finite number of 32 bits\n`,
+      );
+    }
+  });
+
   test('one that cannot be read is told by its path: exit status 3', async () => {
-    for (const file of [absent, `${absent}:0.5`, `${adapter}:`, `${adapter}:half`]) {
+    for (const file of [absent, `${absent}:0.5`, `${absent}:half`, `${absent}:`]) {
       const { code, stdout, stderr } = await logits(file);
       const path = file.replace(':0.5', '');
       assert.deepEqual([code, stdout.length], [3, 0], stderr);

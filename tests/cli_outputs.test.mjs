@@ -1114,7 +1114,9 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     const [cut] = await jsonOf(['embed', bert, '-p', long, '--ctx', '64', '--truncate']);
     assert.equal(cut.tokens, 64);
     const pair = ['rerank', ranking, '--query', 'a', '--document', long, '--ctx', '64'];
-    assert.equal((await wick(native, pair)).code, 2);
+    const longer = await wick(native, pair);
+    assert.equal(longer.code, 2, longer.stderr);
+    assert.match(longer.stderr, /^wick: rerank: .*64/);
     assert.equal((await jsonOf([...pair, '--truncate', '--json'])).length, 1);
   });
 });

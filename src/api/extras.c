@@ -8,7 +8,8 @@
 #include "api/insides.h"
 #include "base/text.h"
 
-static const char ARCHITECTURE[] = "general.architecture", TOKENIZER[] = "tokenizer.ggml.model";
+static const char ARCHITECTURE[] = "general.architecture", TYPE[] = "general.type",
+                  TOKENIZER[] = "tokenizer.ggml.model";
 enum { KEY_BYTES = 64, WHAT_BYTES = 192 };
 
 // Families without experts, recurrent layers or encoders, whose files are not among the extras.
@@ -90,6 +91,7 @@ static bool needs_extras(const wick_engine *engine) {
   return !are_usual_kv(&engine->config) || engine->config.swap != NULL ||
          engine_may_move_tables(engine) ||
          has_unusual_text(directory, ARCHITECTURE, FAMILIES, &text) ||
+         has_unusual_text(directory, TYPE, " model ", &text) ||
          has_unusual_text(directory, TOKENIZER, TOKENIZERS, &text) ||
          find_unusual_key(directory, key) != NULL || find_unusual_tensor(engine->loader) != NULL;
 }
@@ -141,6 +143,7 @@ wick_status engine_refuse_config(const wick_config *config, wick_error *error) {
 }
 
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error) {
+  if (extras_are_there()) return engine_refuse_kind(directory, error);
   if (extras_program() == NULL) return WICK_OK;
   return refuse_text(directory, TOKENIZER, TOKENIZERS, "tokenizer", error);
 }
@@ -155,8 +158,9 @@ wick_status engine_refuse_types(const loader *loader, wick_error *error) {
 }
 
 wick_status engine_refuse_model(const loader *loader, wick_error *error) {
-  if (extras_program() == NULL) return WICK_OK;
   const gguf_directory *directory = loader_directory(loader);
+  if (extras_are_there()) return engine_refuse_kind(directory, error);
+  if (extras_program() == NULL) return WICK_OK;
   wick_status status = refuse_text(directory, ARCHITECTURE, FAMILIES, "architecture", error);
   if (status != WICK_OK) return status;
   char key[KEY_BYTES], what[WHAT_BYTES];

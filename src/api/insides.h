@@ -81,6 +81,7 @@ bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
 // Where that code is left out for good: what needs it is refused as WICK_E_UNSUPPORTED.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
+wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error);  // kinds.c
 wick_status engine_refuse_model(const loader *loader, wick_error *error);
 wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of tensors
 // Reports an error that was kept.

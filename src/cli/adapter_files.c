@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/decimal.h"
+#include "base/math.h"
 
 enum { PIECE_BYTES = 1024 * 1024, PATH_BYTES_MAX = 4096 };
 
@@ -21,15 +22,27 @@ args_option adapter_files_option(adapter_files *adapters) {
 }
 
 // The scale behind the last ':', and how many bytes are before it. What is no number belongs to the
-// path.
-static float read_scale(const char *given, size_t *path_bytes) {
+// path, unless the file is named without it: false then, as for a number that is too large.
+static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   const char *colon = strrchr(given, ':');
+  char path[PATH_BYTES_MAX];
   *path_bytes = strlen(given);
-  if (colon == NULL || colon[1] == '\0') return 1;
-  double scale;
-  if (!decimal_read_f64(colon + 1, strlen(colon + 1), &scale)) return 1;
-  *path_bytes = (size_t)(colon - given);
-  return (float)scale;
+  *scale = 1;
+  if (colon == NULL) return true;
+  const size_t before = (size_t)(colon - given);
+  double number;
+  if (decimal_read_f64(colon + 1, strlen(colon + 1), &number)) {
+    *path_bytes = before;
+    *scale = (float)number;
+    if (math_is_finite_f32(*scale)) return true;
+  } else {
+    if (before >= sizeof path || access(given, F_OK) == 0) return true;
+    memcpy(path, given, before);
+    path[before] = '\0';
+    if (access(path, F_OK) != 0) return true;
+  }
+  report("--lora: the scale '%s' behind the last ':' is no finite number of 32 bits", colon + 1);
+  return false;
 }
 
 static size_t read_file(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
@@ -65,7 +78,9 @@ exit_code adapter_files_load(adapter_files *adapters, wick_engine *engine) {
   for (uint32_t i = 0; i < adapters->files.count && code == EXIT_DONE; i++) {
     char path[PATH_BYTES_MAX];
     size_t path_bytes;
-    adapters->uses[i].scale = read_scale(adapters->files.items[i], &path_bytes);
+    if (!read_scale(adapters->files.items[i], &path_bytes, &adapters->uses[i].scale)) {
+      return EXIT_USAGE;
+    }
     if (path_bytes >= sizeof path) {
       report("the adapter's path is longer than %d bytes", PATH_BYTES_MAX);
       return EXIT_FILE;

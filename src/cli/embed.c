@@ -182,7 +182,8 @@ static exit_code compute(const embed_options *given, const embed_texts *texts,
   while (status == WICK_OK && result == WICK_STEP_PROGRESS) {
     status = wick_embed_step(engine, BUDGET_US, &result, &error);
   }
-  return status == WICK_OK ? EXIT_DONE : report_error("embed", &error);
+  return status == WICK_OK ? EXIT_DONE
+                           : report_error(given->query == NULL ? "embed" : "rerank", &error);
 }
 
 static bool is_score(const embed_options *given, const wick_engine *engine) {

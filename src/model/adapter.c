@@ -42,10 +42,8 @@ static wick_status read_keys(model_adapter *adapter, const char *architecture,
   if (status != WICK_OK) return status;
   const gguf_value *invocation = gguf_find(directory, INVOCATION);
   if (invocation != NULL) {
-    return fail_with(
-        error, WICK_E_UNSUPPORTED, invocation->offset_bytes,
-        "the adapter is an activated one (aLoRA, the key '%s'), which is not supported",
-        INVOCATION);
+    return fail_with(error, WICK_E_UNSUPPORTED, invocation->offset_bytes,
+                     "the adapter is an activated one ('%s'), which is not supported", INVOCATION);
   }
   double alpha = 0;
   status = gguf_get_f64(directory, ALPHA, &alpha, error);
@@ -73,8 +71,7 @@ static wick_status find_partner(const gguf_directory *directory, const gguf_tens
   const bool is_a = ends_with(tensor->name, SUFFIX_A);
   if (!is_a && !ends_with(tensor->name, SUFFIX_B)) {
     return fail_with(error, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
-                     "the adapter's tensor '%s' is neither lora_a nor lora_b of a weight, which is "
-                     "not supported",
+                     "the adapter's tensor '%s' is neither lora_a nor lora_b of a weight",
                      gguf_quote(tensor->name, quoted));
   }
   const size_t size = (size_t)tensor->name.size_bytes;
@@ -106,15 +103,11 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
   *target = binding->matrix;
   if (*target == &model->embedding && model->is_tied) {
     return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
-                     "the adapter changes '%s', which is the model's output, too; that is not "
-                     "supported",
-                     quoted);
+                     "the adapter changes '%s', which is the model's output, too", quoted);
   }
   if (*target != NULL && (binding->is_adaptable || *target == &model->embedding)) return WICK_OK;
   return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
-                   "the adapter changes the tensor '%s'; changing tensors of its kind is not "
-                   "supported",
-                   quoted);
+                   "the adapter changes the tensor '%s', which is not supported", quoted);
 }
 
 static bool is_stack(const gguf_tensor *tensor, uint64_t cols, uint64_t rows, uint64_t count) {

@@ -185,30 +185,19 @@ bool plan_has_tensor(const model_plan *plan, const char *name) {
   return plan->tensors->find(plan->tensors->context, name) >= 0;
 }
 
-void plan_leave_out_predictors(model_plan *plan) {
-  model_config *config = &plan->model->config;
-  const uint32_t predictors =
-      keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
-  if (plan->keys->status == WICK_OK) config->layers -= predictors;
-  plan->with_predictor = plan->with_predictor && predictors != 0;
+static void refuse_count(model_plan *plan, const char *what, const char *name) {
+  model_keys *keys = plan->keys;
+  const uint32_t count = keys_count_or_none(keys, name, UINT32_MAX);
+  if (keys->status != WICK_OK || count == 0) return;
+  keys->status =
+      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, name),
+                "%s ('%s.%s' is %u) are not supported", what, keys->architecture, name, count);
 }
 
 void plan_refuse_window(model_plan *plan) {
-  model_keys *keys = plan->keys;
-  const uint32_t window = keys_count_or_none(keys, "attention.sliding_window", UINT32_MAX);
-  if (keys->status != WICK_OK || window == 0) return;
-  keys->status =
-      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.sliding_window"),
-                "sliding windows ('%s.attention.sliding_window' is %u) are not supported in this "
-                "architecture",
-                keys->architecture, window);
+  refuse_count(plan, "sliding windows", "attention.sliding_window");
 }
 
 void plan_refuse_experts(model_plan *plan) {
-  model_keys *keys = plan->keys;
-  const uint32_t experts = keys_count_or_none(keys, "expert_count", UINT32_MAX);
-  if (keys->status != WICK_OK || experts == 0) return;
-  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "expert_count"),
-                           "mixtures of experts ('%s.expert_count' is %u) are not supported",
-                           keys->architecture, experts);
+  refuse_count(plan, "mixtures of experts", "expert_count");
 }

@@ -38,13 +38,13 @@ void head_read(model_keys *keys, model_head *head) {
 void head_bind(model_binder *binder, model_head *head) {
   const uint32_t hidden = binder->model->config.hidden;
   const uint32_t wide = binder_rows(binder, "dense_2.weight");
+  const uint32_t last = binder_rows(binder, "dense_3.weight");
   const uint32_t dense = binder_rows(binder, "cls.weight");
   const uint32_t scores = binder_rows(binder, "cls.output.weight");
   const uint32_t input = dense == 0 ? hidden : dense;
-  if (wide != 0) {
+  if ((wide | last) != 0) {
     bind_matrix(binder, "dense_2.weight", wide, hidden, BINDING_REQUIRED, &head->dense_2);
-    bind_matrix(binder, "dense_3.weight", binder_rows(binder, "dense_3.weight"), wide,
-                BINDING_REQUIRED, &head->dense_3);
+    bind_matrix(binder, "dense_3.weight", last, wide, BINDING_REQUIRED, &head->dense_3);
   }
   if (scores == 0) return;
   bind_matrix(binder, "cls.weight", dense, hidden, BINDING_OPTIONAL, &head->dense);

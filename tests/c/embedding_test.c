@@ -213,6 +213,28 @@ static void put_tensor(model_builder *model, const char *name, uint64_t cols, ui
   tensor->dims[2] = tensor->dims[3] = 1;
 }
 
+// Two layers behind the pooling, of which the file has one alone.
+TEST(each_of_two_dense_layers_needs_the_other) {
+  static const char *const NAMES[] = {"dense_2.weight", "dense_3.weight"};
+  for (int i = 0; i < 2; i++) {
+    const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+    const setup how = {128, 1, NULL, 0};
+    static model_builder model;
+    wick_error error = {0};
+    wick_status status;
+    builder_init(&model, &choice);
+    put_tensor(&model, NAMES[i], HIDDEN, HIDDEN);
+    const memory_file built = builder_write(&model);
+    builder_free(&model);
+    const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    CHECK_EQ_INT(status, WICK_E_FORMAT);
+    if (!CHECK(strstr(error.message, NAMES[1 - i]) != NULL)) CHECK_EQ_STR(error.message, "");
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
 // An encoder whose scores are act(vector + 1/4 - d/100) + 3 + score, of every fifth dimension d.
 static fixture_file make_scorer(const char *activation) {
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};

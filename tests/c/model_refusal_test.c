@@ -100,6 +100,29 @@ TEST(a_layer_behind_those_that_are_promised_is_named) {
   builder_free(&model);
 }
 
+// Files that go with a model are named as what they are, before anything that they lack.
+TEST(an_adapter_and_a_projector_are_no_models) {
+  static const struct {
+    const char *key, *value, *says;
+    wick_status status;
+  } KINDS[] = {
+      {"general.type", "adapter", "an adapter: load it with its model (--lora)",
+       WICK_E_UNSUPPORTED},
+      {"general.type", "mmproj", "a projector of images or sound", WICK_E_UNSUPPORTED},
+      {"general.architecture", "clip", "a projector of images or sound", WICK_E_UNSUPPORTED},
+      {"general.type", "model", "", WICK_OK},
+      {"general.type", "vocab", "", WICK_OK},
+  };
+  for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
+    builder_init(&model, &choice);
+    builder_put_text(&model, KINDS[i].key, KINDS[i].value);
+    check_refusal(&model, KINDS[i].status, KINDS[i].says);
+    builder_free(&model);
+  }
+}
+
 // Dense architectures: a file of theirs that says it has experts is of another one.
 TEST(experts_are_refused_where_there_are_none) {
   static const char *const NAMES[] = {"qwen2",     "qwen3",    "granite", "minicpm", "mistral3",

@@ -677,6 +677,8 @@ TEST(numbers_that_do_not_go_together_are_refused) {
   const size_t predictors = offsetof(fixture_hybrid, predictors);
   check_number(&FIXTURE_QWEN35, predictors, 3, WICK_E_FORMAT, "qwen35.nextn_predict_layers");
   check_number(&FIXTURE_QWEN35, predictors, UINT32_MAX, WICK_E_FORMAT, "nextn_predict_layers");
+  // layers of the model itself would be left out
+  check_number(&FIXTURE_QWEN35, predictors, 2, WICK_E_FORMAT, "'blk.2.attn_norm.weight'");
   const size_t kv_count = offsetof(fixture_hybrid, kv_count);
   check_number(&FIXTURE_LFM2, kv_count, 2, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
   check_number(&FIXTURE_LFM2, kv_count, 0, WICK_E_FORMAT, "lfm2.attention.head_count_kv");

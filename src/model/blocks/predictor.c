@@ -80,6 +80,29 @@ model_block *predictor_make(model_plan *plan) {
 
 // ---- The layer ----
 
+// A layer that is left out and does not predict would be one of the model's own.
+static bool is_own_layer(const model_plan *plan, uint32_t layer, char name[], size_t size_bytes) {
+  text_format(name, size_bytes, "blk.%u.nextn.enorm.weight", layer);
+  if (plan_has_tensor(plan, name)) return false;
+  text_format(name, size_bytes, "blk.%u.attn_norm.weight", layer);
+  return plan_has_tensor(plan, name);
+}
+
+void plan_leave_out_predictors(model_plan *plan) {
+  static const char KEY[] = "nextn_predict_layers";
+  model_keys *keys = plan->keys;
+  model_config *config = &plan->model->config;
+  char name[GGUF_TENSOR_NAME_BYTES_MAX];
+  const uint32_t predictors = keys_count_or_none(keys, KEY, config->layers - 1);
+  for (uint32_t i = 0; i < predictors && keys->status == WICK_OK; i++) {
+    if (!is_own_layer(plan, --config->layers, name, sizeof name)) continue;
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, KEY),
+                             "'%s.%s' is %u, but '%s' has no nextn.enorm", keys->architecture, KEY,
+                             predictors, name);
+  }
+  plan->with_predictor = plan->with_predictor && predictors != 0;
+}
+
 bool plan_begins_predictor(model_plan *plan) {
   loaded_model *model = plan->model;
   char name[GGUF_TENSOR_NAME_BYTES_MAX];

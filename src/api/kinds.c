@@ -1,0 +1,22 @@
+// api/kinds.c — files that go with a model, given as one. Only models that need extras come here.
+#include "api/insides.h"
+
+wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error) {
+  static const struct {
+    const char *key, *value, *what;
+  } KINDS[] = {
+      {"general.type", "adapter", "an adapter: load it with its model (--lora)"},
+      {"general.type", "mmproj", "a projector of images or sound"},
+      {"general.architecture", "clip", "a projector of images or sound"},
+  };
+  for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
+    gguf_string text;
+    wick_error ignored;
+    if (gguf_get_string(directory, KINDS[i].key, &text, &ignored) != WICK_OK) continue;
+    if (!gguf_string_equals(text, KINDS[i].value)) continue;
+    return fail_with(error, WICK_E_UNSUPPORTED, gguf_find(directory, KINDS[i].key)->offset_bytes,
+                     "the file is no model: '%s' is '%s', %s", KINDS[i].key, KINDS[i].value,
+                     KINDS[i].what);
+  }
+  return WICK_OK;
+}
