@@ -29,6 +29,9 @@ const untilShown = (page, texts) =>
       .map((one) => one.innerText.trim())) === ${JSON.stringify(JSON.stringify(texts))}`,
   );
 
+/** Where the code is that forgets. */
+const code = '**/forgetting-*.js';
+
 /** @param {Page} page @param {string} question @returns {Promise<string[][]>} what the model was told each time that it was asked this */
 const toldFor = (page, question) =>
   page.evaluate(`bodies.map(({ messages }) => messages.map(({ content }) => content))
@@ -179,6 +182,49 @@ test('it is undone at once, and from its line after a reload', { skip }, async (
   await page.getByRole('button', { name: 'Bring back' }).click();
   await untilShown(page, all);
   await untilKept(page, ({ turns }) => turns.every(({ forgotten }) => !forgotten));
+});
+
+test('a reload right after the click loses nothing, even if the code of it has not come', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await talk(page, 'First', 'One.');
+  await talk(page, 'Second', 'Two.');
+  /** @param {() => Promise<void>} click @param {string[]} texts */
+  const reloadAfter = async (click, texts) => {
+    await page.route(code, () => {}); // it never comes
+    await click();
+    await page.unroute(code);
+    await page.reload();
+    await untilShown(page, texts);
+  };
+  const press = (/** @type {string} */ name) => () =>
+    page.getByRole('button', { name, exact: true }).click();
+  await reloadAfter(() => forget(page, 1), ['First', 'One.', line]);
+  await reloadAfter(press('Bring back'), ['First', 'One.', 'Second', 'Two.']);
+  await reloadAfter(() => forget(page, 1), ['First', 'One.', line]);
+  await press('Forget for good')();
+  await reloadAfter(press('Really?'), ['First', 'One.', line]);
+  assert.equal(await page.getByRole('button', { name: 'Bring back' }).count(), 0);
+  const { turns } = await readAll(page);
+  assert.deepEqual(turns.map(({ content }) => content).sort(), ['', '', 'First', 'One.']);
+  assert.deepEqual(
+    await page.evaluate('Object.keys(localStorage).filter((key) => /typed forget/.test(key))'),
+    [],
+  );
+});
+
+test('where the code of it cannot be had, nothing is forgotten, then or later', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { expected: /ERR_FAILED/ });
+  await talk(page, 'First', 'One.');
+  await page.route(code, (route) => route.abort());
+  await forget(page, 0);
+  await page.locator('#problem:not([hidden])').waitFor();
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  await untilShown(page, ['First', 'One.']);
 });
 
 test('the only question: its title goes, too, and the next one begins anew', {

@@ -11,7 +11,7 @@ import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons, makeSureButton } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { readBytesOf } from './examine.js';
-import { enter, strike } from './journal.js';
+import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { keeper } from './keeper.js';
 import { Live } from './live.js';
 import { hasRoom, readAll, updateGauge, watchRoom } from './making_room.js';
@@ -178,8 +178,14 @@ function makeForget(question) {
 
 /** @param {Message} question @param {'forget' | 'bringBack' | 'erase'} how */
 async function forget(question, how) {
+  if (running) return;
+  const { id, forgotten = 0 } = question;
+  const isForGood = how === 'erase';
+  const at = { forget: Date.now(), bringBack: 0, erase: forgotten }[how];
+  enterForgotten(id, open.about, at, isForGood); // the page may be closed before the code is there
   const forgetting = await import('./forgetting.js').catch((error) => void tell(error));
-  if (!running) await forgetting?.[how](question, open.about);
+  if (forgetting && !running) await forgetting[how](question, open.about, at);
+  else strikeForgotten(id, at, isForGood);
 }
 
 /** A question in whose place there is a line. @param {Message} question @param {HTMLElement} article @param {HTMLElement[]} arrows */

@@ -7,7 +7,7 @@ import { forkBook, hasBook, keepFork } from './book.js';
 import { current, redraw, state, untilAnswered } from './conversation.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
-import { enter, FORGET, strike } from './journal.js';
+import { enterForgotten, strikeForgotten } from './journal.js';
 import { keeper } from './keeper.js';
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
@@ -97,18 +97,17 @@ async function mark(meant, known, at) {
   const before = first()?.content ?? '';
   question.forgotten = at;
   dropFolds(question);
-  const entry = FORGET + question.id;
-  enter(entry, { about: { ...about }, forgotten: { id: question.id, at } });
+  enterForgotten(question.id, about, at);
   keeper.add(async (store) => {
     await store.changeTurn(question.id, { forgotten: at });
-    if (question.forgotten === at) strike(entry);
+    strikeForgotten(question.id, at);
   });
   retitle(about, before, first()?.content ?? '');
   await change(about, question);
 }
 
-/** @param {Message} question @param {Conversation} about */
-export async function forget(question, about) {
+/** @param {Message} question @param {Conversation} about @param {number} at when */
+export async function forget(question, about, at) {
   const isOnly = !shownAfter(state().tree).some(
     (one) => one !== question && one.parent !== question,
   );
@@ -116,7 +115,7 @@ export async function forget(question, about) {
     `Forgotten.${isOnly ? '' : ' What is left is being read again.'}`,
     () => question.forgotten && bringBack(question, about),
   );
-  await mark(question, about, Date.now());
+  await mark(question, about, at);
 }
 
 /** @param {Message} question @param {Conversation} about */
@@ -125,8 +124,8 @@ export async function bringBack(question, about) {
   await mark(question, about, 0);
 }
 
-/** @param {Message} question @param {Conversation} about */
-export async function erase(question, about) {
+/** @param {Message} question @param {Conversation} about @param {number} at when it was forgotten */
+export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {
     if (one !== question && one.role === 'user') continue;
     one.content = '';
@@ -135,5 +134,8 @@ export async function erase(question, about) {
   }
   redraw(question.parent);
   log.focus({ preventScroll: true });
-  await keeper.add((store) => store.erase(about.id, ({ id }) => id === question.id));
+  await keeper.add(async (store) => {
+    await store.erase(about.id, ({ id }) => id === question.id);
+    strikeForgotten(question.id, at, true);
+  });
 }

@@ -1,19 +1,18 @@
 // examples/chat/journal.js — what is typed and not stored yet. IndexedDB takes some milliseconds, in which the page may be
 // closed; localStorage takes none. An entry goes as soon as the store has it. Those of tabs that are gone are
-// stored at the next start.
+// stored at the next start (taking_up.js).
 
 import { settings } from './settings.js';
-import { isOpenElsewhere, tab } from './tabs.js';
+import { tab } from './tabs.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./store.js').Store} Store */
 /** @typedef {{tab: string, about: Conversation, draft: import('./records.js').Draft}} TypedDraft */
 /** @typedef {{tab: string, about: Conversation, question: import('./records.js').Turn}} TypedQuestion */
-/** @typedef {{tab: string, about: Conversation, forgotten: {id: string, at: number}}} Forgotten */
+/** @typedef {{tab: string, about: Conversation, forgotten: {id: string, at: number, isForGood: boolean}}} Forgotten */
 
 const PREFIX = 'wick-chat-typed ';
-/** What entries of questions to forget begin with. */
-export const FORGET = 'forget ';
+/** What the ids of entries of questions to forget begin with. */
+const FORGET = 'forget ';
 
 /** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */
 export function enter(id, entry) {
@@ -33,24 +32,27 @@ export function strike(id) {
   }
 }
 
-/** @param {Store} store @param {any} entry */
-async function keep(store, { about, draft, question, forgotten }) {
-  if (forgotten) await store.changeTurn(forgotten.id, { forgotten: forgotten.at });
-  if (question && !(await store.turn(question.id))) await store.ask(about, question);
-  const kept = draft && (await store.draft(draft.id));
-  if (draft && !(kept?.changed > draft.changed)) await store.keepDraft(about, draft);
+/**
+ * A question is forgotten, or is brought back.
+ * @param {string} question its id
+ * @param {Conversation} about
+ * @param {number} at when; 0: it is brought back
+ * @param {boolean} [isForGood]
+ */
+export function enterForgotten(question, about, at, isForGood = false) {
+  enter(FORGET + question, { about: { ...about }, forgotten: { id: question, at, isForGood } });
 }
 
-/** Stores what tabs have typed that are gone. @param {Store} store */
-export async function takeUp(store) {
-  const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
-  const isForgetting = (/** @type {string} */ key) => Number(key.startsWith(PREFIX + FORGET));
-  keys.sort((a, b) => isForgetting(a) - isForgetting(b)); // after the questions that it is about
-  for (const key of keys) {
-    const text = localStorage.getItem(key);
-    const entry = text && JSON.parse(text);
-    if (!entry || (await isOpenElsewhere(entry.tab))) continue;
-    await keep(store, entry);
-    localStorage.removeItem(key);
+/** Strikes it, unless something else was done with the question since. @param {string} question @param {number} at @param {boolean} [isForGood] */
+export function strikeForgotten(question, at, isForGood = false) {
+  try {
+    const { forgotten } = JSON.parse(localStorage.getItem(PREFIX + FORGET + question) ?? '{}');
+    const isSame = forgotten?.at === at && forgotten.isForGood === isForGood;
+    if (isSame) strike(FORGET + question);
+  } catch {
+    // no storage here
   }
 }
+
+/** @returns {string[]} the keys of all that is entered, of any tab */
+export const enteredKeys = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));

@@ -2,11 +2,11 @@
 // user wants that, or the browser keeps nothing.
 
 import { openDatabase, openMemory } from './database.js';
-import { takeUp } from './journal.js';
+import { enteredKeys } from './journal.js';
 import { keeper } from './keeper.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
-import { tell, tellHere } from './tabs.js';
+import { isOpenElsewhere, tell, tellHere } from './tabs.js';
 
 const NAME = 'wick-chat';
 
@@ -28,6 +28,12 @@ async function removeOld(store) {
   if (Math.abs(Date.now() - last) < DAY_MS) return;
   await store.removeOld();
   localStore()?.setItem(TIDIED, String(Date.now()));
+}
+
+/** @param {Store} store that takes what is entered in the journal */
+async function takeUp(store) {
+  const keys = enteredKeys();
+  if (keys.length > 0) await (await import('./taking_up.js')).takeUp(store, keys, isOpenElsewhere);
 }
 
 const openDisk = async () => new Store(await openDatabase(NAME), tell);
