@@ -25,7 +25,7 @@ const modules = { web, grammar, extras, small, full };
 /** @type {Record<keyof typeof modules, number>} */
 const gzippedBytesMax = {
   ...{ web: 220_000, grammar: 45_300, extras: 61_300 },
-  ...{ small: 259_000, full: 364_000 },
+  ...{ small: 259_300, full: 364_500 },
 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
