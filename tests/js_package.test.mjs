@@ -56,7 +56,7 @@ const bytesMost = {
   'ai-sdk.js': 5000,
   'prompt-api.js': 8000,
   'pipeline.js': 4500,
-  'models.js': 18_100,
+  'models.js': 18_400,
   'cli.js': 10_000,
 };
 

@@ -93,6 +93,43 @@ describe('a download', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
+  test('of another SHA-256 or size than what is kept whole is refused, and that stays', async (t) => {
+    const { store, url, state, open } = await begin(t);
+    await store.get(url);
+    const [own, other] = [sha256Of(model), sha256Of(newer)];
+    for (let time = 0; time < 2; time++) {
+      await assert.rejects(store.get(url, { sha256: other }), {
+        code: 'CORRUPT',
+        message: `model.gguf is kept with the SHA-256 ${own}, not ${other}`,
+      });
+    }
+    await assert.rejects(store.get(url, { size: 5 }), {
+      code: 'CORRUPT',
+      message: `model.gguf is kept with the size ${SIZE}, not 5`,
+    });
+    const entry = await open().get(url, { sha256: own, size: SIZE });
+    assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the sum is written down');
+    await assert.rejects(open().get(url, { sha256: other }), { code: 'CORRUPT' });
+    assert.deepEqual(state.starts, [0]);
+    await assertHolds(store, url);
+  });
+
+  test('of a SHA-256 whose kept bytes cannot be read is refused', async (t) => {
+    const { store, url, disk } = await begin(t);
+    await store.get(url);
+    const { readChunk } = MemoryBackend.prototype;
+    t.mock.method(
+      MemoryBackend.prototype,
+      'readChunk',
+      async (/** @type {[any, any, any]} */ ...of) =>
+        of[1] === 2 ? undefined : readChunk.apply(new MemoryBackend(disk), of),
+    );
+    await assert.rejects(store.get(url, { sha256: sha256Of(model) }), {
+      code: 'CORRUPT',
+      message: 'Chunk 2 of model.gguf is missing',
+    });
+  });
+
   test('of a file that has changed meanwhile begins anew', async (t) => {
     const { store, url, state, change, open } = await begin(t);
     state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });

@@ -114,6 +114,23 @@ describe('a model of a hub', () => {
     assert.deepEqual(entry.urls, [address, 'hf:maker/tiny/more/tiny-Q8_0.gguf']);
   });
 
+  test('of another SHA-256 than the hub tells is refused before a byte of it is fetched', async (t) => {
+    const { store, how, state } = await begin(t);
+    const name = 'hf:maker/tiny/more/tiny-Q8_0.gguf';
+    const own = sha256Of(large);
+    const other = sha256Of(usual);
+    await assert.rejects(store.get(name, { ...how, sha256: other }), {
+      code: 'CORRUPT',
+      message: `tiny-Q8_0.gguf is on the hub with the SHA-256 ${own}, not ${other}`,
+    });
+    assert.deepEqual(
+      state.asked.filter((asked) => asked.includes('/resolve/')),
+      [],
+    );
+    assert.equal((await store.get(name, { ...how, sha256: own })).sha256, own);
+    await assert.rejects(store.get(name, { ...how, sha256: other }), { code: 'CORRUPT' });
+  });
+
   test('by its type, or of the usual one', async (t) => {
     const { store, how } = await begin(t);
     const found = async (/** @type {string} */ name) => (await store.get(name, how)).name;

@@ -209,6 +209,23 @@ test('a page whose IndexedDB never answers is told so, and loads models without 
   assert.match(named, /^(?!NO_STORAGE)/);
 });
 
+test('a file system of the origin that never answers is given up, and said', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  const script = `
+    StorageManager.prototype.getDirectory = () => new Promise(() => {});
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
+  const prepare = (/** @type {any} */ page) => page.addInitScript(script);
+  const visit = visitsIn(await browser.newContext(), prepare);
+  const { opened, only } = await visit(withoutStore);
+  const late = /^NO_STORAGE: .*: The origin private file system has not answered for 30 seconds$/;
+  assert.match(opened, late);
+  assert.match(only, late);
+});
+
 test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());

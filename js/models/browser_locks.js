@@ -1,10 +1,29 @@
-// js/models/browser_locks.js — what the two backends of browsers share: locks between tabs, how much room there is.
+// js/models/browser_locks.js — what the two backends of browsers share: locks between tabs, how much room there is, and how
+// long they wait for storage.
 
 import { WickError } from '../base/errors.js';
 
 /** Frames without an origin have the objects, and may not use them. @param {unknown} cause */
 export const noStorage = (cause) =>
   new WickError('NO_STORAGE', `The browser keeps nothing for this page: ${cause}`, cause);
+
+/** A browser that has not opened its storage by then may never do so; a slow disk has. */
+const OPEN_MS = 30_000;
+
+/**
+ * @template T
+ * @param {Promise<T>} opening
+ * @param {string} what is opened
+ * @returns {Promise<T>} rejects when it has not settled in time
+ */
+export function openedInTime(opening, what) {
+  return new Promise((settle, fail) => {
+    const timer = setTimeout(() => {
+      fail(noStorage(`${what} has not answered for ${OPEN_MS / 1000} seconds`));
+    }, OPEN_MS);
+    opening.then(settle, fail).finally(() => clearTimeout(timer));
+  });
+}
 
 /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another tab has it */
 export function tryWebLock(id) {

@@ -1,8 +1,11 @@
-// js/models/check_model.js — whether a model that is kept is still the one that its server has. Nothing of the store changes by it.
+// js/models/check_model.js — whether a model that is kept is the one that a caller asks for, or still the one that its server has.
+// Nothing of the store changes by it.
 
-import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
 import { validatorOf } from '../bytes/http_source.js';
 import { parseHubName, resolveHubModel } from './hub.js';
+import { chunkSize } from './records.js';
+import { Sha256 } from './sha256.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('../models.js').CheckOptions} CheckOptions */
@@ -78,4 +81,50 @@ export async function compareWithServer(record, options) {
     if (options.signal?.aborted) throw error;
     return { state: 'unknown', reason: wordsOf(error) };
   }
+}
+
+/**
+ * @param {ModelRecord} record of a whole model
+ * @param {import('./backends.js').Backend} backend
+ * @param {AbortSignal | null | undefined} signal
+ */
+async function sumOf(record, backend, signal) {
+  const sha = new Sha256();
+  for (let index = 0; index < record.sums.length; index++) {
+    throwIfAborted(signal);
+    const bytes = await backend.readChunk(record.id, index, chunkSize(record, index));
+    if (!bytes) throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
+    sha.update(bytes);
+  }
+  return sha.hex();
+}
+
+/**
+ * Refuses a model of another SHA-256 or size than the wanted one (CORRUPT).
+ * @param {{name: string, sha256?: string | null, size?: number | null}} found its sum may be unknown
+ * @param {import('../models.js').GetOptions} wanted
+ * @param {string} where it is, e.g. "is kept"
+ */
+export function refuseOther(found, wanted, where) {
+  const refuse = (
+    /** @type {string} */ what,
+    /** @type {unknown} */ has,
+    /** @type {unknown} */ asked,
+  ) => {
+    if (asked == null || has == null || has === asked) return;
+    throw new WickError('CORRUPT', `${found.name} ${where} with the ${what} ${has}, not ${asked}`);
+  };
+  refuse('size', found.size, wanted.size);
+  refuse('SHA-256', found.sha256, wanted.sha256);
+}
+
+/**
+ * Refuses a whole model that is not the wanted one. Its SHA-256 is computed where it is not known.
+ * @param {ModelRecord} record
+ * @param {import('../models.js').GetOptions} wanted
+ * @param {import('./backends.js').Backend} backend
+ */
+export async function refuseOtherKept(record, wanted, backend) {
+  if (wanted.sha256) record.sha256 ??= await sumOf(record, backend, wanted.signal);
+  refuseOther(record, wanted, 'is kept');
 }

@@ -2,7 +2,13 @@
 // one for each of its chunks.
 
 import { storageError } from '../storage/browser_files.js';
-import { estimateBrowser, noStorage, persistBrowser, tryWebLock } from './browser_locks.js';
+import {
+  estimateBrowser,
+  noStorage,
+  openedInTime,
+  persistBrowser,
+  tryWebLock,
+} from './browser_locks.js';
 import { checkRecord, chunkCount } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -11,8 +17,6 @@ import { checkRecord, chunkCount } from './records.js';
 const NAME = 'wick-llm-models';
 const RECORDS = 'records';
 const CHUNKS = 'chunks';
-/** A browser that has not opened it by then may never do so; a slow disk has. */
-const OPEN_MS = 30_000;
 
 /** @returns {IDBOpenDBRequest} */
 function openDatabase() {
@@ -47,11 +51,8 @@ export class IndexedDbBackend {
   /** @returns {Promise<IDBDatabase>} rejects in time: what comes later is used by later calls */
   #begin() {
     /** @type {Promise<IDBDatabase>} */
-    let own = new Promise((settle, fail) => {
+    const opening = new Promise((settle, fail) => {
       const request = openDatabase();
-      const timer = setTimeout(() => {
-        fail(noStorage(`IndexedDB has not answered for ${OPEN_MS / 1000} seconds`));
-      }, OPEN_MS);
       const forget = () => {
         if (this.#database === own) this.#database = undefined;
       };
@@ -60,12 +61,10 @@ export class IndexedDbBackend {
         request.result.createObjectStore(CHUNKS);
       };
       request.onerror = () => {
-        clearTimeout(timer);
         forget();
         fail(noStorage(request.error));
       };
       request.onsuccess = () => {
-        clearTimeout(timer);
         const { result } = request;
         const isClosed = this.#database !== own;
         own = Promise.resolve(result);
@@ -79,6 +78,7 @@ export class IndexedDbBackend {
         };
       };
     });
+    let own = openedInTime(opening, 'IndexedDB');
     return own;
   }
 

@@ -4,7 +4,7 @@ import { unlessAborted } from '../base/abort_signals.js';
 import { abortError, argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { splitNames } from '../bytes/split_files.js';
-import { compareWithServer } from './check_model.js';
+import { compareWithServer, refuseOther, refuseOtherKept } from './check_model.js';
 import { pathOf } from './folder_backend.js';
 import { canonicalName, noHubName, parseHubName, resolveHubModel } from './hub.js';
 import { importModel } from './import_model.js';
@@ -202,7 +202,8 @@ export class ModelStore extends EventTarget {
     const files = await this.locate(name, how);
     /** @type {ModelEntry[]} */
     const entries = [];
-    for (const file of files) entries.push(await this.#getFile(file, how));
+    const own = files.length === 1 ? how : { ...how, sha256: undefined, size: undefined };
+    for (const file of files) entries.push(await this.#getFile(file, own));
     return entries[0];
   }
 
@@ -221,8 +222,11 @@ export class ModelStore extends EventTarget {
       if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not kept`);
       const { hub: how, fetch, signal } = options;
       const files = await resolveHubModel(hub, { ...how, fetch, signal });
+      const isOne = files.length === 1;
+      if (isOne) refuseOther(files[0], options, 'is on the hub');
       return files.map((file, index) => ({
         ...file,
+        sha256: file.sha256 ?? (isOne ? options.sha256 : undefined),
         ...(index === 0 && { alias: canonicalName(hub) }),
       }));
     }
@@ -251,6 +255,7 @@ export class ModelStore extends EventTarget {
     const { signal, onProgress } = options;
     const found = await this.#recordOf(file);
     if (found?.fingerprint && (await this.#isThere(found))) {
+      await refuseOtherKept(found, options, this.#backend);
       await this.#touch(found, file);
       return entryOf(found);
     }

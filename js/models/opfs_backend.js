@@ -2,7 +2,13 @@
 // each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
 
 import { readReplaced, storageError } from '../storage/browser_files.js';
-import { estimateBrowser, noStorage, persistBrowser, tryWebLock } from './browser_locks.js';
+import {
+  estimateBrowser,
+  noStorage,
+  openedInTime,
+  persistBrowser,
+  tryWebLock,
+} from './browser_locks.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -29,9 +35,10 @@ export class OpfsBackend {
 
   /** @returns {Promise<any>} */
   async #root() {
-    const root = await navigator.storage.getDirectory().catch((cause) => {
+    const opening = navigator.storage.getDirectory().catch((cause) => {
       throw noStorage(cause);
     });
+    const root = await openedInTime(opening, 'The origin private file system');
     return root.getDirectoryHandle(ROOT, { create: true });
   }
 
