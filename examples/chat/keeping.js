@@ -60,28 +60,13 @@ export async function openStore() {
   }
 }
 
-/**
- * Follows the setting. What was begun in memory is kept from now on; a conversation that is open is no longer.
- * @param {string} open the conversation
- */
+/** Follows the setting. @param {string} open the conversation */
 export async function followSetting(open) {
   const { store } = keeper;
   if (settings.remember === (store.kind === 'indexeddb')) return;
+  const { moveToDisk, moveToMemory } = await import('./moving.js');
   await keeper.untilIdle();
-  const whole = await store.open(open);
-  if (settings.remember) {
-    const disk = await openDisk();
-    const { conversations, turns } = await store.everything();
-    for (const conversation of conversations) {
-      const own = turns.filter((turn) => turn.conversation === conversation.id);
-      await disk.takeIn({ conversation, turns: own });
-    }
-    keeper.use(disk);
-    return;
-  }
-  const memory = new Store(openMemory(), tellHere);
-  if (whole) await memory.takeIn(whole);
-  await store.remove([open]);
-  await store.close();
-  keeper.use(memory);
+  const next = settings.remember ? await openDisk() : new Store(openMemory(), tellHere);
+  await (settings.remember ? moveToDisk(store, next) : moveToMemory(store, next, open));
+  keeper.use(next);
 }

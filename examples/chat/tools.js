@@ -1,8 +1,6 @@
 // examples/chat/tools.js — what a model may call in a conversation that allows it: a clock and a calculator. They read nothing
 // of the user's and change nothing.
 
-import { calculate } from './calculator.js';
-
 /** @typedef {{description: string, schema: object, run: (argument: any) => unknown}} Tool */
 
 const TEXT_MAX = 200;
@@ -41,7 +39,10 @@ export const tools = {
       properties: { expression: { type: 'string', description: 'For example (2 + 3) * 4^2' } },
       required: ['expression'],
     },
-    run: ({ expression }) => inWords(calculate(shortText(expression, 'expression'))),
+    run: async ({ expression }) => {
+      const { calculate } = await import('./calculator.js');
+      return inWords(calculate(shortText(expression, 'expression')));
+    },
   },
 };
 
