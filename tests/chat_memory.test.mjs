@@ -29,7 +29,7 @@ const untilShown = (page, texts) =>
       .map((one) => one.innerText.trim())) === ${JSON.stringify(JSON.stringify(texts))}`,
   );
 
-/** Where the code is that forgets. */
+/** The script that forgets a question, which the page loads at the first click. */
 const code = '**/forgetting-*.js';
 
 /** @param {Page} page @param {string} question @returns {Promise<string[][]>} what the model was told each time that it was asked this */

@@ -189,6 +189,11 @@ const withoutStore = `
     only: await ask(() => createEngine({ model: 'model.gguf', cache: 'only' })),
   };`;
 
+/** What is given up after 30 seconds is given up after a tenth of one. */
+const soon = `
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
+
 test('a page whose IndexedDB never answers is told so, and loads models without keeping them', {
   skip: locate('chromium').skip,
 }, async (t) => {
@@ -197,8 +202,7 @@ test('a page whose IndexedDB never answers is told so, and loads models without 
   const script = `
     delete FileSystemFileHandle.prototype.createWritable;
     IDBFactory.prototype.open = () => ({});
-    const later = setTimeout;
-    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
+    ${soon}`;
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   const visit = visitsIn(await browser.newContext(), prepare);
   const { opened, address, named, only } = await visit(withoutStore);
@@ -216,8 +220,7 @@ test('a file system of the origin that never answers is given up, and said', {
   t.after(() => browser.close());
   const script = `
     StorageManager.prototype.getDirectory = () => new Promise(() => {});
-    const later = setTimeout;
-    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
+    ${soon}`;
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   const visit = visitsIn(await browser.newContext(), prepare);
   const { opened, only } = await visit(withoutStore);

@@ -4,7 +4,7 @@
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
 import { validatorOf } from '../bytes/http_source.js';
 import { parseHubName, resolveHubModel } from './hub.js';
-import { chunkSize } from './records.js';
+import { readWhole, sumOf } from './records.js';
 import { Sha256 } from './sha256.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -84,22 +84,6 @@ export async function compareWithServer(record, options) {
 }
 
 /**
- * @param {ModelRecord} record of a whole model
- * @param {import('./backends.js').Backend} backend
- * @param {AbortSignal | null | undefined} signal
- */
-async function sumOf(record, backend, signal) {
-  const sha = new Sha256();
-  for (let index = 0; index < record.sums.length; index++) {
-    throwIfAborted(signal);
-    const bytes = await backend.readChunk(record.id, index, chunkSize(record, index));
-    if (!bytes) throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
-    sha.update(bytes);
-  }
-  return sha.hex();
-}
-
-/**
  * Refuses a model of another SHA-256 or size than the wanted one (CORRUPT).
  * @param {{name: string, sha256?: string | null, size?: number | null}} found its sum may be unknown
  * @param {import('../models.js').GetOptions} wanted
@@ -125,6 +109,10 @@ export function refuseOther(found, wanted, where) {
  * @param {import('./backends.js').Backend} backend
  */
 export async function refuseOtherKept(record, wanted, backend) {
-  if (wanted.sha256) record.sha256 ??= await sumOf(record, backend, wanted.signal);
+  const read = (/** @type {number} */ index) => {
+    throwIfAborted(wanted.signal);
+    return readWhole(record, index, backend);
+  };
+  if (wanted.sha256) record.sha256 ??= await sumOf(new Sha256(), record, read);
   refuseOther(record, wanted, 'is kept');
 }

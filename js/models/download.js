@@ -10,6 +10,7 @@ import {
   fingerprintOf,
   hasAllChunks,
   storedBytes,
+  sumOf,
 } from './records.js';
 import { checksum, Sha256 } from './sha256.js';
 
@@ -311,8 +312,8 @@ export class Download {
 
   async #finish() {
     const record = this.#record;
-    const size = /** @type {number} */ (record.size);
-    if (this.#sha && (await this.#sumOf(this.#sha, size)) !== record.sha256) {
+    const read = (/** @type {number} */ index) => this.#readAgain(index);
+    if (this.#sha && (await sumOf(this.#sha, record, read)) !== record.sha256) {
       await this.#backend.remove(record.id);
       const { urls, sha256 } = record;
       const message = `${urls[0]} gave other bytes than those of SHA-256 ${sha256}`;
@@ -323,16 +324,12 @@ export class Download {
     await this.#backend.writeRecord(record);
   }
 
-  /** Reads the chunks again that came before an earlier one. @param {Sha256} sha @param {number} size */
-  async #sumOf(sha, size) {
-    while (sha.size < size) {
-      const index = sha.size / CHUNK_BYTES;
-      const { id } = this.#record;
-      const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));
-      if (!bytes) throw new WickError('IO', `Chunk ${index} of model ${id} cannot be read`);
-      sha.update(bytes);
-    }
-    return sha.hex();
+  /** A chunk that came before an earlier one. @param {number} index */
+  async #readAgain(index) {
+    const { id } = this.#record;
+    const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));
+    if (bytes) return bytes;
+    throw new WickError('IO', `Chunk ${index} of model ${id} cannot be read`);
   }
 }
 

@@ -10,7 +10,7 @@ import { canonicalName, noHubName, parseHubName, resolveHubModel } from './hub.j
 import { importModel } from './import_model.js';
 import { News } from './news.js';
 import { OpenModel } from './open_model.js';
-import { chunkCount, chunkSize, entryOf, idOf, storedBytes } from './records.js';
+import { chunkCount, chunkSize, entryOf, idOf, readWhole, storedBytes } from './records.js';
 import { checksum } from './sha256.js';
 import { checkImportOptions, getOptionsOf } from './store_options.js';
 
@@ -147,9 +147,7 @@ export class ModelStore extends EventTarget {
       return globalThis.process.getBuiltinModule('node:fs').openAsBlob(described.paths[0]);
     }
     const chunks = Array.from({ length: chunkCount(record.size ?? 0) }, async (_, index) => {
-      const bytes = await this.#backend.readChunk(record.id, index, chunkSize(record, index));
-      if (bytes) return new Blob([bytes]);
-      throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
+      return new Blob([await readWhole(record, index, this.#backend)]);
     });
     return new Blob(await Promise.all(chunks));
   }

@@ -1,6 +1,7 @@
 // js/models/records.js — what the store writes down of a model: the journal of its chunks while it is being kept, and
 // what it is when it is whole. A record is JSON, and is replaced as a whole.
 
+import { WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { hashText } from './sha256.js';
 
@@ -78,6 +79,29 @@ export const chunkCount = (size) => Math.ceil(size / CHUNK_BYTES);
 /** @param {ModelRecord} record @param {number} index @returns {number} the chunk's size, if the file's is not known the greatest */
 export function chunkSize({ size }, index) {
   return size === null ? CHUNK_BYTES : Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
+}
+
+/**
+ * @param {ModelRecord} record of a whole model
+ * @param {number} index
+ * @param {import('./backends.js').Backend} backend
+ */
+export async function readWhole(record, index, backend) {
+  const bytes = await backend.readChunk(record.id, index, chunkSize(record, index));
+  if (bytes) return bytes;
+  throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
+}
+
+/**
+ * @param {import('./sha256.js').Sha256} sha of the chunks before
+ * @param {ModelRecord} record whose size is known
+ * @param {(index: number) => Promise<Uint8Array>} read gives a chunk
+ * @returns {Promise<string>} the SHA-256 of the file
+ */
+export async function sumOf(sha, record, read) {
+  const size = /** @type {number} */ (record.size);
+  while (sha.size < size) sha.update(await read(sha.size / CHUNK_BYTES));
+  return sha.hex();
 }
 
 /** @param {ModelRecord} record @returns {boolean} whether all chunks are stored */
