@@ -33,8 +33,10 @@ WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
   $(patsubst %,src/kernels/%.c,tile grids nvfp4 ternary)
 
-TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
-UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
+UNIT_SRC := $(wildcard tests/c/*/*_test.c)
+vpath %_test.c $(sort $(dir $(UNIT_SRC)))
+TSAN_TESTS := $(filter %_tsan_test,$(basename $(notdir $(UNIT_SRC))))
+UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(basename $(notdir $(UNIT_SRC))))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
@@ -69,6 +71,10 @@ build/obj/$(1)/%.o: %.c flags.mk | $(call setup_of,$(1))
 	@mkdir -p $$(@D)
 	@echo "  CC $(1) $$<"
 	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@
+build/obj/$(1)/units/%.o: %.c flags.mk | $(call setup_of,$(1))
+	@mkdir -p $$(@D)
+	@echo "  CC $(1) $$<"
+	$$(Q)$(2) $(C_FLAGS) -Itests/c/support $(3) -MMD -MP -c $$< -o $$@
 build/obj/$(1)/list: FORCE
 	@mkdir -p $$(@D)
 	@echo '$$(objects_$(1))' | cmp -s - $$@ || echo '$$(objects_$(1))' >$$@
@@ -174,12 +180,13 @@ include library/library.mk
 include component/component.mk
 
 # ---- tests ----
-# Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
-# that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Other
-# files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
-TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c)) $(REFERENCE_SRC)
+# Each tests/c/*/NAME_test.c is a program: native with sanitizers, and as WASI modules over the objects
+# that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Its name is unique,
+# and its object is build/obj/CONFIG/units/NAME.o. Helpers that every test may use are in tests/c/support/, those
+# of fuzzers in tests/fuzz/.
+TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC)
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  tests/c/gguf_files.c tests/c/load_sink.c tests/c/model_builder.c $(REFERENCE_SRC)
+  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
@@ -207,19 +214,19 @@ $(1): build/obj/$(2)/$(3)/%.o $(4)
 	$$(Q)$(5) $$^ $(6) -o $$@
 -include $(7:%=build/obj/$(2)/$(3)/%.d)
 endef
-$(eval $(call program,build/test/native/%,asan,tests/c,build/test/native-asan/libwick.a,\
+$(eval $(call program,build/test/native/%,asan,units,build/test/native-asan/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -lm,$(UNIT_TESTS)))
-$(eval $(call program,build/test/release/%,native,tests/c,build/test/native-release/libwick.a,\
+$(eval $(call program,build/test/release/%,native,units,build/test/native-release/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) -lm,$(UNIT_TESTS)))
-$(eval $(call program,build/test/tsan/%,tsan,tests/c,build/test/native-tsan/libwick.a,\
+$(eval $(call program,build/test/tsan/%,tsan,units,build/test/native-tsan/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(TSAN_FLAGS) -lm,$(TSAN_TESTS)))
-$(eval $(call program,build/test/coverage/%,coverage,tests/c,\
+$(eval $(call program,build/test/coverage/%,coverage,units,\
   build/test/native-coverage/libwick.a,$(NATIVE_CC),$(NATIVE_LINK) $(COVERAGE_FLAGS) -lm,$(UNIT_TESTS)))
 $(eval $(call program,build/test/fuzz/%,fuzz,tests/fuzz,build/test/native-fuzz/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -fsanitize=fuzzer,$(FUZZERS)))
-$(eval $(call program,build/test/wasi/%.wasm,wasi,tests/c,build/test/wasi-plain/libwick.a,\
+$(eval $(call program,build/test/wasi/%.wasm,wasi,units,build/test/wasi-plain/libwick.a,\
   $(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
-$(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,tests/c,\
+$(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,units,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
 .PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
@@ -236,17 +243,17 @@ test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, b
 # The last lines are the runner's counts, before them the tests that failed; in CI the report is TAP.
 RUN_TESTS := $(NODE) tools/run_tests.mjs
 test: setup-all all library edge test-programs ## sets up, builds and runs every test
-	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
+	$(Q)$(RUN_TESTS) $(wildcard tests/*/*.test.mjs)
 
 CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
 conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed systems' 80 cases, a line each
 	$(Q)$(NODE) tools/conformance.mjs
 
 fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
-	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/fuzz.test.mjs
+	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/engine/fuzz.test.mjs
 
 # What CI does a twentieth of: WICK_SEED is where random tests begin.
-SOAKS := tests/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*.test.mjs)
+SOAKS := tests/engine/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*/*.test.mjs)
 .PHONY: soak coverage
 soak: setup-dev all test-native fuzz-programs ## runs of hundreds, of which CI does a twentieth (WICK_SEED=1)
 	$(Q)seed=$${WICK_SEED:-$$RANDOM$$RANDOM}; echo "soak: WICK_SEED=$$seed"; \
@@ -271,7 +278,7 @@ mutants: setup-dev all $(if $(filter 0,$(C)),,$(UNIT_TESTS:%=build/test/native/%
 
 # ---- checks ----
 C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
-  emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
+  emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
 # $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
@@ -338,7 +345,7 @@ release: setup-dev dist ## packs both npm packages into build/release and tries 
 
 fleet: setup-edge dist edge ## 1 to 4 instances behind HAProxy: requests/s and prefix hits, and one that is killed
 	$(Q)$(NODE) tools/bench/fleet.mjs $(if $(KIND),--kind $(KIND))
-	$(Q)$(RUN_TESTS) tests/fleet.test.mjs
+	$(Q)$(RUN_TESTS) tests/edge/fleet.test.mjs
 
 # MODELS=shape:type,... compares these instead.
 bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)

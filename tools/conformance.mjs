@@ -52,7 +52,7 @@ function readOutcomes(report) {
  *   did not end well
  */
 async function runPrograms(folder) {
-  const programs = readdirSync(join(root, 'tests/c'))
+  const programs = readdirSync(join(root, 'tests/c/conformance'))
     .filter((file) => /^conformance_\w+_test\.c$/.test(file))
     .map((file) => file.slice(0, -2));
   const env = { WICK_SHARED: locate('shared').path, WICK_ROOT: root, WICK_TMP: folder };

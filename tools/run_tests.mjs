@@ -101,7 +101,7 @@ async function mayRunAgain(files) {
 const lineOf = ({ file, name, reason }) =>
   `# ${path.relative(process.cwd(), file ?? '')}: ${name}: ${reason}\n`;
 
-/** E.g. "# slowest files: 210 s tests/page.test.mjs, 90 s tests/cli.test.mjs". @param {Map<string, number>} elapsedMs */
+/** E.g. "# slowest files: 210 s tests/pages/page.test.mjs, 90 s tests/engine/cli.test.mjs". @param {Map<string, number>} elapsedMs */
 function slowestOf(elapsedMs) {
   const sorted = [...elapsedMs].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_FILES);
   const told = sorted.map(

@@ -5,7 +5,7 @@
 #ifndef WICK_TESTS_ENGINE_CALLS_H
 #define WICK_TESTS_ENGINE_CALLS_H
 
-#include "../c/gguf_files.h"
+#include "../c/support/gguf_files.h"
 #include "fuzz_input.h"
 
 // The input chooses first how the engine is configured and how much of the file is loaded before

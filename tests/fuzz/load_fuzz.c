@@ -6,8 +6,8 @@
 // fingerprint as in one piece; nothing leaks.
 #include <string.h>
 
-#include "../c/load_sink.h"
-#include "../c/random.h"
+#include "../c/support/load_sink.h"
+#include "../c/support/random.h"
 #include "platform/platform.h"
 
 #define REQUIRE(condition)              \

@@ -1,11 +1,11 @@
 // tests/fuzz/model_fuzz.c — from a GGUF file to generated text through the public interface. Input:
-// bytes that choose a small valid model (tests/c/model_builder.h), then changes of its values,
-// lists, tensors and bytes (first their number), then how it is configured and loaded, then calls
-// of the interface until the bytes end (engine_calls.h, which says what is asserted).
+// bytes that choose a small valid model (tests/c/support/model_builder.h), then changes of its
+// values, lists, tensors and bytes (first their number), then how it is configured and loaded, then
+// calls of the interface until the bytes end (engine_calls.h, which says what is asserted).
 #include <stdlib.h>
 #include <string.h>
 
-#include "../c/model_builder.h"
+#include "../c/support/model_builder.h"
 #include "engine_calls.h"
 
 enum { INPUT_MAX = 512, CHANGES_MAX = 12, CONTEXT = 64 };

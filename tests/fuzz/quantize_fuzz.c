@@ -4,7 +4,7 @@
 // same tensors; nothing leaks.
 #include <string.h>
 
-#include "../c/gguf_files.h"
+#include "../c/support/gguf_files.h"
 #include "platform/platform.h"
 #include "quantize/quantize.h"
 

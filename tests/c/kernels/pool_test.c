@@ -1,0 +1,260 @@
+// The thread pool on every host: each unit is done once, whole, and the pool
+// sleeps when it should. With WICK_BENCH=1 it prints what a barrier costs (build with -O3 for
+// that).
+#define _GNU_SOURCE
+#include "thread/pool.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "platform/platform.h"
+
+enum { UNITS_MAX = 1000 };
+
+typedef struct visits {
+  _Atomic uint32_t count[UNITS_MAX];
+  _Atomic uint32_t runs;
+  _Atomic uint32_t bad_runs;
+  uint32_t units, threads;
+} visits;
+
+static void visit(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  visits *seen = context;
+  seen->runs++;
+  if (first >= last || last > seen->units || thread >= seen->threads) {
+    seen->bad_runs++;
+    return;
+  }
+  for (uint32_t i = first; i < last; i++) seen->count[i]++;
+}
+
+static memory_gate memory;
+
+static thread_pool *pool_open(uint32_t threads) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  thread_pool *pool = NULL;
+  wick_error error;
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, threads, &pool, &error), WICK_OK);
+  return pool;
+}
+
+static void pool_close(thread_pool *pool) {
+  thread_pool_destroy(pool);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+#if WICK_THREADS
+static void sleep_ms(long ms) {
+  const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&time, NULL);
+}
+
+static void pool_await_helpers(const thread_pool *pool, uint32_t threads) {
+  for (int i = 0; i < 60000 && thread_pool_threads(pool) < threads; i++) sleep_ms(1);
+  CHECK_EQ_UINT(thread_pool_threads(pool), threads);
+}
+
+static double cpu_ms(clockid_t clock_id) {
+  struct timespec now;
+  clock_gettime(clock_id, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+#else
+static void pool_await_helpers(const thread_pool *pool, uint32_t threads) {
+  (void)threads;
+  CHECK_EQ_UINT(thread_pool_threads(pool), 1);
+}
+#endif
+
+static void check_units(thread_pool *pool, uint32_t threads, uint32_t units) {
+  static visits seen;
+  memset(&seen, 0, sizeof seen);
+  seen.units = units;
+  seen.threads = threads;
+  thread_pool_for(pool, units, visit, &seen);
+  CHECK_EQ_UINT(seen.bad_runs, 0);
+  const uint32_t running = thread_pool_threads(pool);
+  CHECK(seen.runs <= (units < running ? units : running));
+  CHECK(units == 0 || seen.runs > 0);
+  bool each_once = true;
+  for (uint32_t i = 0; i < UNITS_MAX; i++) each_once &= seen.count[i] == (i < units ? 1 : 0);
+  CHECK(each_once);
+}
+
+TEST(every_unit_is_done_once) {
+  for (uint32_t threads = 1; threads <= 5; threads++) {
+    thread_pool *pool = pool_open(threads);
+    REQUIRE(pool != NULL);
+    for (uint32_t units = 0; units < 40; units++) check_units(pool, threads, units);
+    pool_await_helpers(pool, threads);
+    for (uint32_t units = 0; units < 40; units++) check_units(pool, threads, units);
+    check_units(pool, threads, UNITS_MAX);
+    pool_close(pool);
+  }
+}
+
+static void runs_of_one_thread(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  uint32_t *calls = context;
+  calls[0]++;
+  CHECK_EQ_UINT(first, 0);
+  CHECK_EQ_UINT(last, 7);
+  CHECK_EQ_UINT(thread, 0);
+}
+
+TEST(a_pool_of_one_runs_in_the_caller) {
+  thread_pool *pool = pool_open(1);
+  REQUIRE(pool != NULL);
+  uint32_t calls = 0;
+  thread_pool_for(pool, 7, runs_of_one_thread, &calls);
+  CHECK_EQ_UINT(calls, 1);
+  CHECK_EQ_UINT(thread_pool_threads(pool), 1);
+  pool_close(pool);
+}
+
+static uint32_t cut_at[WICK_THREADS_MAX + 1];
+
+static void note_cut(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  (void)context;
+  (void)first;
+  cut_at[thread] = last;
+}
+
+TEST(runs_differ_by_at_most_one_unit) {
+  enum { THREADS = 4 };
+  thread_pool *pool = pool_open(THREADS);
+  REQUIRE(pool != NULL);
+  pool_await_helpers(pool, THREADS);
+  const uint32_t runs = thread_pool_threads(pool);
+  for (uint32_t units = THREADS; units < 100; units++) {
+    thread_pool_for(pool, units, note_cut, NULL);
+    uint32_t first = 0;
+    for (uint32_t run = 0; run < runs; run++) {
+      const uint32_t length = cut_at[run] - first;
+      CHECK(length == units / runs || length == units / runs + 1);
+      first = cut_at[run];
+    }
+    CHECK_EQ_UINT(first, units);
+  }
+  pool_close(pool);
+}
+
+static void count_runs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  (void)first;
+  (void)last;
+  (void)thread;
+  atomic_fetch_add((_Atomic uint32_t *)context, 1);
+}
+
+TEST(a_limit_holds_until_it_is_taken_away) {
+  thread_pool *pool = pool_open(4);
+  REQUIRE(pool != NULL);
+  pool_await_helpers(pool, 4);
+  const uint32_t there = thread_pool_threads(pool);
+  static const uint32_t limits[] = {2, 1, 3, 9, 0};
+  for (uint32_t i = 0; i < 5; i++) {
+    _Atomic uint32_t runs = 0;
+    thread_pool_limit(pool, limits[i]);
+    thread_pool_for(pool, 100, count_runs, (void *)&runs);
+    CHECK_EQ_UINT(runs, limits[i] > 0 && limits[i] < there ? limits[i] : there);
+    check_units(pool, 4, 100);
+  }
+  pool_close(pool);
+}
+
+TEST(a_pool_refuses_what_it_cannot_be) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  thread_pool *pool = NULL;
+  wick_error error = {0};
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, 0, &pool, &error), WICK_E_ARG);
+  CHECK_EQ_STR(error.message, "threads is 0, not 1 to 64");
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, WICK_THREADS_MAX + 1, &pool, &error), WICK_E_ARG);
+  CHECK_EQ_INT(error.status, WICK_E_ARG);
+  memory.fail_at_call = memory.calls + 1;
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, 2, &pool, &error), WICK_E_NOMEM);
+  CHECK(pool == NULL);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  thread_pool_destroy(NULL);
+}
+
+TEST(the_largest_pool_comes_and_goes) {
+  for (int i = 0; i < 3; i++) {
+    thread_pool *pool = pool_open(WICK_THREADS_MAX);
+    REQUIRE(pool != NULL);
+    check_units(pool, WICK_THREADS_MAX, UNITS_MAX);
+    pool_close(pool);
+  }
+}
+
+#if WICK_THREADS
+TEST(idle_helpers_use_no_cpu) {
+  thread_pool *pool = pool_open(4);
+  REQUIRE(pool != NULL);
+  pool_await_helpers(pool, 4);
+  check_units(pool, 4, 100);
+  sleep_ms(20);
+  const double before = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+  sleep_ms(300);
+  CHECK(cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - before < 15);
+  check_units(pool, 4, 100);
+  pool_close(pool);
+}
+
+static void helpers_dawdle(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  (void)context;
+  (void)first;
+  (void)last;
+  if (thread != 0) sleep_ms(150);
+}
+
+TEST(a_caller_waits_asleep_for_a_slow_helper) {
+  thread_pool *pool = pool_open(3);
+  REQUIRE(pool != NULL);
+  pool_await_helpers(pool, 3);
+  const double wall = cpu_ms(CLOCK_MONOTONIC);
+  const double before = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
+  thread_pool_for(pool, 3, helpers_dawdle, NULL);
+  CHECK(cpu_ms(CLOCK_THREAD_CPUTIME_ID) - before < 15);
+  CHECK(cpu_ms(CLOCK_MONOTONIC) - wall >= 150);
+  pool_close(pool);
+}
+
+static void do_nothing(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  (void)context;
+  (void)first;
+  (void)last;
+  (void)thread;
+}
+
+static double barrier_us(thread_pool *pool, uint32_t units, int jobs) {
+  const double start = cpu_ms(CLOCK_MONOTONIC);
+  for (int i = 0; i < jobs; i++) thread_pool_for(pool, units, do_nothing, NULL);
+  return (cpu_ms(CLOCK_MONOTONIC) - start) * 1e3 / jobs;
+}
+
+// Mean cost of a job right after the helpers have fallen asleep.
+static double wake_us(thread_pool *pool, uint32_t units) {
+  const int jobs = 100;
+  double total_us = 0;
+  for (int i = 0; i < jobs; i++) {
+    sleep_ms(1);
+    total_us += barrier_us(pool, units, 1);
+  }
+  return total_us / jobs;
+}
+
+BENCH(of_barriers) {
+  for (uint32_t threads = 1; threads <= 4; threads++) {
+    thread_pool *pool = pool_open(threads);
+    REQUIRE(pool != NULL);
+    pool_await_helpers(pool, threads);
+    barrier_us(pool, threads, 10000);
+    printf("# %u threads: barrier %.3f us, after sleep %.1f us\n", threads,
+           barrier_us(pool, threads, 50000), wake_us(pool, threads));
+    pool_close(pool);
+  }
+}
+#endif

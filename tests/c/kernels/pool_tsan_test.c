@@ -1,0 +1,115 @@
+// The pool under the thread sanitizer: jobs that come while helpers are
+// still arriving, random units, pools that come and go, helpers that sleep between jobs. The jobs
+// write plain memory, so that an order or a barrier that does not synchronise is a race.
+#define _GNU_SOURCE
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "platform/platform.h"
+#include "thread/pool.h"
+
+enum { UNITS_MAX = 300, CYCLES = 60, JOBS = 60 };
+
+typedef struct sums {
+  const uint32_t *in;
+  uint32_t *out;
+  uint32_t job;
+} sums;
+
+static void add_job(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const sums *work = context;
+  (void)thread;
+  for (uint32_t i = first; i < last; i++) work->out[i] = work->in[i] + work->job;
+}
+
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t bound) {
+  random_state = random_state * 1664525u + 1013904223u;
+  return (random_state >> 8) % bound;
+}
+
+static void sleep_us(long us) {
+  const struct timespec time = {0, us * 1000};
+  nanosleep(&time, NULL);
+}
+
+static memory_gate memory;
+
+static thread_pool *pool_open(uint32_t threads) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  thread_pool *pool = NULL;
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, threads, &pool, NULL), WICK_OK);
+  return pool;
+}
+
+// Each job reads what the one before wrote, in another cut.
+static bool run_jobs(thread_pool *pool, uint32_t jobs) {
+  static uint32_t planes[2][UNITS_MAX];
+  memset(planes, 0, sizeof planes);
+  uint32_t total = 0;
+  for (uint32_t job = 1; job <= jobs; job++) {
+    sums work = {planes[job % 2], planes[(job + 1) % 2], job};
+    thread_pool_for(pool, UNITS_MAX, add_job, &work);
+    total += job;
+    if (random_below(16) == 0) sleep_us(200);
+    uint32_t untouched[UNITS_MAX];
+    sums other = {planes[0], untouched, job};
+    thread_pool_for(pool, random_below(5), add_job, &other);
+  }
+  for (uint32_t i = 0; i < UNITS_MAX; i++) {
+    if (planes[(jobs + 1) % 2][i] != total) return false;
+  }
+  return true;
+}
+
+TEST(jobs_run_while_helpers_arrive_and_leave) {
+  for (uint32_t cycle = 0; cycle < CYCLES; cycle++) {
+    thread_pool *pool = pool_open(1 + cycle % 6);
+    REQUIRE(pool != NULL);
+    CHECK(run_jobs(pool, 1 + random_below(JOBS)));
+    thread_pool_destroy(pool);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
+TEST(many_short_jobs_follow_each_other) {
+  thread_pool *pool = pool_open(3);
+  REQUIRE(pool != NULL);
+  CHECK(run_jobs(pool, 2000));
+  thread_pool_destroy(pool);
+}
+
+TEST(pools_are_destroyed_before_their_helpers_arrive) {
+  for (uint32_t cycle = 0; cycle < 200; cycle++) {
+    thread_pool *pool = pool_open(4);
+    REQUIRE(pool != NULL);
+    thread_pool_destroy(pool);
+  }
+}
+
+typedef struct stranger {
+  thread_pool *pool;
+  uint32_t index;
+} stranger;
+
+static void come_in(void *argument) {
+  const stranger *who = argument;
+  thread_pool_helper_main(who->pool, who->index);
+}
+
+TEST(an_index_that_is_taken_or_unknown_is_turned_away) {
+  thread_pool *pool = pool_open(2);
+  REQUIRE(pool != NULL);
+  while (thread_pool_threads(pool) < 2) sleep_us(100);
+  stranger strangers[] = {{pool, 0}, {pool, 1}, {pool, 2}};
+  for (int i = 0; i < 3; i++) {
+    uintptr_t handle;
+    REQUIRE(platform_thread_start(come_in, &strangers[i], &handle));
+    platform_thread_join(handle);
+  }
+  CHECK_EQ_UINT(thread_pool_threads(pool), 2);
+  CHECK(run_jobs(pool, 20));
+  thread_pool_destroy(pool);
+}

@@ -1,0 +1,311 @@
+// The reference models of every architecture, natively under the
+// sanitizers: each says the same in batches of two sizes; and with another value of a key, or with
+// another type, shape or weights of a tensor, it is refused or runs, within bounded steps.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/insides.h"
+#include "base/hash.h"
+#include "base/math.h"
+#include "check.h"
+#include "random.h"
+#include "shared_files.h"
+
+enum {
+  PROMPT = 40,
+  NEW_TOKENS = 4,
+  STEPS_MAX = 20000,
+  CHANGES = 60,  // of each model
+  MEMORY_BYTES_MAX = 256 << 20
+};
+
+static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference-more/models"};
+
+typedef struct model_run {
+  wick_status loaded, ended;
+  wick_error error;
+  uint64_t hash;   // of the prompt's logits
+  bool is_finite;  // logits of the prompt's last token
+} model_run;
+
+static void on_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  model_run *run = context;
+  run->hash = hash_bytes(logits, vocab * sizeof *logits, run->hash);
+  if (position + 1 != PROMPT) return;
+  run->is_finite = true;
+  for (uint32_t i = 0; i < vocab; i++) run->is_finite &= math_is_finite_f32(logits[i]);
+}
+
+// ---- scratch ----
+
+enum { BLOCKS_MAX = 1024 };
+
+// A block's functions with one in place of run.
+typedef struct watched_ops {
+  model_block_ops ops;
+  const model_block_ops *own;
+} watched_ops;
+
+static watched_ops watched[BLOCKS_MAX];
+static uint32_t watched_count;
+
+// A block takes what it has reserved, and gives all of it back. Experts take less in a pass that is
+// not full.
+static wick_status run_watched(const model_block *block, model_pass *pass, wick_error *error) {
+  const model_block_ops *own = ((const watched_ops *)block->ops)->own;
+  scratch_arena plan = pass->arena, *arena = &pass->arena;
+  plan.base = NULL;
+  plan.used_bytes = plan.peak_bytes = 0;
+  own->reserve(block, &plan);
+  CHECK_EQ_UINT(plan.used_bytes, 0);
+  const uint64_t before = arena->used_bytes;
+  bool is_all = pass->count == arena->batch_tokens || strcmp(own->name, "experts") != 0;
+  arena->peak_bytes = before;
+  const wick_status status = own->run(block, pass, error);
+  const uint64_t taken = arena->peak_bytes - before;
+  is_all = is_all && status == WICK_OK;
+  if (!CHECK(is_all ? taken == plan.peak_bytes : taken <= plan.peak_bytes)) {
+    printf("#   %s takes %llu bytes, reserved are %llu\n", own->name, (unsigned long long)taken,
+           (unsigned long long)plan.peak_bytes);
+  }
+  CHECK_EQ_UINT(arena->used_bytes, before);
+  return status;
+}
+
+static void watch(model_block *block) {
+  if (!CHECK(watched_count < BLOCKS_MAX)) return;
+  watched_ops *at = &watched[watched_count++];
+  *at = (watched_ops){*block->ops, block->ops};
+  at->ops.run = run_watched;
+  block->ops = &at->ops;
+}
+
+static void watch_scratch(wick_engine *engine) {
+  watched_count = 0;
+  for (uint32_t i = 0; i < engine->model->config.layers; i++) {
+    model_block *block = engine->model->layers[i].first;
+    for (; block != NULL; block = block->next) watch(block);
+  }
+}
+
+static void run_to_end(wick_engine *engine, model_run *run) {
+  uint32_t dones = 0, steps = 0;
+  for (; steps < STEPS_MAX; steps++) {
+    const wick_step_result result = wick_step(engine, 0);
+    size_t size_bytes;
+    const uint8_t *events = wick_events_take(engine, &size_bytes);
+    const wick_event *event = NULL;
+    while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
+      if (event->kind != WICK_EVENT_DONE) continue;
+      dones++;
+      run->ended = (wick_status)event->status;
+    }
+    if (result == WICK_STEP_IDLE) break;
+  }
+  CHECK(steps < STEPS_MAX);
+  CHECK_EQ_UINT(dones, 1);
+}
+
+static void ask(wick_engine *engine, model_run *run) {
+  int32_t tokens[PROMPT];
+  wick_request request;
+  wick_model_info info;
+  uint32_t id;
+  REQUIRE(wick_model_get_info(engine, &info, &run->error) == WICK_OK);
+  for (uint32_t i = 0; i < PROMPT; i++) tokens[i] = (int32_t)((i * 7 + 3) % info.vocab);
+  wick_request_default(&request);
+  request.tokens = tokens;
+  request.token_count = PROMPT;
+  request.max_tokens = NEW_TOKENS;
+  request.ignore_end = true;
+  request.on_logits = on_logits;
+  request.on_logits_context = run;
+  run->ended = wick_request_submit(engine, &request, &id, &run->error);
+  if (run->ended == WICK_OK) run_to_end(engine, run);
+}
+
+static model_run run_file(const memory_file *file, uint32_t batch_tokens, wick_kv_type kv_type) {
+  model_run run = {.loaded = WICK_OK};
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_config_default(&config);
+  config.memory_bytes_max = MEMORY_BYTES_MAX;
+  config.batch_tokens = batch_tokens;
+  config.k_type = config.v_type = kv_type;
+  if (!CHECK(wick_engine_create(&config, &engine, &run.error) == WICK_OK)) return run;
+  run.loaded = wick_load_bytes(engine, file->bytes, file->size_bytes, &run.error);
+  if (run.loaded == WICK_OK) {
+    watch_scratch(engine);
+    ask(engine, &run);
+  }
+  wick_engine_destroy(engine);
+  return run;
+}
+
+// Runs it twice. True when it was not refused.
+static bool check_file(const memory_file *file, const char *name, uint32_t round) {
+  const wick_kv_type kv_type = (wick_kv_type)(round % WICK_KV_TYPE_COUNT);
+  const model_run run = run_file(file, 24, kv_type);
+  if (run.loaded != WICK_OK) {
+    CHECK_EQ_INT(run.error.status, run.loaded);
+    CHECK(run.error.message[0] != '\0');
+    return false;
+  }
+  if (run.ended != WICK_OK) return true;
+  const model_run other = run_file(file, 7, kv_type);
+  const bool is_same = other.loaded == WICK_OK && other.ended == WICK_OK && other.hash == run.hash;
+  if (!CHECK(is_same) || !CHECK(run.is_finite)) printf("#   %s, round %u\n", name, round);
+  return true;
+}
+
+TEST(every_model_says_the_same_in_other_batches) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  CHECK(shared_check(FOLDERS[0], check_file) > 40);
+}
+
+TEST(every_further_model_says_the_same_in_other_batches) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  CHECK(shared_check(FOLDERS[1], check_file) > 40);
+}
+
+// ---- with other numbers ----
+
+static size_t value_bytes(gguf_value_type type) {
+  static const uint8_t BYTES[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  return type < sizeof BYTES ? BYTES[type] : 0;
+}
+
+static void write_number(uint8_t *at, gguf_value_type type, uint64_t *state) {
+  static const uint32_t NUMBERS[] = {0,   1,     2,          3,           7,          16,
+                                     255, 65535, 0x7fffffff, 0x80000000u, 0xffffffffu};
+  static const float FLOATS[] = {0,
+                                 -1,
+                                 -0.0f,
+                                 1e-45f,
+                                 1e-20f,
+                                 0.5f,
+                                 1,
+                                 1e10f,
+                                 1e29f,
+                                 1e38f,
+                                 -1e20f,
+                                 __builtin_inff(),
+                                 __builtin_nanf("")};
+  uint64_t number = NUMBERS[random_below(state, sizeof NUMBERS / sizeof *NUMBERS)];
+  const float real = FLOATS[random_below(state, sizeof FLOATS / sizeof *FLOATS)];
+  uint32_t before = 0;
+  if (value_bytes(type) == 4) memcpy(&before, at, sizeof before);
+  if (random_below(state, 3) == 0) number = before + random_below(state, 3) - 1;
+  if (type == GGUF_F32) memcpy(&number, &real, sizeof real);
+  memcpy(at, &number, value_bytes(type));
+}
+
+// Changes a value or its type, in place. False: this entry stays as it is.
+static bool change_value(uint8_t *file, const gguf_value *value, uint64_t *state) {
+  const size_t key_bytes = (size_t)value->key.size_bytes;
+  uint8_t *type = file + value->offset_bytes + 8 + key_bytes, *data = type + 4;
+  const bool is_array = value->type == GGUF_ARRAY;
+  const gguf_value_type item = is_array ? value->item_type : value->type;
+  const size_t bytes = value_bytes(item);
+  const char *key = value->key.bytes;
+  const bool is_common = memcmp(key, "general.", 8) == 0 || memcmp(key, "tokenizer.", 10) == 0;
+  if (key_bytes < 10 || is_common || bytes == 0 || value->count == 0) return false;
+  const uint64_t choice = random_below(state, 16);
+  if (choice == 0) {
+    file[value->offset_bytes + 8 + key_bytes - 1] ^= 1;  // the key is missing
+  } else if (choice == 1 && bytes == 4) {
+    const uint32_t other = GGUF_U32 + (uint32_t)random_below(state, 3);
+    memcpy(is_array ? data : type, &other, sizeof other);
+  } else if (!is_array) {
+    write_number(data, item, state);
+  } else {
+    const uint64_t all = random_below(state, 4) == 0 ? value->count : 1;
+    const uint64_t first = all == 1 ? random_below(state, value->count) : 0;
+    for (uint64_t i = 0; i < all; i++) {
+      write_number(data + 12 + (first + i) * bytes, item, state);
+    }
+  }
+  return true;
+}
+
+static void fill_tensor(uint8_t *file, const gguf_tensor *tensor, uint64_t *state) {
+  static const float FILLS[] = {0, -1, 1e38f, -1e20f, 1e-40f, __builtin_nanf("")};
+  const float fill = FILLS[random_below(state, sizeof FILLS / sizeof *FILLS)];
+  const uint64_t step = tensor->type == GGML_TYPE_F32 ? sizeof fill : 64;
+  for (uint64_t at = 0; at + sizeof fill <= tensor->size_bytes; at += step) {
+    memcpy(file + tensor->offset_bytes + at, &fill, sizeof fill);
+  }
+}
+
+// Changes a tensor's name, shape, type or weights, in place.
+static void change_tensor(uint8_t *file, const gguf_tensor *tensor, uint64_t *state) {
+  uint8_t *name = file + tensor->entry_offset_bytes + 8;
+  uint8_t *dims = name + tensor->name.size_bytes + 4;
+  const uint64_t choice = random_below(state, 8), which = random_below(state, tensor->dim_count);
+  if (choice < 4) {
+    fill_tensor(file, tensor, state);
+  } else if (choice == 4) {
+    name[tensor->name.size_bytes - 1] ^= 1;
+  } else if (choice == 5) {
+    const uint32_t type = (uint32_t)random_below(state, 42);
+    memcpy(dims + 8 * (size_t)tensor->dim_count, &type, sizeof type);
+  } else {
+    const uint64_t before = tensor->dims[which];
+    const uint64_t others[] = {0, 1, before - 1, before + 1, before * 2, 1ull << 40};
+    memcpy(dims + 8 * which, &others[random_below(state, 6)], sizeof *others);
+  }
+}
+
+static void change_file(memory_file *file, const gguf_directory *directory, uint64_t *state) {
+  if (random_below(state, 4) == 0) {
+    const uint64_t index = random_below(state, gguf_tensor_count(directory));
+    change_tensor(file->bytes, gguf_tensor_at(directory, (size_t)index), state);
+    return;
+  }
+  for (int i = 0; i < 64; i++) {
+    const uint64_t index = random_below(state, gguf_value_count(directory));
+    if (change_value(file->bytes, gguf_value_at(directory, (size_t)index), state)) return;
+  }
+}
+
+// Returns how many of the changed files were refused.
+static uint32_t change_often(const memory_file *file, const char *name, uint64_t *state) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_error error;
+  uint32_t refused = 0;
+  wick_config_default(&config);
+  config.directory_only = true;
+  if (!CHECK(wick_engine_create(&config, &engine, &error) == WICK_OK)) return 0;
+  memory_file changed = {.bytes = malloc(file->size_bytes), .size_bytes = file->size_bytes};
+  CHECK_EQ_INT(wick_load_bytes(engine, file->bytes, file->size_bytes, &error), WICK_OK);
+  const gguf_directory *directory = engine_directory(engine);
+  const uint32_t rounds = directory == NULL || changed.bytes == NULL ? 0 : soak_count(CHANGES);
+  for (uint32_t round = 0; round < rounds; round++) {
+    memcpy(changed.bytes, file->bytes, file->size_bytes);
+    change_file(&changed, directory, state);
+    refused += !check_file(&changed, name, round);
+  }
+  wick_engine_destroy(engine);
+  file_free(&changed);
+  return refused;
+}
+
+TEST(models_with_other_numbers_are_refused_or_run) {
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  uint64_t state = 5 + soak_seed();
+  uint32_t refused = 0;
+  for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
+    const size_t count = shared_list(FOLDERS[i], names);
+    for (size_t j = 0; j < count; j++) {
+      memory_file file = shared_read(FOLDERS[i], names[j]);
+      if (run_file(&file, 24, WICK_KV_F16).loaded == WICK_OK) {
+        refused += change_often(&file, names[j], &state);
+      }
+      file_free(&file);
+    }
+  }
+  CHECK(refused > 100);
+}

@@ -1,0 +1,637 @@
+// Embeddings through the engine: laws of batches, what is refused, what fails, and life beside
+// requests. The values are compared with references in tests/engine/embed.test.mjs.
+#include <math.h>
+#include <stdio.h>
+
+#include "fixture_model.h"
+#include "model_builder.h"
+#include "shared_files.h"
+
+enum { TEXTS = 7, LONGEST = 100, CONTEXT = 128, HIDDEN = 32, HIDDEN_MAX = 64 };
+
+static const uint32_t LENGTHS[TEXTS] = {5, 1, 64, 17, LONGEST, 33, 2};
+static int32_t tokens[TEXTS][LONGEST];
+
+static void make_texts(wick_embed_text texts[TEXTS]) {
+  uint64_t random = 9;
+  for (uint32_t i = 0; i < TEXTS; i++) {
+    for (uint32_t t = 0; t < LENGTHS[i]; t++) {
+      tokens[i][t] = 4 + (int32_t)random_below(&random, 200);
+    }
+    texts[i] = (wick_embed_text){.tokens = tokens[i], .token_count = LENGTHS[i]};
+  }
+}
+
+// A model of llama's shape, causal or with "attention.causal" false.
+static fixture_file make_file(bool is_encoder, float poison) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const uint8_t no = 0;
+  static model_builder model;
+  builder_init(&model, &choice);
+  model.poison = poison;
+  if (is_encoder) {
+    value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  }
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  return (fixture_file){built.bytes, built.size_bytes, built.size_bytes};
+}
+
+typedef struct setup {
+  uint32_t batch_tokens, threads;
+  const char *kernels;
+  uint64_t fail_at_call;
+} setup;
+
+static wick_engine *open_engine(const fixture_file *file, const setup *how, wick_status *status,
+                                wick_error *error) {
+  wick_config config;
+  wick_config_default(&config);
+  config.batch_tokens = how->batch_tokens;
+  config.threads = how->threads;
+  // modules have one table of kernels by name, tests have all
+  const kernel_table *kernels =
+      how->kernels == NULL ? kernels_bind() : kernels_by_name(how->kernels);
+  const engine_hooks hooks = {.kernels = kernels, .fail_at_call = how->fail_at_call};
+  wick_engine *engine = NULL;
+  *status = engine_create(&config, &hooks, &engine, error);
+  if (*status == WICK_OK) *status = fixture_load(engine, file, 0, error);
+  return engine;
+}
+
+static wick_status embed(wick_engine *engine, const wick_embed_request *request,
+                         wick_error *error) {
+  wick_step_result result = WICK_STEP_PROGRESS;
+  wick_status status = wick_embed(engine, request, error);
+  while (status == WICK_OK && result == WICK_STEP_PROGRESS) {
+    status = wick_embed_step(engine, 0, &result, error);
+  }
+  return status;
+}
+
+// ---- Laws ----
+
+static float whole[TEXTS][LONGEST * HIDDEN_MAX];
+
+static void check_against_whole(const wick_engine *engine, uint32_t index, uint32_t text,
+                                uint32_t hidden) {
+  wick_vectors vectors = {0};
+  REQUIRE(wick_embed_get(engine, index, &vectors));
+  CHECK_EQ_UINT(vectors.tokens, LENGTHS[text]);
+  CHECK_EQ_UINT(vectors.width, hidden);
+  CHECK_EQ_MEM(vectors.values, whole[text], (size_t)vectors.rows * hidden * sizeof(float));
+}
+
+static void check_law(const fixture_file *file, wick_pooling pooling, uint32_t hidden) {
+  static const setup SETUPS[] = {{128, 1, NULL, 0},
+                                 {128, 3, NULL, 0},
+                                 {16, 1, NULL, 0},
+                                 {7, 2, NULL, 0},
+                                 {128, 1, "scalar", 0}};
+  wick_embed_text texts[TEXTS];
+  make_texts(texts);
+  for (size_t s = 0; s < sizeof SETUPS / sizeof *SETUPS; s++) {
+    // relaxed kernels round a product and a sum at once where the host does
+    if (SETUPS[s].kernels != NULL && kernels_bind()->dots_are_right != NULL) continue;
+    wick_error error = {0};
+    wick_status status;
+    wick_engine *engine = open_engine(file, &SETUPS[s], &status, &error);
+    REQUIRE(status == WICK_OK);
+    const wick_embed_request all = {.texts = texts, .text_count = TEXTS, .pooling = pooling};
+    CHECK_EQ_INT(embed(engine, &all, &error), WICK_OK);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      wick_vectors vectors = {0};
+      REQUIRE(wick_embed_get(engine, i, &vectors));
+      CHECK_EQ_UINT(vectors.rows, pooling == WICK_POOLING_NONE ? LENGTHS[i] : 1);
+      const size_t bytes = (size_t)vectors.rows * hidden * sizeof(float);
+      if (s == 0) memcpy(whole[i], vectors.values, bytes);
+      check_against_whole(engine, i, i, hidden);
+    }
+    wick_embed_end(engine);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      const wick_embed_request one = {.texts = &texts[i], .text_count = 1, .pooling = pooling};
+      CHECK_EQ_INT(embed(engine, &one, &error), WICK_OK);
+      check_against_whole(engine, 0, i, hidden);
+      wick_embed_end(engine);
+    }
+    CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_vector_depends_on_its_text_alone) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    check_law(&file, WICK_POOLING_NONE, HIDDEN);
+    check_law(&file, WICK_POOLING_MEAN, HIDDEN);
+    free(file.bytes);
+  }
+}
+
+TEST(a_vector_of_t5_depends_on_its_text_alone) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  static const char *const NAMES[] = {"t5encoder.gguf", "t5encoder-relu.gguf"};
+  for (int i = 0; i < 2; i++) {
+    memory_file file = shared_read("vectors/reference-more/models", NAMES[i]);
+    const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
+    check_law(&model, WICK_POOLING_NONE, HIDDEN_MAX);
+    file_free(&file);
+  }
+}
+
+TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {128, 1, NULL, 0};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_NONE, HIDDEN);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+  for (int pooling = WICK_POOLING_MODEL; pooling < WICK_POOLING_RANK; pooling++) {
+    if (pooling == WICK_POOLING_NONE) continue;
+    request.pooling = (wick_pooling)pooling;
+    CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      wick_vectors vectors = {0};
+      REQUIRE(wick_embed_get(engine, i, &vectors));
+      for (uint32_t d = 0; d < HIDDEN; d++) {
+        double mean = 0;
+        for (uint32_t t = 0; t < LENGTHS[i]; t++)
+          mean += (double)whole[i][t * HIDDEN + d] / LENGTHS[i];
+        if (pooling == WICK_POOLING_CLS) mean = (double)whole[i][d];
+        if (pooling == WICK_POOLING_LAST) mean = (double)whole[i][(LENGTHS[i] - 1) * HIDDEN + d];
+        CHECK_NEAR((double)vectors.values[d], mean, 1e-6);
+      }
+    }
+    wick_embed_end(engine);
+  }
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {128, 1, NULL, 0};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_MEAN, HIDDEN);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const wick_embed_request request = {
+      .texts = texts, .text_count = TEXTS, .dimensions = 5, .normalizes = true};
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  for (uint32_t i = 0; i < TEXTS; i++) {
+    wick_vectors vectors = {0};
+    REQUIRE(wick_embed_get(engine, i, &vectors));
+    CHECK_EQ_UINT(vectors.width, 5);
+    double square = 0;
+    for (uint32_t d = 0; d < 5; d++) square += (double)whole[i][d] * (double)whole[i][d];
+    for (uint32_t d = 0; d < 5; d++) {
+      CHECK_NEAR((double)vectors.values[d], (double)whole[i][d] / __builtin_sqrt(square), 1e-6);
+    }
+  }
+  wick_engine_destroy(engine);  // what was begun goes with it
+  free(file.bytes);
+}
+
+// ---- Heads ----
+
+enum { SCORES = 3, SCORE_STEP = 5 };
+
+static void put_tensor(model_builder *model, const char *name, uint64_t cols, uint64_t rows) {
+  REQUIRE(model->tensor_count < BUILT_TENSORS_MAX);
+  built_tensor *tensor = &model->tensors[model->tensor_count++];
+  *tensor = (built_tensor){.type = GGML_TYPE_F32, .dim_count = rows == 0 ? 1 : 2};
+  snprintf(tensor->name, sizeof tensor->name, "%s", name);
+  tensor->dims[0] = cols;
+  tensor->dims[1] = rows == 0 ? 1 : rows;
+  tensor->dims[2] = tensor->dims[3] = 1;
+}
+
+// Two layers behind the pooling, of which the file has one alone.
+TEST(each_of_two_dense_layers_needs_the_other) {
+  static const char *const NAMES[] = {"dense_2.weight", "dense_3.weight"};
+  for (int i = 0; i < 2; i++) {
+    const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+    const setup how = {128, 1, NULL, 0};
+    static model_builder model;
+    wick_error error = {0};
+    wick_status status;
+    builder_init(&model, &choice);
+    put_tensor(&model, NAMES[i], HIDDEN, HIDDEN);
+    const memory_file built = builder_write(&model);
+    builder_free(&model);
+    const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    CHECK_EQ_INT(status, WICK_E_FORMAT);
+    if (!CHECK(strstr(error.message, NAMES[1 - i]) != NULL)) CHECK_EQ_STR(error.message, "");
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+// An encoder whose scores are act(vector + 1/4 - d/100) + 3 + score, of every fifth dimension d.
+static fixture_file make_scorer(const char *activation) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const uint8_t no = 0;
+  static model_builder model;
+  builder_init(&model, &choice);
+  value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  builder_put_u32(&model, "llama.classifier.pooling_type", WICK_POOLING_MEAN - WICK_POOLING_NONE);
+  if (activation != NULL) builder_put_text(&model, "llama.classifier.activation", activation);
+  put_tensor(&model, "cls.weight", HIDDEN, HIDDEN);
+  put_tensor(&model, "cls.bias", HIDDEN, 0);
+  put_tensor(&model, "cls.output.weight", HIDDEN, SCORES);
+  put_tensor(&model, "cls.output.bias", SCORES, 0);
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  float *dense = fixture_floats(&file, "cls.weight", NULL),
+        *bias = fixture_floats(&file, "cls.bias", NULL);
+  float *output = fixture_floats(&file, "cls.output.weight", NULL);
+  float *output_bias = fixture_floats(&file, "cls.output.bias", NULL);
+  memset(dense, 0, (size_t)HIDDEN * HIDDEN * sizeof *dense);
+  memset(output, 0, (size_t)SCORES * HIDDEN * sizeof *output);
+  for (int d = 0; d < HIDDEN; d++) {
+    dense[d * HIDDEN + d] = 1;
+    bias[d] = 0.25f - (float)d / 100;
+  }
+  for (int s = 0; s < SCORES; s++) {
+    output[s * HIDDEN + s * SCORE_STEP] = 1;
+    output_bias[s] = (float)(3 + s);
+  }
+  return file;
+}
+
+static double activated(const char *activation, double x) {
+  if (activation == NULL || strcmp(activation, "tanh") == 0) return tanh(x);
+  if (strcmp(activation, "silu") == 0) return x / (1 + exp(-x));
+  if (strcmp(activation, "relu") == 0) return x > 0 ? x : 0;
+  return x * 0.5 * (1 + erf(x / sqrt(2)));
+}
+
+TEST(scores_go_through_the_activation_of_the_file) {
+  static const char *const ACTIVATIONS[] = {NULL, "tanh", "silu", "relu", "gelu"};
+  for (size_t a = 0; a < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; a++) {
+    fixture_file file = make_scorer(ACTIVATIONS[a]);
+    const setup how = {128, 1, NULL, 0};
+    wick_embed_text texts[TEXTS];
+    static float means[TEXTS][HIDDEN];
+    wick_error error = {0};
+    wick_status status;
+    make_texts(texts);
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    CHECK_EQ_STR(error.message, "");
+    REQUIRE(status == WICK_OK);
+    wick_embed_request request = {
+        .texts = texts, .text_count = TEXTS, .pooling = WICK_POOLING_MEAN};
+    uint32_t below = 0, above = 0;
+    for (int round = 0; round < 2; round++) {
+      CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+      for (uint32_t i = 0; i < TEXTS; i++) {
+        wick_vectors vectors = {0};
+        REQUIRE(wick_embed_get(engine, i, &vectors));
+        CHECK_EQ_UINT(vectors.width, round == 0 ? HIDDEN : SCORES);
+        if (round == 0) memcpy(means[i], vectors.values, sizeof means[i]);
+        for (uint32_t s = 0; s < SCORES && round == 1; s++) {
+          const uint32_t d = s * SCORE_STEP;
+          const double x = (double)means[i][d] + 0.25 - d / 100.0;
+          CHECK_NEAR((double)vectors.values[s], activated(ACTIVATIONS[a], x) + 3 + s, 2e-6);
+          below += x < -0.01;
+          above += x > 0.01;
+        }
+      }
+      wick_embed_end(engine);
+      request.pooling = WICK_POOLING_RANK;
+    }
+    CHECK(below > 0 && above > 0);
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+TEST(an_activation_that_nobody_knows_is_refused) {
+  fixture_file file = make_scorer("swish");
+  const setup how = {128, 1, NULL, 0};
+  wick_error error = {0};
+  wick_status status;
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(error.message,
+               "the activation 'swish' ('llama.classifier.activation') is not supported");
+  CHECK(error.offset_bytes > 24 && error.offset_bytes < file.size_bytes);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// ---- Refusals ----
+
+static void check_refused(wick_engine *engine, const wick_embed_request *request,
+                          wick_status wanted, const char *message) {
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_embed(engine, request, &error), wanted);
+  CHECK_EQ_STR(error.message, message);
+  wick_vectors vectors;
+  CHECK(!wick_embed_get(engine, 0, &vectors));
+}
+
+TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {16, 1, NULL, 0};
+  static int32_t many[CONTEXT + 1];
+  wick_error error = {0};
+  wick_status status;
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const int32_t bad = 100000;
+  const wick_embed_text good = {.text = "the lo", .text_bytes = 6};
+  const wick_embed_text empty[] = {good, {.tokens = many, .token_count = 0}};
+  const wick_embed_text wrong = {.tokens = &bad, .token_count = 1};
+  const wick_embed_text long_one = {.tokens = many, .token_count = CONTEXT + 1};
+  check_refused(engine, &(wick_embed_request){0}, WICK_E_ARG, "there are no texts");
+  check_refused(engine, &(wick_embed_request){.texts = empty, .text_count = 2}, WICK_E_ARG,
+                "text 1 has no tokens");
+  wick_embed_request request = {.texts = &good, .text_count = 1, .pooling = (wick_pooling)6};
+  check_refused(engine, &request, WICK_E_ARG, "there is no such pooling");
+  request.pooling = WICK_POOLING_RANK;
+  check_refused(engine, &request, WICK_E_UNSUPPORTED,
+                "the model has no head for scores ('cls.output.weight')");
+  request = (wick_embed_request){.texts = &good, .text_count = 1, .dimensions = HIDDEN + 1};
+  check_refused(engine, &request, WICK_E_ARG, "33 dimensions: vectors have 32");
+  request = (wick_embed_request){.texts = &wrong, .text_count = 1};
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_E_ARG);
+  request.texts = &long_one;
+  check_refused(engine, &request, WICK_E_FULL, "text 0 has 129 tokens, the context 128");
+  wick_step_result result;
+  CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_E_NODATA);
+  request.truncates = true;
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  wick_vectors vectors = {0};
+  CHECK(wick_embed_get(engine, 0, &vectors));
+  CHECK_EQ_UINT(vectors.tokens, CONTEXT);
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_E_BUSY);
+  wick_embed_end(engine);
+  wick_embed_end(engine);
+  const wick_request asked = fixture_request(many, 3, 3);
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(engine, &asked, &id, &error), WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(error.message, "the model is an encoder: it embeds texts and continues none");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// ---- Pairs ----
+
+// An encoder whose file says how a query and a document are written together; NULL: it does not.
+static wick_engine *open_reranker(const char *template_text) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const setup how = {16, 1, NULL, 0};
+  const uint8_t no = 0;
+  static model_builder model;
+  wick_error error = {0};
+  wick_status status;
+  builder_init(&model, &choice);
+  value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  if (template_text != NULL) {
+    builder_put_text(&model, "tokenizer.chat_template.rerank", template_text);
+  }
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  free(file.bytes);
+  return engine;
+}
+
+// The mean vector [HIDDEN] of one text; returns how many tokens it has.
+static uint32_t mean_of(wick_engine *engine, const wick_embed_text *text, float *mean) {
+  const wick_embed_request request = {.texts = text, .text_count = 1, .pooling = WICK_POOLING_MEAN};
+  wick_error error = {0};
+  wick_vectors vectors = {0};
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  if (!CHECK(wick_embed_get(engine, 0, &vectors))) return 0;
+  memcpy(mean, vectors.values, HIDDEN * sizeof *mean);
+  wick_embed_end(engine);
+  return vectors.tokens;
+}
+
+static wick_embed_text pair_of(const char *query, const char *document) {
+  return (wick_embed_text){.text = query,
+                           .text_bytes = strlen(query),
+                           .document = document,
+                           .document_bytes = strlen(document)};
+}
+
+TEST(a_pair_is_written_as_the_file_says) {
+  static const struct {
+    const char *template_text, *query, *document, *whole;
+    uint32_t flags;  // with which the whole has the same tokens
+  } CASES[] = {
+      {"the {query} he {document} lo", "lo", "the he", "the lo he the he lo", 0},
+      {"{query}{document}", "the ", "lo", "the lo", 0},
+      {"{query} {document}{query}{document}", "he", "lo", "he lo{query}{document}", 0},
+      {"{query} {document}", "{document}", "{query}", "{document} {query}", 0},
+      {"{{query}{document}}", "", "he", "{he}", 0},
+      // control tokens are the template's alone
+      {"</s>{query}</s>{document}</s>", "the", "lo", "</s>the</s>lo</s>",
+       WICK_TOKENIZE_PARSE_SPECIAL},
+      {"he {query} lo {document}", "</s>", "<s>", "he </s> lo <s>", 0},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    wick_engine *engine = open_reranker(CASES[i].template_text);
+    REQUIRE(engine != NULL);
+    const char *text = CASES[i].whole;
+    const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL | CASES[i].flags;
+    int32_t ids[CONTEXT];
+    size_t count = 0;
+    wick_error error = {0};
+    float pair[HIDDEN], whole_text[HIDDEN];
+    CHECK_EQ_INT(wick_tokenize(engine, text, strlen(text), flags, ids, CONTEXT, &count, &error),
+                 WICK_OK);
+    const wick_embed_text both = pair_of(CASES[i].query, CASES[i].document);
+    CHECK_EQ_UINT(mean_of(engine, &both, pair), count);
+    mean_of(engine, &(wick_embed_text){.tokens = ids, .token_count = count}, whole_text);
+    CHECK_EQ_MEM(pair, whole_text, sizeof pair);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_template_without_places_for_a_pair_is_none) {
+  static const char *const NONE[] = {"", "{query}", "{document}", "{document} {query}",
+                                     "{query} {documen"};
+  const wick_embed_text both = pair_of("the lo", "he");
+  float plain[HIDDEN], found[HIDDEN];
+  wick_engine *engine = open_reranker(NULL);
+  REQUIRE(engine != NULL);
+  const uint32_t count = mean_of(engine, &both, plain);
+  wick_engine_destroy(engine);
+  for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
+    engine = open_reranker(NONE[i]);
+    REQUIRE(engine != NULL);
+    CHECK_EQ_UINT(mean_of(engine, &both, found), count);
+    CHECK_EQ_MEM(found, plain, sizeof found);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_pair_that_no_text_can_hold_is_refused) {
+  wick_engine *engine = open_reranker("{query} {document}");
+  REQUIRE(engine != NULL);
+  wick_embed_text both = pair_of("the", "lo");
+  const wick_embed_request request = {.texts = &both, .text_count = 1};
+  const size_t sizes[] = {UINT32_MAX, SIZE_MAX};
+  for (size_t i = 0; i < 2; i++) {  // no byte of them is read
+    both.text_bytes = sizes[i];
+    check_refused(engine, &request, WICK_E_OVERFLOW, "a pair of texts is too long");
+  }
+  wick_engine_destroy(engine);
+}
+
+TEST(weights_that_are_not_finite_end_in_a_typed_error) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, __builtin_nanf(""));
+    const setup how = {16, 1, NULL, 0};
+    wick_embed_text texts[TEXTS];
+    wick_error error = {0};
+    wick_status status;
+    make_texts(texts);
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    REQUIRE(status == WICK_OK);
+    const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+    CHECK_EQ_INT(embed(engine, &request, &error), WICK_E_NONFINITE);
+    wick_step_result result;
+    CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_E_NONFINITE);
+    CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+TEST(every_failing_allocation_is_told_and_leaks_nothing) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    wick_embed_text texts[TEXTS];
+    uint32_t failures = 0;
+    make_texts(texts);
+    texts[1] = (wick_embed_text){.text = "the lo", .text_bytes = 6};
+    for (uint64_t k = 1; k < 2000; k++) {
+      const setup how = {32, 1, NULL, k};
+      wick_error error = {0};
+      wick_status status;
+      wick_engine *engine = open_engine(&file, &how, &status, &error);
+      const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+      const bool is_open = status == WICK_OK;
+      if (is_open) status = embed(engine, &request, &error);
+      if (status != WICK_OK) {
+        CHECK_EQ_INT(status, WICK_E_NOMEM);
+        CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+        CHECK(strncmp(error.message, "out of memory: ", 15) == 0);
+      }
+      failures += is_open && status != WICK_OK;
+      if (is_open) CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+      const bool is_behind = status == WICK_OK && engine->memory.calls < k;
+      wick_engine_destroy(engine);
+      if (is_behind) break;
+    }
+    CHECK(failures >= 6);
+    free(file.bytes);
+  }
+}
+
+// ---- Time ----
+
+static uint64_t now_us;
+
+static uint64_t tick_10_us(void) {
+  now_us += 10;
+  return now_us - 10;
+}
+
+// How many calls the texts take when each part of the work takes 10 us.
+static uint32_t count_calls(wick_engine *engine, uint64_t budget_us) {
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_step_result result = WICK_STEP_PROGRESS;
+  uint32_t calls = 0;
+  make_texts(texts);
+  const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_OK);
+  for (; result == WICK_STEP_PROGRESS && calls < 1000; calls++) {
+    CHECK_EQ_INT(wick_embed_step(engine, budget_us, &result, &error), WICK_OK);
+  }
+  CHECK_EQ_INT(result, WICK_STEP_IDLE);
+  wick_embed_end(engine);
+  return calls;
+}
+
+TEST(a_step_ends_with_its_time) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    const setup how = {16, 1, NULL, 0};
+    wick_error error = {0};
+    wick_status status;
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    REQUIRE(status == WICK_OK);
+    engine->now_us = tick_10_us;
+    const uint32_t parts = count_calls(engine, 0);
+    CHECK(parts > 5);
+    // the clock is looked at first, and behind each part
+    CHECK_EQ_UINT(count_calls(engine, 1), parts);
+    CHECK_EQ_UINT(count_calls(engine, 10), parts);
+    CHECK_EQ_UINT(count_calls(engine, 11), (parts + 1) / 2);
+    CHECK_EQ_UINT(count_calls(engine, 20), (parts + 1) / 2);
+    CHECK_EQ_UINT(count_calls(engine, 25), (parts + 2) / 3);
+    CHECK_EQ_UINT(count_calls(engine, 1000000), 1);
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+// ---- Beside requests ----
+
+static void take_tokens(void *context, const wick_event *event, const uint8_t *behind) {
+  int32_t **out = context;
+  (void)behind;
+  if (event->kind == WICK_EVENT_TOKEN) *(*out)++ = event->token;
+}
+
+TEST(a_causal_model_embeds_beside_its_requests) {
+  enum { WANTED = 24 };
+  fixture_file file = make_file(false, 0);
+  const setup how = {16, 1, NULL, 0};
+  const int32_t prompt[] = {1, 20, 30, 40};
+  int32_t said[2][WANTED] = {{0}};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  uint32_t id;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_LAST, HIDDEN);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const wick_request request = fixture_request(prompt, 4, WANTED);
+  const wick_embed_request embedded = {.texts = texts, .text_count = TEXTS};
+  for (int round = 0; round < 2; round++) {
+    int32_t *at = said[round];
+    REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
+    wick_step_result result = WICK_STEP_PROGRESS;
+    if (round == 1) REQUIRE(wick_embed(engine, &embedded, &error) == WICK_OK);
+    while (round == 1 && result == WICK_STEP_PROGRESS) {
+      CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_OK);
+      wick_step(engine, 0);
+      fixture_take_all(engine, take_tokens, &at);
+    }
+    fixture_run(engine, take_tokens, &at);
+    CHECK_EQ_INT(at - said[round], WANTED);
+  }
+  CHECK_EQ_MEM(said[1], said[0], sizeof said[0]);
+  for (uint32_t i = 0; i < TEXTS; i++) check_against_whole(engine, i, i, HIDDEN);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}

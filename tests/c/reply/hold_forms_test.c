@@ -1,0 +1,451 @@
+// Each form in which models write calls, as a text written out by hand:
+// the text is allowed as it stands, and what differs from it is allowed only if the parser of
+// replies still reads a valid call.
+#include "hold_rig.h"
+
+enum { TEXT_BYTES_MAX = 512 };
+
+#define ARGS "{\"city\": \"Oslo\"}"
+#define JSON_CALL "{\"name\": \"weather\", \"arguments\": " ARGS "}"
+#define COMMAND_CALL \
+  "{\"tool_call_id\": \"0\", \"tool_name\": \"weather\", \"parameters\": " ARGS "}"
+#define COMMAND_R_CALL "{\"tool_name\": \"weather\", \"parameters\": " ARGS "}"
+#define MISTRAL_CALL "{\"name\": \"weather\", \"arguments\": " ARGS ", \"id\": \"a12345678\"}"
+#define LLAMA_CALL "{\"name\": \"weather\", \"parameters\": " ARGS "}"
+#define APERTUS_CALL "{\"weather\": " ARGS "}"
+#define DEEPSEEK_CALL "<｜tool▁call▁begin｜>weather<｜tool▁sep｜>" ARGS "<｜tool▁call▁end｜>"
+#define DEEPSEEK_OLD_CALL \
+  "<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n" ARGS "\n```<｜tool▁call▁end｜>"
+#define KIMI_CALL \
+  "<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>" ARGS "<|tool_call_end|>"
+#define HUNYUAN_CALL                                                                  \
+  "<tool_call:opensource>weather<tool_sep:opensource><arg_key:opensource>city"        \
+  "</arg_key:opensource><arg_value:opensource>Oslo</arg_value:opensource></tool_call" \
+  ":opensource>"
+#define FUNCTION_CALL "<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>"
+#define PLAIN_FUNCTION_CALL "<function=weather><parameter=city>Oslo</parameter></function>"
+#define INVOKE_CALL "<invoke name=\"weather\"><parameter name=\"city\">Oslo</parameter></invoke>"
+#define ATEM_CALL                                                                            \
+  "<atem:invoke name=\"weather\"><atem:parameter name=\"city\">Oslo</atem:parameter></atem:" \
+  "invoke>"
+#define DSML_CALL                                                                      \
+  "<｜DSML｜invoke name=\"weather\"><｜DSML｜parameter name=\"city\" string=\"true\">" \
+  "Oslo</｜DSML｜parameter></｜DSML｜invoke>"
+
+typedef enum form_kind {
+  MARKED,
+  // the mark is a word of prose: it counts with what follows
+  PROSE,
+  // without a mark: held at the reply's beginning
+  BARE
+} form_kind;
+
+typedef struct form_case {
+  const char *trait, *open, *rest;
+  const char *two;  // two calls at once; NULL: each has marks of its own
+  form_kind kind;
+} form_case;
+
+static const form_case FORMS[] = {
+    {"<tool_call>", "<tool_call>", JSON_CALL "</tool_call>", NULL, MARKED},
+    {"<tool_calls>", "<tool_calls>", JSON_CALL "</tool_calls>",
+     "<tool_calls>" JSON_CALL "\n" JSON_CALL "</tool_calls>", MARKED},
+    {"<TOOLCALL>", "<TOOLCALL>", "[" JSON_CALL "]</TOOLCALL>",
+     "<TOOLCALL>[" JSON_CALL ", " JSON_CALL "]</TOOLCALL>", MARKED},
+    {"<|tool_call|>", "<|tool_call|>", "[" JSON_CALL "]<|/tool_call|>",
+     "<|tool_call|>[" JSON_CALL "," JSON_CALL "]", MARKED},
+    {"<|function_call|>", "<|function_call|>", JSON_CALL, NULL, MARKED},
+    {"<|START_ACTION|>", "<|START_ACTION|>", "[" COMMAND_CALL "]<|END_ACTION|>",
+     "<|START_ACTION|>[\n    " COMMAND_CALL ",\n    " COMMAND_CALL "\n]<|END_ACTION|>", MARKED},
+    {"<|tools_prefix|>", "<|tools_prefix|>", "[" APERTUS_CALL "]<|tools_suffix|>",
+     "<|tools_prefix|>[" APERTUS_CALL ", " APERTUS_CALL "]<|tools_suffix|>", MARKED},
+    {"[TOOL_CALLS]", "[TOOL_CALLS]", "[" MISTRAL_CALL "]",
+     "[TOOL_CALLS][" MISTRAL_CALL ", " MISTRAL_CALL "]", MARKED},
+    {"functools[", "functools[", JSON_CALL "]", "functools[" JSON_CALL ", " JSON_CALL "]", MARKED},
+    {"<|python_tag|>", "<|python_tag|>", LLAMA_CALL, NULL, MARKED},
+    {"Action:\\n```json", "Action:", " ```json\n[" COMMAND_R_CALL "]\n```",
+     "Action: ```json\n[" COMMAND_R_CALL ", " COMMAND_R_CALL "]\n```", PROSE},
+    {"\"parameters\": dictionary", "", LLAMA_CALL, NULL, BARE},
+    {"[CALL_ID]", "[TOOL_CALLS]", "weather[CALL_ID]a12345678[ARGS]" ARGS, NULL, MARKED},
+    {"[ARGS]", "[TOOL_CALLS]", "weather[ARGS]" ARGS, NULL, MARKED},
+    {"<function=", "<function=", "weather>" ARGS "</function>", NULL, MARKED},
+    {">>>all", ">>>", "weather\n" ARGS, NULL, MARKED},
+    {"tool▁call▁begin", "<｜tool▁calls▁begin｜>", DEEPSEEK_OLD_CALL "<｜tool▁calls▁end｜>",
+     "<｜tool▁calls▁begin｜>" DEEPSEEK_OLD_CALL "\n" DEEPSEEK_OLD_CALL "<｜tool▁calls▁end｜>",
+     MARKED},
+    {"tool▁call▁begin", "<｜tool▁calls▁begin｜>", DEEPSEEK_CALL "<｜tool▁calls▁end｜>",
+     "<｜tool▁calls▁begin｜>" DEEPSEEK_CALL DEEPSEEK_CALL "<｜tool▁calls▁end｜>", MARKED},
+    {"<|tool_calls_section_begin|>", "<|tool_calls_section_begin|>",
+     KIMI_CALL "<|tool_calls_section_end|>",
+     "<|tool_calls_section_begin|>" KIMI_CALL KIMI_CALL "<|tool_calls_section_end|>", MARKED},
+    {"<|tool_call:begin|>", "<|tool_call:begin|>",
+     "aB1<|tool_call:name|>weather<|tool_call:args|>" ARGS "<|tool_call:end|>", NULL, MARKED},
+    {"<tool_call> <parameter=", "<tool_call>", "\n" FUNCTION_CALL "\n</tool_call>", NULL, MARKED},
+    {"<parameter=", "<function=", "weather>\n<parameter=city>\nOslo\n</parameter>\n</function>",
+     NULL, MARKED},
+    {"seed:tool_call", "<seed:tool_call>", PLAIN_FUNCTION_CALL "</seed:tool_call>", NULL, MARKED},
+    {"<arg_key>", "<tool_call>",
+     "weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>", NULL, MARKED},
+    {"<arg_key{}>", "<tool_calls:opensource>", HUNYUAN_CALL "</tool_calls:opensource>",
+     "<tool_calls:opensource>" HUNYUAN_CALL "\n" HUNYUAN_CALL "</tool_calls:opensource>", MARKED},
+    {"minimax:tool_call", "<minimax:tool_call>", INVOKE_CALL "</minimax:tool_call>",
+     "<minimax:tool_call>" INVOKE_CALL "\n" INVOKE_CALL "\n</minimax:tool_call>", MARKED},
+    {"<function_calls>", "<function_calls>", INVOKE_CALL "</function_calls>",
+     "<function_calls>" INVOKE_CALL INVOKE_CALL "</function_calls>", MARKED},
+    {"<atem:function_calls>", "<atem:function_calls>", ATEM_CALL "</atem:function_calls>",
+     "<atem:function_calls>" ATEM_CALL ATEM_CALL "</atem:function_calls>", MARKED},
+    {"｜DSML｜", "<｜DSML｜function_calls>", DSML_CALL "</｜DSML｜function_calls>",
+     "<｜DSML｜function_calls>" DSML_CALL DSML_CALL "</｜DSML｜function_calls>", MARKED},
+    {"｜DSML｜", "<｜DSML｜tool_calls>", DSML_CALL "</｜DSML｜tool_calls>",
+     "<｜DSML｜tool_calls>" DSML_CALL DSML_CALL "</｜DSML｜tool_calls>", MARKED},
+    {"<function name=\"", "<function name=\"",
+     "weather\"><param name=\"city\">Oslo</param></function>", NULL, MARKED},
+    {"<|tool_call_start|>", "<|tool_call_start|>", "[weather(city=\"Oslo\")]<|tool_call_end|>",
+     "<|tool_call_start|>[weather(city=\"Oslo\"), weather(city=\"Oslo\")]<|tool_call_end|>",
+     MARKED},
+    {"<|tool_call_start|>", "<|tool_call_start|>", "[" JSON_CALL "]<|tool_call_end|>",
+     "<|tool_call_start|>[" JSON_CALL ", " JSON_CALL "]<|tool_call_end|>", MARKED},
+    {"func_name1(", "", "[weather(city=\"Oslo\")]",
+     "[weather(city=\"Oslo\"), weather(city=\"Oslo\")]", BARE},
+    {"<|tool_call>", "<|tool_call>", "call:weather{city:<|\"|>Oslo<|\"|>}<tool_call|>", NULL,
+     MARKED},
+    {"<start_function_call>", "<start_function_call>",
+     "call:weather{city:<escape>Oslo<escape>}<end_function_call>", NULL, MARKED},
+};
+enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+
+// ---- texts ----
+
+typedef struct made_text {
+  char bytes[TEXT_BYTES_MAX];
+  size_t size_bytes;
+} made_text;
+
+static void add(made_text *text, const char *bytes, size_t size_bytes) {
+  if (!CHECK(text->size_bytes + size_bytes < sizeof text->bytes)) return;
+  memcpy(text->bytes + text->size_bytes, bytes, size_bytes);
+  text->size_bytes += size_bytes;
+}
+
+// Texts one after the other; each `from` becomes `to`.
+static made_text text_of(const char *const *parts, size_t count, const char *from, const char *to) {
+  made_text made = {.size_bytes = 0};
+  for (size_t i = 0; i < count; i++) {
+    for (const char *at = parts[i]; *at != '\0';) {
+      const bool is_one = from != NULL && strncmp(at, from, strlen(from)) == 0;
+      add(&made, is_one ? to : at, is_one ? strlen(to) : 1);
+      at += is_one ? strlen(from) : 1;
+    }
+  }
+  return made;
+}
+
+typedef struct held {
+  reply_rig rig;
+  grammar *grammar;
+  const char *about;
+} held;
+
+static void held_open(held *h, const char *template_text, const char *ending, const char *tools,
+                      bool is_required, bool is_parallel) {
+  h->about = template_text;
+  rig_open(&h->rig, template_text, strlen(template_text), tools, strlen(tools), ending);
+  h->grammar = open_grammar(&h->rig, tools, strlen(tools),
+                            is_required ? "\"required\"" : "\"auto\"", is_parallel);
+}
+
+static void held_close(held *h) {
+  grammar_destroy(h->grammar);
+  rig_close(&h->rig);
+}
+
+static void check_fits(held *h, const made_text *text, bool fits) {
+  if (!CHECK(h->grammar != NULL)) return;
+  if (CHECK(holds(h->grammar, text->bytes, text->size_bytes) == fits)) return;
+  printf("# %s, %s: %.*s\n", h->about, fits ? "must be allowed" : "must not be allowed",
+         (int)text->size_bytes, text->bytes);
+}
+
+#define FITS(held, fits, from, to, ...)                                                      \
+  do {                                                                                       \
+    const char *const parts_[] = {__VA_ARGS__};                                              \
+    const made_text text_ = text_of(parts_, sizeof parts_ / sizeof parts_[0], (from), (to)); \
+    check_fits((held), &text_, (fits));                                                      \
+  } while (0)
+#define FITS_AS_IS(held, fits, ...) FITS(held, fits, NULL, NULL, __VA_ARGS__)
+
+// ---- each form ----
+
+TEST(a_call_that_is_required_comes_in_its_form) {
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const form_case *form = &FORMS[i];
+    static held h;
+    for (int parallel = 0; parallel < 2; parallel++) {
+      held_open(&h, form->trait, "", WEATHER, true, parallel != 0);
+      FITS_AS_IS(&h, true, form->open, form->rest);
+      FITS(&h, true, "Oslo", "Rome", form->open, form->rest);
+      FITS(&h, false, "Oslo", "Lisbon", form->open, form->rest);
+      FITS(&h, false, "city", "town", form->open, form->rest);
+      FITS(&h, false, "weather", "feather", form->open, form->rest);
+      FITS_AS_IS(&h, false, "x", form->open, form->rest);
+      FITS_AS_IS(&h, false, form->open, form->rest, "x");
+      FITS_AS_IS(&h, false, form->open);
+      FITS_AS_IS(&h, false, "");
+      FITS_AS_IS(&h, parallel != 0, form->open, form->rest, "\n", form->open, form->rest);
+      FITS(&h, false, "Oslo", "Lisbon", form->open, form->rest, "\n", form->open, form->rest);
+      if (form->two != NULL) FITS_AS_IS(&h, parallel != 0, form->two);
+      held_close(&h);
+    }
+  }
+}
+
+TEST(a_call_that_may_come_is_held_behind_its_mark) {
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const form_case *form = &FORMS[i];
+    const bool is_marked = form->kind != BARE;
+    static held h;
+    for (int parallel = 0; parallel < 2; parallel++) {
+      held_open(&h, form->trait, "", WEATHER, false, parallel != 0);
+      FITS_AS_IS(&h, true, "");
+      FITS_AS_IS(&h, true, "Hi.");
+      FITS_AS_IS(&h, true, form->open, form->rest);
+      FITS(&h, false, "Oslo", "Lisbon", form->open, form->rest);
+      // without a mark, a list is a call where it begins with the name of a tool
+      FITS(&h, !is_marked && form->rest[0] == '[', "weather", "feather", form->open, form->rest);
+      FITS_AS_IS(&h, true, "Hi. ", form->open, form->rest);
+      FITS(&h, !is_marked, "Oslo", "Lisbon", "Hi. ", form->open, form->rest);
+      FITS_AS_IS(&h, parallel != 0, form->open, form->rest, " Done.");
+      if (form->kind == MARKED) FITS_AS_IS(&h, false, form->open);
+      if (form->two != NULL) FITS_AS_IS(&h, parallel != 0, form->two);
+      held_close(&h);
+    }
+  }
+}
+
+// The template may have written the mark already.
+TEST(a_call_whose_mark_stands_goes_on_behind_it) {
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const form_case *form = &FORMS[i];
+    if (form->kind != MARKED || strcmp(form->open, "functools[") == 0) continue;
+    static char ending[TEXT_BYTES_MAX];
+    snprintf(ending, sizeof ending, "assistant\n%s", form->open);
+    static held h;
+    for (int required = 0; required < 2; required++) {
+      held_open(&h, form->trait, ending, WEATHER, required != 0, true);
+      FITS_AS_IS(&h, true, form->rest);
+      FITS(&h, false, "Oslo", "Lisbon", form->rest);
+      FITS_AS_IS(&h, false, form->open, form->rest);
+      FITS_AS_IS(&h, false, "Hi.");
+      FITS_AS_IS(&h, true, form->rest, "\n", form->open, form->rest);
+      held_close(&h);
+      // what stands behind the mark ends it
+      snprintf(ending, sizeof ending, "assistant\n%s x", form->open);
+      held_open(&h, form->trait, ending, WEATHER, required != 0, true);
+      FITS_AS_IS(&h, true, form->open, form->rest);
+      FITS_AS_IS(&h, required == 0, "Hi.");
+      held_close(&h);
+      snprintf(ending, sizeof ending, "assistant\n%s", form->open);
+    }
+  }
+}
+
+// What a template has that writes calls in a form: the last word.
+static const char *trait_of(const form_case *form) {
+  const char *space = strrchr(form->trait, ' ');
+  return space == NULL || form->kind != MARKED ? form->trait : space + 1;
+}
+
+// Whether a text has a mark of the forms whose traits a template has.
+static bool has_mark(const form_case *of, const made_text *text) {
+  char bytes[TEXT_BYTES_MAX];
+  snprintf(bytes, sizeof bytes, "%.*s", (int)text->size_bytes, text->bytes);
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const bool is_own = FORMS[i].kind == MARKED && strstr(of->trait, trait_of(&FORMS[i])) != NULL;
+    if (is_own && strstr(bytes, FORMS[i].open) != NULL) return true;
+  }
+  return false;
+}
+
+TEST(marks_of_other_forms_are_free_and_other_forms_of_a_mark_are_not_allowed) {
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    static held h;
+    held_open(&h, FORMS[i].trait, "", WEATHER, false, true);
+    for (uint32_t k = 0; k < FORM_COUNT; k++) {
+      if (strstr(FORMS[i].trait, trait_of(&FORMS[k])) != NULL) continue;  // its own
+      const char *const parts[] = {"Hi. ", FORMS[k].open, FORMS[k].rest};
+      const made_text text = text_of(parts, 3, NULL, NULL);
+      check_fits(&h, &text, !has_mark(&FORMS[i], &text));
+    }
+    held_close(&h);
+  }
+}
+
+// A template that has no trait: all marks are held, of forms that share one the first.
+TEST(without_a_trait_all_marks_are_held) {
+  static held h;
+  held_open(&h, "{{ messages }}", "", WEATHER, false, true);
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const form_case *form = &FORMS[i];
+    const bool is_other = i > 0 && strcmp(form->open, "<tool_call>") == 0;
+    if (form->kind != MARKED || strcmp(form->open, ">>>") == 0) continue;
+    FITS_AS_IS(&h, !is_other, "Hi. ", form->open, form->rest);
+    FITS(&h, false, "Oslo", "Lisbon", "Hi. ", form->open, form->rest);
+  }
+  FITS_AS_IS(&h, true, "Hi. >>>weather\n{}");
+  FITS_AS_IS(&h, true, "{\"name\": \"feather\"}");
+  held_close(&h);
+}
+
+// ---- against the parser ----
+
+// Whether the parser of replies reads calls of the tool alone, with a city of four letters.
+static bool reads_calls(reply_rig *rig, const made_text *text) {
+  rig_parse(rig, text->bytes, text->size_bytes, 0, 0);
+  bool reads = rig->status == WICK_OK && rig->call_count > 0;
+  for (uint32_t i = 0; reads && i < rig->call_count && i < RIG_CALLS; i++) {
+    const rig_call *call = &rig->calls[i];
+    const char *city = strstr(call->arguments.bytes, "\"city\"");
+    reads = call->has_ended && strcmp(call->name.bytes, "weather") == 0 && city != NULL;
+  }
+  return reads;
+}
+
+// Each byte left out, changed, and doubled: what is still allowed is still a call.
+TEST(what_differs_by_a_byte_is_allowed_only_as_a_call) {
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const char *const parts[] = {FORMS[i].open, FORMS[i].rest};
+    const made_text whole = text_of(parts, 2, NULL, NULL);
+    static held h;
+    uint32_t allowed = 0;
+    held_open(&h, FORMS[i].trait, "", WEATHER, true, true);
+    if (!CHECK(h.grammar != NULL)) return;
+    for (size_t at = 0; at < whole.size_bytes; at++) {
+      for (int kind = 0; kind < 3; kind++) {
+        made_text other = {.size_bytes = 0};
+        add(&other, whole.bytes, at);
+        if (kind == 1) add(&other, "~", 1);
+        if (kind == 2) add(&other, whole.bytes + at, 1);
+        add(&other, whole.bytes + at + (kind == 2 ? 0 : 1),
+            whole.size_bytes - at - (kind == 2 ? 0 : 1));
+        if (!holds(h.grammar, other.bytes, other.size_bytes)) continue;
+        allowed++;
+        if (CHECK(reads_calls(&h.rig, &other))) continue;
+        printf("# %s: %.*s\n", h.about, (int)other.size_bytes, other.bytes);
+      }
+    }
+    if (!CHECK(allowed < 60)) printf("# %s: %u\n", h.about, allowed);
+    held_close(&h);
+  }
+}
+
+// ---- what may come before ----
+
+TEST(reasoning_of_each_kind_may_come_before_a_call) {
+  static const char *const THOUGHTS[][3] = {
+      {"<seed:think>", "<seed:think>", "</seed:think>"},
+      {"[THINK]", "[THINK]", "[/THINK]"},
+      {"<|START_THINKING|>", "<|START_THINKING|>", "<|END_THINKING|>"},
+      {"<|channel>thought", "<|channel>thought", "<channel|>"},
+      {"<|inner_prefix|>", "<|inner_prefix|>", "<|inner_suffix|>"},
+      {"<|think|>", "<|think|>", "<|end|>"},
+      {"<mm:think>", "<mm:think>", "</mm:think>"},
+      {"<think{}>", "<think:opensource>", "</think:opensource>"},
+      {"[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+      {"<think>", "<think>", "</think>"},
+  };
+  enum { THOUGHT_COUNT = sizeof THOUGHTS / sizeof THOUGHTS[0] };
+  for (uint32_t i = 0; i < THOUGHT_COUNT; i++) {
+    char template_text[TEXT_BYTES_MAX];
+    snprintf(template_text, sizeof template_text, "<tool_call> %s", THOUGHTS[i][0]);
+    static held h;
+    held_open(&h, template_text, "", WEATHER, true, true);
+    for (uint32_t k = 0; k < THOUGHT_COUNT; k++) {
+      FITS_AS_IS(&h, i == k, THOUGHTS[k][1], "hm", THOUGHTS[k][2], FORMS[0].open, FORMS[0].rest);
+    }
+    FITS_AS_IS(&h, true, FORMS[0].open, FORMS[0].rest);
+    FITS_AS_IS(&h, false, THOUGHTS[i][1], "hm", FORMS[0].open, FORMS[0].rest);
+    held_close(&h);
+  }
+}
+
+TEST(wrappers_of_the_template_may_come_before_a_call) {
+  static const char *const WRAPPERS[][2] = {
+      {"<|START_RESPONSE|>", "<|START_RESPONSE|>"}, {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+      {"<|START_TEXT|>", "<|START_TEXT|>"},         {"<|START_TEXT|>", "<|END_TEXT|>"},
+      {"<|tool_calls|>", "<|tool_calls|>"},         {"<|begin|>assistant", "<|begin|>assistant"},
+      {"<|begin|>assistant", "<|content|>"},        {"<response></response>", "<response>"},
+      {"<response></response>", "</response>"},
+  };
+  enum { WRAPPER_COUNT = sizeof WRAPPERS / sizeof WRAPPERS[0] };
+  for (uint32_t i = 0; i < WRAPPER_COUNT; i++) {
+    char template_text[TEXT_BYTES_MAX];
+    snprintf(template_text, sizeof template_text, "<tool_call> %s", WRAPPERS[i][0]);
+    static held h;
+    held_open(&h, template_text, "", WEATHER, true, true);
+    for (uint32_t k = 0; k < WRAPPER_COUNT; k++) {
+      const bool is_own = strcmp(WRAPPERS[i][0], WRAPPERS[k][0]) == 0;
+      const char *mark = WRAPPERS[k][1];
+      FITS_AS_IS(&h, is_own, mark, FORMS[0].open, FORMS[0].rest);
+      FITS_AS_IS(&h, is_own, mark, WRAPPERS[i][1], "\n", FORMS[0].open, FORMS[0].rest);
+      FITS_AS_IS(&h, false, mark, mark, mark, FORMS[0].open, FORMS[0].rest);
+      FITS_AS_IS(&h, false, mark);
+    }
+    held_close(&h);
+  }
+}
+
+// ---- tools of other names ----
+
+#define TOOL(name) "{\"function\":{\"name\":\"" name "\",\"parameters\":{\"type\":\"object\"}}}"
+
+// functionary's recipient "all" is the reader, not a tool.
+TEST(a_recipient_that_is_the_reader_is_no_tool) {
+  static held h;
+  held_open(&h, ">>>all", "", "[" TOOL("all") "]", true, true);
+  CHECK(h.grammar == NULL);
+  CHECK_EQ_INT(h.rig.status, WICK_E_UNSUPPORTED);
+  CHECK(strstr(h.rig.error.message, "cannot be required") != NULL);
+  held_close(&h);
+  held_open(&h, ">>>all", "", "[" TOOL("all") "," TOOL("b") "]", true, true);
+  FITS_AS_IS(&h, true, ">>>b\n{}");
+  FITS_AS_IS(&h, false, ">>>all\n{}");
+  held_close(&h);
+  held_open(&h, ">>>all", "", "[" TOOL("all") "," TOOL("b") "]", false, true);
+  FITS_AS_IS(&h, true, ">>>all\nHi {you}.");
+  FITS_AS_IS(&h, true, ">>>all\nHi.>>>b\n{}");
+  FITS_AS_IS(&h, false, ">>>all\nHi.>>>b\n{");
+  FITS_AS_IS(&h, false, ">>>c\n{}");
+  held_close(&h);
+  held_open(&h, "<tool_call>", "", "[" TOOL("all") "]", false, true);
+  FITS(&h, true, "weather", "all", FORMS[0].open, FORMS[0].rest);
+  FITS_AS_IS(&h, false, "<tool_call>all");
+  held_close(&h);
+}
+
+// Of two tools each call names the one whose arguments follow.
+TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
+  static const char TOOLS[] =
+      "[{\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":\"object\",\"properties\":{"
+      "\"city\":{\"const\":\"Oslo\"}},\"required\":[\"city\"]}}},{\"function\":{\"name\":"
+      "\"weathers\",\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{\"const\":"
+      "\"Rome\"}},\"required\":[\"city\"]}}}]";
+  static const char *const CITIES[] = {"Oslo", "Rome"}, *const NAMES[] = {"weather", "weathers"};
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    static held h;
+    held_open(&h, FORMS[i].trait, "", TOOLS, true, true);
+    for (uint32_t name = 0; name < 2; name++) {
+      for (uint32_t city = 0; city < 2; city++) {
+        const char *const parts[] = {FORMS[i].open, FORMS[i].rest};
+        made_text text = text_of(parts, 2, "Oslo", CITIES[city]);
+        text.bytes[text.size_bytes] = '\0';
+        FITS(&h, name == city, "weather", NAMES[name], text.bytes);
+        if (FORMS[i].two == NULL) continue;
+        const char *const both[] = {FORMS[i].two};
+        text = text_of(both, 1, "Oslo", CITIES[city]);
+        text.bytes[text.size_bytes] = '\0';
+        FITS(&h, name == city, "weather", NAMES[name], text.bytes);
+      }
+    }
+    held_close(&h);
+  }
+}

@@ -1,0 +1,666 @@
+// What models write: each kind of form, marks cut at every byte, texts that
+// only look like calls, hostile texts, limits, and memory that is refused.
+#include <stdlib.h>
+
+#include "random.h"
+#include "reply_rig.h"
+
+#define TOOLS                                                                                 \
+  "[{\"type\": \"function\", \"function\": {\"name\": \"get\", \"parameters\": {\"$defs\": "  \
+  "{\"count\": {\"type\": \"integer\"}}, \"properties\": {\"city\": {\"type\": \"string\"}, " \
+  "\"days\": {\"$ref\": \"#/$defs/count\"}, \"exact\": {\"type\": [\"boolean\", \"null\"]}, " \
+  "\"either\": {\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"number\"}]}, "               \
+  "\"unit\": {\"enum\": [\"1\", \"2\"]}, \"any\": {}, \"list\": {\"type\": \"array\"}}}}}, "  \
+  "{\"name\": \"ping\"}]"
+
+typedef struct expected {
+  const char *content, *reasoning, *name, *arguments;  // of the first call; NULL: none
+  wick_status status;
+} expected;
+
+static void begin(reply_rig *rig, const char *template_text, const char *prompt) {
+  rig_open(rig, template_text, strlen(template_text), TOOLS, strlen(TOOLS), prompt);
+  CHECK_EQ_INT(rig->status, WICK_OK);
+}
+
+static bool is_as_expected(const reply_rig *rig, const expected *wanted) {
+  const bool has_call = wanted->name != NULL;
+  return rig->is_valid && rig->is_text && rig->status == wanted->status &&
+         strcmp(rig->content.bytes, wanted->content) == 0 &&
+         strcmp(rig->reasoning.bytes, wanted->reasoning == NULL ? "" : wanted->reasoning) == 0 &&
+         (rig->call_count > 0) == has_call &&
+         (!has_call || (strcmp(rig->calls[0].name.bytes, wanted->name) == 0 &&
+                        strcmp(rig->calls[0].arguments.bytes, wanted->arguments) == 0));
+}
+
+// Whole, byte by byte, and cut in two at every byte; the rig stays open.
+static void check_parse(reply_rig *rig, const char *text, expected wanted) {
+  const size_t size = strlen(text);
+  for (size_t cut = 0; cut <= size; cut++) {
+    rig_parse(rig, text, size, cut, cut == size ? 1 : 0);
+    if (cut == size) rig_parse(rig, text, size, 1, 1);
+    // Pieces of bytes end within characters; what is shown does not, but where a text ends.
+    if (CHECK(is_as_expected(rig, &wanted))) continue;
+    printf("# %s (cut at %zu)\n#   status %d, content '%s', reasoning '%s', %u calls: %s %s\n",
+           text, cut, (int)rig->status, rig->content.bytes, rig->reasoning.bytes, rig->call_count,
+           rig->calls[0].name.bytes, rig->calls[0].arguments.bytes);
+    return;
+  }
+}
+
+static void check_reply(const char *template_text, const char *prompt, const char *text,
+                        expected wanted) {
+  static reply_rig rig;
+  begin(&rig, template_text, prompt);
+  check_parse(&rig, text, wanted);
+  rig_close(&rig);
+}
+
+static void check_call(const char *template_text, const char *text, const char *name,
+                       const char *arguments) {
+  check_reply(template_text, "", text, (expected){"", NULL, name, arguments, WICK_OK});
+}
+
+static void check_content(const char *template_text, const char *text) {
+  check_reply(template_text, "", text, (expected){text, NULL, NULL, NULL, WICK_OK});
+}
+
+// ---- text and reasoning ----
+
+TEST(gives_text_without_marks_as_it_is) {
+  check_content("", "");
+  check_content("", " \n Hello \n\n world é😀 \n");
+  check_content("<tool_call>", "a < b, a <tool b, <tool_cal> <<<tool_call");
+  check_content("<tool_call>", "{\"name\": \"get\", \"arguments\": {}}");
+}
+
+TEST(parts_reasoning_from_content) {
+  const expected both = {"Yes.", "Hm.\nSo", NULL, NULL, WICK_OK};
+  check_reply("", "", "<think>\nHm.\nSo\n</think>\n\nYes.", both);
+  check_reply("", "<|im_start|>assistant\n<think>\n", "Hm.\nSo\n</think>\n\nYes.", both);
+  check_reply("[THINK]", "", "[THINK]Hm.\nSo[/THINK]Yes.", both);
+  check_reply("<|channel>thought", "", "<|channel>thought\nHm.\nSo<channel|>Yes.", both);
+  check_reply("", "<think>\n\n</think>\n\n", "Yes.", (expected){"Yes.", NULL, NULL, NULL, WICK_OK});
+  check_reply("", "<think>", "Hm.", (expected){"", "Hm.", NULL, NULL, WICK_OK});
+  check_reply("", "<think>", "</think>", (expected){"", "", NULL, NULL, WICK_OK});
+  check_reply("[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:\n",
+              "Hm.\nSo\n[BEGIN FINAL RESPONSE]\nYes.", both);
+}
+
+TEST(leaves_a_mark_in_the_middle_of_content) {
+  check_content("", "The tag <think> opens a thought.");
+}
+
+TEST(thinks_again_after_a_call) {
+  check_reply("<tool_call>", "",
+              "<think>A</think><tool_call>{\"name\": \"ping\"}</tool_call>\n<think>B</think>\nC",
+              (expected){"C", "AB", "ping", "{}", WICK_OK});
+}
+
+TEST(begins_again_behind_a_call) {
+  check_reply("<tool_call>", "",
+              "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n <think>B</think>\nC",
+              (expected){"LookC", "B", "ping", "{}", WICK_OK});
+  check_reply("<tool_call>", "", "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n there",
+              (expected){"Lookthere", NULL, "ping", "{}", WICK_OK});
+}
+
+// ---- calls ----
+
+// A call is given as soon as it is known: behind this much of its text, with what its arguments
+// have until then.
+static void check_early(const char *template_text, const char *text, const char *name,
+                        const char *arguments) {
+  static reply_rig rig;
+  reply_parser *parser = NULL;
+  begin(&rig, template_text, "");
+  rig.is_valid = rig.is_text = true;
+  REQUIRE(reply_parser_create(&rig.memory, &rig.format, rig.tools, "", 0, &parser, &rig.error) ==
+          WICK_OK);
+  CHECK_EQ_INT(reply_parser_feed(parser, text, strlen(text), rig_take, &rig, &rig.error), WICK_OK);
+  CHECK_EQ_UINT(rig.call_count, name == NULL ? 0 : 1);
+  CHECK_EQ_STR(rig.calls[0].name.bytes, name == NULL ? "" : name);
+  CHECK_EQ_STR(rig.calls[0].arguments.bytes, arguments);
+  CHECK(rig.is_valid && rig.is_text && !rig.calls[0].has_ended);
+  reply_parser_destroy(parser);
+  rig_close(&rig);
+}
+
+TEST(gives_calls_as_soon_as_they_are_known) {
+  check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\":", NULL, "");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\": {", "g", "{");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a", "get", "{\"a");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": \"{\\\"a", "get",
+              "{\"a");
+  check_early("<tool_call>", "<tool_call>{\"arguments\": {\"a\": 1}", NULL, "");
+  check_early("[ARGS]", "[TOOL_CALLS]g[ARGS]{\"a", "g", "{\"a");
+  check_early("<function=", "<function=g>{\"a", "g", "{\"a");
+}
+
+TEST(reads_calls_as_json) {
+  const char *const family = "<tool_call>";
+  check_call(family, "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": [1, {}]}}</tool_call>",
+             "get", "{\"a\": [1, {}]}");
+  check_call(family, "<tool_call>\n{\"arguments\": {\"a\": \"}\\\"\"} , \"name\": \"g\\u0065t\"}",
+             "get", "{\"a\": \"}\\\"\"}");
+  check_call(family, "<tool_call>{\"name\": \"ping\"}</tool_call>", "ping", "{}");
+  check_call(family,
+             "<tool_call>{\"name\": \"get\", \"arguments\": \"{\\\"a\\\": \\\"\\\\u00e9\\\"}\"}",
+             "get", "{\"a\": \"\\u00e9\"}");
+  check_call(family,
+             "<tool_call>{\"arguments\": \"{\\\"a\\\": 1}\", \"name\": \"get\"}</tool_call>", "get",
+             "{\"a\": 1}");
+  check_call(family,
+             "<tool_call>[{\"id\": 7, \"type\": \"function\", \"function\": {\"name\": \"get\", "
+             "\"parameters\": {}}}]</tool_call>",
+             "get", "{}");
+}
+
+// Arguments as a text: each character of it, however it is written, and white space around it.
+TEST(reads_arguments_in_a_text) {
+  static const char *const TEXTS[][2] = {
+      {"{\\\"a\\\": \\\"\\u00e9\\\"}", "{\"a\": \"\xc3\xa9\"}"},
+      {"{\\\"a\\\": \\\"\\u20ac\\ud83d\\ude00!\\\"}", "{\"a\": \"\xe2\x82\xac\xf0\x9f\x98\x80!\"}"},
+      {"{\\\"\\u00e9\\\": {\\\"b\\\": [1, 2]}}", "{\"\xc3\xa9\": {\"b\": [1, 2]}}"},
+      {" \\n{\\\"a\\\": {}}\\t ", " \n{\"a\": {}}"},
+      {"\\u007b}", "{}"},
+  };
+  static const char *const BROKEN[] = {"x{}", "{} x", "{}{}",       "[1]",       "1",
+                                       "",    " ",    "{\\\"a\\\"", "\\u00e9{}", "{}\\u00e9"};
+  char text[256];
+  for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    snprintf(text, sizeof text, "<tool_call>{\"name\": \"get\", \"arguments\": \"%s\"}</tool_call>",
+             TEXTS[i][0]);
+    check_call("<tool_call>", text, "get", TEXTS[i][1]);
+  }
+  static reply_rig rig;
+  rig_open(&rig, "<tool_call>", 11, TOOLS, strlen(TOOLS), "");
+  for (size_t i = 0; i < sizeof BROKEN / sizeof *BROKEN; i++) {
+    snprintf(text, sizeof text, "<tool_call>{\"name\": \"get\", \"arguments\": \"%s\"}</tool_call>",
+             BROKEN[i]);
+    rig_parse(&rig, text, strlen(text), 0, 0);
+    if (!CHECK(rig.call_count == 0 || !rig.calls[0].has_ended)) printf("# %s\n", text);
+  }
+  rig_close(&rig);
+}
+
+TEST(reads_a_name_before_json) {
+  check_call("[ARGS]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");
+  check_call("[CALL_ID]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");
+  check_call("<function=", "<function=get>{\"a\": 1}</function>", "get", "{\"a\": 1}");
+  check_call("<|tool_call:begin|>",
+             "<|tool_call:begin|>x1<|tool_call:name|>get<|tool_call:args|>{}<|tool_call:end|>",
+             "get", "{}");
+}
+
+static void check_value(const char *key, const char *value, const char *wanted) {
+  char text[256], arguments[256];
+  snprintf(text, sizeof text,
+           "<tool_call>get<arg_key>%s</arg_key><arg_value>%s</arg_value></tool_call>", key, value);
+  snprintf(arguments, sizeof arguments, "{\"%s\": %s}", key, wanted);
+  check_call("<arg_key>", text, "get", arguments);
+}
+
+TEST(types_parameters_by_the_schema) {
+  check_value("city", "5", "\"5\"");
+  check_value("city", "\"Oslo\"", "\"\\\"Oslo\\\"\"");
+  check_value("city", "a\tb\n<c>", "\"a\\tb\\n<c>\"");
+  check_value("days", " 5 ", "5");
+  check_value("days", "5.5.5", "\"5.5.5\"");
+  check_value("exact", "True", "true");
+  check_value("exact", "None", "null");
+  check_value("exact", "null", "null");
+  check_value("either", "0.5", "0.5");
+  check_value("either", "half", "\"half\"");
+  check_value("unit", "1", "\"1\"");
+  check_value("any", "[1, 2]", "[1, 2]");
+  check_value("any", "01", "\"01\"");
+  check_value("unknown", "{\"a\": 1}", "{\"a\": 1}");
+  check_value("list", "", "\"\"");
+}
+
+// Values of every kind for members of every type: what is JSON of a type that the schema allows,
+// or that it says nothing against, is that JSON; a text is one, where texts are allowed.
+TEST(types_values_of_every_kind) {
+  enum { STRING = 1, NUMBER = 2, BOOLEAN = 4, NONE = 8, ARRAY = 16, OBJECT = 32 };
+  static const struct {
+    const char *name;
+    int types;
+  } KEYS[] = {
+      {"city", STRING}, {"days", NUMBER}, {"exact", BOOLEAN | NONE}, {"either", STRING | NUMBER},
+      {"unit", STRING}, {"any", 0},       {"list", ARRAY},           {"unknown", 0}};
+  static const struct {
+    const char *text, *quoted;
+    int kind;
+  } VALUES[] = {{"5", "\"5\"", NUMBER},
+                {"-0.5e1", "\"-0.5e1\"", NUMBER},
+                {"\"x\"", "\"\\\"x\\\"\"", STRING},
+                {"true", "\"true\"", BOOLEAN},
+                {"false", "\"false\"", BOOLEAN},
+                {"null", "\"null\"", NONE},
+                {"[1, \"a\"]", "\"[1, \\\"a\\\"]\"", ARRAY},
+                {"{\"a\": 1}", "\"{\\\"a\\\": 1}\"", OBJECT},
+                {"x", "\"x\"", 0},
+                {"5 x", "\"5 x\"", 0},
+                {"[1", "\"[1\"", 0},
+                {"\"x", "\"\\\"x\"", 0}};
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    for (size_t k = 0; k < sizeof VALUES / sizeof *VALUES; k++) {
+      const bool takes_text = (KEYS[i].types & STRING) != 0;
+      const bool is_json =
+          VALUES[k].kind != 0 &&
+          (!takes_text || (VALUES[k].kind != STRING && (KEYS[i].types & VALUES[k].kind) != 0));
+      check_value(KEYS[i].name, VALUES[k].text, is_json ? VALUES[k].text : VALUES[k].quoted);
+    }
+  }
+}
+
+TEST(reads_marked_parameters) {
+  check_call("<parameter=",
+             "<tool_call>\n<function=get>\n<parameter=city>\n\nOslo\n</parameter>\n</function>\n"
+             "</tool_call>",
+             "get", "{\"city\": \"\\nOslo\"}");
+  check_call("<parameter=", "<function=get><parameter=days>\n5\n</parameter></function>", "get",
+             "{\"days\": 5}");
+  check_call("<function name=\"",
+             "<function name=\"get\"><param name=\"city\"><![CDATA[a<b]]></param></function>",
+             "get", "{\"city\": \"a<b\"}");
+  check_call(
+      "｜DSML｜",
+      "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n<｜DSML｜parameter name=\"days\" "
+      "string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+      "get", "{\"days\": \"5\"}");
+  // attributes are those of their parameter alone
+  check_call("｜DSML｜",
+             "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n"
+             "<｜DSML｜parameter name=\"city\"s string=\"true\">5</｜DSML｜parameter>\n"
+             "<｜DSML｜parameter name=\"days\"tring=\"true\">5</｜DSML｜parameter>\n"
+             "</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+             "get", "{\"city\": \"5\", \"days\": 5}");
+  check_call("<atem:function_calls>",
+             "<atem:function_calls>\n<atem:invoke name=\"ping\">\n</atem:invoke>\n"
+             "</atem:function_calls>",
+             "ping", "{}");
+  check_call("<arg_key{}>",
+             "<tool_calls:opensource>\n<tool_call:opensource>get<tool_sep:opensource>\n"
+             "<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>5"
+             "</arg_value:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>",
+             "get", "{\"days\": 5}");
+}
+
+TEST(reads_calls_of_python) {
+  const char *const family = "<|tool_call_start|>";
+  check_call(family, "<|tool_call_start|>[get(a='it\\'s', b=[1, (2, 3,), {'k': None}], )]", "get",
+             "{\"a\": \"it's\", \"b\": [1, [2, 3], {\"k\": null}]}");
+  check_call(family, "<|tool_call_start|>get(a=\"\\x41\\u00e9\\q\\U0001F600\", b=-1.5e3)", "get",
+             "{\"a\": \"\\u0041\\u00e9\\\\q\\ud83d\\ude00\", \"b\": -1.5e3}");
+  check_call(family, "<|tool_call_start|>[ping()]<|tool_call_end|>", "ping", "{}");
+}
+
+TEST(reads_objects_with_marked_texts) {
+  check_call(
+      "<|tool_call>",
+      "<|tool_call>call:get{a:<|\"|>x<|\"y<<|\"|>,b:{c:[true,null]},<|\"|>d e<|\"|>:1}<tool_call|>",
+      "get", "{\"a\": \"x<|\\\"y<\", \"b\": {\"c\": [true, null]}, \"d e\": 1}");
+}
+
+TEST(reads_channels) {
+  const char *const prompt = "<|start|>assistant", *const family = "<|message|>";
+  check_reply(family, prompt,
+              "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
+              "to=functions.get <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+              (expected){"", "Hm.", "get", "{\"a\": 1}", WICK_OK});
+  check_reply(family, prompt, " to=functions.get<|channel|>commentary json<|message|>{}",
+              (expected){"", NULL, "get", "{}", WICK_OK});
+  check_reply(family, prompt, "Hello.", (expected){"Hello.", NULL, NULL, NULL, WICK_OK});
+  check_reply(family, "<|start|>assistant<|channel|>analysis<|message|>", "Hm.<|end|>",
+              (expected){"", "Hm.", NULL, NULL, WICK_OK});
+  check_reply(family, prompt, "<|channel|>commentary to=python<|message|>print(1)<|call|>",
+              (expected){"print(1)", NULL, NULL, NULL, WICK_OK});
+}
+
+TEST(counts_calls) {
+  static reply_rig rig;
+  const char *const text =
+      "<tool_call>[{\"name\": \"get\", \"arguments\": {\"a\": 1}}, {\"name\": "
+      "\"ping\"}]</tool_call>"
+      "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 2}}</tool_call> done";
+  begin(&rig, "<tool_call>", "");
+  rig_parse(&rig, text, strlen(text), 3, 3);
+  CHECK_EQ_UINT(rig.call_count, 3);
+  CHECK_EQ_STR(rig.calls[1].name.bytes, "ping");
+  CHECK_EQ_STR(rig.calls[2].arguments.bytes, "{\"a\": 2}");
+  CHECK_EQ_STR(rig.content.bytes, "done");
+  rig_close(&rig);
+}
+
+// ---- no calls, and broken ones ----
+
+TEST(takes_what_is_no_call_for_content) {
+  check_content("<tool_call>", "<tool_call>get(a=1)</tool_call>");
+  check_content("<tool_call>", "Write <tool_call> first.");
+  check_content("<tool_call>", "<tool_call>{\"arguments\": {\"a\": 1}}</tool_call>");
+  check_content("<tool_call>", "<tool_call>{\"name\": 5}</tool_call>");
+  check_content("", "[TOOL_CALLS]get(1)");
+  check_content("", "[1, 2]");
+  check_content("", "{\"name\": \"Oslo\", \"parameters\": {}}");
+  check_content("", "[get(1)]");
+  check_content("", "[unknown(a=1)]");
+}
+
+TEST(finds_a_call_behind_what_was_none) {
+  check_reply("<tool_call>", "", "<tool_call><tool_call>{\"name\": \"ping\"}</tool_call>",
+              (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
+}
+
+// A reply may end behind any byte: what is no call yet is content, what is one already is cut.
+TEST(a_reply_that_is_cut_anywhere_loses_nothing) {
+  static const struct {
+    const char *mark, *before, *arguments;
+    size_t content_bytes;  // before the call and the white space that belongs to its mark
+  } cases[] = {
+      {"<tool_call>",
+       "Well <tool_call>\n{\"name\": \"get\", \"arguments\": ", "{\"a\": [\"}\", {}]}", 4},
+      {"<function=", "<function=get>", "{\"city\": \"Oslo\"}", 0},
+      {"[TOOL_CALLS]", "[TOOL_CALLS]get[ARGS]", "{\"a\": {\"b\": null}}", 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[256];
+    const size_t open = strlen(cases[i].before), all = open + strlen(cases[i].arguments);
+    snprintf(text, sizeof text, "%s%s", cases[i].before, cases[i].arguments);
+    for (size_t cut = 0; cut < all; cut++) {
+      static reply_rig rig;
+      begin(&rig, cases[i].mark, "");
+      rig_parse(&rig, text, cut, cut, 0);
+      const bool has_begun = cut > open;
+      CHECK_EQ_INT(rig.status, has_begun ? WICK_E_TRUNCATED : WICK_OK);
+      CHECK_EQ_UINT(rig.call_count, has_begun);
+      CHECK_EQ_UINT(rig.content.size_bytes, has_begun ? cases[i].content_bytes : cut);
+      CHECK_EQ_MEM(rig.content.bytes, text, rig.content.size_bytes);
+      if (has_begun) {
+        CHECK_EQ_UINT(rig.calls[0].arguments.size_bytes, cut - open);
+        CHECK_EQ_MEM(rig.calls[0].arguments.bytes, text + open, cut - open);
+        CHECK_EQ_UINT(rig.error.offset_bytes, cut);
+        CHECK_EQ_UINT(rig.error.numbers[0], cases[i].content_bytes);
+        CHECK_EQ_UINT(rig.error.numbers[1], 0);
+        CHECK(!rig.calls[0].has_ended);
+      }
+      rig_close(&rig);
+    }
+  }
+}
+
+TEST(gives_broken_arguments_as_far_as_they_went) {
+  check_reply("<tool_call>", "", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1, b}}",
+              (expected){"", NULL, "get", "{\"a\": 1, ", WICK_E_FORMAT});
+  check_reply("<tool_call>", "", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1",
+              (expected){"", NULL, "get", "{\"a\": 1", WICK_E_TRUNCATED});
+  check_reply("<arg_key>", "", "<tool_call>get<arg_key>city</arg_key><arg_value>Os",
+              (expected){"", NULL, "get", "{\"city\": ", WICK_E_TRUNCATED});
+  check_reply("<|tool_call_start|>", "", "<|tool_call_start|>[get(a=1_0)]",
+              (expected){"", NULL, "get", "{\"a\": ", WICK_E_FORMAT});
+}
+
+TEST(says_where_a_call_broke) {
+  static reply_rig rig;
+  const char *const text = "<tool_call>{\"name\": \"get\", \"arguments\": {?";
+  begin(&rig, "<tool_call>", "");
+  rig_parse(&rig, text, strlen(text), 5, 5);
+  CHECK_EQ_INT(rig.status, WICK_E_FORMAT);
+  CHECK_EQ_UINT(rig.error.offset_bytes, strlen(text) - 1);
+  CHECK_EQ_STR(rig.error.message,
+               "the reply's call 0 (get), byte 41: the arguments are not what "
+               "their form promises");
+  CHECK_EQ_UINT(rig.error.numbers[0], 0);
+  rig_close(&rig);
+}
+
+TEST(says_where_the_text_of_a_broken_call_begins) {
+  static reply_rig rig;
+  static const char *const FORMATS[][3] = {
+      {"<tool_call>", "Look.", " <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": ?"},
+      {"<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>",
+       "<tool_call>{\"name\": \"get\", \"arguments\": {\"city\""},
+      {"<tool_call>", "<tool_call>[{\"name\": \"get\", \"arguments\": {}}",
+       ", {\"name\": \"get\", \"arguments\": {?"},
+      {"<tool_call>", "<tool_call>[{\"name\": \"get\", \"arguments\": {}}", "?"},
+      {"<arg_key>", "Look.", "<tool_call>get<arg_key>city</arg_key><arg_value>Os"},
+  };
+  for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+    char text[256];
+    const size_t before = strlen(FORMATS[i][1]), count = before + strlen(FORMATS[i][2]);
+    memcpy(text, FORMATS[i][1], before);
+    memcpy(text + before, FORMATS[i][2], count - before);
+    for (size_t piece = 1; piece <= count; piece += 6) {
+      begin(&rig, FORMATS[i][0], "");
+      rig_parse(&rig, text, count, piece, piece);
+      CHECK(rig.status == WICK_E_FORMAT || rig.status == WICK_E_TRUNCATED);
+      CHECK_EQ_UINT(rig.error.numbers[0], before);
+      CHECK_EQ_UINT(rig.error.numbers[1], i >= 1 && i <= 3 ? 1 : 0);
+      rig_close(&rig);
+    }
+  }
+}
+
+TEST(knows_no_calls_without_tools) {
+  static reply_rig rig;
+  const char *const text = "<think>A</think><tool_call>{\"name\": \"get\"}</tool_call>";
+  rig_open(&rig, "", 0, NULL, 0, "");
+  rig_parse(&rig, text, strlen(text), 4, 4);
+  CHECK_EQ_UINT(rig.call_count, 0);
+  CHECK_EQ_STR(rig.reasoning.bytes, "A");
+  CHECK_EQ_STR(rig.content.bytes, text + 16);
+  rig_close(&rig);
+}
+
+TEST(refuses_tools_that_are_none) {
+  static const char *const BAD[] = {"",
+                                    "{}",
+                                    "[{}]",
+                                    "[{\"name\": \"\"}]",
+                                    "[{\"name\": 1}]",
+                                    "[1]",
+                                    "[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"a\"}]",
+                                    "[{\"name\":\"a\"},{\"function\":{\"name\":\"a\"}}]"};
+  for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+    static reply_rig rig;
+    rig_open(&rig, "", 0, BAD[i], strlen(BAD[i]), "");
+    CHECK_EQ_INT(rig.status, WICK_E_ARG);
+    rig_close(&rig);
+  }
+}
+
+// ---- limits ----
+
+enum { LARGE = 1 << 20, STEPS_PER_BYTE = 4 };
+
+// Writes a text behind `at` bytes; answers where it ends.
+static size_t append(char *out, size_t at, const char *text) {
+  for (size_t i = 0; text[i] != '\0'; i++) out[at++] = text[i];
+  return at;
+}
+
+// A text of a pattern over and over.
+static void check_large(const char *template_text, const char *head, const char *pattern) {
+  static char text[LARGE];
+  static reply_rig rig;
+  const size_t head_bytes = strlen(head), pattern_bytes = strlen(pattern);
+  append(text, 0, head);
+  for (size_t at = head_bytes; at < LARGE; at++) {
+    text[at] = pattern[(at - head_bytes) % pattern_bytes];
+  }
+  begin(&rig, template_text, "");
+  rig_parse(&rig, text, LARGE, 1000, 1000);
+  if (!CHECK(rig.steps <= (uint64_t)STEPS_PER_BYTE * LARGE)) {
+    printf("# %s%s: %llu steps\n", head, pattern, (unsigned long long)rig.steps);
+  }
+  CHECK(rig.memory.bytes_peak < 6u << 20);
+  if (rig.status == WICK_OK && rig.call_count == 0) {
+    CHECK_EQ_UINT(rig.content.size_bytes + rig.reasoning.size_bytes, LARGE);
+  }
+  rig_close(&rig);
+}
+
+TEST(reads_hostile_texts_in_linear_time) {
+  static const char *const PATTERNS[] = {"<",
+                                         "{",
+                                         "[",
+                                         "<tool_call>",
+                                         "<tool_cal",
+                                         "[TOOL_CALLS]a",
+                                         "<tool_call>{\"name\":\"",
+                                         "<function=a>",
+                                         "<｜tool",
+                                         "<tool_call>{\"x\":\"<tool_call>{\",\"",
+                                         "[[{",
+                                         "(",
+                                         "\\\""};
+  for (size_t i = 0; i < sizeof PATTERNS / sizeof PATTERNS[0]; i++) {
+    check_large("", "", PATTERNS[i]);
+    check_large("<|message|>", "<|start|>", PATTERNS[i]);
+    check_large("", "<tool_call>{\"x\": \"", PATTERNS[i]);
+    check_large("", "<tool_call>{\"name\": \"get\", \"arguments\": {\"x\": \"", PATTERNS[i]);
+    check_large("<arg_key>", "<tool_call>get<arg_key>a</arg_key><arg_value>", PATTERNS[i]);
+    check_large("", "[get(a='", PATTERNS[i]);
+    check_large("", "<start_function_call>call:get{a:<escape>", PATTERNS[i]);
+  }
+}
+
+TEST(limits_depth_and_lengths) {
+  static char text[2000];
+  static reply_rig rig;
+  begin(&rig, "<tool_call>", "");
+  for (size_t depth = REPLY_DEPTH_MAX - 1; depth <= REPLY_DEPTH_MAX; depth++) {
+    size_t size =
+        (size_t)snprintf(text, sizeof text, "<tool_call>{\"name\":\"get\",\"arguments\":{\"a\":");
+    for (size_t i = 0; i < depth; i++) text[size++] = '[';
+    for (size_t i = 0; i < depth; i++) text[size++] = ']';
+    text[size++] = '}';
+    text[size++] = '}';
+    rig_parse(&rig, text, size, 0, 0);
+    CHECK_EQ_INT(rig.status, depth < REPLY_DEPTH_MAX ? WICK_OK : WICK_E_FORMAT);
+  }
+  for (size_t length = REPLY_NAME_BYTES_MAX; length <= REPLY_NAME_BYTES_MAX + 1; length++) {
+    size_t size = (size_t)snprintf(text, sizeof text, "<tool_call>{\"name\":\"");
+    for (size_t i = 0; i < length; i++) text[size++] = 'a';
+    size += (size_t)snprintf(text + size, sizeof text - size, "\"}");
+    rig_parse(&rig, text, size, 0, 0);
+    CHECK_EQ_INT(rig.status, WICK_OK);
+    CHECK_EQ_UINT(rig.call_count, length == REPLY_NAME_BYTES_MAX ? 1 : 0);
+  }
+  rig_close(&rig);
+}
+
+// What is held back until it is known has a limit: behind a name it ends the reply, before it was a
+// text that looked like a call.
+TEST(limits_what_is_held_back) {
+  enum { MORE = REPLY_HELD_BYTES_MAX + 1000 };
+  static const struct {
+    const char *head, *says;
+  } CASES[] = {
+      {"<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>", "an argument is too long"},
+      {"<tool_call>", NULL},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    static char text[MORE];
+    static reply_rig rig;
+    memset(text, 'a', sizeof text);
+    append(text, 0, CASES[i].head);
+    begin(&rig, "<arg_key>", "");
+    rig_parse(&rig, text, sizeof text, 5000, 5000);
+    if (CASES[i].says != NULL) {
+      CHECK_EQ_INT(rig.status, WICK_E_FULL);
+      CHECK(strstr(rig.error.message, CASES[i].says) != NULL);
+    } else {
+      CHECK_EQ_INT(rig.status, WICK_OK);
+      CHECK_EQ_UINT(rig.content.size_bytes, sizeof text);
+    }
+    rig_close(&rig);
+  }
+}
+
+TEST(ends_in_an_error_when_memory_is_refused) {
+  const char *const text =
+      "<tool_call>get<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>";
+  for (uint64_t call = 1; call < 40; call++) {
+    static reply_rig rig;
+    rig_open(&rig, "<arg_key>", 9, NULL, 0, "");
+    rig.memory.fail_at_call = call;
+    rig.status = reply_tools_create(&rig.memory, TOOLS, strlen(TOOLS), &rig.tools, &rig.error);
+    if (rig.status == WICK_OK) rig_parse(&rig, text, strlen(text), 2, 2);
+    const bool was_refused = rig.memory.calls >= call;
+    CHECK_EQ_INT(rig.status, was_refused ? WICK_E_NOMEM : WICK_OK);
+    rig_close(&rig);
+  }
+}
+
+// ---- random texts ----
+
+static void check_same(const reply_rig *whole, const reply_rig *cut) {
+  CHECK_EQ_INT(cut->status, whole->status);
+  CHECK_EQ_UINT(cut->call_count, whole->call_count);
+  CHECK_EQ_STR(cut->content.bytes, whole->content.bytes);
+  CHECK_EQ_STR(cut->reasoning.bytes, whole->reasoning.bytes);
+  for (uint32_t i = 0; i < whole->call_count && i < RIG_CALLS; i++) {
+    CHECK_EQ_STR(cut->calls[i].name.bytes, whole->calls[i].name.bytes);
+    CHECK_EQ_STR(cut->calls[i].arguments.bytes, whole->calls[i].arguments.bytes);
+  }
+}
+
+// Parts of replies in any order: pieces of any sizes bring the same events.
+TEST(reads_any_text_the_same_in_pieces) {
+  static const char *const PARTS[] = {"<tool_call>",
+                                      "</tool_call>",
+                                      "{\"name\": \"get\", \"arguments\": ",
+                                      "{\"a\": 1}",
+                                      "}",
+                                      " ",
+                                      "\n",
+                                      "<think>",
+                                      "</think>",
+                                      "[",
+                                      "]",
+                                      "get",
+                                      "(a=",
+                                      "'x'",
+                                      ")",
+                                      "<function=get>",
+                                      "<parameter=city>",
+                                      "</parameter>",
+                                      "</function>",
+                                      "text",
+                                      "[TOOL_CALLS]",
+                                      "[ARGS]",
+                                      "<|channel|>",
+                                      "<|message|>",
+                                      "<arg_key>a</arg_key>",
+                                      "<arg_value>",
+                                      "</arg_value>",
+                                      "\"",
+                                      "\\",
+                                      "é",
+                                      "<start_function_call>",
+                                      "call:get{",
+                                      "<escape>",
+                                      "<",
+                                      ","};
+  static const char *const TEMPLATES[] = {"", "<tool_call>", "<|message|>", "<arg_key>"};
+  static reply_rig whole, cut;
+  uint64_t seed = soak_seed();
+  for (uint32_t run = 0; run < soak_count(20000); run++) {
+    char text[600];
+    size_t size = 0;
+    while (size < sizeof text - 64 && random_below(&seed, 24) != 0) {
+      size = append(text, size, PARTS[random_below(&seed, sizeof PARTS / sizeof PARTS[0])]);
+    }
+    const char *family = TEMPLATES[random_below(&seed, 4)];
+    begin(&whole, family, "");
+    begin(&cut, family, "");
+    rig_parse(&whole, text, size, 0, 0);
+    rig_parse(&cut, text, size, 1 + (size_t)random_below(&seed, 5),
+              1 + (size_t)random_below(&seed, 5));
+    check_same(&whole, &cut);
+    rig_close(&whole);
+    rig_close(&cut);
+  }
+}

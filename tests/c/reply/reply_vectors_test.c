@@ -1,0 +1,180 @@
+// Every case of the shared folder's structure/toolcalls: what models
+// of 42 families write, whole and in pieces. Each family's format is found from its template; where
+// the folder has none, from no template at all.
+#include <stdlib.h>
+
+#include "grammar/document.h"
+#include "random.h"
+#include "reply_rig.h"
+#include "vectors.h"
+
+enum { CASES = 343, CUTS = 20 };
+
+// ---- comparing ----
+
+static bool is_same_value(const json_document *a, uint32_t left, const json_document *b,
+                          uint32_t right) {
+  const json_node *one = document_node(a, left), *other = document_node(b, right);
+  if (one->kind != other->kind || one->count != other->count) return false;
+  if (one->kind == JSON_NUMBER) {
+    return strtod((const char *)one->text.bytes, NULL) ==
+           strtod((const char *)other->text.bytes, NULL);
+  }
+  if (one->kind == JSON_STRING) return text_is_same(one->text, other->text);
+  uint32_t there = other->first;
+  for (uint32_t at = one->first; at != 0; at = document_node(a, at)->next) {
+    if (one->kind == JSON_OBJECT) there = document_member(b, right, document_node(a, at)->key);
+    if (there == 0 || !is_same_value(a, at, b, there)) return false;
+    there = document_node(b, there)->next;
+  }
+  return true;
+}
+
+static bool is_same_json(const void *found, size_t found_bytes, document_text wanted) {
+  memory_gate memory;
+  grammar_work work;
+  json_document left = {0}, right = {0};
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  work_begin(&work, &memory);
+  const bool is_same = document_read(&work, found, found_bytes, &left) &&
+                       document_read(&work, wanted.bytes, wanted.size_bytes, &right) &&
+                       is_same_value(&left, 1, &right, 1);
+  work_end(&work);
+  return is_same;
+}
+
+static bool is_white(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\t'; }
+
+static bool is_same_text(const rig_text *found, document_text wanted) {
+  size_t from = 0, to = found->size_bytes;
+  while (from < to && is_white((uint8_t)found->bytes[from])) from++;
+  while (to > from && is_white((uint8_t)found->bytes[to - 1])) to--;
+  while (wanted.size_bytes > 0 && is_white(wanted.bytes[0])) wanted.bytes++, wanted.size_bytes--;
+  while (wanted.size_bytes > 0 && is_white(wanted.bytes[wanted.size_bytes - 1])) {
+    wanted.size_bytes--;
+  }
+  const document_text text = {(const uint8_t *)found->bytes + from, (uint32_t)(to - from)};
+  return text_is_same(text, wanted);
+}
+
+static bool is_call(const vectors *v, const rig_call *found, uint32_t wanted) {
+  const uint32_t function = document_find(&v->document, wanted, "function");
+  const document_text id = vectors_text(v, wanted, "id");
+  return found->has_ended && is_same_text(&found->name, vectors_text(v, function, "name")) &&
+         (id.size_bytes == 0 || is_same_text(&found->id, id)) &&
+         is_same_json(found->arguments.bytes, found->arguments.size_bytes,
+                      vectors_text(v, function, "arguments"));
+}
+
+static bool is_outcome(const vectors *v, const reply_rig *rig, uint32_t wanted) {
+  if (document_find(&v->document, wanted, "error") != 0) {
+    return rig->status == WICK_E_FORMAT || rig->status == WICK_E_TRUNCATED;
+  }
+  if (document_find(&v->document, wanted, "partial_call") != 0) {
+    return rig->status == WICK_E_TRUNCATED && rig->call_count == 1;
+  }
+  const uint32_t calls = document_find(&v->document, wanted, "tool_calls");
+  if (rig->status != WICK_OK || rig->call_count != document_node(&v->document, calls)->count) {
+    return false;
+  }
+  uint32_t at = calls == 0 ? 0 : document_node(&v->document, calls)->first;
+  for (uint32_t i = 0; i < rig->call_count; i++, at = document_node(&v->document, at)->next) {
+    if (!is_call(v, &rig->calls[i], at)) return false;
+  }
+  return is_same_text(&rig->content, vectors_text(v, wanted, "content")) &&
+         is_same_text(&rig->reasoning, vectors_text(v, wanted, "reasoning_content"));
+}
+
+static bool is_right(const vectors *v, const reply_rig *rig, uint32_t one) {
+  const uint32_t any = document_find(&v->document, one, "expected_any");
+  if (!rig->is_valid) return false;
+  if (any == 0) return is_outcome(v, rig, document_find(&v->document, one, "expected"));
+  for (uint32_t at = document_node(&v->document, any)->first; at != 0;
+       at = document_node(&v->document, at)->next) {
+    if (is_outcome(v, rig, at)) return true;
+  }
+  return false;
+}
+
+// ---- cases ----
+
+static void show(const vectors *v, const reply_rig *rig, uint32_t one) {
+  const document_text id = vectors_text(v, one, "id");
+  printf("# %.*s: status %d%s%s\n#   content %s\n#   reasoning %s\n", (int)id.size_bytes,
+         (const char *)id.bytes, (int)rig->status, rig->status == WICK_OK ? "" : ", ",
+         rig->status == WICK_OK ? "" : rig->error.message, rig->content.bytes,
+         rig->reasoning.bytes);
+  for (uint32_t i = 0; i < rig->call_count && i < RIG_CALLS; i++) {
+    printf("#   call %s #%s %s\n", rig->calls[i].name.bytes, rig->calls[i].id.bytes,
+           rig->calls[i].arguments.bytes);
+  }
+}
+
+typedef struct tally {
+  uint32_t cases, calls, errors;
+} tally;
+
+static void check_case(const vectors *v, reply_rig *rig, uint32_t one, uint64_t *seed,
+                       tally *tally) {
+  const document_text raw = vectors_text(v, one, "raw");
+  const char *text = (const char *)raw.bytes;
+  rig_parse(rig, text, raw.size_bytes, 0, 0);
+  tally->calls += rig->call_count;
+  tally->errors += rig->status != WICK_OK;
+  if (!CHECK(is_right(v, rig, one)) || !CHECK(rig->is_text)) {
+    show(v, rig, one);
+    return;
+  }
+  bool are_right = true;
+  for (size_t cut = 1; cut < raw.size_bytes && are_right; cut++) {
+    rig_parse(rig, text, raw.size_bytes, cut, 0);
+    are_right = is_right(v, rig, one);
+  }
+  for (size_t i = 0; i < CUTS && are_right; i++) {
+    const size_t first = 1 + (size_t)random_below(seed, 9);
+    const size_t then = i == 0 ? 1 : 1 + (size_t)random_below(seed, 9);
+    rig_parse(rig, text, raw.size_bytes, i == 0 ? 1 : first, then);
+    are_right = is_right(v, rig, one);
+  }
+  if (!CHECK(are_right)) show(v, rig, one);
+}
+
+// The template's text, or nothing where the family has none; to be given back with free().
+static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
+  const document_text name = vectors_text(v, one, "template");
+  char path[256];
+  *size_bytes = 0;
+  if (name.size_bytes == 0) return NULL;
+  snprintf(path, sizeof path, "vectors/templates/%.*s", (int)name.size_bytes,
+           (const char *)name.bytes);
+  return check_read_file(check_shared(path), size_bytes);
+}
+
+TEST(reads_what_every_family_writes) {
+  vectors v;
+  tally tally = {0};
+  uint64_t seed = soak_seed();
+  static reply_rig rig;
+  if (!vectors_open(&v, "vectors/structure/toolcalls/cases.json")) SKIP("no shared folder");
+  const json_node *tools = document_node(&v.document, document_find(&v.document, 1, "tools"));
+  const uint32_t cases = document_find(&v.document, 1, "cases");
+  for (uint32_t one = document_node(&v.document, cases)->first; one != 0;
+       one = document_node(&v.document, one)->next, tally.cases++) {
+    size_t template_bytes = 0;
+    uint8_t *template_text = read_template(&v, one, &template_bytes);
+    const document_text prompt = vectors_text(&v, one, "generation_prompt");
+    static char given[512];
+    memset(given, 0, sizeof given);
+    if (CHECK(prompt.size_bytes < sizeof given) && prompt.size_bytes > 0) {
+      memcpy(given, prompt.bytes, prompt.size_bytes);
+    }
+    rig_open(&rig, (const char *)template_text, template_bytes, (const char *)v.source + tools->at,
+             tools->end - tools->at, given);
+    if (CHECK_EQ_INT(rig.status, WICK_OK)) check_case(&v, &rig, one, &seed, &tally);
+    rig_close(&rig);
+    free(template_text);
+  }
+  CHECK_EQ_UINT(tally.cases, CASES);
+  printf("# %u cases: %u calls, %u errors\n", tally.cases, tally.calls, tally.errors);
+  vectors_close(&v);
+}

@@ -1,0 +1,225 @@
+// Requests that ask the host before each token: unchanged logits
+// change no text, alone and in company; changed ones are what the token is drawn from; an answer
+// that makes no sense ends its request alone.
+#include <stdio.h>
+
+#include "fixture_model.h"
+#include "swap_keeper.h"
+
+enum { OUT_TOKENS = 80, RUNS = 8 };
+
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 512, false, 0};
+
+typedef struct said {
+  uint32_t id, finish, status, count, asked;
+  bool waits, has_ended;
+  int32_t tokens[OUT_TOKENS];
+  uint64_t calls_first, calls_last;  // of the allocator
+} said;
+
+static said alone[RUNS];
+static said together[RUNS];
+static wick_engine *engine;
+
+static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)behind;
+  said *of = NULL;
+  for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
+    if (at->id == event->request) of = at;
+  }
+  if (!CHECK(of != NULL)) return;
+  of->calls_last = engine->memory.calls;
+  if (event->kind == WICK_EVENT_LOGITS) {
+    of->asked++;
+    CHECK(!of->waits);
+    of->waits = true;
+  }
+  if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {
+    if (of->count == 0) of->calls_first = of->calls_last;
+    of->tokens[of->count++] = event->token;
+  }
+  if (event->kind != WICK_EVENT_DONE) return;
+  of->has_ended = true;
+  of->finish = event->finish;
+  of->status = event->status;
+}
+
+static void open_engine(uint32_t kv_tokens, const wick_swap_host *swap) {
+  fixture_file file = fixture_make(&SHAPE);
+  wick_config config;
+  wick_config_default(&config);
+  config.kv_tokens_max = kv_tokens;
+  config.context_tokens = 160;
+  config.swap = swap;
+  wick_error error = {0};
+  if (CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) {
+    CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), WICK_OK);
+  }
+  free(file.bytes);
+  memset(together, 0, sizeof together);
+  for (uint32_t i = 0; i < RUNS; i++) together[i].id = UINT32_MAX;
+}
+
+static wick_request request_at(uint32_t which) {
+  static const char PROMPT[] = "abababab, what is it? abababab, what is it? It is.";
+  wick_request wanted;
+  wick_request_default(&wanted);
+  wanted.text = PROMPT + which;  // none begins like another one
+  wanted.text_bytes = sizeof PROMPT - 1 - which;
+  wanted.max_tokens = OUT_TOKENS;
+  wanted.ignore_end = true;
+  wanted.asks_host = true;
+  wanted.sampling.seed = which;
+  wanted.sampling.temperature = which % 2 == 0 ? 1.5f : 0;
+  return wanted;
+}
+
+static void submit(const wick_request *wanted, said *of) {
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_request_submit(engine, wanted, &of->id, &error), WICK_OK)) {
+    printf("# %s\n", error.message);
+  }
+}
+
+typedef void change(said *of, wick_logits *logits);
+
+static void leave(said *of, wick_logits *logits) {
+  (void)of;
+  (void)logits;
+}
+
+// Answers all that wait, until nobody does.
+static void run(change *changes) {
+  for (bool has_answered = true; has_answered;) {
+    fixture_run(engine, take_event, together);
+    has_answered = false;
+    for (uint32_t i = 0; i < RUNS; i++) {
+      said *of = &together[i];
+      wick_logits logits;
+      if (!of->waits || of->has_ended) continue;
+      if (!CHECK_EQ_INT(wick_request_logits(engine, of->id, &logits), WICK_OK)) continue;
+      changes(of, &logits);
+      CHECK_EQ_INT(wick_request_go_on(engine, of->id), WICK_OK);
+      CHECK_EQ_INT(wick_request_go_on(engine, of->id), WICK_E_ARG);
+      of->waits = false;
+      has_answered = true;
+    }
+  }
+}
+
+static void run_alone(void) {
+  for (uint32_t i = 0; i < RUNS; i++) {
+    open_engine(0, NULL);
+    wick_request wanted = request_at(i);
+    wanted.asks_host = false;
+    wanted.no_speculation = true;
+    submit(&wanted, &together[0]);
+    run(leave);
+    wick_engine_destroy(engine);
+    CHECK_EQ_UINT(together[0].asked, 0);
+    alone[i] = together[0];
+  }
+}
+
+static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap) {
+  open_engine(kv_tokens, swap);
+  for (uint32_t i = 0; i < RUNS; i++) {
+    const wick_request wanted = request_at(i);
+    submit(&wanted, &together[i]);
+  }
+  run(leave);
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
+  wick_engine_destroy(engine);
+  for (uint32_t i = 0; i < RUNS; i++) {
+    CHECK_EQ_UINT(together[i].asked, OUT_TOKENS);
+    CHECK_EQ_UINT(together[i].finish, WICK_FINISH_LENGTH);
+    CHECK_EQ_MEM(together[i].tokens, alone[i].tokens, sizeof alone[i].tokens);
+    // taking pages back allocates
+    if (stats.preempted == 0) CHECK_EQ_UINT(together[i].calls_first, together[i].calls_last);
+  }
+  return stats;
+}
+
+TEST(unchanged_logits_change_no_text) {
+  run_alone();
+  CHECK_EQ_UINT(run_together(8192, NULL).preempted, 0);
+  CHECK(run_together(224, NULL).preempted > 0);
+  CHECK(run_together(224, &KEEPER).preempted > 0);
+}
+
+// The token of the position, whatever the model says.
+static void choose_position(said *of, wick_logits *logits) {
+  CHECK_EQ_UINT(logits->vocab, FIXTURE_VOCAB);
+  const uint32_t wanted = logits->token_count % 200;
+  for (uint32_t i = 0; i < logits->vocab; i++) {
+    if (i != wanted) logits->values[i] = -__builtin_inff();
+  }
+  if (of->count == 0) return;
+  CHECK_EQ_INT(logits->tokens[logits->token_count - 1], of->tokens[of->count - 1]);
+}
+
+TEST(a_token_is_drawn_from_what_the_host_leaves) {
+  open_engine(0, NULL);
+  wick_request wanted = request_at(0);
+  wanted.completions = 3;
+  submit(&wanted, &together[0]);
+  for (uint32_t i = 1; i < 3; i++) together[i].id = together[0].id + i;
+  run(choose_position);
+  wick_engine_destroy(engine);
+  for (uint32_t i = 0; i < 3; i++) {
+    CHECK_EQ_UINT(together[i].count, OUT_TOKENS);
+    for (uint32_t t = 1; t < OUT_TOKENS; t++) {
+      CHECK_EQ_INT(together[i].tokens[t], (together[i].tokens[t - 1] + 1) % 200);
+    }
+  }
+}
+
+static void break_second(said *of, wick_logits *logits) {
+  if (of != &together[1] || of->count < 3) return;
+  logits->values[7] = __builtin_nanf("");
+}
+
+TEST(numbers_that_are_none_end_their_request_alone) {
+  run_alone();
+  open_engine(0, NULL);
+  for (uint32_t i = 0; i < RUNS; i++) {
+    const wick_request wanted = request_at(i);
+    submit(&wanted, &together[i]);
+  }
+  run(break_second);
+  for (uint32_t i = 0; i < RUNS; i++) {
+    CHECK_EQ_UINT(together[i].finish, i == 1 ? WICK_FINISH_ERROR : WICK_FINISH_LENGTH);
+    CHECK_EQ_UINT(together[i].count, i == 1 ? 3 : OUT_TOKENS);
+    CHECK_EQ_MEM(together[i].tokens, alone[i].tokens, together[i].count * sizeof(int32_t));
+  }
+  CHECK_EQ_UINT(together[1].status, WICK_E_NONFINITE);
+  wick_engine_destroy(engine);
+}
+
+TEST(a_request_that_waits_can_be_cancelled_and_keeps_nobody) {
+  wick_logits logits;
+  wick_memory_state before, after = {0};
+  open_engine(0, NULL);
+  for (int round = 0; round < 3; round++) {
+    memset(together, 0, sizeof together);
+    wick_request wanted = request_at(0);
+    submit(&wanted, &together[0]);
+    wanted.asks_host = false;
+    submit(&wanted, &together[1]);
+    CHECK_EQ_INT(wick_request_logits(engine, together[0].id, &logits), WICK_E_ARG);
+    fixture_run(engine, take_event, together);
+    CHECK(together[0].waits && !together[0].has_ended && together[0].count == 0);
+    CHECK_EQ_UINT(together[1].count, OUT_TOKENS);
+    CHECK_EQ_INT(wick_request_logits(engine, together[1].id, &logits), WICK_E_ARG);
+    CHECK_EQ_INT(wick_request_go_on(engine, 999), WICK_E_ARG);
+    CHECK_EQ_INT(wick_request_cancel(engine, together[0].id), WICK_OK);
+    fixture_run(engine, take_event, together);
+    CHECK(together[0].has_ended);
+    CHECK_EQ_UINT(together[0].finish, WICK_FINISH_ABORT);
+    before = after;
+    wick_memory_get_state(engine, &after);
+  }
+  CHECK_EQ_UINT(after.blocks_now, before.blocks_now);
+  wick_engine_destroy(engine);
+}

@@ -1,0 +1,380 @@
+// Saved sessions: what was saved goes on as it would have, and what
+// is cut, damaged, another's or unreadable is refused and leaves nothing behind.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/math.h"
+#include "fixture_model.h"
+
+enum { PROMPT = 20, ANSWER = 6, RECORD_BYTES_MAX = 65536, HEAD_BYTES = 32, TAIL_AT = 12 };
+
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
+
+typedef struct record {
+  uint8_t bytes[RECORD_BYTES_MAX];
+  size_t size_bytes, at;
+  uint32_t calls, fail_at_call;  // 0: never
+} record;
+
+static bool may_call(record *r) { return ++r->calls != r->fail_at_call; }
+
+static bool write_record(void *context, const void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (!may_call(r) || !CHECK(r->size_bytes + size_bytes <= sizeof r->bytes)) return false;
+  memcpy(r->bytes + r->size_bytes, bytes, size_bytes);
+  r->size_bytes += size_bytes;
+  return true;
+}
+
+static bool read_record(void *context, void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (!may_call(r) || !CHECK(r->at + size_bytes <= r->size_bytes)) return false;
+  memcpy(bytes, r->bytes + r->at, size_bytes);
+  r->at += size_bytes;
+  return true;
+}
+
+static wick_error error;
+
+static wick_status save(wick_engine *whom, uint32_t id, record *r) {
+  r->size_bytes = r->calls = 0;
+  const wick_state_sink sink = {r, write_record};
+  return wick_state_save(whom, id, &sink, &error);
+}
+
+// *id: 0 when it was refused.
+static wick_status load(wick_engine *whom, record *r, uint32_t *id) {
+  r->at = r->calls = 0;
+  const wick_state_source source = {r, read_record, r->size_bytes};
+  wick_state_loaded loaded = {0};
+  const wick_status status = wick_state_load(whom, &source, &loaded, &error);
+  *id = loaded.session;
+  return status;
+}
+
+// ---- An engine, a session, and what it said ----
+
+static fixture_file file;
+static wick_engine *engine;
+static uint32_t chat;
+static record saved;
+
+static wick_engine *open_engine(uint32_t context) {
+  wick_config config;
+  wick_config_default(&config);
+  config.context_tokens = context;
+  config.no_prefix_cache = true;
+  wick_engine *made = NULL;
+  CHECK_EQ_INT(wick_engine_create(&config, &made, NULL), WICK_OK);
+  CHECK_EQ_INT(fixture_load(made, &file, 0, NULL), WICK_OK);
+  return made;
+}
+
+typedef struct said {
+  int32_t tokens[ANSWER];
+  uint32_t count;
+} said;
+
+static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)behind;
+  said *to = context;
+  if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
+}
+
+static said ask(wick_engine *whom, uint32_t of_session, const int32_t *tokens, size_t count) {
+  said said = {.count = 0};
+  wick_request request = fixture_request(tokens, count, ANSWER);
+  request.session = of_session;
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(whom, &request, &id, &error), WICK_OK);
+  fixture_run(whom, take_token, &said);
+  CHECK_EQ_UINT(said.count, ANSWER);
+  return said;
+}
+
+static bool open_saved(void) {
+  file = fixture_make(&SHAPE);
+  engine = open_engine(0);
+  int32_t prompt[PROMPT];
+  for (int i = 0; i < PROMPT; i++) prompt[i] = i * 5 % 256;
+  saved.fail_at_call = 0;
+  if (!CHECK_EQ_INT(wick_session_create(engine, &chat, NULL), WICK_OK)) return false;
+  ask(engine, chat, prompt, PROMPT);
+  return CHECK_EQ_INT(save(engine, chat, &saved), WICK_OK);
+}
+
+static void close_saved(void) {
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+static uint32_t tokens_of(wick_engine *whom, uint32_t of_session, const int32_t **tokens) {
+  uint32_t count = 0;
+  CHECK_EQ_INT(wick_session_tokens(whom, of_session, tokens, &count, NULL), WICK_OK);
+  return count;
+}
+
+// It is refused so, and neither a session nor memory is left.
+static void check_refused(record *r, wick_status status, const char *words) {
+  uint32_t refused;
+  CHECK_EQ_INT(load(engine, r, &refused), status);
+  CHECK_EQ_UINT(refused, 0);
+  // pages that were made for it stay, and the next one has them
+  const uint64_t blocks = engine->memory.blocks_now;
+  CHECK_EQ_INT(load(engine, r, &refused), status);
+  if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s\n", error.message);
+  CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
+}
+
+// ---- What was saved ----
+
+TEST(a_saved_session_goes_on_in_another_engine) {
+  REQUIRE(open_saved());
+  uint64_t size_bytes = 0;
+  CHECK_EQ_INT(wick_state_bytes(engine, chat, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, saved.size_bytes);
+  wick_engine *other = open_engine(0);
+  uint32_t again;
+  REQUIRE(load(other, &saved, &again) == WICK_OK);
+  CHECK(again != 0);
+  const int32_t *had, *has;
+  const uint32_t count = tokens_of(engine, chat, &had);
+  CHECK_EQ_UINT(count, PROMPT + ANSWER);
+  REQUIRE(tokens_of(other, again, &has) == count);
+  CHECK_EQ_MEM(has, had, count * sizeof *had);
+  const int32_t more[] = {7, 70, 170};
+  const said one = ask(engine, chat, more, 3), two = ask(other, again, more, 3);
+  CHECK_EQ_MEM(two.tokens, one.tokens, sizeof one.tokens);
+  wick_engine_destroy(other);
+  close_saved();
+}
+
+// ---- Packed: in coarser types than the engine's ----
+
+static wick_status save_packed(wick_engine *whom, uint32_t id, wick_kv_type type, record *r) {
+  r->size_bytes = r->calls = r->fail_at_call = 0;
+  const wick_state_sink sink = {r, write_record};
+  return wick_session_save_packed(whom, id, type, type, &sink, &error);
+}
+
+// The largest difference of two keys or values that two records in F16 have, as a share of the
+// largest one.
+static float difference(const record *a, const record *b, size_t pages_bytes) {
+  float most = 0, worst = 0;
+  for (size_t i = 0; i < pages_bytes; i += sizeof(uint16_t)) {
+    uint16_t x, y;
+    memcpy(&x, a->bytes + a->size_bytes - sizeof(uint64_t) - pages_bytes + i, sizeof x);
+    memcpy(&y, b->bytes + b->size_bytes - sizeof(uint64_t) - pages_bytes + i, sizeof y);
+    most = fmaxf(most, fabsf(f32_of_f16(x)));
+    worst = fmaxf(worst, fabsf(f32_of_f16(x) - f32_of_f16(y)));
+  }
+  return worst / most;
+}
+
+static void check_packed(wick_kv_type type, float error_most) {
+  static record packed, whole;
+  const size_t page_bytes = kv_pool_layout(store_pages(engine->store))->page_bytes;
+  uint64_t size_bytes = 0;
+  REQUIRE(save_packed(engine, chat, type, &packed) == WICK_OK);
+  CHECK_EQ_INT(wick_session_packed_bytes(engine, chat, type, type, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, packed.size_bytes);
+  // heads of 16 dims are padded to blocks of 32
+  CHECK(type == WICK_KV_Q8 || packed.size_bytes < saved.size_bytes);
+  wick_engine *other = open_engine(0);
+  uint32_t again;
+  REQUIRE(load(other, &packed, &again) == WICK_OK);
+  REQUIRE(save(other, again, &whole) == WICK_OK);
+  CHECK_EQ_UINT(whole.size_bytes, saved.size_bytes);
+  const float off = difference(&saved, &whole, 2 * page_bytes);
+  if (!CHECK(off > 0 && off <= error_most)) printf("#   %g\n", (double)off);
+  const int32_t more[] = {7, 70, 170};
+  ask(other, again, more, 3);
+  wick_engine_destroy(other);
+  for (size_t at = 0; at < packed.size_bytes; at += at < 256 ? 1 : 61) {
+    packed.bytes[at] ^= 0x10;
+    if (!CHECK(load(engine, &packed, &again) != WICK_OK)) printf("#   byte %zu\n", at);
+    packed.bytes[at] ^= 0x10;
+  }
+  const size_t whole_bytes = packed.size_bytes;
+  for (size_t size = 0; size < whole_bytes; size += 97) {
+    packed.size_bytes = size;
+    check_refused(&packed, WICK_E_TRUNCATED, "end");
+  }
+}
+
+TEST(a_session_is_packed_and_goes_on) {
+  REQUIRE(open_saved());
+  check_packed(WICK_KV_Q8, 1.0f / 200);
+  check_packed(WICK_KV_Q4, 1.0f / 10);
+  close_saved();
+}
+
+// Keys and values have a type each: a record's pages are as large as pages of these.
+TEST(keys_and_values_are_packed_each_in_its_type) {
+  static const wick_kv_type TYPES[][2] = {{WICK_KV_Q8, WICK_KV_Q4}, {WICK_KV_Q4, WICK_KV_Q8}};
+  REQUIRE(open_saved());
+  const kv_layout *own = kv_pool_layout(store_pages(engine->store));
+  const size_t pages = (PROMPT + ANSWER + KERNEL_PAGE_TOKENS - 1) / KERNEL_PAGE_TOKENS;
+  for (int i = 0; i < 2; i++) {
+    static record packed;
+    kv_layout layout;
+    kv_shape shape = own->shape;
+    shape.k_type = TYPES[i][0];
+    shape.v_type = TYPES[i][1];
+    CHECK_EQ_INT(kv_layout_init(&layout, own->kernels, &shape, NULL), WICK_OK);
+    packed.size_bytes = packed.calls = packed.fail_at_call = 0;
+    const wick_state_sink sink = {&packed, write_record};
+    REQUIRE(wick_session_save_packed(engine, chat, TYPES[i][0], TYPES[i][1], &sink, &error) ==
+            WICK_OK);
+    CHECK_EQ_UINT(saved.size_bytes - pages * own->page_bytes,
+                  packed.size_bytes - pages * layout.page_bytes);
+    uint32_t again;
+    CHECK_EQ_INT(load(engine, &packed, &again), WICK_OK);
+  }
+  close_saved();
+}
+
+TEST(types_that_cannot_be_are_refused) {
+  REQUIRE(open_saved());
+  static record r;
+  CHECK_EQ_INT(save_packed(engine, chat, WICK_KV_TYPE_COUNT, &r), WICK_E_ARG);
+  CHECK_EQ_INT(save_packed(engine, chat + 1, WICK_KV_Q8, &r), WICK_E_SEQ);
+  CHECK_EQ_UINT(r.size_bytes, 0);
+  close_saved();
+}
+
+TEST(packed_values_that_are_no_numbers_are_refused) {
+  REQUIRE(open_saved());
+  static record r;
+  REQUIRE(save_packed(engine, chat, WICK_KV_Q8, &r) == WICK_OK);
+  kv_layout layout = *kv_pool_layout(store_pages(engine->store));
+  kv_shape shape = layout.shape;
+  shape.k_type = shape.v_type = WICK_KV_Q8;
+  CHECK_EQ_INT(kv_layout_init(&layout, layout.kernels, &shape, NULL), WICK_OK);
+  const float no_number = NAN;  // a scale is the first of a page
+  memcpy(r.bytes + r.size_bytes - sizeof(uint64_t) - layout.page_bytes, &no_number, 4);
+  check_refused(&r, WICK_E_CORRUPT, "keys and values");
+  close_saved();
+}
+
+TEST(a_sink_that_says_no_ends_the_saving) {
+  REQUIRE(open_saved());
+  static record r;
+  uint32_t fail_at_call = 0;
+  wick_status status;
+  do {
+    r.fail_at_call = ++fail_at_call;
+    status = save(engine, chat, &r);
+    if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_IO);
+    REQUIRE(fail_at_call < 1000);
+  } while (status != WICK_OK);
+  CHECK(fail_at_call > 4);
+  CHECK_EQ_UINT(r.size_bytes, saved.size_bytes);
+  CHECK_EQ_INT(save(engine, chat + 1, &r), WICK_E_SEQ);
+  close_saved();
+}
+
+TEST(a_source_that_says_no_ends_the_loading) {
+  REQUIRE(open_saved());
+  for (uint32_t call = 1; call < 1000; call++) {
+    saved.fail_at_call = call;
+    uint32_t again;
+    const wick_status status = load(engine, &saved, &again);
+    if (status == WICK_OK) break;
+    check_refused(&saved, WICK_E_IO, "could not be read");
+  }
+  CHECK(saved.fail_at_call > 4);
+  close_saved();
+}
+
+// ---- What is refused ----
+
+TEST(a_record_cut_anywhere_is_refused) {
+  REQUIRE(open_saved());
+  static record cut;
+  cut = saved;
+  for (size_t size = 0; size < saved.size_bytes; size += size < 256 ? 1 : 61) {
+    cut.size_bytes = size;
+    check_refused(&cut, WICK_E_TRUNCATED, "end");
+  }
+  close_saved();
+}
+
+TEST(a_byte_changed_anywhere_is_seen) {
+  REQUIRE(open_saved());
+  static record damaged;
+  damaged = saved;
+  uint32_t again = 0;
+  CHECK_EQ_INT(load(engine, &saved, &again), WICK_OK);
+  CHECK_EQ_INT(wick_session_close(engine, again, NULL), WICK_OK);
+  for (size_t at = 0; at < saved.size_bytes; at += at < 256 ? 1 : 61) {
+    damaged.bytes[at] ^= 0x10;
+    const uint64_t blocks = engine->memory.blocks_now;
+    if (!CHECK(load(engine, &damaged, &again) != WICK_OK)) printf("#   byte %zu\n", at);
+    CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
+    damaged.bytes[at] ^= 0x10;
+  }
+  CHECK_EQ_INT(load(engine, &damaged, &again), WICK_OK);
+  close_saved();
+}
+
+// The head and the token behind it are summed anew.
+static void sum_again(record *r) {
+  uint32_t tail;
+  memcpy(&tail, r->bytes + TAIL_AT, sizeof tail);
+  const size_t tail_bytes = tail * sizeof(int32_t);
+  const uint64_t head = hash_bytes(r->bytes, HEAD_BYTES, 0);
+  const uint64_t sum = hash_bytes(r->bytes + HEAD_BYTES, tail_bytes, head);
+  memcpy(r->bytes + HEAD_BYTES + tail_bytes, &sum, sizeof sum);
+}
+
+TEST(a_right_sum_does_not_make_it_right) {
+  REQUIRE(open_saved());
+  static record crafted;
+  crafted = saved;
+  sum_again(&crafted);
+  CHECK_EQ_MEM(crafted.bytes, saved.bytes, saved.size_bytes);
+  const int32_t tokens[] = {FIXTURE_VOCAB, -1, INT32_MAX, INT32_MIN};
+  for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+    memcpy(crafted.bytes + HEAD_BYTES, &tokens[i], sizeof *tokens);
+    sum_again(&crafted);
+    check_refused(&crafted, WICK_E_CORRUPT, "not in the vocabulary of 262");
+  }
+  uint32_t again;
+  const int32_t last = FIXTURE_VOCAB - 1;
+  memcpy(crafted.bytes + HEAD_BYTES, &last, sizeof last);
+  sum_again(&crafted);
+  CHECK_EQ_INT(load(engine, &crafted, &again), WICK_OK);
+  crafted = saved;
+  const uint32_t tail = 257;
+  memcpy(crafted.bytes + TAIL_AT, &tail, sizeof tail);
+  check_refused(&crafted, WICK_E_FULL, "the context holds 256");
+  close_saved();
+}
+
+TEST(another_context_another_model_and_another_version_are_refused) {
+  REQUIRE(open_saved());
+  static record other;
+  other = saved;
+  other.bytes[8] += 2;
+  check_refused(&other, WICK_E_FORMAT, "not a saved session of version");
+  wick_engine_destroy(engine);
+  // 25 tokens were read and one is new: the least context that holds them, and one less
+  engine = open_engine(PROMPT + ANSWER - 1);
+  uint32_t again;
+  CHECK_EQ_INT(load(engine, &saved, &again), WICK_OK);
+  wick_engine_destroy(engine);
+  engine = open_engine(PROMPT + ANSWER - 2);
+  check_refused(&saved, WICK_E_FULL, "the context holds 24");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+  fixture_shape shape = SHAPE;
+  shape.ffn = 64;
+  file = fixture_make(&shape);
+  engine = open_engine(0);
+  check_refused(&saved, WICK_E_MISMATCH, "");
+  close_saved();
+}

@@ -1,0 +1,34 @@
+// A loader_sink that puts tensors together in memory, notes what the loader
+// does wrong, and compares the result with the files that were fed. For tests and fuzzers.
+#ifndef WICK_TESTS_LOAD_SINK_H
+#define WICK_TESTS_LOAD_SINK_H
+
+#include "gguf_files.h"
+#include "load/load.h"
+
+typedef struct sink_tensor {
+  uint8_t *bytes;      // file layout
+  uint8_t *is_placed;  // of each block
+  bool is_wanted;
+  uint32_t done;  // calls of tensor_done
+} sink_tensor;
+
+typedef struct load_sink {
+  loader *loader;          // set it once the loader is there
+  uint64_t unwanted;       // bit i: tensor i is not wanted (of the first 64)
+  uint32_t fail_at_place;  // the k-th place() fails; 0: none
+  bool fail_directory;     // directory_ready() fails
+  uint32_t ready, places;  // calls
+  const char *fault;       // the first thing that was wrong, or NULL
+  sink_tensor *tensors;
+  size_t count;
+} load_sink;
+
+loader_sink sink_calls(load_sink *sink);
+void sink_free(load_sink *sink);
+
+// After everything was fed: each wanted tensor is done once and equals the bytes of its file, no
+// other was touched. What is wrong, or NULL.
+const char *sink_check(const load_sink *sink, const memory_file *files);
+
+#endif

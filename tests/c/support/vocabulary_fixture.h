@@ -1,0 +1,66 @@
+// Tokenizers for tests: from a file, from bytes, or from a list of
+// tokens that the test gives.
+#ifndef WICK_TESTS_VOCABULARY_FIXTURE_H
+#define WICK_TESTS_VOCABULARY_FIXTURE_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/gguf.h"
+#include "text/tokenizer.h"
+
+typedef struct vocabulary_fixture {
+  memory_gate memory;
+  gguf_directory *directory;
+  tokenizer *tokenizer;
+  wick_status status;
+  wick_error error;
+} vocabulary_fixture;
+
+// Each fills in the fixture; `status` and `error` say how it went. Close it in any case.
+void fixture_open_bytes(vocabulary_fixture *fixture, const void *bytes, size_t size_bytes);
+void fixture_open_file(vocabulary_fixture *fixture, const char *path);
+// Prints why the fixture could not be opened, if so.
+void fixture_report(const vocabulary_fixture *fixture);
+// Frees everything; false when something of it leaked.
+bool fixture_close(vocabulary_fixture *fixture);
+
+typedef struct fixture_token {
+  const char *text;
+  token_kind kind;
+  float score;
+} fixture_token;
+
+typedef struct fixture_vocabulary {
+  const char *model;  // "llama", "gpt2", or NULL to leave the key out
+  const char *pre;    // or NULL
+  const char *name;   // general.name, or NULL
+  const fixture_token *tokens;
+  size_t token_count;
+  const char *const *merges;  // or NULL
+  size_t merge_count;
+  const void *charsmap;  // tokenizer.ggml.precompiled_charsmap, or NULL
+  size_t charsmap_bytes;
+  bool adds_space, merges_spaces;  // written with a charsmap
+  uint32_t unknown;                // tokenizer.ggml.unknown_token_id; 0: the key is left out
+} fixture_vocabulary;
+
+void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary);
+// The same as a GGUF file's bytes, to be given back with free().
+uint8_t *fixture_write_vocabulary(const fixture_vocabulary *vocabulary, size_t *size_bytes);
+
+enum { FIXTURE_ALPHABET = 256 };
+// The 256 one-byte tokens of byte-level BPE, ids 0..255 by byte, as normal tokens. Returns how
+// many.
+size_t fixture_add_alphabet(fixture_token *tokens);
+// The vocabulary of SPM that can write anything: 3..258 are the bytes, 259 the space mark, 260 "a",
+// 261 "a" behind a space, 262 U+00E9.
+void fixture_open_spm_bytes(vocabulary_fixture *fixture);
+
+// Encodes into memory from malloc(); NULL when that failed (the failure is in the fixture).
+int32_t *fixture_encode(vocabulary_fixture *fixture, const void *text, size_t size_bytes,
+                        uint32_t flags, size_t *count);
+// The bytes of tokens, streamed as a whole text; control tokens are printed. From malloc().
+char *fixture_decode(const vocabulary_fixture *fixture, const int32_t *tokens, size_t count,
+                     size_t *size_bytes);
+
+#endif

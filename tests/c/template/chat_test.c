@@ -1,0 +1,317 @@
+// Conversations of an engine: whose template it is, what the engine gives to
+// it, tokens, errors, and the memory of all that.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture_model.h"
+
+static wick_engine *open_engine(const fixture_file *file, uint64_t fail_at_call,
+                                wick_status *status) {
+  wick_config config;
+  wick_config_default(&config);
+  const engine_hooks hooks = {.fail_at_call = fail_at_call};
+  wick_engine *engine = NULL;
+  wick_error error;
+  *status = engine_create(&config, &hooks, &engine, &error);
+  if (*status == WICK_OK) *status = fixture_load(engine, file, 0, &error);
+  return engine;
+}
+
+static wick_chat chat_of(const char *json) {
+  wick_chat chat;
+  memset(&chat, 0xff, sizeof chat);
+  wick_chat_default(&chat);
+  chat.json = json;
+  chat.json_bytes = strlen(json);
+  return chat;
+}
+
+static wick_status use(wick_engine *engine, const char *source, wick_error *error) {
+  return wick_chat_set_template(engine, source, source == NULL ? 0 : strlen(source), error);
+}
+
+static const char HELLO[] =
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"the <|end|> in\"}]}";
+
+// The text has no terminator of its own that counts.
+static void check_render(wick_engine *engine, const wick_chat *chat, const char *wanted) {
+  wick_chat_text out;
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_chat_render(engine, chat, &out, &error), WICK_OK)) {
+    printf("# %s\n", error.message);
+    return;
+  }
+  const bool is_same =
+      out.text.size_bytes == strlen(wanted) && memcmp(out.text.bytes, wanted, strlen(wanted)) == 0;
+  if (!CHECK(is_same)) printf("# %.*s\n", (int)out.text.size_bytes, (const char *)out.text.bytes);
+  CHECK(out.span_count > 0 && out.spans[out.span_count - 1].end == out.text.size_bytes);
+}
+
+static void check_refused(wick_engine *engine, const wick_chat *chat, wick_status wanted,
+                          const char *part) {
+  wick_chat_text out;
+  wick_error error = {0};
+  const int32_t *tokens;
+  size_t count;
+  CHECK_EQ_INT(wick_chat_render(engine, chat, &out, &error), wanted);
+  if (!CHECK(strstr(error.message, part) != NULL)) printf("# %s\n", error.message);
+  CHECK(out.text.bytes == NULL && out.span_count == 0);
+  CHECK_EQ_INT(wick_chat_tokenize(engine, chat, &tokens, &count, &error), wanted);
+  CHECK(tokens == NULL && count == 0);
+}
+
+TEST(templates_come_and_go) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const wick_chat hello = chat_of(HELLO);
+  check_refused(engine, &hello, WICK_E_NODATA, "no chat template");
+  CHECK_EQ_INT(use(engine, "chatml", &error), WICK_OK);
+  check_render(engine, &hello,
+               "<|im_start|>user\nthe <|end|> in<|im_end|>\n<|im_start|>assistant\n");
+  const wick_chat done = chat_of(
+      "{\"messages\": [{\"role\": \"system\", \"content\": \"a\"}, {\"role\": \"user\", "
+      "\"content\": \"b\"}],"
+      "\"add_generation_prompt\": false}");
+  check_render(engine, &done, "<|im_start|>system\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n");
+  CHECK_EQ_INT(use(engine, "{{ messages | length }}", &error), WICK_OK);
+  check_render(engine, &done, "2");
+  // what is wrong leaves the one before
+  CHECK_EQ_INT(use(engine, "{{ messages", &error), WICK_E_FORMAT);
+  CHECK(strstr(error.message, "the chat template is not valid: line 1") != NULL);
+  check_render(engine, &done, "2");
+  CHECK_EQ_INT(use(engine, "chatm", &error), WICK_OK);  // a text, which names nothing
+  check_render(engine, &done, "chatm");
+  CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
+  check_refused(engine, &hello, WICK_E_NODATA, "no chat template");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(the_engine_gives_what_it_knows) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  wick_chat chat = chat_of("{\"a\": 1}");
+  CHECK_EQ_INT(
+      use(engine, "{{ bos_token }} {{ eos_token }} {{ add_generation_prompt }} {{ a }}", &error),
+      WICK_OK);
+  check_render(engine, &chat, "<|endoftext|> <|end|> True 1");
+  CHECK_EQ_INT(use(engine, "{{ strftime_now('%Y-%m-%d %H:%M') }}", &error), WICK_OK);
+  check_refused(engine, &chat, WICK_E_NODATA, "the time is not known");
+  chat.has_now = true;
+  chat.now_s = 86400 * 365 + 3660;
+  check_render(engine, &chat, "1971-01-01 01:01");
+  CHECK_EQ_INT(use(engine, "\n{{ raise_exception('not so') }}", &error), WICK_OK);
+  check_refused(engine, &chat, WICK_E_ARG,
+                "the chat template refuses these messages: line 2: not so");
+  const wick_chat broken = chat_of("{\"a\": }");
+  check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
+  // arguments of tool calls take the form that the template wants, unless they are to stay
+  wick_chat call = chat_of(
+      "{\"messages\": [{\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "
+      "\"{\\\"a\\\": 1}\"}}]}]}");
+  CHECK_EQ_INT(use(engine,
+                   "{% for k, v in messages[0].tool_calls[0].function.arguments.items() %}{{ k "
+                   "}}{{ v }}{% endfor %}",
+                   &error),
+               WICK_OK);
+  check_render(engine, &call, "a1");
+  call.keeps_arguments = true;
+  check_refused(engine, &call, WICK_E_FORMAT, "items");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// Tokens of a text of known pieces: each byte is its token, "th" and "in" have one of their own.
+static void check_tokens(wick_engine *engine, const wick_chat *chat, const int32_t *wanted,
+                         size_t wanted_count) {
+  const int32_t *tokens;
+  size_t count;
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_chat_tokenize(engine, chat, &tokens, &count, &error), WICK_OK)) {
+    printf("# %s\n", error.message);
+    return;
+  }
+  CHECK_EQ_UINT(count, wanted_count);
+  for (size_t i = 0; i < count && i < wanted_count; i++) CHECK_EQ_INT(tokens[i], wanted[i]);
+}
+
+TEST(control_tokens_are_the_templates) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  CHECK_EQ_INT(use(engine, "<|end|>{{ x }}<|end|>", &error), WICK_OK);
+  wick_chat chat = chat_of("{\"x\": \"in<|end|>\"}");
+  const int32_t own[] = {257, 260, '<', '|', 'e', 'n', 'd', '|', '>', 257};
+  check_tokens(engine, &chat, own, 10);
+  chat.parse_special = true;
+  const int32_t special[] = {257, 260, 257, 257};
+  check_tokens(engine, &chat, special, 4);
+  const wick_chat none = chat_of("{\"x\": \"\"}");
+  const int32_t plain[] = {257, 257};
+  check_tokens(engine, &none, plain, 2);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// Results of a call live until the next one: their blocks are never more, and the engine's end
+// frees them.
+TEST(conversations_keep_no_memory) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const wick_chat hello = chat_of(HELLO), broken = chat_of("{\"messages\": 1}");
+  wick_chat_text out;
+  const int32_t *tokens;
+  size_t count;
+  const uint64_t without = engine->memory.blocks_now;
+  uint64_t with = 0;
+  for (int round = 0; round < 5; round++) {
+    CHECK_EQ_INT(use(engine, "chatml", &error), WICK_OK);
+    CHECK_EQ_INT(wick_chat_tokenize(engine, &hello, &tokens, &count, &error), WICK_OK);
+    CHECK(count > 0 && tokens != NULL);
+    CHECK(wick_chat_render(engine, &broken, &out, &error) != WICK_OK);
+    CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
+    if (round == 0) with = engine->memory.blocks_now;
+    CHECK_EQ_UINT(engine->memory.blocks_now, with);
+    CHECK(use(engine, "{% if %}", &error) != WICK_OK);
+    CHECK_EQ_UINT(engine->memory.blocks_now, with);
+  }
+  CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
+  CHECK_EQ_UINT(engine->memory.blocks_now, without);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(allocations_that_fail_are_told_and_leak_nothing) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const wick_chat hello = chat_of(HELLO);
+  const uint64_t without = engine->memory.blocks_now;
+  uint32_t failures = 0;
+  for (uint64_t k = 1; k < 100; k++) {
+    const int32_t *tokens;
+    size_t count;
+    const uint64_t fails = engine->memory.fail_at_call = engine->memory.calls + k;
+    status = use(engine, "chatml", &error);
+    if (status == WICK_OK) status = wick_chat_tokenize(engine, &hello, &tokens, &count, &error);
+    CHECK_EQ_INT(status, engine->memory.calls < fails ? WICK_OK : WICK_E_NOMEM);
+    CHECK((strstr(error.message, "out of memory: ") != NULL) == (status != WICK_OK));
+    error = (wick_error){0};
+    engine->memory.fail_at_call = 0;
+    CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
+    CHECK_EQ_UINT(engine->memory.blocks_now, without);
+    if (status == WICK_OK) break;
+    failures++;
+  }
+  CHECK(failures > 4 && status == WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// ---- replies ----
+
+static const char TOOLS[] = "[{\"type\": \"function\", \"function\": {\"name\": \"get\"}}]";
+
+static void check_deltas(wick_reply *reply, const char *text, bool is_last, wick_status wanted,
+                         const char *json) {
+  wick_text deltas;
+  wick_error error;
+  CHECK_EQ_INT(wick_reply_read(reply, text, strlen(text), is_last, &deltas, &error), wanted);
+  const bool is_same =
+      deltas.size_bytes == strlen(json) && memcmp(deltas.bytes, json, deltas.size_bytes) == 0;
+  if (!CHECK(is_same)) printf("# %.*s\n", (int)deltas.size_bytes, (const char *)deltas.bytes);
+}
+
+// Opens a reply to HELLO as a template leaves it.
+static wick_reply *open_reply(wick_engine *engine, const char *template_text, const char *ending) {
+  const wick_chat hello = chat_of(HELLO);
+  wick_error error = {0};
+  wick_chat_text out;
+  wick_reply *reply = NULL;
+  bool has_reasoning, needs_special;
+  CHECK_EQ_INT(use(engine, template_text, &error), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
+  const wick_text found = wick_chat_ending(engine, &has_reasoning, &needs_special);
+  CHECK(found.size_bytes == strlen(ending) && memcmp(found.bytes, ending, found.size_bytes) == 0);
+  CHECK(has_reasoning ==
+        (strstr(template_text, "<think>") != NULL || strstr(template_text, "[THINK]") != NULL));
+  CHECK(needs_special == (strstr(template_text, "[THINK]") != NULL));
+  CHECK_EQ_INT(wick_reply_create(engine, TOOLS, strlen(TOOLS), (const char *)found.bytes,
+                                 found.size_bytes, &reply, &error),
+               WICK_OK);
+  return reply;
+}
+
+TEST(replies_are_taken_apart_by_the_template) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  wick_reply *reply = open_reply(
+      engine, "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>", "|A|<think>");
+  check_deltas(reply, "Hm.</think>Look <tool_", false, WICK_OK,
+               "[{\"reasoning_content\":\"Hm.\"},{\"content\":\"Look\"}]");
+  check_deltas(reply, "call>{\"name\": \"get\", \"arguments\": {\"a\":", false, WICK_OK,
+               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
+               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
+               "{\"arguments\":\"{\\\"a\\\":\"}}]}]");
+  check_deltas(reply, " 1}}", true, WICK_OK,
+               "[{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\" 1}\"}}]}]");
+  wick_reply_destroy(reply);
+  reply = open_reply(engine, "{{ messages[0].content }}{% if 0 %}[THINK]{% endif %}", "");
+  check_deltas(reply, "[THINK]Hm.[/THINK]", false, WICK_OK, "[{\"reasoning_content\":\"Hm.\"}]");
+  check_deltas(reply, "<tool_call>{\"name\": \"get\", \"arguments\": {?", true, WICK_E_FORMAT,
+               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
+               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
+               "{\"arguments\":\"{\"}}]}]");
+  wick_reply_destroy(reply);
+  reply = open_reply(engine, "{{ messages[0].content }}", "");
+  check_deltas(reply, " Hm.", true, WICK_OK, "[{\"content\":\" Hm.\"}]");
+  wick_reply_destroy(reply);
+  CHECK_EQ_INT(wick_reply_create(engine, "{}", 2, "", 0, &reply, &error), WICK_E_ARG);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(replies_without_memory_leak_nothing) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t without = engine->memory.blocks_now;
+  uint32_t failures = 0;
+  for (uint64_t k = 1; k < 100; k++) {
+    wick_reply *reply = NULL;
+    wick_text deltas;
+    const uint64_t fails = engine->memory.fail_at_call = engine->memory.calls + k;
+    status = wick_reply_create(engine, TOOLS, strlen(TOOLS), "", 0, &reply, &error);
+    if (status == WICK_OK) status = wick_reply_read(reply, "Hello", 5, true, &deltas, &error);
+    CHECK_EQ_INT(status, engine->memory.calls < fails ? WICK_OK : WICK_E_NOMEM);
+    CHECK((strstr(error.message, "out of memory: ") != NULL) == (status != WICK_OK));
+    error = (wick_error){0};
+    engine->memory.fail_at_call = 0;
+    wick_reply_destroy(reply);
+    CHECK_EQ_UINT(engine->memory.blocks_now, without);
+    if (status == WICK_OK) break;
+    failures++;
+  }
+  CHECK(failures > 3 && status == WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}

@@ -1,0 +1,112 @@
+// The typed interface wick:llm: guests in JavaScript, composed with the engine's component, in wasmtime.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { built, locate } from '../support/locate.mjs';
+import { modelPath, temporaryFolder } from '../support/package.mjs';
+
+const skip = locate('wasmtimeCommand').skip;
+const prompt = 'The fox';
+const folder = temporaryFolder();
+/** @param {string} path @returns {string} of the repository */
+const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** @param {string} program @param {string[]} args @param {number} [input] */
+function run(program, args, input) {
+  const told = spawnSync(program, args, {
+    stdio: [input ?? 'ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+    timeout: 60000,
+    maxBuffer: 1e7,
+  });
+  assert.equal(told.status, 0, told.stderr);
+  return told.stdout;
+}
+
+/** @param {string} guest @param {string} out @returns {string} what its `ask` answers */
+function ask(guest, out) {
+  const wit = at('examples/component/guest.wit');
+  const engine = built('edge/wick-llm.wasm');
+  run(locate('node24').path, [at('tools/component/guest.mjs'), at(guest), wit, engine, out]);
+  const flags = ['-Scli', '-Sp3', '-Wcomponent-model-async', '--invoke', `ask("${prompt}")`];
+  const told = run(
+    locate('wasmtimeCommand').path,
+    ['run', ...flags, out],
+    openSync(modelPath, 'r'),
+  );
+  return JSON.parse(told.replaceAll("\\'", "'")); // a string of WAVE
+}
+
+/** @param {string} text @param {number} count @returns {string} what the command line continues it with */
+const native = (text, count) =>
+  run(built('native/wick'), ['run', modelPath, '-p', text, '-n', `${count}`]);
+
+describe('wick:llm', { skip }, () => {
+  test("the example's guest streams the text that wick run prints", () => {
+    assert.equal(ask('examples/component/guest.js', `${folder}/guest.wasm`), native(prompt, 40));
+  });
+
+  test('requests side by side, vectors, sessions and errors', () => {
+    const told = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
+    const text = native(prompt, 40);
+    assert.ok(told.pieces > 10, 'the file came in pieces');
+    assert.equal(told.info.architecture, 'llama');
+    assert.equal(told.info.contextTokens, 256);
+
+    assert.equal(told.text.text, text);
+    assert.ok(told.text.pieces.length > 20, 'piece by piece');
+    const { finish, tokensOut } = told.text.ending.val;
+    assert.deepEqual([finish, tokensOut], ['length', 40]);
+    assert.deepEqual(told.together, [native(`${prompt} 0`, 12), native(`${prompt} 1`, 12)]);
+    assert.deepEqual(told.together, told.alone);
+
+    checkVectors(told.vectors.val);
+    checkSessions(told.sessions);
+    assert.equal(told.left.first, told.text.pieces[0]);
+    assert.equal(told.left.ending.val.tag, 'aborted');
+    assert.equal(told.after, text, 'the model goes on after a stream that was dropped');
+    checkErrors(told.errors);
+    assert.equal(told.dropped.ended.val.tag, 'aborted');
+    assert.equal(
+      told.dropped.text,
+      native(prompt, 12),
+      'a request outlives the handle of its model',
+    );
+  });
+});
+
+/** @param {number[][]} vectors */
+function checkVectors(vectors) {
+  assert.equal(vectors.length, 3);
+  assert.deepEqual(vectors[0], vectors[1]);
+  assert.notDeepEqual(vectors[0], vectors[2]);
+  for (const vector of vectors) {
+    assert.equal(vector.length, 4);
+    assert.ok(Math.abs(Math.hypot(...vector) - 1) < 1e-5);
+  }
+}
+
+/** @param {any} told */
+function checkSessions({ first, counts, texts, refused, stateBytes }) {
+  assert.equal(first, native(prompt, 12));
+  assert.equal(counts[0], 3 + 12); // prompt and answer
+  assert.equal(new Set(counts).size, 1);
+  assert.ok(texts[0].length > 0);
+  assert.equal(new Set(texts).size, 1, 'a fork and a restored session go on as the session does');
+  assert.equal(refused.tag, 'corrupt');
+  assert.ok(stateBytes > 1000);
+}
+
+/** @param {any} errors */
+function checkErrors({ broken, cut, memory, empty, temperature }) {
+  assert.deepEqual([broken.tag, broken.val.tag, broken.val.val.offset], ['err', 'format', 0]);
+  assert.equal(cut.val.tag, 'truncated');
+  assert.equal(memory.val.tag, 'memory');
+  assert.match(memory.val.val.setting, /memory_bytes_max/);
+  assert.match(memory.val.val.message, /the budget is 2000000/);
+  assert.equal(empty.val.tag, 'argument');
+  assert.deepEqual([temperature.tag, temperature.val.setting], ['argument', 'temperature']);
+}

@@ -1,0 +1,203 @@
+// A component reads its model from a URL by ranges, of a server that is well and of one that is not.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { describe, test } from 'node:test';
+import { startWasmtime } from '../support/component_servers.mjs';
+import { ask } from '../support/example_servers.mjs';
+import { built, locate } from '../support/locate.mjs';
+import { modelPath } from '../support/package.mjs';
+
+const skip = locate('wasmtimeCommand').skip;
+const file = readFileSync(modelPath);
+const body = { prompt: 'Once upon a', temperature: 0, max_tokens: 8 };
+
+/** @typedef {import('node:http').IncomingMessage} Incoming */
+/** @typedef {import('node:http').ServerResponse} Outgoing */
+/** @typedef {(request: Incoming, response: Outgoing, range: [number, number]) => void} Mode */
+
+/** @param {Outgoing} response @param {[number, number]} range @param {Record<string, string>} [headers] */
+function give(response, [first, last], headers = {}) {
+  if (first >= file.length) {
+    response.writeHead(416).end();
+    return;
+  }
+  const end = Math.min(last, file.length - 1);
+  const range = `bytes ${first}-${end}/${file.length}`;
+  const length = end - first + 1;
+  response.writeHead(206, {
+    'content-range': range,
+    'content-length': length,
+    etag: '"1"',
+    ...headers,
+  });
+  response.end(file.subarray(first, end + 1));
+}
+
+/** How often each mode was asked. */
+let asked = 0;
+/** @type {Record<string, Mode>} */
+const modes = {
+  well: (_, response, range) => give(response, range),
+  'well, through redirects': ({ url }, response, range) => {
+    if (url === '/real?a=b') give(response, range);
+    else if (url === '/second') response.writeHead(307, { location: '/real?a=b' }).end();
+    else response.writeHead(302, { location: `http://${response.req.headers.host}/second` }).end();
+  },
+  'well, at the third try': (_, response, range) => {
+    if (asked % 3 === 0) give(response, range);
+    else if (asked % 3 === 1) response.writeHead(500).end('oh');
+    else response.socket?.destroy();
+  },
+  'well, but bodies break off at first': (_, response, range) => {
+    if (asked % 2 === 0) return give(response, range);
+    response.writeHead(206, {
+      'content-range': `bytes ${range[0]}-${range[0] + 999}/${file.length}`,
+      'content-length': 1000,
+    });
+    response.write(file.subarray(range[0], range[0] + 500), () => response.socket?.destroy());
+  },
+};
+/** What is answered where the server is not well. @type {[string, RegExp, Mode][]} */
+const faults = [
+  ['gone', /does not answer/, (_, response) => void response.socket?.destroy()],
+  [
+    'killed between two ranges',
+    /does not answer/,
+    (_, response, range) => {
+      if (asked === 1) give(response, range);
+      else response.socket?.destroy();
+    },
+  ],
+  ['broken', /does not answer/, (_, response) => void response.writeHead(503).end()],
+  ['forgetful', /status 404/, (_, response) => void response.writeHead(404).end('no')],
+  ['without ranges', /without ranges/, (_, response) => void response.writeHead(200).end(file)],
+  ['of other ranges', /another range/, (_, response) => give(response, [7, 1e6])],
+  [
+    'of ranges without words',
+    /another range/,
+    (_, response, range) => give(response, range, { 'content-range': 'bytes 0-9/-3' }),
+  ],
+  [
+    'of changing files',
+    /changed while/,
+    (_, response, range) => give(response, range, { etag: `"${asked}"` }),
+  ],
+  [
+    'in a circle',
+    /too often/,
+    ({ headers }, response) =>
+      void response.writeHead(302, { location: `http://${headers.host}/again` }).end(),
+  ],
+  [
+    'to nowhere',
+    /no place/,
+    (_, response) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
+  ],
+];
+
+/** Where the server says nothing more for a while. @type {Record<string, Mode>} */
+const hanging = {
+  'before the head': () => {},
+  'in the body': (_, response, range) => {
+    response.writeHead(206, { 'content-range': `bytes ${range.join('-')}/${file.length}` });
+    response.write(file.subarray(0, 1000));
+  },
+  'after each byte': (_, response, range) => {
+    response.writeHead(206, { 'content-range': `bytes ${range.join('-')}/${file.length}` });
+    const timer = setInterval(() => response.write('a'), 20);
+    response.on('close', () => clearInterval(timer));
+  },
+};
+
+/** @param {import('node:test').TestContext} t @param {Mode} answer @returns {Promise<string>} the URL of its model */
+async function startModelServer(t, answer) {
+  const server = createServer((request, response) => {
+    asked++;
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    answer(request, response, [Number(first), Number(last)]);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return `http://127.0.0.1:${port}/model.gguf`;
+}
+
+for (const name of ['p2', 'p3']) {
+  describe(`a model at a URL, ${name}`, { skip }, () => {
+    test('loads where the server is well; where it is not, the next request asks again', async (t) => {
+      let mode = modes.well;
+      const url = await startModelServer(t, (...request) => mode(...request));
+      const env = ['--env', `WICK_MODEL_URL=${url}`];
+      /** @param {boolean} isReused */
+      const start = async (isReused) => {
+        const component = built(`edge/wick-${name}.wasm`);
+        const started = await startWasmtime(name, { component, args: env, isReused });
+        t.after(() => started.close());
+        return started.origin;
+      };
+      const fresh = await start(false);
+      /** @type {string | undefined} */
+      let text;
+      for (const [words, own] of Object.entries(modes)) {
+        [mode, asked] = [own, 0];
+        const answer = await (await ask(fresh, '/v1/completions', body)).json();
+        text ??= answer.choices?.[0].text;
+        assert.equal(answer.choices?.[0].text, text, `${words}: ${JSON.stringify(answer.error)}`);
+        assert.ok(asked >= 1);
+      }
+      const reused = await start(true);
+      for (const [words, wanted, own] of faults) {
+        [mode, asked] = [own, 0];
+        const response = await ask(reused, '/v1/completions', body);
+        const { error } = await response.json();
+        assert.deepEqual([response.status, error?.code], [503, 'model_server'], words);
+        assert.match(error.message, wanted, words);
+        assert.equal(response.headers.get('retry-after'), '1');
+        assert.ok(asked < 12, `${asked} requests`);
+      }
+      mode = modes.well;
+      const { choices } = await (await ask(reused, '/v1/completions', body)).json();
+      assert.equal(choices[0].text, text);
+      mode = (_, response) => void response.socket?.destroy();
+      // an instance of 0.3 goes on with the model that it has
+      const again = await ask(reused, '/v1/completions', body);
+      assert.equal(again.status, name === 'p3' ? 200 : 503);
+    });
+
+    test('a server that hangs holds an instance for no longer than is set', async (t) => {
+      let mode = modes.well;
+      const url = await startModelServer(t, (...request) => mode(...request));
+      const component = built(`edge/wick-${name}.wasm`);
+      const args = ['--env', `WICK_MODEL_URL=${url}`, '--env', 'WICK_MODEL_TIMEOUT_MS=100'];
+      const server = await startWasmtime(name, { component, args });
+      t.after(() => server.close());
+      for (const [words, own] of Object.entries(hanging)) {
+        [mode, asked] = [own, 0];
+        const signal = AbortSignal.timeout(15_000); // a host's own limit is 600 s
+        const response = await ask(server.origin, '/v1/completions', body, { signal });
+        const { error } = await response.json();
+        assert.deepEqual([response.status, error.code], [503, 'model_server'], words);
+        assert.match(error.message, /does not answer within 100 ms/, words);
+        assert.equal(asked, 1, words);
+      }
+    });
+
+    for (const url of ['ftp://a/b', 'http://', 'http://me:word@127.0.0.1/', 'model.gguf', '']) {
+      test(`${JSON.stringify(url)} is no such URL`, async (t) => {
+        const component = built(`edge/wick-${name}.wasm`);
+        const args = ['--env', `WICK_MODEL_URL=${url}`];
+        const server = await startWasmtime(name, { component, args });
+        t.after(() => server.close());
+        const response = await ask(server.origin, '/v1/completions', body);
+        const { error } = await response.json();
+        assert.deepEqual([response.status, error.code], [500, 'settings']);
+        assert.match(error.message, /WICK_MODEL_URL/);
+      });
+    }
+  });
+}

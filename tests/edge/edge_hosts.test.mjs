@@ -1,0 +1,374 @@
+// The servers of examples/ in workerd, Deno, Bun and Node: each gives the answers of an engine in Node, to many
+// clients at once, and loses nothing to clients that leave or send nonsense.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { claimModel } from '../support/claimed_model.mjs';
+import {
+  ask,
+  exampleServers,
+  readEvents,
+  residentOf,
+  startWorkerd,
+  startWorkerOf,
+} from '../support/example_servers.mjs';
+import {
+  createEngine,
+  dist,
+  modelPath,
+  synthesize,
+  temporaryFolder,
+  waitUntil,
+} from '../support/package.mjs';
+import { soakCount, soakSeed } from '../support/soak.mjs';
+
+/** @type {typeof import('../../js/openai.js')} */
+const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
+
+const CHAT = '/v1/chat/completions';
+const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+const folder = temporaryFolder();
+/** Keys and values of 16 tokens of the built-in model. */
+const PAGE_KB = 32;
+
+/** What an engine in Node answers. @type {(path: string, body: object) => Promise<any>} */
+let reference;
+/** @type {import('../../js/index.js').Engine} */
+let engine;
+before(async () => {
+  engine = await createEngine({ file: modelPath, threads: 1 });
+  const handle = createHandler(engine);
+  reference = async (path, body) => {
+    const init = { method: 'POST', body: JSON.stringify(body) };
+    const headers = { 'content-type': 'application/json' };
+    return (await handle(new Request(`http://wick.test${path}`, { ...init, headers }))).json();
+  };
+});
+after(() => engine.close());
+
+/** @param {any} answer @returns {object} what does not depend on the time and the server */
+const constant = ({ choices, usage: { completion_tokens } = /** @type {any} */ ({}) }) => ({
+  choices,
+  completion_tokens,
+});
+
+/** @param {string} origin */
+const atRest = (origin) =>
+  waitUntil(async () => {
+    const page = await (await fetch(`${origin}/metrics`)).text();
+    return /^wick_http_generations 0$/m.test(page) && /\{state="running"\} 0$/m.test(page);
+  }, 'all requests to end');
+
+/**
+ * A request whose body never ends: it holds a place in the queue.
+ * @param {string} origin
+ */
+async function openRequest(origin) {
+  const { hostname, port, host } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  const head = ['content-type: application/json', 'content-length: 1000'].join('\r\n');
+  socket.write(`POST ${CHAT} HTTP/1.1\r\nhost: ${host}\r\n${head}\r\n\r\n{"messages":`);
+  return socket;
+}
+
+for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(exampleServers)) {
+  describe(name, { skip }, () => {
+    /** @type {import('../support/example_servers.mjs').Started} */
+    let server;
+    before(async () => {
+      server = await start();
+    });
+    after(() => server.close());
+    /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
+    const post = (path, body, init) => ask(server.origin, path, body, init);
+
+    test('a chat completion, whole and streamed, is that of Node', async () => {
+      for (const body of [
+        { messages, temperature: 0, max_tokens: 60 },
+        { messages, seed: 5, max_tokens: 30, n: 2, logprobs: true, top_logprobs: 1 },
+      ]) {
+        const response = await post(CHAT, body);
+        assert.equal(response.status, 200);
+        const whole = await response.json();
+        assert.deepEqual(constant(whole), constant(await reference(CHAT, body)));
+      }
+      const body = { messages, temperature: 0, max_tokens: 60 };
+      const { text, isWhole } = readEvents(
+        await (await post(CHAT, { ...body, stream: true })).text(),
+      );
+      assert.equal(isWhole, true);
+      assert.equal(text, (await reference(CHAT, body)).choices[0].message.content);
+    });
+
+    test('completions and embeddings are those of Node', async () => {
+      for (const [path, body] of /** @type {[string, object][]} */ ([
+        ['/v1/completions', { prompt: ['Once', 'The'], seed: 2, max_tokens: 20 }],
+        ['/v1/embeddings', { input: ['a fox', 'a hen'] }],
+      ])) {
+        const { data, choices } = await (await post(path, body)).json();
+        const theirs = await reference(path, body);
+        assert.deepEqual({ data, choices }, { data: theirs.data, choices: theirs.choices });
+      }
+    });
+
+    test('many clients at once get each its own answer', async () => {
+      const bodies = Array.from({ length: 12 }, (_, seed) => ({
+        ...{ prompt: `Story ${seed}`, seed, max_tokens: 40, stream: seed % 2 === 0 },
+      }));
+      const texts = await Promise.all(
+        bodies.map(async (body) => {
+          const response = await post('/v1/completions', body);
+          if (body.stream) return readEvents(await response.text()).text;
+          return (await response.json()).choices[0].text;
+        }),
+      );
+      for (const [index, body] of bodies.entries()) {
+        const theirs = await reference('/v1/completions', { ...body, stream: false });
+        assert.equal(texts[index], theirs.choices[0].text);
+      }
+      assert.equal(new Set(texts).size, 12);
+    });
+
+    test('a client that leaves frees its request', async () => {
+      for (const stream of hearsAtOnce ? [true, false] : [true]) {
+        const controller = new AbortController();
+        const { signal } = controller;
+        const body = { prompt: 'Once upon', max_tokens: 4000, logit_bias: { 0: -100, 2: -100 } };
+        const asked = post('/v1/completions', { ...body, stream }, { signal });
+        if (stream) await (await asked).body?.getReader().read();
+        else {
+          await waitUntil(async () => {
+            const page = await (await fetch(`${server.origin}/metrics`)).text();
+            return /^wick_http_generations 1$/m.test(page);
+          }, 'the request');
+        }
+        controller.abort();
+        await asked.catch(() => {});
+        await atRest(server.origin);
+      }
+    });
+
+    test('nonsense is refused, and a full queue with 429', async () => {
+      for (const [body, status] of /** @type {[unknown, number][]} */ ([
+        ['{"messages":', 400],
+        ['\xff', 400],
+        ['[]', 400],
+        [{ messages: 'none' }, 400],
+        [{ messages, tempo: 1 }, 400],
+        [{ messages, max_tokens: 0 }, 400],
+      ])) {
+        const response = await post(CHAT, body);
+        assert.equal(response.status, status, JSON.stringify(body));
+        assert.equal(typeof (await response.json()).error.message, 'string');
+      }
+      const sockets = await Promise.all(
+        Array.from({ length: queueLimit }, () => openRequest(server.origin)),
+      );
+      await waitUntil(async () => {
+        const page = await (await fetch(`${server.origin}/metrics`)).text();
+        return new RegExp(`^wick_http_generations ${queueLimit}$`, 'm').test(page);
+      }, 'a full queue');
+      const refused = await post(CHAT, { messages, max_tokens: 4 });
+      assert.equal(refused.status, 429);
+      assert.equal(refused.headers.get('Retry-After'), '1');
+      for (const socket of sockets) socket.destroy();
+      await atRest(server.origin);
+      assert.equal((await post(CHAT, { messages, max_tokens: 4 })).status, 200);
+    });
+  });
+}
+
+const workerd = exampleServers['examples/workers in workerd'];
+
+describe('workerd', { skip: workerd.skip }, () => {
+  test('a model that is too large for the isolate is refused before its weights', async (t) => {
+    const { bytes, weightsBytes } = claimModel({ layers: 8 });
+    assert.ok(weightsBytes > 128e6);
+    const model = join(folder, 'large.gguf');
+    writeFileSync(model, bytes);
+    truncateSync(model, bytes.length + weightsBytes);
+    const server = await workerd.start(model);
+    t.after(() => server.close());
+    const response = await ask(server.origin, CHAT, { messages });
+    assert.equal(response.status, 503);
+    const { error } = await response.json();
+    assert.equal(error.code, 'NOMEM');
+    assert.match(error.message, /of isolateBytes 128000000, JavaScript and the module keep/);
+    const reads = server.output().match(/^\d+ \d+$/gm);
+    assert.deepEqual(reads, ['0 4194304']);
+    assert.ok(residentOf(server.pid).peakKb < 140_000);
+  });
+
+  test('SmolLM2-135M’s shape in Q4_0 keeps to 128 MB beside a worker without engine and model', async (t) => {
+    const bare = await startWorkerOf('bare', "export default { fetch: () => new Response('ok') };");
+    t.after(() => bare.close());
+    for (let i = 0; i < 20; i++) await (await fetch(bare.origin)).text();
+    const model = join(folder, 'smollm2.gguf');
+    await synthesize('smollm2-135m', 'q4_0', model);
+    const server = await startWorkerd(model, { CONTEXT: '512', KV: 'q8' });
+    t.after(() => server.close());
+    const body = { prompt: 'Once upon a time there was a fox.', max_tokens: 16, stream: true };
+    const responses = await Promise.all(
+      [1, 2].map((seed) => ask(server.origin, '/v1/completions', { ...body, seed })),
+    );
+    for (const response of responses) {
+      assert.equal(response.status, 200, server.output());
+      assert.equal(readEvents(await response.text()).isWhole, true);
+    }
+    const [own, without] = [server, bare].map(({ pid }) => residentOf(pid));
+    // pages of workerd itself, which its compilers touch first with an engine, are no isolate's
+    const used = (own.ownKb - without.ownKb) * 1024;
+    const peak = (own.peakKb - without.peakKb) * 1024;
+    t.diagnostic(`${(used / 1e6).toFixed(1)} MB, ${(peak / 1e6).toFixed(1)} with workerd's pages`);
+    assert.ok(used > 90e6 && used <= 128e6, `${used}`);
+  });
+
+  test('a model in the program, opened in the global scope', async (t) => {
+    const source = `import { createEngine } from 'wick-llm/edge';
+      import { createHandler } from 'wick-llm/openai';
+      import wasm from 'engine.wasm';
+      import bytes from 'model.gguf';
+      export default {
+        fetch: createHandler(await createEngine({ wasm, bytes, isolateBytes: 128e6 })),
+      };`;
+    /** @param {string} name @param {string} kind @param {string} path from the repository's root */
+    const file = (name, kind, path) => `, (name = "${name}", ${kind} = embed "../../../${path}")`;
+    const modules = [
+      file('wick-llm/edge', 'esModule', 'dist/edge.js'),
+      file('wick-llm/openai', 'esModule', 'dist/openai.js'),
+      file('engine.wasm', 'wasm', 'dist/wasm/wick-simd128-single.wasm'),
+      file('model.gguf', 'data', 'examples/models/wick-2.6m-q8_0.gguf'),
+    ];
+    const server = await startWorkerOf('global_scope', source, modules.join(''));
+    t.after(() => server.close());
+    const body = { messages, temperature: 0, max_tokens: 40 };
+    const wanted = (await reference(CHAT, body)).choices[0].message.content;
+    const answers = [1, 2, 3].map(async (number) => {
+      const response = await ask(server.origin, CHAT, { ...body, stream: number > 1 });
+      if (number > 1) return readEvents(await response.text()).text;
+      return /** @type {any} */ (await response.json()).choices[0].message.content;
+    });
+    assert.deepEqual(await Promise.all(answers), [wanted, wanted, wanted]);
+  });
+
+  test('wick-llm itself says what to import there', async (t) => {
+    const worker = `import { createEngine } from 'wick-llm';
+      const told = (error) => new Response(error.code + ': ' + error.message);
+      export default {
+        fetch: (request) => createEngine({ url: 'http://127.0.0.1/model.gguf' }).catch(told),
+      };`;
+    const entry = '(name = "wick-llm", esModule = embed "../../../dist/index.js")';
+    const server = await startWorkerOf('main_entry', worker, `, ${entry}`);
+    t.after(() => server.close());
+    const text = await (await fetch(server.origin)).text();
+    assert.match(text, /^UNSUPPORTED: There are no workers here: import .* 'wick-llm\/edge'/);
+  });
+
+  test('soak: clients that leave, nonsense, full queues: none is lost, none gets another’s text', async (t) => {
+    const server = await workerd.start();
+    t.after(() => server.close());
+    const random = numbers(soakSeed);
+    const count = soakCount(1000);
+    const wanted = new Map();
+    const told = { whole: 0, cut: 0, refused: 0, full: 0 };
+    /** @param {number} index */
+    const one = async (index) => {
+      const body = { prompt: `Tale ${index % 40}`, seed: index % 40, max_tokens: 24 };
+      const stream = random() < 0.7;
+      const draw = random();
+      const after = Math.floor(random() * 8);
+      if (draw < 0.1) {
+        const response = await ask(server.origin, '/v1/completions', '{"prompt": "Tale');
+        assert.ok([400, 429].includes(response.status));
+        await response.text();
+        told.refused++;
+        return;
+      }
+      const controller = new AbortController();
+      const { signal } = controller;
+      const leaves = draw < 0.4;
+      const sent = { ...body, stream, max_tokens: leaves ? 400 : 24 };
+      const response = await ask(server.origin, '/v1/completions', sent, { signal });
+      if (response.status === 429) {
+        await response.text();
+        told.full++;
+        return;
+      }
+      assert.equal(response.status, 200);
+      const { text, isWhole } = await readSome(response, { stream, pieces: leaves ? after : -1 });
+      controller.abort();
+      const { choices } = await wanted.get(index % 40);
+      const [{ text: expected }] = choices;
+      assert.ok(expected.startsWith(text), `${index}: ${text} is not how ${expected} begins`);
+      assert.ok(leaves || isWhole, `${index}: the answer broke off`);
+      told[isWhole ? 'whole' : 'cut']++;
+    };
+    for (let tale = 0; tale < 40; tale++) {
+      const body = { prompt: `Tale ${tale}`, seed: tale, max_tokens: 400 };
+      wanted.set(tale, await reference('/v1/completions', body));
+    }
+    const sizes = [];
+    for (const part of [0, 1]) {
+      let next = part * (count / 2);
+      // 20 in flight for a queue of 16
+      await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          while (next < (part + 1) * (count / 2)) await one(next++);
+        }),
+      );
+      await atRest(server.origin);
+      sizes.push(residentOf(server.pid).nowKb - (await pagesKb(server.origin)));
+    }
+    t.diagnostic(
+      `${JSON.stringify(told)}, ${sizes.join(' and ')} KB without pages after each half`,
+    );
+    assert.equal(told.whole + told.cut + told.refused + told.full, count);
+    assert.ok(sizes[1] - sizes[0] < 12_000, `${sizes[0]} KB have become ${sizes[1]}`);
+    assert.doesNotMatch(server.output(), /error|exception|hung/i);
+  });
+});
+
+/** @param {string} origin @returns {Promise<number>} what the prefix cache may fill up to its limit */
+async function pagesKb(origin) {
+  const page = await (await fetch(`${origin}/metrics`)).text();
+  const pages = [...page.matchAll(/^wick_kv_pages\{state="(?:used|free)"\} (\d+)$/gm)];
+  return pages.reduce((sum, [, count]) => sum + Number(count) * PAGE_KB, 0);
+}
+
+/** @param {number} seed @returns {() => number} from 0 to 1 (Mulberry32) */
+function numbers(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * @param {Response} response
+ * @param {{stream: boolean, pieces: number}} how many pieces of a stream are read; -1: all
+ */
+async function readSome(response, { stream, pieces }) {
+  if (!stream) {
+    const { choices } = /** @type {any} */ (await response.json());
+    return { text: choices[0].text, isWhole: true };
+  }
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const decoder = new TextDecoder();
+  let events = '';
+  for (let left = pieces; left !== 0; left--) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    events += decoder.decode(value, { stream: true });
+  }
+  return readEvents(events);
+}

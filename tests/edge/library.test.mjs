@@ -1,0 +1,217 @@
+// The C library where others link it, of the installed files alone: names in the archives, pkg-config
+// and CMake, natively with gcc and clang as C17 and C++20, and under WASI.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { native, temporaryFolder, wick } from '../support/cli.mjs';
+import {
+  cmake,
+  exampleFolder,
+  install,
+  missing,
+  model,
+  pkgConfig,
+  questions,
+  strangerSource,
+  succeed,
+  wantedChat,
+} from '../support/library.mjs';
+import { built, locate, root } from '../support/locate.mjs';
+import { run, runWasi, wasiRuntimes } from '../support/process.mjs';
+
+const skip = missing();
+const shared = locate('shared');
+const folder = temporaryFolder();
+const tiny = join(folder, 'tiny.gguf');
+const prompt = 'once upon a time';
+const warnings = ['-O2', '-Wall', '-Wextra', '-Wpedantic', '-Werror'];
+const archives = [
+  'libwick.a',
+  ...['wasi-simd128', 'wasi-relaxed'].map((name) => `wick/${name}/libwick.a`),
+  ...['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'].map(
+    (name) => `wick/emscripten-${name}/libwick.a`,
+  ),
+];
+
+/** @param {import('../support/cli.mjs').Host} host @returns {Promise<string>} */
+async function continued(host) {
+  const args = ['run', tiny, '-p', prompt, '-n', '24'];
+  const { code, stdout, stderr } = await wick(host, args, { folders: [folder] });
+  assert.equal(code, 0, stderr);
+  return stdout.toString().trimEnd();
+}
+
+before(async () => {
+  if (!skip) await succeed(built('native/wick'), ['synth', 'tiny', 'q8_0', tiny]);
+});
+
+describe('names in the archives', { skip }, () => {
+  const header = readFileSync(join(root, 'include/wick.h'), 'utf8').replace(/ *\/\/.*$/gm, '');
+  const declared = [...header.matchAll(/^\w[^;={]*?\b(wick_\w+)\([^;]*?\);$/gms)]
+    .map(([, name]) => name)
+    .sort();
+
+  for (const archive of archives) {
+    test(`${archive}: those of wick.h, the others begin with wick__`, async () => {
+      assert.ok(declared.length > 80, declared.join(' '));
+      const file = join(await install(), 'lib', archive);
+      const args = ['--extern-only', '--defined-only', '--just-symbol-name', '--quiet', file];
+      const output = await succeed('llvm-nm-19', args);
+      const names = output.split('\n').filter((line) => line && !line.endsWith(':'));
+      const others = names.filter((name) => !declared.includes(name));
+      assert.deepEqual(
+        [...new Set(names.filter((name) => declared.includes(name)))].sort(),
+        declared,
+      );
+      assert.ok(others.length > 500);
+      assert.deepEqual(
+        others.filter((name) => !name.startsWith('wick__')),
+        [],
+      );
+    });
+  }
+});
+
+describe('a stranger builds natively', { skip }, () => {
+  const copy = join(folder, 'stranger.cc');
+  /** @type {[compiler: string, standard: string, source: string][]} */
+  const compilers = [
+    ['gcc', 'c17', strangerSource],
+    ['clang-19', 'c17', strangerSource],
+    ['g++', 'c++20', copy],
+    ['clang++-19', 'c++20', copy],
+  ];
+  before(() => copyFileSync(strangerSource, copy));
+
+  for (const [compiler, standard, source] of compilers) {
+    test(`${compiler}, ${standard}, by pkg-config`, async () => {
+      const program = join(folder, `stranger-${compiler}`);
+      const flags = await pkgConfig('wick');
+      await succeed(compiler, [`-std=${standard}`, ...warnings, source, ...flags, '-o', program]);
+      const said = await succeed(program, [tiny, '2', '24', prompt]);
+      assert.equal(said.trimEnd(), `threads 2:${await continued(native)}`);
+    });
+  }
+
+  test('with five lines of CMake', async () => {
+    const lines = [
+      'cmake_minimum_required(VERSION 3.20)',
+      'project(stranger C CXX)',
+      'find_package(wick 0.1 REQUIRED)',
+      'add_executable(stranger stranger.c)',
+      'target_link_libraries(stranger wick::wick)',
+    ];
+    const source = join(folder, 'five');
+    mkdirSync(source);
+    copyFileSync(strangerSource, join(source, 'stranger.c'));
+    writeFileSync(join(source, 'CMakeLists.txt'), lines.join('\n'));
+    for (const compiler of ['gcc', 'clang-19']) {
+      const build = await cmake(source, `five-${compiler}`, [`-DCMAKE_C_COMPILER=${compiler}`]);
+      const said = await succeed(join(build, 'stranger'), [tiny, '1', '24', prompt]);
+      assert.equal(said.trimEnd(), `threads 1:${await continued(native)}`);
+    }
+  });
+
+  for (const [what, line, args, reason] of /** @type {[string, string, string[], RegExp][]} */ ([
+    ['a later version', 'find_package(wick 0.2 REQUIRED)', [], /requested\s+version "0\.2"/],
+    [
+      'another system',
+      'find_package(wick REQUIRED)',
+      ['-DCMAKE_SYSTEM_NAME=FreeBSD', '-DCMAKE_SYSTEM_PROCESSOR=sparc64'],
+      /no archive for FreeBSD-sparc64/,
+    ],
+  ])) {
+    test(`CMake finds nothing for ${what}`, async () => {
+      const source = join(folder, what.replaceAll(' ', '-'));
+      mkdirSync(source);
+      const lines = ['cmake_minimum_required(VERSION 3.20)', 'project(none NONE)', line];
+      writeFileSync(join(source, 'CMakeLists.txt'), lines.join('\n'));
+      const prefix = `-DCMAKE_PREFIX_PATH=${await install()}`;
+      const { code, stderr } = await run('cmake', [
+        '-S',
+        source,
+        '-B',
+        `${source}-build`,
+        prefix,
+        ...args,
+      ]);
+      assert.notEqual(code, 0);
+      assert.match(stderr, reason);
+    });
+  }
+
+  test('a split model is loaded from its files', { skip: shared.skip }, async () => {
+    const parts = join(shared.path, 'vectors/reference/split/llama-small-F16-00001-of-00003.gguf');
+    const program = join(folder, 'stranger-gcc');
+    const { stdout } = await run(built('native/wick'), ['run', parts, '-p', prompt, '-n', '8']);
+    assert.equal(
+      (await succeed(program, [parts, '1', '8', prompt, 'file'])).trimEnd(),
+      `threads 1:${stdout.toString().trimEnd()}`,
+    );
+    const gone = join(folder, 'gone.gguf');
+    const { code, stderr } = await run(program, [gone, '1', '8', prompt, 'file']);
+    assert.equal(code, 1);
+    assert.equal(stderr, `WICK_E_IO: cannot open ${gone}\n`);
+  });
+
+  test('the example answers as the command line does', async () => {
+    const build = await cmake(exampleFolder, 'example', []);
+    assert.equal(await succeed(join(build, 'chat'), [model, ...questions]), await wantedChat());
+  });
+});
+
+/** A WASI SDK: that of $WASI_SDK_PATH, else the layout that tools/setup.sh has made of clang and wasi-libc. */
+const wasiSdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
+
+describe('a stranger builds for WASI', { skip }, () => {
+  for (const simd of ['simd128', 'relaxed']) {
+    const runtimes = Object.keys(wasiRuntimes).filter(
+      (name) =>
+        !wasiRuntimes[name].find().skip &&
+        !wasiRuntimes[name].isExtra &&
+        (simd === 'simd128' || wasiRuntimes[name].relaxed),
+    );
+    test(`with the layout of a WASI SDK, ${simd}: ${runtimes.join(', ')}`, async (t) => {
+      if (!process.env.WASI_SDK_PATH) t.diagnostic('the layout is made of clang-19 and wasi-libc');
+      const sdk = wasiSdk;
+      const build = await cmake(exampleFolder, `example-wasi-${simd}`, [
+        '-DCMAKE_SYSTEM_NAME=WASI',
+        '-DCMAKE_SYSTEM_PROCESSOR=wasm32',
+        `-DCMAKE_MODULE_PATH=${sdk}/share/cmake`,
+        `-DCMAKE_C_COMPILER=${sdk}/bin/clang`,
+        `-DCMAKE_C_COMPILER_TARGET=wasm32-wasip1`,
+        `-DCMAKE_SYSROOT=${sdk}/share/wasi-sysroot`,
+        `-DWICK_RELAXED=${simd === 'relaxed' ? 'ON' : 'OFF'}`,
+      ]);
+      const wanted = await wantedChat();
+      const options = { folders: { '/models': dirname(model) } };
+      const args = [`/models/${model.split('/').at(-1)}`, ...questions];
+      for (const runtime of runtimes) {
+        const { stdout, stderr } = await runWasi(runtime, join(build, 'chat'), args, options);
+        assert.equal(stdout.toString(), wanted, `${runtime}: ${stderr}`);
+      }
+    });
+
+    test(`by pkg-config, ${simd}: the tokens of the command line`, async () => {
+      const module = join(folder, `stranger-${simd}.wasm`);
+      const sdk = [`--target=wasm32-wasi`, `--sysroot=${resolve(root, '.toolchain/wasi/usr')}`];
+      const flags = await pkgConfig(`wick-wasi-${simd}`);
+      const args = ['-std=c17', ...warnings, strangerSource, ...flags, '-o', module];
+      await succeed('clang-19', [...sdk, ...args]);
+      const runtime = simd === 'relaxed' ? 'node24' : 'node';
+      const { stdout, stderr } = await runWasi(
+        runtime,
+        module,
+        ['/tiny/tiny.gguf', '1', '24', prompt],
+        {
+          folders: { '/tiny': folder },
+        },
+      );
+      const program = `wasi/${simd === 'relaxed' ? 'wick-relaxed' : 'wick'}.wasm`;
+      const wanted = await continued({ name: program, program, runtime, skip: false });
+      assert.equal(stdout.toString().trimEnd(), `threads 1:${wanted}`, stderr);
+    });
+  }
+});

@@ -1,0 +1,287 @@
+// `wick bench` with --serve, --convoy and --saturation: the shape and the arithmetic of what it tells,
+// of small runs on the built-in model. Nothing is asserted about time.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from '../support/cli.mjs';
+import { built, root } from '../support/locate.mjs';
+import { run } from '../support/process.mjs';
+
+const wick = resolve(root, 'build/native/wick');
+const temporary = temporaryFolder();
+const model = 'examples/models/wick-2.6m-q8_0.gguf';
+
+const bench = (/** @type {string[]} */ ...options) => run(wick, ['bench', model, ...options]);
+
+/** @param {string[]} options @returns {Promise<any>} */
+async function measure(...options) {
+  const { code, stdout, stderr } = await bench(...options, '--format', 'json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout.toString());
+}
+
+const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
+
+describe('requests that arrive by themselves', () => {
+  const options = ['--serve', '--requests', '8', '--rate', '1000', '--mix', '20/4:3,8/6:1'];
+  /** @type {Promise<any>} */
+  const first = measure(...options, '--seed', '7');
+
+  test('every request and every token is accounted for', async () => {
+    const { kind, workload, overall, load, classes, result, summary, requests } = await first;
+    assert.equal(kind, 'serve');
+    assert.deepEqual(
+      workload.mix.map((/** @type {any} */ { class: name, share }) => [name, share]),
+      [
+        ['20/4', 0.75],
+        ['8/6', 0.25],
+      ],
+    );
+    assert.deepEqual([overall.requests, overall.finished, load.refused], [8, 8, 0]);
+    assert.equal(requests.length, 8);
+    const tokens = sum(requests.map((/** @type {any} */ row) => row.tokens_out));
+    assert.deepEqual([load.tokens_out, result.tokens_generated], [tokens, tokens]);
+    assert.equal(result.ttft_ms.length, 8);
+    assert.equal(result.itl_ms.length, tokens - 8);
+    assert.deepEqual([result.energy_j, summary.iterations], [null, 8]);
+    for (const name of ['requests', 'finished', 'served_well']) {
+      assert.equal(sum(classes.map((/** @type {any} */ row) => row[name])), overall[name], name);
+    }
+    for (const row of [...classes, overall]) {
+      assert.ok(row.served_well <= row.finished && row.finished <= row.requests);
+      const wanted = row.served_well / (load.elapsed_ms / 1e3);
+      assert.ok(Math.abs(row.goodput_per_s - wanted) < 1e-9);
+    }
+    // what was read and written, without the last tokens, which are not read
+    const prompts = sum(classes.map((/** @type {any} */ row) => row.tokens_in * row.requests));
+    assert.equal(load.rows, prompts + tokens - 8);
+  });
+
+  test('shares lie within bounds, moments follow each other', async () => {
+    const { load, requests } = await first;
+    assert.ok(load.kv_fragmentation_pct >= 0 && load.kv_waste_pct >= load.kv_fragmentation_pct);
+    assert.ok(load.kv_waste_pct < 100 && load.pages_max > 0 && load.queue_max <= 8);
+    for (const row of requests) {
+      assert.ok(0 < row.read_ms && row.read_ms <= row.ttft_ms && row.ttft_ms <= row.total_ms);
+    }
+  });
+
+  test('the same seed draws the same classes and arrivals, another one others', async () => {
+    const drawn = (/** @type {any} */ { requests }) =>
+      requests.map((/** @type {any} */ row) => [row.class, row.arrival_ms]);
+    const before = drawn(await first);
+    assert.deepEqual(drawn(await measure(...options, '--seed', '7')), before);
+    assert.notDeepEqual(drawn(await measure(...options, '--seed', '8')), before);
+  });
+
+  test('limits that nobody meets, and limits that all meet', async () => {
+    const none = await measure(...options, '--ttft', '0');
+    assert.equal(none.overall.served_well, 0);
+    const all = await measure(...options, '--ttft', '1e7', '--itl', '1e7');
+    assert.equal(all.overall.served_well, 8);
+  });
+
+  test('a pool too small for all at once: some wait or give way, none is lost', async () => {
+    const { load, overall } = await measure(
+      ...['--serve', '--requests', '6', '--rate', '0', '--mix', '20/20', '--kv-tokens', '64'],
+    );
+    assert.equal(overall.finished, 6);
+    assert.ok(load.pages_max <= 4 && load.queue_max === 6);
+  });
+
+  test('tables name the classes; what cannot be measured is refused', async () => {
+    const { stdout } = await bench(...options);
+    assert.match(stdout.toString(), /\n\| 20\/4 \| \d+ \| \d+ \| [\d.]+ \| [\d.]+ \/ - \/ - \|/);
+    for (const [mix, message] of [
+      ['chat:0.5,tiny', /--mix takes classes/],
+      ['chat:-1', /--mix takes classes/],
+      ['4-2', /--mix takes classes/],
+      ['4/2/1', /--mix takes classes/],
+      ['4000/200', /need 4200 tokens, the context is 4096/],
+    ]) {
+      const { code, stderr } = await bench('--serve', '--mix', String(mix));
+      assert.equal(code, 2);
+      assert.match(stderr, /** @type {RegExp} */ (message));
+    }
+  });
+
+  test('rates that nobody can wait for are refused, whatever asks for them', async () => {
+    for (const rate of ['1e-30', '1e-60', '0.0009', '-1', 'nan', '1e9']) {
+      for (const what of ['--serve', '--convoy']) {
+        const { code, stdout, stderr } = await bench(what, `--rate=${rate}`);
+        assert.deepEqual([code, stdout.length], [2, 0], rate);
+        assert.match(stderr, /--rate takes/);
+      }
+    }
+    const few = ['--serve', '--requests', '2', '--mix', '4/2', '--clock', 'cpu'];
+    const { load, requests } = await measure(...few, '--rate', '0.001');
+    assert.ok(requests[1].arrival_ms > requests[0].arrival_ms && requests[0].arrival_ms > 1000);
+    // no second is waited for, and the clock still counts them all
+    const last = requests[1].arrival_ms;
+    assert.ok(load.elapsed_ms >= last && load.elapsed_ms < last + 60_000);
+  });
+
+  test('known classes count alike unless told otherwise', async () => {
+    const none = ['--serve', '--requests', '1', '--clock', 'cpu', '--mix', 'short,long'];
+    const { workload } = await measure(...none);
+    assert.deepEqual(
+      workload.mix.map((/** @type {any} */ row) => [row.tokens_in, row.tokens_out, row.share]),
+      [
+        [32, 64, 0.5],
+        [2048, 512, 0.5],
+      ],
+    );
+  });
+
+  test('the help says what each option takes', async () => {
+    const { stdout } = await bench('--serve', '--help');
+    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +cpu: time is what this program/m);
+  });
+
+  test('more tokens than the context holds are refused, not measured in part', async () => {
+    const { code, stderr } = await bench('-p', '60', '-n', '5', '-r', '1', '--ctx', '64');
+    assert.equal(code, 2);
+    assert.match(stderr, /-p 60 and -n 5 are 65 tokens, the context is 64/);
+    assert.equal((await bench('-p', '60', '-n', '4', '-r', '1', '--ctx', '64')).code, 0);
+  });
+
+  test('a request that can never have its pages says so', async () => {
+    const { code, stderr } = await bench('--serve', '--mix', '40/4', '--kv-tokens', '16');
+    assert.equal(code, 4);
+    assert.match(stderr, /^wick: request: .*pages.* \(\w+\)/m);
+  });
+});
+
+const percentile = (/** @type {number[]} */ values, /** @type {number} */ share) =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1];
+
+const totals = (/** @type {any[]} */ rows, /** @type {string} */ name) =>
+  rows.filter((row) => row.class === name).map((row) => row.total_ms);
+
+describe('the convoy', () => {
+  const options = ['--convoy', '--long', '2x40/4', '--short', '6x4/3', '--rate', '500'];
+  /** @type {Promise<any>} */
+  const first = measure(...options);
+
+  test('short requests arrive as they do alone, behind the long ones', async () => {
+    const { kind, config, baseline, convoy } = await first;
+    assert.equal(kind, 'convoy');
+    assert.deepEqual([config.long.requests, config.short.requests], [2, 6]);
+    const arrivals = (/** @type {any} */ { requests }, /** @type {string} */ name) =>
+      requests
+        .filter((/** @type {any} */ row) => row.class === name)
+        .map((/** @type {any} */ row) => row.arrival_ms);
+    assert.equal(baseline.requests.length, 6);
+    assert.deepEqual(arrivals(convoy, '4/3'), arrivals(baseline, '4/3'));
+    assert.deepEqual(arrivals(convoy, '40/4'), [0, 0]);
+    assert.deepEqual([baseline.load.tokens_out, convoy.load.tokens_out], [18, 26]);
+    assert.equal(convoy.load.rows - baseline.load.rows, 2 * (40 + 4 - 1));
+  });
+
+  test('the verdict follows from the raw samples', async () => {
+    const { config, baseline, convoy, verdict } = await first;
+    const alone = percentile(totals(baseline.requests, '4/3'), 0.99);
+    const beside = percentile(totals(convoy.requests, '4/3'), 0.99);
+    assert.ok(Math.abs(verdict.baseline_short_ms_p99 - alone) < 1e-9);
+    assert.ok(Math.abs(verdict.convoy_short_ms_p99 - beside) < 1e-9);
+    assert.ok(Math.abs(verdict.p99_increase_pct - (beside / alone - 1) * 100) < 1e-6);
+    assert.equal(verdict.hol_blocking_ms.length, 6);
+    assert.equal(verdict.hol_blocking_ms_max, Math.max(...verdict.hol_blocking_ms));
+    assert.equal(verdict.kv_fragmentation_pct, convoy.load.kv_fragmentation_pct);
+    const wanted = [
+      ['P99_INCREASE', verdict.p99_increase_pct > config.p99_increase_pct_max],
+      ['HOL_BLOCKING', verdict.hol_blocking_ms_max > config.hol_blocking_ms_max],
+      ['KV_FRAGMENTATION', verdict.kv_fragmentation_pct > config.kv_fragmentation_pct_max],
+    ];
+    const reasons = wanted.filter(([, isOver]) => isOver).map(([name]) => name);
+    assert.deepEqual(verdict.reasons, reasons);
+    assert.equal(verdict.passed, reasons.length === 0);
+  });
+
+  test('the table says the same; a verdict is no failure of the command', async () => {
+    const { code, stdout } = await bench(...options);
+    assert.equal(code, 0);
+    assert.match(
+      stdout.toString(),
+      /\nConvoy of 2 x 40\/4, 6 x 4\/3 at 500.00\/s: (passed|failed)/,
+    );
+    assert.match(
+      stdout.toString(),
+      /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+    );
+    const many = await bench('--convoy', '--long', '1x8/2', '--short', '100x2/2');
+    assert.match(many.stdout.toString(), /\nConvoy of 1 x 8\/2, 100 x 2\/2/);
+    assert.doesNotMatch(many.stdout.toString(), /Fewer than 100/);
+    const wrong = await bench('--convoy', '--long', '10*20/5');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /--long takes a number of requests and their lengths/);
+  });
+});
+
+test('saturation: the verdict follows from the raw samples', async () => {
+  const { kind, config, alone, loaded, verdict } = await measure(
+    ...['--saturation', '--short', '6x4/3'],
+  );
+  assert.equal(kind, 'saturation');
+  for (const pass of [alone, loaded]) {
+    const times = totals(pass.requests, '4/3');
+    assert.equal(times.length, 6);
+    assert.ok(Math.abs(pass.throughput_tok_s - 18e3 / sum(times)) < 1e-6);
+    assert.ok(Math.abs(pass.total_ms_p99 - Math.max(...times)) < 1e-9);
+    assert.deepEqual([pass.result.ttft_ms.length, pass.result.itl_ms.length], [6, 12]);
+    assert.ok(pass.summary.iterations === 6 && pass.result.load_ms > 0);
+  }
+  const rate = (alone.throughput_tok_s / config.tokens_out) * (config.load_pct / 100);
+  assert.ok(Math.abs(verdict.load_rate_per_s - rate) < 1e-6);
+  const drop = (1 - loaded.throughput_tok_s / alone.throughput_tok_s) * 100;
+  assert.ok(Math.abs(verdict.throughput_drop_pct - drop) < 1e-6);
+  const increase = (loaded.total_ms_p99 / alone.total_ms_p99 - 1) * 100;
+  assert.ok(Math.abs(verdict.p99_increase_pct - increase) < 1e-6);
+  const isKept = drop <= config.throughput_drop_pct_max && increase <= config.p99_increase_pct_max;
+  assert.equal(verdict.passed, isKept);
+  const { stdout } = await bench('--saturation', '--short', '6x4/3');
+  assert.match(
+    stdout.toString(),
+    /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+  );
+});
+
+test('memory that runs out in any allocation of the measurements is told', async () => {
+  const counted = resolve(temporary, 'callocs');
+  const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CALLOC_COUNT: counted };
+  const serve = ['--serve', '--requests', '3', '--rate', '1000', '--mix', '8/3'];
+  const convoy = ['--convoy', '--long', '1x20/3', '--short', '2x4/3', '--rate', '500'];
+  const saturation = ['--saturation', '--short', '2x4/3'];
+  for (const options of [serve, convoy, saturation]) {
+    // until a run ends before it comes to that call
+    let call = 1;
+    for (; call <= 60; call++) {
+      const env = { ...shim, SHIM_CALLOC_FAILS: String(call) };
+      const { code, signal, stderr } = await run(wick, ['bench', model, ...options], { env });
+      const about = `${options[0]}, call ${call}: ${stderr}`;
+      assert.equal(signal, null, about);
+      const reached = Number(readFileSync(counted, 'utf8'));
+      if (reached < call) break;
+      assert.equal(code, 4, about);
+      assert.match(stderr, /^wick: out of memory for /, about);
+    }
+    assert.ok(call > 4, `${options[0]} ended after ${call} calls`);
+  }
+});
+
+test('percentiles are those of the samples, where each per mille counts', async () => {
+  const { classes, result } = await measure(
+    ...['--serve', '--requests', '40', '--mix', '2/41', '--rate', '0', '--clock', 'cpu'],
+  );
+  assert.equal(result.itl_ms.length, 1600);
+  for (const [name, share] of /** @type {const} */ ([
+    ['p50', 0.5],
+    ['p95', 0.95],
+    ['p99', 0.99],
+  ])) {
+    const wanted = percentile(result.itl_ms, share);
+    assert.ok(Math.abs(classes[0].itl_ms[name] - wanted) < 1e-9, name);
+  }
+});

@@ -1,0 +1,255 @@
+// The engine's results against published text and llama.cpp's logits, through the command line:
+// natively (the best kernels for this processor) and as WASI modules with plain and relaxed SIMD.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { native, plainHosts, relaxedHosts, temporaryFolder, wick } from '../support/cli.mjs';
+import { locate, root } from '../support/locate.mjs';
+
+const shared = locate('shared');
+const vectors = join(shared.path, 'vectors');
+const reference = join(vectors, 'reference');
+const more = join(vectors, 'reference-more');
+const stories = join(vectors, 'stories260K');
+const temporary = temporaryFolder();
+
+const hosts = [native, plainHosts[0], relaxedHosts[0]];
+
+// Delta nets: llama.cpp itself is off by up to 5.2e-4 there, as the manifests say.
+const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-legacy'];
+/** Wider tolerances of the manifests by the model's name. @type {Record<string, number>} */
+const tolerances = { plamo2: 3e-4 };
+/** Architectures that do not run yet: their files are refused before the weights are read. @type {string[]} */
+const refusedArchitectures = [];
+
+/**
+ * @param {string} folder of the manifest, whose NaNs JSON does not know
+ * @returns {any}
+ */
+function readManifest(folder) {
+  const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
+  return JSON.parse(text.replace(/:NaN\b/g, ':null'));
+}
+const manifest = shared.skip ? undefined : readManifest(reference);
+const moreManifest = shared.skip ? undefined : readManifest(more);
+const moreModels = moreManifest?.archs ?? [];
+/** Adapters, with what llama.cpp refuses, too. @type {any[]} */
+const adapterCases = (moreManifest?.lora ?? []).map((/** @type {any} */ entry) => ({
+  ...entry,
+  cases: entry.cases?.length ? entry.cases : undefined,
+}));
+
+/** The models of both sets, with the folder of their files. @type {any[]} */
+const floatModels = [
+  ...(manifest?.archs ?? []).map((/** @type {any} */ entry) => ({ ...entry, folder: reference })),
+  ...moreModels.map((/** @type {any} */ entry) => ({ ...entry, folder: more })),
+];
+/** @param {any} entry of floatModels @returns {RegExp | undefined} what a refusal says */
+function refusalOf({ arch }) {
+  if (refusedArchitectures.includes(arch)) return new RegExp(`'${arch}'|tokenizer model 'rwkv'`);
+  return undefined;
+}
+const runningModels = floatModels.filter((entry) => !refusalOf(entry));
+const refusedModels = floatModels.filter(refusalOf);
+
+// Every quantised model of the architectures that the engine runs.
+const architectures = new Set(runningModels.map(({ arch }) => arch));
+const quantisedModels = (manifest?.quants ?? []).filter(
+  (/** @type {any} */ entry) => entry.model && architectures.has(entry.arch),
+);
+
+/** @param {string} id */
+const findModel = (id) => [...manifest.archs, ...manifest.quants].find((entry) => entry.id === id);
+
+/** @param {Uint8Array} bytes */
+function floatsOf(bytes) {
+  const copy = new Uint8Array(bytes); // at an aligned address
+  return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
+}
+
+/** @param {any} testCase @param {string} [folder] */
+const readLogits = (testCase, folder = reference) =>
+  floatsOf(readFileSync(join(folder, testCase[testCase.golden].file)));
+
+/**
+ * @param {import('../support/cli.mjs').Host} host
+ * @param {string} model
+ * @param {number[]} tokens
+ * @param {string} [folder]
+ * @param {number} [threads]
+ * @param {{file: string, scale: number}[]} [adapters] of the second set
+ */
+async function computeLogits(host, model, tokens, folder = reference, threads = 1, adapters = []) {
+  const args = ['logits', join(folder, model), '--tokens', tokens.join(','), '--out', '-'];
+  if (threads !== 1) args.push('--threads', `${threads}`);
+  for (const { file, scale } of adapters) args.push('--lora', `${join(more, file)}:${scale}`);
+  const { code, stdout, stderr } = await wick(host, args, { folders: [temporary] });
+  assert.equal(code, 0, stderr);
+  return floatsOf(stdout);
+}
+
+/** @param {Float32Array} found @param {Float32Array} wanted (its length counts) */
+function deviation(found, wanted) {
+  let squares = 0;
+  let largest = 0;
+  for (let i = 0; i < wanted.length; i++) {
+    const difference = Math.abs(found[i] - wanted[i]);
+    squares += difference * difference;
+    if (!(difference <= largest)) largest = difference; // a NaN stays
+  }
+  return { rmse: Math.sqrt(squares / wanted.length), largest };
+}
+
+/** @param {Float32Array} row */
+const argmax = (row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
+
+/**
+ * The greedy continuation is the argmax behind each position when it is fed as it should come out;
+ * it may differ where the two best are nearer to each other than twice the tolerance.
+ * @param {Float32Array} logits @param {any} testCase @param {number} vocab
+ * @param {number} tolerance
+ */
+function assertGreedy(logits, testCase, vocab, tolerance) {
+  for (const [step, token] of testCase.greedy.entries()) {
+    if (testCase.greedy_margins[step] < 2 * tolerance) continue;
+    const row = testCase.tokens.length - 1 + step;
+    const found = argmax(logits.subarray(row * vocab, (row + 1) * vocab));
+    assert.equal(found, token, `greedy step ${step}`);
+  }
+}
+
+for (const host of hosts) {
+  const skip = shared.skip || host.skip;
+
+  describe(`golden, ${host.name}`, { concurrency: 2, skip }, () => {
+    test('stories260K tells the published story', async () => {
+      const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
+      const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
+      assert.equal(code, 0, stderr);
+      const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
+      assert.equal(`${stdout}\n`, published);
+    });
+
+    for (const { id, model, cases, folder } of runningModels) {
+      test(`${id}: logits and greedy tokens`, async () => {
+        const { suggested_max_abs, suggested_max_abs_qwen35 } = manifest.tolerances.f32;
+        const usual = deltaNets.includes(id) ? suggested_max_abs_qwen35 : suggested_max_abs;
+        const tolerance = tolerances[id] ?? usual;
+        for (const one of cases) {
+          const fed = [...one.tokens, ...one.greedy.slice(0, -1)];
+          const found = await computeLogits(host, model, fed, folder);
+          const { largest } = deviation(found, readLogits(one, folder));
+          assert.ok(largest <= tolerance, `${one.id}: off by ${largest}`);
+          assertGreedy(found, one, found.length / fed.length, tolerance);
+        }
+      });
+    }
+
+    test('a model in three files gives what the whole one gives', async () => {
+      const { files, same_case_as: whole } = manifest.split;
+      const { model, cases } = findModel(whole);
+      for (const one of cases) {
+        const parts = await computeLogits(host, files[0], one.tokens);
+        assert.deepEqual(parts, await computeLogits(host, model, one.tokens));
+      }
+    });
+
+    for (const entry of refusedModels) {
+      test(`${entry.id} is refused by name`, async () => {
+        const path = join(entry.folder, entry.model);
+        const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
+        assert.equal(code, 3);
+        assert.equal(stdout.length, 0);
+        assert.match(stderr, /** @type {RegExp} */ (refusalOf(entry)));
+        assert.match(stderr, /WICK_E_UNSUPPORTED/);
+      });
+    }
+  });
+
+  describe(`golden of quantised models, ${host.name}`, { concurrency: 2, skip }, () => {
+    for (const { id, model, cases } of quantisedModels) {
+      test(`${id}: as near to the exact logits as llama.cpp`, async () => {
+        for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
+          const found = await computeLogits(host, model, one.tokens);
+          const { rmse } = deviation(found, readLogits(one));
+          const bound = 1.25 * one.dev_llamacpp_quantised_x64.rmse;
+          assert.ok(rmse <= bound, `${one.id}: RMSE ${rmse}, at most ${bound}`);
+        }
+      });
+    }
+  });
+
+  describe(`golden with adapters, ${host.name}`, { concurrency: 2, skip }, () => {
+    for (const { id, base_model: model, adapters, cases } of adapterCases) {
+      if (!cases) continue;
+      test(`${id}: logits and greedy tokens with adapters`, async () => {
+        const { suggested_max_abs: tolerance } = moreManifest.tolerances.f32;
+        for (const one of cases) {
+          const fed = [...one.tokens, ...one.greedy.slice(0, -1)];
+          const found = await computeLogits(host, model, fed, reference, 1, adapters);
+          const { largest } = deviation(found, readLogits(one, more));
+          assert.ok(largest <= tolerance, `${one.id}: off by ${largest}`);
+          assertGreedy(found, one, found.length / fed.length, tolerance);
+        }
+      });
+    }
+
+    for (const { id, base_model: model, adapters, cases } of adapterCases) {
+      if (cases) continue;
+      test(`${id}: an embedding that is the output, too, is refused by name`, async () => {
+        const args = ['logits', join(reference, model), '--tokens', '1,2', '--out', '-'];
+        const files = adapters.map((/** @type {any} */ { file }) => ['--lora', join(more, file)]);
+        const { code, stdout, stderr } = await wick(host, [...args, ...files.flat()]);
+        assert.equal(code, 3);
+        assert.equal(stdout.length, 0);
+        assert.match(stderr, /'token_embd\.weight', which is the model's output, too.*UNSUPPORTED/);
+      });
+    }
+  });
+}
+
+describe('the same bits, native', { concurrency: 2, skip: shared.skip }, () => {
+  for (const { id, model, cases, folder } of runningModels) {
+    test(`${id}: for a beginning alone, and with two threads`, async () => {
+      const { tokens, greedy } = cases[cases.length - 1];
+      const fed = [...tokens, ...greedy];
+      const whole = await computeLogits(native, model, fed, folder);
+      const count = Math.ceil(fed.length / 2) + 1;
+      const part = await computeLogits(native, model, fed.slice(0, count), folder, 2);
+      assert.equal(part.length, (whole.length / fed.length) * count);
+      assert.deepEqual(part, whole.subarray(0, part.length));
+    });
+  }
+
+  for (const { id, base_model: model, adapters, cases } of adapterCases) {
+    if (!cases) continue;
+    test(`${id}: with adapters, for a beginning alone, and with two threads`, async () => {
+      const { tokens } = cases[cases.length - 1];
+      const whole = await computeLogits(native, model, tokens, reference, 1, adapters);
+      const count = Math.ceil(tokens.length / 2) + 1;
+      const few = tokens.slice(0, count);
+      const part = await computeLogits(native, model, few, reference, 2, adapters.toReversed());
+      assert.deepEqual(part, whole.subarray(0, (whole.length / tokens.length) * count));
+    });
+  }
+});
+
+test('what of the references runs, and what is refused', { skip: shared.skip }, (t) => {
+  const all = new Set(floatModels.map(({ arch }) => arch));
+  const counts = `${runningModels.length} of ${floatModels.length} models`;
+  t.diagnostic(`${architectures.size} of ${all.size} architectures run, ${counts}`);
+  t.diagnostic(`run: ${[...architectures].sort().join(', ')}`);
+  for (const { id } of refusedModels) t.diagnostic(`refused: ${id}`);
+  const adapted = adapterCases.filter(({ cases }) => cases).length;
+  t.diagnostic(`${adapted} of ${adapterCases.length} cases of adapters run`);
+  const quants = manifest.quants.filter((/** @type {any} */ { model }) => model);
+  t.diagnostic(`${quantisedModels.length} of ${quants.length} quantised models run`);
+  const features = readFileSync(join(root, 'docs/features.md'), 'utf8');
+  for (const name of architectures)
+    assert.ok(features.includes(`\`${name}\``), `docs/features.md: ${name}`);
+  const told = /of (\d+) architectures/.exec(readFileSync(join(root, 'README.md'), 'utf8'));
+  assert.equal(Number(told?.[1]), architectures.size, 'README');
+  for (const name of refusedArchitectures) assert.ok(all.has(name), `no reference of ${name}`);
+});

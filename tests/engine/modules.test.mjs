@@ -1,0 +1,164 @@
+// What is promised of the built WebAssembly modules: which instructions they hold, what they ask of
+// their host, and how big they may become.
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { built, ci, locateRelaxedNode, root } from '../support/locate.mjs';
+import { run } from '../support/process.mjs';
+
+const relaxedNode = locateRelaxedNode();
+const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
+const web = variants.map((variant) => `web/wick-${variant}.wasm`);
+/** What the first request with a grammar loads. */
+const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
+/** What models of rarer kinds load. */
+const extras = variants.map((variant) => `web/wick-${variant}-extras.wasm`);
+/** The command line for edge runtimes: usual models and commands. */
+const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
+/** All of it. */
+const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
+const wasi = [...small, ...full];
+const modules = { web, grammar, extras, small, full };
+/** @type {Record<keyof typeof modules, number>} */
+const gzippedBytesMax = {
+  ...{ web: 220_000, grammar: 45_300, extras: 61_300 },
+  ...{ small: 259_300, full: 364_500 },
+};
+
+const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
+const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
+const everywhere = [
+  'simd',
+  'bulk-memory',
+  'nontrapping-float-to-int',
+  'sign-ext',
+  'mutable-globals',
+  'reference-types',
+];
+
+/** @param {string} file @param {string[]} features @returns {Promise<boolean>} */
+async function isWithin(file, features) {
+  const flags = features.map((feature) => `--enable-${feature}`);
+  const { code } = await run(wasmOpt, ['--mvp-features', ...flags, built(file)]);
+  return code === 0;
+}
+
+/**
+ * Relaxed SIMD is what wasm-opt 120 does not look after: its instructions are fd 80 02 to fd 93 02.
+ * @param {string} file
+ * @returns {Promise<boolean>}
+ */
+async function hasRelaxed(file) {
+  const { stdout } = await run('llvm-objdump-19', ['-d', built(file)]);
+  assert.ok(stdout.length > 0, `llvm-objdump says nothing of ${file}`);
+  return /: fd (8[0-9a-f]|9[0-3]) 02/.test(stdout.toString());
+}
+
+/** @param {string} file @returns {Promise<{imports: string[], exports: string[]}>} */
+async function describeModule(file) {
+  const source = `const m = new WebAssembly.Module(require('fs').readFileSync(process.argv[1]));
+    const imports = WebAssembly.Module.imports(m).map((i) => i.module + '.' + i.name);
+    const exports = WebAssembly.Module.exports(m).map((e) => e.name);
+    console.log(JSON.stringify({ imports, exports }))`;
+  const { stdout, stderr } = await run(relaxedNode.path, ['-e', source, built(file)]);
+  return JSON.parse(stdout.toString() || assert.fail(stderr));
+}
+
+test('a module needs just the features that its name says', { skip: noWasmOpt }, async () => {
+  for (const file of [...web, ...wasi]) {
+    const threads = file.includes('threads');
+    assert.equal(await isWithin(file, everywhere), !threads, file);
+    assert.ok(await isWithin(file, [...everywhere, 'threads']), file);
+    assert.equal(await hasRelaxed(file), file.includes('relaxed'), file);
+  }
+});
+
+test('a web module imports its memory and a few functions', {
+  skip: relaxedNode.skip,
+}, async () => {
+  for (const file of web) {
+    const { imports, exports } = await describeModule(file);
+    assert.ok(imports.includes('env.memory'), file);
+    assert.ok(
+      imports.every((name) => name.startsWith('env.')),
+      `${file} imports ${imports}`,
+    );
+    assert.ok(imports.length <= 10, `${file} imports ${imports}`);
+    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need stacks of their own`);
+  }
+});
+
+test('a further module imports from the first one of its build alone', {
+  skip: relaxedNode.skip,
+}, async () => {
+  for (const [index, file] of [...grammar, ...extras].entries()) {
+    const { imports, exports } = await describeModule(file);
+    const first = await describeModule(web[index % web.length]);
+    assert.ok(imports.length > 20, `${imports.length} imports`);
+    for (const name of imports) {
+      assert.ok(
+        name.startsWith('main.') && first.exports.includes(name.slice(5)),
+        `${file} ${name}`,
+      );
+    }
+    assert.deepEqual(exports, []);
+    // what is exported for it alone begins with a name that no other build has
+    const prefix = file.includes('grammar') ? 'g%' : 'e%';
+    const own = first.exports.filter((name) => name.startsWith(prefix));
+    const other = await describeModule(web[(index + 1) % web.length]);
+    assert.ok(own.length > 20 && !own.some((name) => other.exports.includes(name)), file);
+  }
+});
+
+test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async () => {
+  for (const file of wasi) {
+    const { imports, exports } = await describeModule(file);
+    assert.ok(imports.length > 0);
+    assert.ok(
+      imports.every((name) => name.startsWith('wasi_snapshot_preview1.')),
+      `${file} imports ${imports}`,
+    );
+    assert.ok(exports.includes('_start') && exports.includes('memory'));
+  }
+});
+
+for (const [kind, files] of Object.entries(modules)) {
+  const most = gzippedBytesMax[/** @type {keyof typeof modules} */ (kind)];
+  test(`${kind}: a module is at most ${most} bytes when gzipped`, () => {
+    for (const file of files) {
+      const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
+      assert.ok(gzipped <= most, `${file}: ${gzipped}`);
+    }
+  });
+}
+
+/** The functions that a source defines for others. @param {string} text @returns {string[]} */
+function functionsOf(text) {
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+  return [...code.matchAll(/^(?!static\b)\w[\w *]*?\b(\w+)\([^;{}]*\) \{/gm)].map(
+    ([, name]) => name,
+  );
+}
+
+test('what only tests use is linked into nothing that is shipped', async () => {
+  const folder = join(root, 'src/reference');
+  const sources = readdirSync(folder).filter((file) => file.endsWith('.c'));
+  const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));
+  assert.ok(names.length > 50, `${names.length} functions`);
+  // linked files that still have their names; the shipped modules are stripped
+  const linked = [
+    ...variants.map((variant) => `obj/web-${variant}/wick.wasm`),
+    ...['wasi', 'wasi-relaxed'].flatMap((config) =>
+      ['wick', 'wick-full'].map((name) => `obj/${config}/${name}.wasm`),
+    ),
+  ];
+  for (const file of ['native/wick', ...linked].map(built)) {
+    const { stdout } = await run('llvm-nm-19', ['--defined-only', '--format=just-symbols', file]);
+    const found = new Set(stdout.toString().split('\n'));
+    assert.ok(found.has('kv_row_write'), `${file} has no names`);
+    for (const name of names) assert.ok(!found.has(name), `${file} has ${name}`);
+  }
+});

@@ -1,0 +1,362 @@
+// Tables that stay in the model's file: the command line and the package, in Node and in Chromium, say the same as
+// with their tables in memory, also where only the layers fit.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { e2b, writeGemma4 } from '../../tools/bench/gemma4_file.mjs';
+import { native, plainHosts, relaxedHosts, smallHosts, wick } from '../support/cli.mjs';
+import { built, locate } from '../support/locate.mjs';
+import { createEngine, hasCode, openEngine, sleep, temporaryFolder } from '../support/package.mjs';
+import { openPackagePage } from '../support/package_page.mjs';
+
+/** @param {string} code @param {RegExp} message */
+const isError = (code, message) => (/** @type {any} */ error) => {
+  assert.match(error.message, message);
+  return hasCode(code)(error);
+};
+
+const folder = temporaryFolder();
+const path = join(folder, 'gemma4.gguf');
+const shape = {
+  ...{ ...e2b, layers: 3, hidden: 64, ffn: 128, heads: 2, headDim: 32, windowHeadDim: 32 },
+  ...{ vocab: 4096, context: 512, window: 64 },
+};
+/** Of the table in Q8_0. */
+const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
+/** Links to all files that this process has open, where the system has such a folder. */
+const OPEN_FILES = '/proc/self/fd';
+const PROMPT = 'abc abd';
+/** What is drawn depends on all logits. */
+const request = { maxTokens: 24, seed: 1, temperature: 1, ignoreEnd: true };
+
+before(() => writeGemma4(path, shape));
+
+/** Files of the shared folder, by what is special about them. */
+const models = {
+  'per-layer embeddings of Gemma 4': 'reference/models/gemma4-ple.gguf',
+  'per-layer embeddings of Gemma 3n': 'reference-more/models/gemma3n.gguf',
+  'an output of its own': 'reference/models/llama-256-Q4_K_M.gguf',
+  'files of a split model': 'reference/split/llama-small-F16-00001-of-00003.gguf',
+};
+
+describe('the command line', () => {
+  const hosts = [native, ...plainHosts, ...relaxedHosts];
+  for (const host of hosts) {
+    test(`says the same with tables outside: ${host.name}`, { skip: host.skip }, async (t) => {
+      const shared = locate('shared');
+      const files = shared.skip
+        ? []
+        : Object.values(models).map((name) => join(shared.path, 'vectors', name));
+      for (const file of [path, ...files]) {
+        const run = async (/** @type {string} */ where) => {
+          const args = ['run', file, '-p', 'abc abd', '-n', '8', '--logprobs', '2'];
+          const found = await wick(host, [...args, '--tables', where], { folders: [folder] });
+          assert.equal(found.code, 0, found.stderr);
+          // Deno warns of WASI on the same stream
+          const logprobs = found.stderr.split('\n').filter((line) => line.startsWith('{'));
+          assert.equal(logprobs.length, 8, found.stderr);
+          return { text: found.stdout.toString('latin1'), logprobs };
+        };
+        assert.deepEqual(await run('outside'), await run('inside'), file);
+      }
+      if (shared.skip) t.diagnostic('without the shared folder: one model alone');
+    });
+  }
+
+  test('inspect shows what is outside', async () => {
+    const args = ['inspect', path, '--json'];
+    const plan = async (/** @type {string[]} */ more) => {
+      const { stdout } = await wick(native, [...args, ...more]);
+      return JSON.parse(stdout.toString()).info.plan;
+    };
+    const inside = await plan([]);
+    const outside = await plan(['--tables', 'outside']);
+    assert.equal(inside.outside_bytes, 0);
+    assert.equal(outside.outside_bytes, TABLE_BYTES);
+    assert.ok(inside.weights_bytes - outside.weights_bytes >= TABLE_BYTES * 0.99);
+    const { stdout } = await wick(native, ['inspect', path, '--tables', 'outside']);
+    assert.match(stdout.toString(), /tables outside +3\.34 MB of the file, not in the total/);
+  });
+
+  test('standard input and the small program are refused by name', async () => {
+    const piped = await wick(native, ['run', '-', '-p', 'a', '--tables', 'outside'], { input: '' });
+    assert.equal(piped.code, 2);
+    assert.match(piped.stderr, /--tables outside: standard input cannot be read again/);
+    const small = smallHosts.find(({ skip }) => !skip);
+    if (!small) return;
+    const args = ['run', path, '-p', 'a', '--tables', 'outside'];
+    const refused = await wick(small, args, { folders: [folder] });
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.stderr, /keeping tables outside is not in this program; wick-full\.wasm/);
+  });
+
+  test('a file that has lost its end is told by tensor and place', async () => {
+    const cut = join(folder, 'cut.gguf');
+    copyFileSync(path, cut);
+    truncateSync(cut, 2_000_000);
+    const { code, stderr } = await wick(native, ['run', cut, '-p', 'a', '--tables', 'outside']);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
+  });
+
+  /** What a chat says wrong of a file that is changed between two questions. @param {string} file @param {() => void} change */
+  async function toldAfter(file, change) {
+    const template = join(folder, 'template.jinja');
+    copyFileSync(path, file);
+    writeFileSync(template, '{{ messages[-1].content }}');
+    const args = ['chat', file, '--tables', 'outside', '-n', '4', '--template', template];
+    const child = spawn(built('native/wick'), args);
+    let told = '';
+    child.stderr.on('data', (bytes) => (told += bytes));
+    child.stdin.write('abc\n');
+    await once(child.stdout, 'data');
+    change();
+    child.stdin.end('abd\n');
+    child.stdout.resume();
+    const [code] = await once(child, 'close');
+    return { code, told };
+  }
+
+  test('a file that loses its end while it is open is told as such', async () => {
+    const file = join(folder, 'cut-later.gguf');
+    const { told } = await toldAfter(file, () => {
+      truncateSync(file, 0);
+      utimesSync(file, 1, 1);
+    });
+    assert.match(told, /could not be read: the file ends at byte \d+ of file 1/);
+  });
+
+  test('a file that was written to while it is open is not read any more', async () => {
+    const file = join(folder, 'written-later.gguf');
+    const later = Date.now() / 1000 + 100;
+    const { code, told } = await toldAfter(file, () => utimesSync(file, later, later));
+    assert.match(told, /could not be read: /);
+    assert.notEqual(code, 0);
+    assert.equal(
+      (await toldAfter(file, () => utimesSync(file, 1, 1))).told.includes('read'),
+      false,
+    );
+  });
+});
+
+describe('the package in Node', () => {
+  /** @param {import('../../js/index.js').Engine} engine */
+  const say = (engine) => engine.generate(PROMPT, request).text();
+
+  test('says the same where only the layers fit', async (t) => {
+    const inside = await openEngine(t, { file: path, tables: 'inside' });
+    const wanted = await say(inside);
+    const { plan, memory } = await inside.info();
+    assert.equal(plan?.outsideBytes, 0);
+    const memoryLimit = (plan?.totalBytes ?? 0) - TABLE_BYTES / 2;
+    const outside = await openEngine(t, { file: path, memoryLimit });
+    const told = await outside.info();
+    assert.equal(told.plan?.outsideBytes, TABLE_BYTES);
+    assert.equal(await say(outside), wanted);
+    assert.equal(await say(outside), wanted);
+    const after = await outside.info();
+    assert.ok(after.memory.peakBytes <= memoryLimit, `${after.memory.peakBytes}`);
+    assert.ok(memory.peakBytes - after.memory.peakBytes > TABLE_BYTES * 0.9);
+    assert.ok(memory.linearBytes - after.memory.linearBytes > TABLE_BYTES * 0.8);
+    await assert.rejects(
+      createEngine({ file: path, memoryLimit, tables: 'inside' }),
+      hasCode('NOMEM'),
+    );
+  });
+
+  test('has the same logits of the whole vocabulary, behind the prompt and behind each token', async (t) => {
+    const shared = locate('shared');
+    const names = shared.skip ? [] : Object.values(models).slice(0, 3);
+    const files = [path, ...names.map((name) => join(shared.path, 'vectors', name))];
+    for (const file of files) {
+      const logitsOf = async (/** @type {'inside' | 'outside'} */ tables) => {
+        const engine = await openEngine(t, { file, tables });
+        /** @type {Float32Array[]} */
+        const seen = [];
+        const logitsHook = (/** @type {Float32Array} */ logits) => {
+          seen.push(logits.slice());
+        };
+        await engine.generate(PROMPT, { ...request, maxTokens: 6, logitsHook }).text();
+        return { seen, outsideBytes: (await engine.info()).plan?.outsideBytes ?? 0 };
+      };
+      const [inside, outside] = [await logitsOf('inside'), await logitsOf('outside')];
+      assert.equal(inside.outsideBytes, 0, file);
+      assert.ok(outside.outsideBytes > 0, file);
+      assert.equal(inside.seen.length, 6, file);
+      assert.deepEqual(outside.seen, inside.seen, file);
+    }
+    if (shared.skip) t.diagnostic('without the shared folder: one model alone');
+  });
+
+  test('sessions, saved states and threads go on with tables outside', async (t) => {
+    const inside = await openEngine(t, { file: path, tables: 'inside' });
+    const outside = await openEngine(t, { file: path, tables: 'outside', threads: 2 });
+    const session = await inside.createSession();
+    await session.prompt(PROMPT, { ...request, maxTokens: 4 }).text();
+    const state = await session.save();
+    const { session: moved } = await outside.loadState(state);
+    const more = { ...request, maxTokens: 12 };
+    const wanted = await session.prompt('abe', more).text();
+    assert.equal(await moved?.prompt('abe', more).text(), wanted);
+  });
+
+  test('what cannot be read while it runs is refused by name, or lies inside', async (t) => {
+    const { readFileSync } = await import('node:fs');
+    const bytes = readFileSync(path);
+    const refused = isError('UNSUPPORTED', /tables: 'outside' needs a model that can be read/);
+    await assert.rejects(createEngine({ bytes, tables: 'outside', threads: 1 }), refused);
+    const engine = await openEngine(t, { bytes, tables: 'auto' });
+    assert.equal((await engine.info()).plan?.outsideBytes, 0);
+    const wrong = /** @type {any} */ ('elsewhere');
+    await assert.rejects(createEngine({ bytes, tables: wrong }), isError('ARG', /tables must be/));
+  });
+
+  test('a file that is cut while it runs ends a request in a typed error', async (t) => {
+    const file = join(folder, 'shortened.gguf');
+    copyFileSync(path, file);
+    const { atime, mtime } = statSync(file);
+    utimesSync(file, atime, mtime); // to the milliseconds that can be set again
+    const engine = await openEngine(t, { file, tables: 'outside' });
+    const wanted = await say(engine);
+    truncateSync(file, 400_000);
+    utimesSync(file, atime, mtime);
+    const fails = async () => engine.generate(PROMPT, request).text();
+    await assert.rejects(
+      fails,
+      isError('IO', /row \d+ of the tensor 'per_layer_token_embd\.weight'.* at byte \d+ of file 1/),
+    );
+    copyFileSync(path, file);
+    utimesSync(file, atime, mtime);
+    assert.equal(await say(engine), wanted);
+  });
+
+  test('a file that is written to is refused, one that takes its name changes nothing', async (t) => {
+    const file = join(folder, 'changed.gguf');
+    copyFileSync(path, file);
+    const engine = await openEngine(t, { file, tables: 'outside' });
+    renameSync(file, join(folder, 'moved.gguf')); // before any row was read
+    writeFileSync(file, Buffer.alloc(statSync(path).size));
+    const inside = await openEngine(t, { file: path, tables: 'inside' });
+    assert.equal(await say(engine), await say(inside));
+    utimesSync(join(folder, 'moved.gguf'), 1, 1);
+    await assert.rejects(say(engine), isError('IO', /reading failed at byte \d+ of file 1/));
+  });
+
+  test('files that are small beside the limit stay inside by themselves, a plan alone tells the same', async (t) => {
+    const { size } = statSync(path);
+    for (const directoryOnly of [false, true]) {
+      const small = { file: path, directoryOnly, memoryLimit: 8 * size };
+      const engine = await openEngine(t, small);
+      assert.equal((await engine.info()).plan?.outsideBytes, 0);
+    }
+    const wanted = { file: path, directoryOnly: true, tables: /** @type {const} */ ('outside') };
+    const planned = await openEngine(t, wanted);
+    assert.equal((await planned.info()).plan?.outsideBytes, TABLE_BYTES);
+  });
+});
+
+describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN_FILES}` }, () => {
+  /** How often this process has it open. Streams that have read all close it a little later. @param {number} wanted */
+  const isOpen = async (wanted) => {
+    const count = () =>
+      readdirSync(OPEN_FILES).filter((name) => {
+        try {
+          return readlinkSync(join(OPEN_FILES, name)) === path;
+        } catch {
+          return false; // it was closed meanwhile
+        }
+      }).length;
+    for (let i = 0; i < 100 && count() !== wanted; i++) await sleep(20);
+    assert.equal(count(), wanted);
+  };
+
+  /** @type {Record<string, {options: object, times: number}>} */
+  const cases = {
+    'a small file': { options: {}, times: 0 },
+    'one that fits, though it is large beside the limit': { options: { memoryLimit: 1 }, times: 0 },
+    'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
+    'tables outside': { options: { tables: 'outside' }, times: 1 },
+  };
+  for (const [name, { options, times }] of Object.entries(cases)) {
+    test(`is open ${times === 0 ? 'no longer than it loads' : 'until the engine closes'}: ${name}`, async (t) => {
+      const inside = await createEngine({ file: path, threads: 1, tables: 'inside' });
+      const fits = ((await inside.info()).plan?.totalBytes ?? 0) * 1.05;
+      await inside.close();
+      const limit = 'memoryLimit' in options ? { memoryLimit: Math.ceil(fits) } : {};
+      const engine = await openEngine(t, { file: path, ...options, ...limit });
+      await isOpen(times);
+      assert.equal(((await engine.info()).plan?.outsideBytes ?? 0) > 0, 'tables' in options);
+      await engine.close();
+      await isOpen(0);
+    });
+  }
+
+  test('is closed where loading fails', async () => {
+    const memoryLimit = 400_000;
+    await assert.rejects(createEngine({ file: path, threads: 1, memoryLimit }), hasCode('NOMEM'));
+    await isOpen(0);
+  });
+});
+
+describe('the package in Chromium', () => {
+  const page = openPackagePage(folder);
+
+  test('says the same of a Blob and of a kept model, where only the layers fit', async () => {
+    const found = await page.evaluate(
+      async ({ prompt, request, tableBytes }) => {
+        const entry = '/wick-llm/index.js';
+        const { createEngine } = await import(entry);
+        const address = new URL('/models/gemma4.gguf', document.baseURI).href;
+        const blob = await (await fetch(address)).blob();
+        /** @param {object} options */
+        const say = async (options) => {
+          const engine = await createEngine(options);
+          const said = await engine.generate(prompt, request).text();
+          let logits = '';
+          const logitsHook = (/** @type {Float32Array} */ seen) => {
+            logits += seen.join();
+          };
+          await engine.generate(prompt, { ...request, maxTokens: 3, logitsHook }).text();
+          const { plan, memory } = await engine.info();
+          await engine.close();
+          return { said, logits, plan, peak: memory.peakBytes };
+        };
+        const inside = await say({ blob, tables: 'inside', threads: 1 });
+        const memoryLimit = inside.plan.totalBytes - tableBytes / 2;
+        const all = { inside, blob: await say({ blob, memoryLimit }) };
+        // the first visit fetches and keeps it, the second reads what is kept
+        const fetched = await say({ url: address });
+        const kept = await say({ url: address, memoryLimit, cache: 'only' });
+        const threads = await say({ url: address, memoryLimit, threads: 2 });
+        return { ...all, fetched, kept, threads, memoryLimit };
+      },
+      { prompt: PROMPT, request, tableBytes: TABLE_BYTES },
+    );
+    const { inside, fetched, memoryLimit, ...outside } = found;
+    assert.equal(inside.plan.outsideBytes, 0);
+    assert.equal(fetched.plan.outsideBytes, 0);
+    assert.equal(fetched.said, inside.said);
+    assert.ok(inside.logits.length > 3 * shape.vocab);
+    assert.ok(fetched.logits === inside.logits);
+    for (const [name, { said, logits, plan, peak }] of Object.entries(outside)) {
+      assert.equal(plan.outsideBytes, TABLE_BYTES, name);
+      assert.equal(said, inside.said, name);
+      assert.ok(logits === inside.logits, `${name}: other logits`);
+      assert.ok(peak <= memoryLimit, `${name}: ${peak}`);
+    }
+  });
+});

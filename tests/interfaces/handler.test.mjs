@@ -1,0 +1,527 @@
+// OpenAI's interface over an engine (wick-llm/openai): requests as the Fetch standard has them go in, answers
+// come out. tests/interfaces/handler_http.test.mjs has the network.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { root } from '../support/locate.mjs';
+import { dist, modelPath, openEngine, openHeldEngine, waitUntil } from '../support/package.mjs';
+import { wrongBodies } from '../support/wrong_bodies.mjs';
+
+/** @type {typeof import('../../js/openai.js')} */
+const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
+
+/** @typedef {(request: Request) => Promise<Response>} Handle */
+
+const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+const greedy = { messages, temperature: 0, max_tokens: 24 };
+const CHAT = '/v1/chat/completions';
+const COMPLETIONS = '/v1/completions';
+
+/** @param {string} path @param {unknown} body @param {RequestInit} [init] */
+function post(path, body, { headers, ...init } = {}) {
+  return new Request(`http://wick.test${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...Object.fromEntries(new Headers(headers)) },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...init,
+  });
+}
+
+/** @param {Handle} handle @param {string} path @param {Record<string, string>} [headers] */
+const get = (handle, path, headers = {}) =>
+  handle(new Request(`http://wick.test${path}`, { headers }));
+
+/** @param {Response} response @returns {Promise<any>} */
+async function jsonOf(response) {
+  assert.equal(response.headers.get('Content-Type'), 'application/json');
+  return response.json();
+}
+
+/** @param {Response} response @param {number} status @param {object} error what it has at least */
+async function assertRefused(response, status, error) {
+  const body = await jsonOf(response);
+  assert.equal(response.status, status, JSON.stringify(body));
+  assert.deepEqual(Object.keys(body), ['error']);
+  assert.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
+  assert.deepEqual(body.error, { ...body.error, ...error });
+  return body.error;
+}
+
+/** @param {Response} response @returns {Promise<any[]>} the chunks of a stream that ended well */
+async function chunksOf(response) {
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('Content-Type') ?? '', /^text\/event-stream/);
+  const events = (await response.text()).split('\n\n');
+  assert.deepEqual(events.slice(-2), ['data: [DONE]', '']);
+  return events.slice(0, -2).map((event) => JSON.parse(event.replace(/^data: /, '')));
+}
+
+/** @param {any[]} chunks @param {number} [index] */
+const textOf = (chunks, index = 0) =>
+  chunks
+    .flatMap(({ choices }) => choices)
+    .filter((choice) => choice.index === index)
+    .map((choice) => choice.delta?.content ?? choice.text ?? '')
+    .join('');
+
+/** @param {import('../../js/index.js').Engine} engine */
+async function atRest(engine) {
+  await waitUntil(async () => {
+    const { requests } = await engine.stats();
+    return requests.running + requests.waiting === 0;
+  }, 'the requests to end');
+}
+
+describe('errors of the engine', () => {
+  const types = /** @type {Record<number, string>} */ ({
+    400: 'invalid_request_error',
+    429: 'rate_limit_error',
+    500: 'server_error',
+    501: 'not_implemented_error',
+    503: 'server_error',
+  });
+  const text = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d+)(, `Retry-After`)? \| `(\w+)` \|$/gm)];
+  const documented = rows.map(([, code, status, retry, name]) => ({
+    ...{ code, status: Number(status), retry: retry ? '1' : null, name },
+  }));
+
+  const question = { query: 'a', documents: ['b'] };
+
+  /** @param {unknown} error @returns {any} an engine whose every request fails */
+  const failing = (error) => {
+    const fail = async () => {
+      throw error;
+    };
+    return { generate: fail, rerank: fail, info: async () => ({}) };
+  };
+
+  test('have the statuses that the document says', async () => {
+    assert.equal(documented.length, 14);
+    const told = /** @type {any[]} */ ([]);
+    for (const { code, status, retry, name } of documented) {
+      const error = Object.assign(new Error(`It is ${code}`), { name: 'WickError', code });
+      const onError = (/** @type {any} */ one) => void told.push(one.code);
+      const response = await createHandler(failing(error), { onError })(
+        post('/v1/rerank', question),
+      );
+      assert.equal(response.headers.get('Retry-After'), retry, code);
+      const message = `It is ${code}`;
+      await assertRefused(response, status, { code: name, type: types[status], message });
+    }
+    const severe = documented
+      .filter(({ status }) => status >= 500 && status !== 501)
+      .map(({ code }) => code);
+    assert.deepEqual(told, severe);
+  });
+
+  test('of other codes and of other libraries keep their message to themselves', async () => {
+    const codes = ['CORRUPT', 'INTERNAL', 'toString'];
+    const errors = codes.map((code) => Object.assign(new Error('it'), { name: 'WickError', code }));
+    for (const error of [...errors, new TypeError('it'), 'it', null]) {
+      const response = await createHandler(failing(error))(post('/v1/rerank', question));
+      const { message } = await assertRefused(response, 500, {
+        code: 'internal_error',
+        param: null,
+      });
+      assert.equal(message, 'The server failed at this request');
+    }
+  });
+});
+
+describe('chat completions', () => {
+  test('say what the engine says, whole and streamed', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    /** @type {any} */
+    const wanted = await engine.chat.completions.create(greedy);
+    const whole = await jsonOf(await handle(post(CHAT, greedy)));
+    assert.deepEqual(whole.choices, wanted.choices);
+    assert.equal(whole.object, 'chat.completion');
+    assert.equal(whole.usage.total_tokens, wanted.usage.total_tokens);
+    const body = { ...greedy, stream: true, stream_options: { include_usage: true } };
+    const chunks = await chunksOf(await handle(post(CHAT, body)));
+    assert.equal(textOf(chunks), wanted.choices[0].message.content);
+    assert.ok(chunks.length > 20, `${chunks.length} chunks`);
+    assert.deepEqual(chunks.at(-1).choices, []);
+    assert.equal(chunks.at(-1).usage.completion_tokens, 24);
+    assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null));
+    assert.equal(chunks.at(-2).choices[0].finish_reason, 'length');
+    assert.equal(new Set(chunks.map(({ id }) => id)).size, 1);
+  });
+
+  test('n, seed, stop and logprobs have their effect', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine, { model: 'fox' });
+    const body = { messages, max_completion_tokens: 16, seed: 5, n: 2 };
+    const [one, again] = [
+      await jsonOf(await handle(post(CHAT, body))),
+      await chunksOf(await handle(post(CHAT, { ...body, stream: true }))),
+    ];
+    const texts = one.choices.map((/** @type {any} */ { message }) => message.content);
+    assert.notEqual(texts[0], texts[1]);
+    assert.deepEqual([textOf(again, 0), textOf(again, 1)], texts);
+    assert.deepEqual([one.model, again[0].model], ['fox', 'fox']);
+    const told = { ...greedy, logprobs: true, top_logprobs: 2 };
+    const [choice] = (await jsonOf(await handle(post(CHAT, told)))).choices;
+    assert.equal(choice.logprobs.content.length, 24);
+    assert.equal(choice.logprobs.content[3].top_logprobs.length, 2);
+    const stop = choice.logprobs.content[9].token;
+    const cut = (await jsonOf(await handle(post(CHAT, { ...greedy, stop })))).choices[0];
+    assert.equal(cut.finish_reason, 'stop');
+    assert.equal(cut.message.content, choice.message.content.split(stop)[0]);
+  });
+
+  test('a developer is a system, parts of text are a text, null is left out', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const text = 'Answer in one word.';
+    const system = [{ role: 'system', content: text }, ...messages];
+    const developer = [
+      { role: 'developer', content: [...'ab'].map((_, i) => part(text, i)) },
+      ...messages,
+    ];
+    /** @param {string} whole @param {number} index */
+    function part(whole, index) {
+      return { type: 'text', text: index === 0 ? whole.slice(0, 6) : whole.slice(6) };
+    }
+    const [one, two] = [
+      await jsonOf(await handle(post(CHAT, { ...greedy, messages: system }))),
+      await jsonOf(
+        await handle(
+          post(CHAT, { ...greedy, messages: developer, stop: null, tools: null, user: 'me' }),
+        ),
+      ),
+    ];
+    assert.equal(two.choices[0].message.content, one.choices[0].message.content);
+    assert.equal(two.usage.prompt_tokens, one.usage.prompt_tokens);
+  });
+});
+
+describe('completions', () => {
+  test('say what generate says, for each prompt and choice', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const prompts = ['Once upon a time', 'Hello'];
+    const body = { prompt: prompts, max_tokens: 12, seed: 3, n: 2 };
+    const wanted = [];
+    for (const prompt of prompts) {
+      for (const seed of [3, 4]) {
+        wanted.push(await engine.generate(prompt, { maxTokens: 12, seed }).text());
+      }
+    }
+    const whole = await jsonOf(await handle(post(COMPLETIONS, body)));
+    assert.deepEqual(
+      whole.choices.map((/** @type {any} */ { text }) => text),
+      wanted,
+    );
+    const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
+    const chunks = await chunksOf(await handle(post(COMPLETIONS, streamed)));
+    assert.deepEqual(
+      wanted.map((_, index) => textOf(chunks, index)),
+      wanted,
+    );
+    const { usage } = chunks.at(-1);
+    assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
+    assert.equal(usage.prompt_tokens, whole.usage.prompt_tokens);
+    assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
+    const tokens = await engine.tokenize(prompts[0]);
+    const ofTokens = await jsonOf(await handle(post(COMPLETIONS, { ...body, prompt: tokens })));
+    assert.equal(ofTokens.choices[1].text, wanted[1]);
+    const short = await jsonOf(await handle(post(COMPLETIONS, { prompt: 'Once', logit_bias: {} })));
+    assert.ok(short.usage.completion_tokens <= 16);
+  });
+
+  test('logprobs are those of the text that they come with', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const body = { prompt: 'Once', max_tokens: 20, temperature: 0, logprobs: 2, n: 2 };
+    const whole = await jsonOf(await handle(post(COMPLETIONS, body)));
+    for (const { text, logprobs } of whole.choices) {
+      assert.equal(logprobs.tokens.join(''), text);
+      assert.equal(logprobs.token_logprobs.length, logprobs.tokens.length);
+      assert.equal(Object.keys(logprobs.top_logprobs[0]).length, 2);
+      for (const [index, at] of logprobs.text_offset.entries()) {
+        assert.ok(text.startsWith(logprobs.tokens[index], at));
+      }
+    }
+    const chunks = await chunksOf(await handle(post(COMPLETIONS, { ...body, stream: true })));
+    for (const { choices } of chunks) {
+      for (const { text, logprobs } of choices) assert.equal(logprobs.tokens.join(''), text);
+    }
+    assert.equal(textOf(chunks, 1), whole.choices[1].text);
+  });
+});
+
+test('a seed of -1 is a random one for every choice', async (t) => {
+  const handle = createHandler(await openEngine(t));
+  const body = { prompt: 'Once', max_tokens: 30, temperature: 2, logprobs: 1, n: 2, seed: -1 };
+  const texts = new Set();
+  for (let i = 0; i < 2; i++) {
+    const { choices } = await jsonOf(await handle(post(COMPLETIONS, body)));
+    for (const { text } of choices) texts.add(text);
+  }
+  assert.equal(texts.size, 4);
+});
+
+describe('refusals', () => {
+  test('each names the field and has its status; none reaches the engine', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    for (const [path, body, status, param, code] of wrongBodies) {
+      const error = await assertRefused(await handle(post(path, body)), status, { param, code });
+      assert.ok(error.message.length > 10 && error.message.length < 300, error.message);
+    }
+    const long = { messages: [{ role: 'user', content: 'a '.repeat(9000) }], stream: true };
+    const wanted = { param: 'messages', code: 'context_length_exceeded' };
+    await assertRefused(await handle(post(CHAT, long)), 400, wanted);
+    assert.equal((await engine.stats()).tokens.out, 0);
+    const page = await (await get(handle, '/metrics')).text();
+    assert.match(page, /^wick_http_generations 0$/m);
+  });
+
+  test('bodies: their size, type, encoding and bytes', async (t) => {
+    const handle = createHandler(await openEngine(t), { bodyBytesMax: 1000 });
+    const large = JSON.stringify({ messages: [{ role: 'user', content: 'a'.repeat(1000) }] });
+    await assertRefused(await handle(post(CHAT, large)), 413, { code: 'body_too_large' });
+    let pulled = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        pulled++;
+        controller.enqueue(new Uint8Array(300).fill(32));
+      },
+    });
+    const endless = { method: 'POST', body, duplex: 'half' };
+    const headers = { 'Content-Type': 'application/json' };
+    const request = new Request(`http://wick.test${CHAT}`, { ...endless, headers });
+    await assertRefused(await handle(request), 413, { code: 'body_too_large' });
+    assert.ok(pulled <= 6, `${pulled} pieces were read`);
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
+      const init = { headers: { 'Content-Type': type } };
+      await assertRefused(await handle(post(CHAT, greedy, init)), 415, { param: null });
+    }
+    const zipped = { headers: { 'Content-Encoding': 'gzip' } };
+    await assertRefused(await handle(post(CHAT, greedy, zipped)), 415, { param: null });
+    const broken = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array([0x7b])),
+      pull: (controller) => controller.error(new Error('the socket is closed')),
+    });
+    const half = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: broken });
+    await assertRefused(await handle(half), 400, { code: 'invalid_json' });
+    let isCancelled = false;
+    const open = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array([0x7b, 0xff])),
+      cancel: () => {
+        isCancelled = true;
+      },
+    });
+    const odd = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: open });
+    await assertRefused(await handle(odd), 400, { code: 'invalid_json' });
+    assert.ok(isCancelled, 'no more of the body is read');
+    const bytes = new Uint8Array([0x22, 0xff, 0x22]);
+    const raw = new Request(`http://wick.test${CHAT}`, { method: 'POST', body: bytes, headers });
+    await assertRefused(await handle(raw), 400, { code: 'invalid_json' });
+  });
+
+  test('a full queue is 429 and says when to come back, of the handler and of the engine', async (t) => {
+    const { engine, release } = await openHeldEngine(t, { queueLimit: 2 });
+    const handle = createHandler(engine, { queueLimit: 3 });
+    const running = [1, 2].map(() => handle(post(CHAT, greedy)));
+    await waitUntil(async () => (await engine.stats()).requests.submitted === 2, 'both to wait');
+    const refused = await handle(post(CHAT, { ...greedy, stream: true }));
+    await assertRefused(refused, 429, { code: 'queue_full', type: 'rate_limit_error' });
+    assert.equal(refused.headers.get('Retry-After'), '1');
+    const narrow = createHandler(engine, { queueLimit: 1 });
+    const held = new AbortController();
+    const waits = narrow(post(CHAT, '', { body: new ReadableStream(), ...half(held.signal) }));
+    const alsoRefused = await narrow(post(CHAT, greedy));
+    await assertRefused(alsoRefused, 429, { code: 'queue_full' });
+    assert.equal(alsoRefused.headers.get('Retry-After'), '1');
+    held.abort();
+    assert.equal((await waits).status, 499);
+    release();
+    for (const response of await Promise.all(running)) assert.equal(response.status, 200);
+    assert.equal((await narrow(post(CHAT, greedy))).status, 200);
+  });
+
+  /** @param {AbortSignal} signal @returns {RequestInit} */
+  const half = (signal) => /** @type {any} */ ({ duplex: 'half', signal });
+
+  test('options of createHandler', async (t) => {
+    const engine = await openEngine(t);
+    for (const options of [
+      ...[{ keys: [] }, { keys: '' }, { keys: ['a', 5] }, { keys: 'a b' }, { key: 'a' }],
+      ...[{ queueLimit: 0 }, { bodyBytesMax: 1.5 }, { cors: [] }, { onError: 'log' }],
+    ]) {
+      const make = () => createHandler(engine, /** @type {any} */ (options));
+      assert.throws(make, TypeError, JSON.stringify(options));
+    }
+    assert.throws(() => createHandler(/** @type {any} */ ({})), TypeError);
+  });
+});
+
+describe('keys', () => {
+  test('a request without its key is refused; each key is a tenant', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine, { keys: ['key-one', 'key-two'], metricsKey: 'operator' });
+    /** @param {string} [key] */
+    const sent = (key) => ({
+      headers: new Headers(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+    });
+    for (const key of [undefined, 'key-on', 'key-one2', 'KEY-ONE', 'operator', 'key-one key-two']) {
+      const refused = await handle(post(CHAT, greedy, sent(key)));
+      await assertRefused(refused, 401, { code: 'invalid_api_key' });
+      assert.equal(refused.headers.get('WWW-Authenticate'), 'Bearer');
+    }
+    assert.equal((await get(handle, '/v1/models')).status, 401);
+    /** @param {string} key @param {object} [more] */
+    const cached = async (key, more) => {
+      const answer = await jsonOf(await handle(post(CHAT, { ...greedy, ...more }, sent(key))));
+      return answer.usage.prompt_tokens_details.cached_tokens;
+    };
+    assert.equal(await cached('key-one'), 0);
+    assert.ok((await cached('key-one')) > 0, 'a tenant finds its own prompts');
+    assert.equal(await cached('key-two'), 0);
+    assert.equal(await cached('key-one', { salt: 'a' }), 0);
+    assert.ok((await cached('key-one', { salt: 'a' })) > 0);
+    assert.equal(await cached('key-two', { salt: 'a' }), 0);
+  });
+
+  test('health is open; metrics are the operator’s', async (t) => {
+    const engine = await openEngine(t);
+    const open = createHandler(engine);
+    const page = await get(open, '/metrics');
+    assert.match(page.headers.get('Content-Type') ?? '', /^text\/plain; version=0\.0\.4/);
+    assert.match(await page.text(), /^wick_requests\{state="running"\} 0$/m);
+    const closed = createHandler(engine, { keys: 'tenant' });
+    const tenant = { Authorization: 'Bearer tenant' };
+    assert.equal((await get(closed, '/metrics', tenant)).status, 403);
+    const handle = createHandler(engine, { keys: 'tenant', metricsKey: 'operator' });
+    assert.equal((await get(handle, '/metrics', tenant)).status, 401);
+    assert.equal((await get(handle, '/metrics', { Authorization: 'bearer operator' })).status, 200);
+    assert.deepEqual(await jsonOf(await get(handle, '/health')), { status: 'ok' });
+    await engine.close();
+    await assertRefused(await get(handle, '/health'), 503, { code: 'closed' });
+  });
+});
+
+describe('models and origins', () => {
+  test('the list has the one model, by its name', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const { data, object } = await jsonOf(await get(handle, '/v1/models'));
+    const { name } = await engine.info();
+    assert.deepEqual([object, data.length, data[0].id, data[0].object], ['list', 1, name, 'model']);
+    const one = await jsonOf(await get(handle, `/v1/models/${encodeURIComponent(data[0].id)}`));
+    assert.deepEqual(one, data[0]);
+    await assertRefused(await get(handle, '/v1/models/gpt'), 404, { code: 'model_not_found' });
+  });
+
+  test('pages of other origins read answers only where they may', async (t) => {
+    const engine = await openEngine(t);
+    const origin = 'https://page.test';
+    const allowed = 'Access-Control-Allow-Origin';
+    const none = await get(createHandler(engine), '/health', { Origin: origin });
+    assert.equal(none.headers.get(allowed), null);
+    const handle = createHandler(engine, { cors: [origin] });
+    assert.equal((await get(handle, '/health', { Origin: origin })).headers.get(allowed), origin);
+    const other = await get(handle, '/health', { Origin: 'https://other.test' });
+    assert.deepEqual([other.headers.get(allowed), other.headers.get('Vary')], [null, 'Origin']);
+    const any = createHandler(engine, { cors: '*', keys: 'k' });
+    const preflight = await any(
+      new Request(`http://wick.test${CHAT}`, {
+        method: 'OPTIONS',
+        headers: { Origin: origin, 'Access-Control-Request-Headers': 'authorization, x-a' },
+      }),
+    );
+    assert.equal(preflight.status, 204);
+    assert.equal(preflight.headers.get(allowed), '*');
+    assert.equal(preflight.headers.get('Access-Control-Allow-Methods'), 'POST, OPTIONS');
+    assert.equal(preflight.headers.get('Access-Control-Allow-Headers'), 'authorization, x-a');
+    const refused = await any(post(CHAT, greedy, { headers: { Origin: origin } }));
+    assert.deepEqual([refused.status, refused.headers.get(allowed)], [401, '*']);
+  });
+});
+
+describe('who reads slowly, and who leaves', () => {
+  const long = { prompt: 'Once', max_tokens: 900, stream: true, temperature: 0 };
+
+  test('a reader that does not pull pauses its own request', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const forever = { ...long, logit_bias: await noEnd(engine) };
+    const { body } = await handle(post(COMPLETIONS, forever));
+    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
+    assert.equal((await handle(post(CHAT, greedy))).status, 200);
+    await body?.cancel();
+    await atRest(engine);
+    const { requests, kv } = await engine.stats();
+    assert.equal(requests.aborted, 1);
+    assert.equal(kv.sequences, 0);
+  });
+
+  /** @param {import('../../js/index.js').Engine} engine @returns {Promise<Record<string, number>>} */
+  async function noEnd(engine) {
+    const ends = (await engine.info()).tokenizer?.ends ?? [];
+    assert.ok(ends.length > 0);
+    return Object.fromEntries(ends.map((id) => [id, -1000]));
+  }
+
+  test('an aborted request ends, before and behind its first token', async (t) => {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    for (const isStream of [true, false]) {
+      for (const path of [CHAT, COMPLETIONS]) {
+        const controller = new AbortController();
+        const text = { ...(path === CHAT ? { messages } : { prompt: 'Once' }), stream: isStream };
+        const body = { ...text, max_tokens: 900, logit_bias: await noEnd(engine) };
+        const answer = handle(post(path, body, { signal: controller.signal }));
+        if (isStream) {
+          const reader = /** @type {ReadableStream} */ ((await answer).body).getReader();
+          await reader.read();
+          controller.abort('gone');
+          await assert.rejects(async () => {
+            for (let next = await reader.read(); !next.done; ) next = await reader.read();
+          });
+        } else {
+          await waitUntil(async () => (await engine.stats()).requests.running > 0, 'it to run');
+          controller.abort('gone');
+          assert.equal((await answer).status, 499);
+        }
+        await atRest(engine);
+      }
+    }
+    assert.equal((await engine.stats()).requests.aborted, 4);
+    assert.match(await (await get(handle, '/metrics')).text(), /^wick_http_generations 0$/m);
+  });
+
+  test('an engine that fails ends its streams with an error that is no end', async (t) => {
+    const engine = await openEngine(t);
+    /** @type {any[]} */
+    const errors = [];
+    const handle = createHandler(engine, { onError: (error) => errors.push(error) });
+    const { body } = await handle(post(COMPLETIONS, { ...long, logit_bias: await noEnd(engine) }));
+    const reader = /** @type {ReadableStream} */ (body).getReader();
+    await reader.read();
+    await engine.close();
+    let text = '';
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      text += new TextDecoder().decode(next.value);
+    }
+    assert.match(text, /\n\ndata: \{"error":\{.*"code":"closed"\}\}\n\n$|^data: \{"error":/);
+    assert.ok(!text.includes('[DONE]'));
+    assert.equal(errors[0].code, 'CLOSED');
+  });
+});
+
+test('a template that refuses the conversation is a refusal in words', async (t) => {
+  const engine = await openEngine(t, {
+    file: modelPath,
+    chatTemplate: '{{ raise_exception("no") }}',
+  });
+  const refused = await createHandler(engine)(post(CHAT, greedy));
+  await assertRefused(refused, 400, { code: 'template' });
+});

@@ -1,0 +1,124 @@
+// The package through bundlers: each builds a page by docs/bundlers.md, which has the worker and the builds once and
+// runs in Chromium. The components of docs/react.md and docs/svelte.md are among the pages.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { openWorkshop } from '../support/bundlers.mjs';
+import { locate } from '../support/locate.mjs';
+import { createEngine, dist, modelPath } from '../support/package.mjs';
+
+const skip = ['chromium', 'bundlers', 'node24'].map((one) => locate(one).skip).find(Boolean);
+const question = 'What is Wick?';
+
+/** @param {string} folder @param {RegExp} pattern @returns {string[]} the texts of its files */
+const textsBelow = (folder, pattern) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => pattern.test(name))
+    .map((name) => readFileSync(join(folder, name), 'latin1'));
+
+/** @returns {string} a text that the worker has, and no other file of the package */
+function markOfWorker() {
+  const worker = readFileSync(join(dist, 'worker.js'), 'latin1');
+  const others = readdirSync(dist)
+    .filter((name) => name.endsWith('.js') && name !== 'worker.js' && name !== 'edge.js')
+    .map((name) => readFileSync(join(dist, name), 'latin1'));
+  const texts = [...worker.matchAll(/"([A-Za-z ]{16,})"/g)].map(([, text]) => text);
+  const found = texts.find((text) => !others.some((other) => other.includes(text)));
+  if (!found) throw new Error('the worker has no text of its own');
+  return found;
+}
+
+/** @param {string} site that a bundler made */
+function assertOneOfEach(site) {
+  const mark = markOfWorker();
+  const workers = textsBelow(site, /\.js$/).filter((text) => text.includes(mark));
+  assert.equal(workers.length, 1, 'workers');
+  const builds = textsBelow(site, /\.wasm$/);
+  assert.deepEqual(builds.toSorted(), textsBelow(join(dist, 'wasm'), /\.wasm$/).toSorted());
+}
+
+describe('bundlers', { skip: skip ?? false }, () => {
+  /** @type {ReturnType<typeof openWorkshop>} */
+  let workshop;
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+  let answer = '';
+
+  before(async () => {
+    workshop = openWorkshop();
+    browser = await launchChromium();
+    const engine = await createEngine({ file: modelPath, threads: 1 });
+    const chat = await engine.createChat({ temperature: 0 });
+    answer = await chat.send(question).text();
+    await engine.close();
+  });
+  after(async () => {
+    await browser?.close();
+    workshop?.close();
+  });
+
+  /** @param {string} url @param {(page: import('playwright-core').Page) => Promise<void>} use */
+  async function visit(url, use) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    const failed = new Promise((_, fail) => page.once('pageerror', fail));
+    await page.goto(url);
+    await Promise.race([use(page), failed]);
+    await context.close();
+  }
+
+  /** The page of one script. @param {import('playwright-core').Page} page */
+  async function assertTells(page) {
+    const told = (await page.locator('output').textContent()) ?? '';
+    assert.deepEqual(JSON.parse(told), { text: answer, best: 2 });
+  }
+
+  /** The component of a chat. @param {import('playwright-core').Page} page */
+  async function assertAnswers(page) {
+    const input = page.getByLabel('Question');
+    await input.fill(question);
+    await input.press('Enter');
+    await page.getByText(answer, { exact: true }).waitFor();
+    const shown = await page.locator('form p').allTextContents();
+    assert.deepEqual(shown, [question, answer]);
+  }
+
+  for (const name of ['webpack', 'rollup', 'parcel', 'esbuild']) {
+    test(name, async (t) => {
+      const site = await workshop.builders[name]();
+      assertOneOfEach(site);
+      const server = await serve({ root: site });
+      t.after(() => server.close());
+      await visit(server.url, assertTells);
+    });
+  }
+
+  test('Vite: a page, React and Svelte', async (t) => {
+    const site = await workshop.builders.vite();
+    assertOneOfEach(site);
+    const server = await serve({ root: site });
+    t.after(() => server.close());
+    await visit(server.url, assertTells);
+    await visit(`${server.url}react.html`, assertAnswers);
+    await visit(`${server.url}svelte.html`, assertAnswers);
+  });
+
+  test('Next with Turbopack: React', async (t) => {
+    const site = await workshop.builders.next();
+    assertOneOfEach(site);
+    const server = await serve({ root: site });
+    t.after(() => server.close());
+    await visit(server.url, assertAnswers);
+  });
+
+  test('the server of Vite, which bundles nothing', async (t) => {
+    const server = await workshop.serveVite();
+    t.after(() => server.close());
+    await visit(server.url, assertTells);
+  });
+});

@@ -1,0 +1,1290 @@
+// Sources of a model's bytes by themselves, from their sources: HTTP over a fetch that is made up, in a page and out of
+// one, blobs, files of the disk and streams.
+
+import assert from 'node:assert/strict';
+import fs, { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { after, describe, test } from 'node:test';
+import { HttpSource } from '../../js/bytes/http_source.js';
+import { BlobSource, createSource, StreamSource } from '../../js/bytes/model_sources.js';
+import { openRows } from '../../js/bytes/row_readers.js';
+import { loadModel } from '../../js/worker/load_model.js';
+import { ownSource } from '../../js/worker/own_source.js';
+import { PageBytes } from '../../js/worker/page_source.js';
+import { pretend } from '../support/pretend.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'wick-bytes-'));
+after(() => rmSync(folder, { recursive: true }));
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+/** @param {{read: () => Promise<Uint8Array | null>}} stream @returns {Promise<Uint8Array[]>} copies */
+async function piecesOf(stream) {
+  const pieces = [];
+  let bytes = await stream.read();
+  for (; bytes; bytes = await stream.read()) pieces.push(bytes.slice());
+  assert.equal(bytes, null);
+  return pieces;
+}
+const textOf = (/** @type {Uint8Array[]} */ pieces) => Buffer.concat(pieces).toString();
+
+const url = 'http://models.example/m.gguf';
+const file = 'GGUF0123456789abcdef';
+
+/**
+ * A server of one file: each answer is a function of the request, the last one answers all further requests.
+ * @param {((range: number | undefined, init: any) => any)[]} answers
+ * @param {any} [options]
+ */
+function server(answers, options = {}) {
+  /** @type {any[]} */
+  const asked = [];
+  const retries = /** @type {number[]} */ ([]);
+  const source = new HttpSource({
+    ...{ urls: [url], headers: { 'X-A': 'b' }, retries: 2, stallMs: 0 },
+    onRetry: (attempt) => void retries.push(attempt),
+    fetch: any(async (/** @type {string} */ from, /** @type {any} */ init) => {
+      const range = /^bytes=(\d+)-$/.exec(init.headers.get('Range') ?? '')?.[1];
+      asked.push({
+        from,
+        range: range && Number(range),
+        ifRange: init.headers.get('If-Range'),
+        a: init.headers.get('X-A'),
+      });
+      return answers[Math.min(asked.length, answers.length) - 1](range && any(Number(range)), init);
+    }),
+    ...options,
+  });
+  return { source, asked, retries };
+}
+
+/** @param {string} text @param {any} [init] a response whose body breaks off behind the text if `breaks` */
+function answer(text, { breaks = false, headers = {}, status = 200, type = undefined } = {}) {
+  const bytes = new TextEncoder().encode(text);
+  let isDone = false;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (isDone && breaks) return controller.error(new Error('reset'));
+      if (isDone) return controller.close();
+      isDone = true;
+      controller.enqueue(bytes);
+    },
+  });
+  const response = new Response(any(body), { status, headers });
+  if (type) Object.defineProperty(response, 'type', { value: type });
+  return response;
+}
+const whole = () => answer(file, { headers: any({ 'Content-Length': '20' }) });
+const part = (/** @type {number} */ from, /** @type {any} */ headers = {}) =>
+  answer(file.slice(from), {
+    status: 206,
+    headers: any({
+      'Content-Range': `bytes ${from}-19/20`,
+      'Content-Length': `${20 - from}`,
+      ...headers,
+    }),
+  });
+const broken = (/** @type {number} */ to, /** @type {any} */ headers = {}) =>
+  answer(file.slice(0, to), { breaks: true, headers: { 'Content-Length': '20', ...headers } });
+
+describe('HTTP', () => {
+  test('a whole file, its size, its headers', async () => {
+    const { source, asked } = server([whole]);
+    const stream = await source.open(0, 0);
+    assert.deepEqual(
+      [stream.size, stream.position, source.files, source.canSeek],
+      [20, 0, 1, true],
+    );
+    assert.equal(textOf(await piecesOf(stream)), file);
+    assert.equal(stream.position, 20);
+    assert.deepEqual(asked, [{ from: url, range: undefined, ifRange: null, a: 'b' }]);
+    stream.cancel();
+    source.close();
+  });
+
+  test('from an offset: a part, a part that begins before it, the whole file', async () => {
+    const one = server([() => part(6)]);
+    const stream = await one.source.open(0, 6);
+    assert.deepEqual([stream.position, stream.size, one.asked[0].range], [6, 20, 6]);
+    assert.equal(textOf(await piecesOf(stream)), file.slice(6));
+    const two = server([() => part(4)]);
+    const early = await two.source.open(0, 6);
+    assert.equal(early.position, 4); // the loader skips what it has
+    assert.equal(textOf(await piecesOf(early)), file.slice(4));
+    const three = server([whole]);
+    const all = await three.source.open(0, 6);
+    assert.deepEqual([all.position, three.source.canSeek, all.size], [0, false, 20]);
+    assert.equal(textOf(await piecesOf(all)), file);
+    const four = server([() => part(8)]);
+    await assert.rejects(four.source.open(0, 6), {
+      code: 'HTTP',
+      message: /answered bytes from 8, not from 6/,
+    });
+  });
+
+  test('broken off: taken up where it broke, with a part or with the whole file', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const [second, seeks] of /** @type {const} */ ([
+      [() => part(7), true],
+      [whole, false],
+    ])) {
+      const { source, asked, retries } = server([() => broken(7), second]);
+      const stream = await source.open(0, 0);
+      const reading = piecesOf(stream);
+      for (let i = 0; i < 60; i++) {
+        await new Promise((settle) => setImmediate(settle));
+        t.mock.timers.tick(50);
+      }
+      assert.equal(textOf(await reading), file);
+      assert.deepEqual([asked[1].range, retries, stream.takesRanges], [7, [1], seeks]);
+    }
+  });
+
+  test('broken off too often, and the waits between', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const breaking = (/** @type {any} */ from) =>
+      from === undefined
+        ? broken(7)
+        : answer('', {
+            breaks: true,
+            status: 206,
+            headers: any({ 'Content-Range': 'bytes 7-19/20' }),
+          });
+    const { source, asked, retries } = server([breaking], { retries: 3 });
+    const stream = await source.open(0, 0);
+    const reading = assert.rejects(piecesOf(stream), {
+      code: 'NETWORK',
+      message: `The download of ${url} broke off after 7 bytes (taken up 3 times): reset`,
+    });
+    const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    const counts = [];
+    for (const ms of [249, 1, 499, 1, 999, 1]) {
+      await settle();
+      t.mock.timers.tick(ms);
+      await settle();
+      counts.push(asked.length);
+    }
+    await reading;
+    assert.deepEqual(counts, [1, 2, 2, 3, 3, 4]);
+    assert.deepEqual(retries, [1, 2, 3]);
+  });
+
+  test('another file in between: by its tag, its date, its size', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    /** @type {[any, any, boolean][]} */
+    const cases = [
+      [{ ETag: '"a"' }, { ETag: '"b"' }, true],
+      [{ ETag: '"a"' }, { ETag: '"a"' }, false],
+      [{ ETag: 'W/"a"' }, { ETag: 'W/"b"' }, false], // weak tags say nothing of bytes
+      [{ 'Last-Modified': 'x' }, { 'Last-Modified': 'y' }, true],
+      [{ ETag: 'W/"a"', 'Last-Modified': 'x' }, { ETag: 'W/"a"', 'Last-Modified': 'y' }, true],
+      [{}, { ETag: '"b"' }, false],
+      [{ ETag: '"a"' }, {}, false],
+      [{}, { 'Content-Range': 'bytes 7-20/21' }, true],
+    ];
+    for (const [first, second, isOther] of cases) {
+      const { source } = server([() => broken(7, first), () => part(7, second)]);
+      const reading = piecesOf(await source.open(0, 0)).then(textOf, (error) => error.code);
+      for (let i = 0; i < 20; i++) {
+        await new Promise((settle) => setImmediate(settle));
+        t.mock.timers.tick(50);
+      }
+      assert.equal(await reading, isOther ? 'CHANGED' : file, JSON.stringify([first, second]));
+    }
+  });
+
+  test('sizes that are not told, or not the file’s', async () => {
+    const sizeOf = async (/** @type {any} */ headers, /** @type {any} */ more = {}) =>
+      (await server([() => answer(file, { headers, ...more })]).source.open(0, 0)).size;
+    assert.equal(await sizeOf({}), undefined);
+    assert.equal(await sizeOf({ 'Content-Length': '20' }), 20);
+    assert.equal(await sizeOf({ 'Content-Length': 'x' }), undefined);
+    for (const kind of ['gzip', 'br', 'deflate', 'zstd', 'GZIP']) {
+      assert.equal(await sizeOf({ 'Content-Length': '9', 'Content-Encoding': kind }), undefined);
+    }
+    assert.equal(await sizeOf({ 'Content-Length': '20', 'Content-Encoding': 'identity' }), 20);
+    assert.equal(await sizeOf({ 'Content-Length': '20' }, { type: 'cors' }), undefined);
+    const limited = server([
+      () =>
+        answer('0123', {
+          status: 206,
+          headers: any({ 'Content-Length': '4', 'Content-Range': 'bytes 4-7/20' }),
+        }),
+    ]);
+    assert.equal((await limited.source.open(0, 4)).size, 20);
+  });
+
+  test('refusals, each with its reason', async () => {
+    const refused = async (/** @type {any} */ response) => {
+      const { source, asked } = server([() => response], { retries: 0 });
+      const error = await source.open(0, 0).then(
+        () => undefined,
+        (reason) => reason,
+      );
+      assert.equal(asked.length, 1);
+      return [error.code, error.message];
+    };
+    assert.deepEqual(await refused(new Response('', { status: 404, statusText: 'Not Found' })), [
+      'HTTP',
+      `${url} answered 404 Not Found`,
+    ]);
+    assert.deepEqual(await refused(new Response('', { status: 403 })), [
+      'HTTP',
+      `${url} answered 403`,
+    ]);
+    assert.deepEqual(await refused(new Response('', { status: 503 })), [
+      'HTTP',
+      `${url} answered 503`,
+    ]);
+    assert.deepEqual(await refused(new Response('', { status: 416 })), [
+      'TRUNCATED',
+      `${url} has no byte 0: it ends before (416)`,
+    ]);
+    assert.deepEqual(await refused(new Response(null, { status: 200 })), [
+      'HTTP',
+      `${url} answered without a body`,
+    ]);
+    assert.deepEqual(await refused({}), ['ARG', 'fetch gave no Response']);
+    assert.deepEqual(await refused(undefined), ['ARG', 'fetch gave no Response']);
+    const page = (/** @type {string} */ text) =>
+      new Response(text, { headers: { 'Content-Type': 'text/html; charset=utf-8' } });
+    const [code, message] = await refused(page('<html><TITLE lang=en>\n Hub, a model </title>'));
+    assert.equal(code, 'NOT_GGUF');
+    assert.match(message, /is a web page \(«Hub, a model»\), not a GGUF file/);
+    assert.match((await refused(page('<p>')))[1], /is a web page, not a GGUF file/);
+    assert.match(
+      (await refused(new Response(null, { headers: { 'Content-Type': 'text/html' } })))[1],
+      /is a web page, not/,
+    );
+  });
+
+  test('a busy server is asked again, after the time that it says', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    /** @type {[number, any, number][]} status, Retry-After, the wait */
+    const cases = [
+      [429, undefined, 250],
+      [500, '0', 250],
+      [503, '2', 2000],
+      [503, '99', 8000],
+      [503, 'soon', 250],
+    ];
+    for (const [status, after_, waitMs] of cases) {
+      const headers = any(after_ === undefined ? {} : { 'Retry-After': after_ });
+      const { source, asked } = server([() => new Response('', { status, headers }), whole]);
+      const opened = source.open(0, 0);
+      await settle();
+      t.mock.timers.tick(waitMs - 1);
+      await settle();
+      assert.equal(asked.length, 1);
+      t.mock.timers.tick(1);
+      await opened;
+      assert.equal(asked.length, 2);
+    }
+  });
+
+  test('who stalls is left, who is not wanted is hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    /** @type {AbortSignal[]} */
+    const signals = [];
+    const silent = (/** @type {any} */ _, /** @type {any} */ init) => {
+      signals.push(init.signal);
+      return new Promise(() => {});
+    };
+    const { source } = server([silent], { stallMs: 1500, retries: 0 });
+    const opened = assert.rejects(source.open(0, 0), {
+      code: 'NETWORK',
+      message: /broke off after 0 bytes: .*no byte came for 1.5 s/,
+    });
+    await settle();
+    t.mock.timers.tick(1500);
+    await opened;
+    assert.equal(signals[0].aborted, true);
+    const waiting = server([silent], { stallMs: 0 });
+    const cancelled = assert.rejects(waiting.source.open(0, 0), {
+      code: 'NETWORK',
+      message: /it was cancelled/,
+    });
+    await settle();
+    waiting.source.close();
+    await cancelled;
+    assert.deepEqual([signals.length, signals[1].aborted], [2, true]);
+  });
+
+  test('nobody there: at once, with Node’s reason', async () => {
+    const none = server([
+      () =>
+        Promise.reject(new TypeError('fetch failed', { cause: new Error('refused by 1.2.3.4') })),
+    ]);
+    await assert.rejects(none.source.open(0, 0), {
+      code: 'NETWORK',
+      message: 'models.example could not be reached: refused by 1.2.3.4',
+    });
+    assert.equal(none.asked.length, 1);
+    const plain = server([() => Promise.reject(new TypeError('x'))]);
+    await assert.rejects(plain.source.open(0, 0), {
+      message: 'models.example could not be reached',
+    });
+  });
+});
+
+describe('HTTP in a page', () => {
+  const location = { origin: 'http://page.example' };
+  const failing = () => Promise.reject(new TypeError('Failed to fetch'));
+
+  test('a server that lets nobody read is told from one that is not there', async (t) => {
+    /** @type {any[]} */
+    const probed = [];
+    let isThere = true;
+    const fetch = async (/** @type {any[]} */ ...args) => {
+      probed.push(args);
+      if (!isThere) throw new TypeError('none');
+      return new Response('');
+    };
+    pretend(t, { location, fetch });
+    await assert.rejects(server([failing]).source.open(0, 0), {
+      code: 'CORS',
+      message:
+        'models.example does not let this page (http://page.example) read the file: its answer has no ' +
+        'Access-Control-Allow-Origin header. Serve the model from the page’s own origin, or allow it on that server',
+    });
+    assert.deepEqual(probed, [[url, { method: 'HEAD', mode: 'no-cors' }]]);
+    isThere = false;
+    await assert.rejects(server([failing]).source.open(0, 0), {
+      code: 'NETWORK',
+      message: 'models.example could not be reached',
+    });
+    pretend(t, { crossOriginIsolated: true });
+    await assert.rejects(server([failing]).source.open(0, 0), {
+      code: 'NETWORK',
+      message: /could not be reached, or does not let this page read/,
+    });
+    pretend(t, { crossOriginIsolated: false, fetch: () => new Promise(() => {}) });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let isOver = false;
+    const silent = assert
+      .rejects(server([failing]).source.open(0, 0), { code: 'NETWORK' })
+      .then(() => {
+        isOver = true;
+      });
+    const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    for (const [ms, wanted] of /** @type {[number, boolean][]} */ ([
+      [4999, false],
+      [1, true],
+    ])) {
+      await settled();
+      t.mock.timers.tick(ms);
+      await settled();
+      assert.equal(isOver, wanted);
+    }
+    await silent;
+    pretend(t, { fetch });
+    probed.length = 0;
+    pretend(t, { location: { origin: 'http://models.example' } });
+    await assert.rejects(server([failing]).source.open(0, 0), {
+      code: 'NETWORK',
+      message: 'models.example could not be reached',
+    });
+    assert.deepEqual(probed, []); // its own server lets it read
+  });
+
+  test('If-Range is sent to its own server alone', async (t) => {
+    for (const [origin, wanted] of [
+      ['http://models.example', '"a"'],
+      ['http://page.example', null],
+      ['null', '"a"'],
+    ]) {
+      pretend(t, { location: { origin } });
+      const { source, asked } = server([
+        () => broken(7, { ETag: '"a"' }),
+        () => part(7, { ETag: '"a"' }),
+      ]);
+      assert.equal(textOf(await piecesOf(await source.open(0, 0))), file);
+      assert.deepEqual([asked[0].ifRange, asked[1].ifRange], [null, wanted]);
+    }
+  });
+});
+
+describe('blobs, files and streams', () => {
+  const bytes = Uint8Array.from({ length: (1 << 20) + 5 }, (_, i) => i % 251);
+
+  test('a blob comes in pieces of a megabyte, from any offset', async () => {
+    const source = new BlobSource([new Blob([bytes]), new Blob(['x'])]);
+    assert.deepEqual([source.files, source.canSeek], [2, true]);
+    const stream = await source.open(0, 0);
+    assert.equal(stream.size, bytes.length);
+    const pieces = await piecesOf(stream);
+    assert.deepEqual(
+      pieces.map((piece) => piece.length),
+      [1 << 20, 5],
+    );
+    assert.ok(Buffer.concat(pieces).equals(bytes));
+    const rest = await piecesOf(await source.open(0, bytes.length - 3));
+    assert.deepEqual(Buffer.concat(rest), Buffer.from(bytes.slice(-3)));
+    assert.deepEqual(await piecesOf(await source.open(0, bytes.length)), []);
+    await assert.rejects(source.open(2, 0), (error) => any(error).code !== undefined);
+    const gone = new BlobSource([
+      any({ size: 5, slice: () => ({ arrayBuffer: () => Promise.reject(new Error('gone')) }) }),
+    ]);
+    await assert.rejects((await gone.open(0, 0)).read(), {
+      code: 'IO',
+      message: /could not be read: Error: gone/,
+    });
+  });
+
+  test('a file of the disk, small or large', async () => {
+    const small = join(folder, 'small');
+    const large = join(folder, 'large');
+    writeFileSync(small, bytes);
+    writeFileSync(large, bytes);
+    truncateSync(large, (16 << 20) + 1); // a byte more than what is read at once
+    const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
+    const stream = await source.open(0, 7);
+    assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
+    const read = await piecesOf(stream);
+    assert.deepEqual(
+      read.map((piece) => piece.length),
+      [1 << 18, 1 << 18, 1 << 18, (1 << 18) - 2],
+    );
+    assert.ok(Buffer.concat(read).equals(bytes.subarray(7)));
+    assert.equal(stream.position, bytes.length);
+    stream.cancel();
+    const other = await source.open(1, 3);
+    assert.equal(other.size, (16 << 20) + 1);
+    const first = await other.read();
+    assert.equal(first?.length, 1 << 20);
+    assert.ok(
+      Buffer.from(/** @type {Uint8Array} */ (first).subarray(0, 1000)).equals(
+        bytes.subarray(3, 1003),
+      ),
+    );
+    assert.equal(other.position, 3 + (1 << 20));
+    let size = other.position;
+    for (let piece = await other.read(); piece; piece = await other.read()) size += piece.length;
+    assert.equal(size, (16 << 20) + 1);
+    other.cancel();
+    await assert.rejects(createSource({ kind: 'path', paths: [folder] }, () => {}).open(0, 0), {
+      code: 'IO',
+      message: /it is a folder/,
+    });
+    await assert.rejects(
+      createSource({ kind: 'path', paths: [join(folder, 'none')] }, () => {}).open(0, 0),
+      { code: 'IO', message: /none cannot be read: .*ENOENT/ },
+    );
+    writeFileSync(join(folder, 'empty'), '');
+    const empty = await createSource(
+      { kind: 'path', paths: [join(folder, 'empty')] },
+      () => {},
+    ).open(0, 0);
+    assert.deepEqual([empty.size, await empty.read()], [undefined, null]);
+    empty.cancel();
+  });
+
+  test('a small file is closed with its stream', async (t) => {
+    const closed = t.mock.method(fs, 'closeSync');
+    const path = join(folder, 'closed');
+    writeFileSync(path, 'wick');
+    closed.mock.resetCalls();
+    const stream = await createSource({ kind: 'path', paths: [path] }, () => {}).open(0, 0);
+    await stream.read();
+    assert.equal(closed.mock.callCount(), 0);
+    stream.cancel();
+    assert.equal(closed.mock.callCount(), 1);
+  });
+
+  test('a large file is closed with its stream', async (t) => {
+    const { open } = fs.promises;
+    /** @type {any} */
+    let handle;
+    t.mock.method(fs.promises, 'open', async (/** @type {[any, any]} */ ...how) => {
+      handle = await open(...how);
+      return handle;
+    });
+    const path = join(folder, 'closed large');
+    writeFileSync(path, '');
+    truncateSync(path, (16 << 20) + 1);
+    const stream = await createSource({ kind: 'path', paths: [path] }, () => {}).open(0, 0);
+    await stream.read();
+    assert.ok(handle.fd >= 0);
+    const closed = new Promise((settle) => handle.once('close', settle));
+    stream.cancel();
+    await closed;
+    assert.equal(handle.fd, -1);
+  });
+
+  test('rows of files are read by their number and offset, at most to the end', (t) => {
+    const paths = ['one', 'two'].map((name) => join(folder, name));
+    writeFileSync(paths[0], 'abc');
+    writeFileSync(paths[1], 'defgh');
+    const rows = /** @type {import('../../js/bytes/row_readers.js').RowReader} */ (
+      openRows({ kind: 'path', paths })
+    );
+    t.after(rows.close);
+    assert.equal(rows.size, 8);
+    const read = (/** @type {number[]} */ ...at) => Buffer.from(any(rows).read(...at)).toString();
+    assert.deepEqual([read(1, 1, 3), read(0, 2, 9), read(1, 5, 1)], ['efg', 'c', '']);
+    assert.equal(openRows({ kind: 'path', paths: [...paths, join(folder, 'none')] }), undefined);
+  });
+
+  test('rows of Blobs are read where they can be read at once', async (t) => {
+    const blobs = [new Blob(['abc']), new Blob(['defgh'])];
+    const source = any({ kind: 'blob', blobs });
+    assert.equal(openRows(source), undefined, 'Node has no FileReaderSync');
+    class Reader {
+      readAsArrayBuffer = (/** @type {Blob} */ blob) => new ArrayBuffer(blob.size);
+    }
+    pretend(t, { FileReaderSync: Reader });
+    const chunks = any({ kind: 'chunks', files: blobs.map((blob) => ({ blob })) });
+    for (const rows of [openRows(source), openRows(chunks)]) {
+      assert.equal(rows?.size, 8);
+      assert.deepEqual([rows?.read(1, 1, 3).length, rows?.read(1, 3, 3).length], [3, 2]);
+      rows?.close();
+    }
+    assert.equal(openRows(any({ kind: 'page' })), undefined);
+  });
+
+  test('a stream: once, from the beginning, bytes alone', async () => {
+    const given = async function* () {
+      yield Uint8Array.of(1, 2);
+      yield Buffer.from([3]);
+    };
+    const source = new StreamSource(given());
+    assert.deepEqual([source.files, source.canSeek], [1, false]);
+    const stream = await source.open(0, 5);
+    assert.deepEqual([stream.position, stream.size], [0, undefined]);
+    assert.deepEqual(Buffer.concat(await piecesOf(stream)), Buffer.from([1, 2, 3]));
+    assert.equal(stream.position, 3);
+    await assert.rejects(source.open(0, 0), { code: 'INTERNAL' });
+    await assert.rejects(source.open(1, 0), (error) => any(error).code !== 'INTERNAL');
+    const words = new StreamSource(
+      any(
+        (async function* () {
+          yield 'a';
+        })(),
+      ),
+    );
+    await assert.rejects((await words.open(0, 0)).read(), {
+      code: 'ARG',
+      message: /must give bytes/,
+    });
+    const failing = new StreamSource(
+      (async function* () {
+        yield* /** @type {Uint8Array[]} */ ([]);
+        throw new Error('tap');
+      })(),
+    );
+    await assert.rejects((await failing.open(0, 0)).read(), {
+      code: 'IO',
+      message: /The stream failed: Error: tap/,
+    });
+  });
+
+  test('streams that are left are ended', async () => {
+    let isCancelled = false;
+    const web = new ReadableStream({
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    (await new StreamSource(any(web)).open(0, 0)).cancel();
+    assert.equal(isCancelled, true);
+    const node = new Readable({ read() {} });
+    const source = new StreamSource(node);
+    const stream = await source.open(0, 0);
+    void stream.read().catch(() => {});
+    source.close();
+    assert.equal(node.destroyed, true);
+    let isClosed = false;
+    const own = (async function* () {
+      try {
+        yield Uint8Array.of(1);
+      } finally {
+        isClosed = true;
+      }
+    })();
+    const mine = await new StreamSource(own).open(0, 0);
+    await mine.read();
+    mine.cancel();
+    await new Promise((settle) => setImmediate(settle));
+    assert.equal(isClosed, true);
+  });
+});
+
+describe('chunks of the origin private file system', () => {
+  const chunkBytes = 400_000;
+  const whole = new Uint8Array(2 * chunkBytes + 1234).map((_, index) => index % 251);
+  const blob = new Blob([whole]);
+  const bytesOf = (/** @type {number} */ index) =>
+    whole.subarray(index * chunkBytes, (index + 1) * chunkBytes);
+
+  /**
+   * A folder whose files are opened as `open` says, and what is open.
+   * @param {(index: number) => Promise<Uint8Array>} open
+   */
+  function pretendFolder(open) {
+    const held = new Set();
+    /** @type {string[]} */
+    const opened = [];
+    const getFileHandle = async (/** @type {string} */ name) => ({
+      async createSyncAccessHandle(/** @type {{mode: string}} */ { mode }) {
+        assert.equal(mode, 'read-only');
+        const bytes = await open(Number(name));
+        opened.push(name);
+        held.add(name);
+        const read = (/** @type {Uint8Array} */ to, /** @type {{at: number}} */ { at }) => {
+          assert.ok(held.has(name));
+          const from = bytes.subarray(at, at + to.byteLength);
+          to.set(from);
+          return from.byteLength;
+        };
+        return { read, close: () => held.delete(name) };
+      },
+    });
+    const given = { folder: any({ getFileHandle }), size: whole.byteLength, chunkBytes, blob };
+    const source = ownSource({ kind: 'chunks', files: [given] }, () => {});
+    return { source, held, opened };
+  }
+
+  /** @param {ReturnType<typeof pretendFolder>} folder_ @param {number} offset */
+  async function assertReads({ source }, offset) {
+    const stream = await source.open(0, offset);
+    assert.equal(stream.size, whole.byteLength);
+    const pieces = Buffer.concat(await piecesOf(stream));
+    assert.ok(pieces.equals(whole.subarray(offset)), `from ${offset}`);
+    assert.equal(stream.position, whole.byteLength);
+    stream.cancel();
+  }
+
+  test('are read by their handles, from any offset, and closed', async () => {
+    for (const offset of [
+      0,
+      1,
+      chunkBytes - 1,
+      chunkBytes,
+      2 * chunkBytes + 1233,
+      whole.byteLength,
+    ]) {
+      const made = pretendFolder(async (index) => bytesOf(index));
+      await assertReads(made, offset);
+      await new Promise(setImmediate);
+      assert.equal(made.held.size, 0);
+      const first = Math.floor(offset / chunkBytes);
+      const expected = ['0', '1', '2'].slice(offset === whole.byteLength ? 3 : first);
+      assert.deepEqual(made.opened, expected);
+    }
+    const made = pretendFolder(async (index) => bytesOf(index));
+    await assert.rejects(made.source.open(1, 0), any({ code: 'ARG' }));
+  });
+
+  test('that are left are closed, also those that are open later', async () => {
+    /** @type {(() => void)[]} */
+    const answers = [];
+    const made = pretendFolder(
+      (index) => new Promise((settle) => void answers.push(() => settle(bytesOf(index)))),
+    );
+    const stream = await made.source.open(0, 0);
+    const read = stream.read();
+    await new Promise(setImmediate);
+    assert.equal(answers.length, 3, 'they are opened ahead');
+    answers[0]();
+    assert.equal((await read)?.byteLength, 1 << 18);
+    stream.cancel();
+    for (const answer of answers) answer();
+    await new Promise(setImmediate);
+    assert.deepEqual([made.held.size, made.opened.length], [0, 3]);
+  });
+
+  test('that are locked, cut or never open are read from the Blob', async (t) => {
+    await assertReads(
+      pretendFolder(() => Promise.reject(new Error('it is locked'))),
+      5,
+    );
+    const cut = (/** @type {number} */ index) =>
+      bytesOf(index).subarray(0, index === 1 ? 7 : undefined);
+    await assertReads(
+      pretendFolder(async (index) => cut(index)),
+      0,
+    );
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const never = pretendFolder((index) =>
+      index === 1 ? new Promise(() => {}) : Promise.resolve(bytesOf(index)),
+    );
+    const reading = assertReads(never, 0);
+    for (let turn = 0; turn < 60; turn++) {
+      await new Promise(setImmediate);
+      t.mock.timers.tick(2000);
+    }
+    await reading;
+  });
+});
+
+describe('HTTP, one connection after another', () => {
+  const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+
+  /**
+   * A body that comes in the given pieces, into the reader's buffer where it is asked for bytes in that way.
+   * @param {string[]} pieces
+   * @param {{isBytes?: boolean, end?: 'close' | 'break' | 'stay'}} [options]
+   */
+  function bodyOf(pieces, { isBytes = false, end = 'close' } = {}) {
+    const left = pieces.map((piece) => new TextEncoder().encode(piece));
+    /** @type {any} */
+    const seen = { isCancelled: false, rooms: [], starts: [] };
+    const body = new ReadableStream(
+      any({
+        ...(isBytes && { type: 'bytes' }),
+        pull(/** @type {any} */ controller) {
+          const piece = left.shift();
+          const request = controller.byobRequest;
+          if (request) {
+            seen.rooms.push(request.view.byteLength);
+            seen.starts.push(request.view[0]);
+          }
+          if (piece && !request) return controller.enqueue(piece);
+          if (piece) {
+            request.view.set(piece);
+            return request.respond(piece.length);
+          }
+          if (end === 'stay') return new Promise(() => {});
+          if (end === 'break') return controller.error(new Error('reset'));
+          controller.close();
+          request?.respond(0);
+        },
+        cancel() {
+          seen.isCancelled = true;
+        },
+      }),
+      { highWaterMark: 0 },
+    );
+    return { body, seen };
+  }
+
+  const answerOf = (/** @type {any} */ body, /** @type {any} */ headers = {}, status = 200) =>
+    new Response(body, { status, headers });
+  const sized = { 'Content-Length': '20' };
+
+  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise lets the waits between tries pass */
+  async function soon(t, promise) {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    promise.then(over, over);
+    for (let i = 0; i < 400 && !isOver; i++) {
+      await settled();
+      t.mock.timers.tick(500);
+    }
+    return promise;
+  }
+
+  test('one buffer of a megabyte takes all pieces, where the body can fill it', async () => {
+    const { body, seen } = bodyOf(['abc', 'de', 'f'], { isBytes: true });
+    const stream = await server([() => answerOf(body)]).source.open(0, 0);
+    const pieces = [];
+    for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+      pieces.push(Buffer.from(bytes).toString());
+    }
+    assert.deepEqual(pieces, ['abc', 'de', 'f']);
+    assert.deepEqual(seen.rooms, Array(4).fill(1 << 20));
+    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // what it has read before is in it
+    stream.cancel();
+    const left = bodyOf(['abc'], { isBytes: true, end: 'stay' });
+    const other = await server([() => answerOf(left.body)]).source.open(0, 0);
+    await other.read();
+    other.cancel();
+    await settled();
+    assert.equal(left.seen.isCancelled, true);
+  });
+
+  test('what a second answer repeats is skipped, in pieces of any size', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const size of [1, 3, 7, 8, 20]) {
+      const pieces = file.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];
+      const again = () => answerOf(bodyOf(pieces).body, sized);
+      const { source, asked } = server([() => broken(7), again]);
+      const stream = await source.open(0, 0);
+      assert.equal(textOf(await soon(t, piecesOf(stream))), file);
+      assert.deepEqual([stream.position, stream.size, asked.length], [20, 20, 2]);
+    }
+  });
+
+  test('a file that ends too soon is taken up; one of unknown size has ended', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const short = () => answerOf(bodyOf([file.slice(0, 5)]).body, sized);
+    const one = server([short, () => part(5)]);
+    assert.equal(textOf(await soon(t, piecesOf(await one.source.open(0, 0)))), file);
+    assert.deepEqual([one.asked[1].range, one.retries], [5, [1]]);
+    const two = server([short, short], { retries: 1 });
+    const stream = await two.source.open(0, 0);
+    const message = `The download of ${url} broke off after 5 bytes (taken up 1 times): it ended after 5 of 20 bytes`;
+    await assert.rejects(soon(t, piecesOf(stream)), (error) => {
+      assert.deepEqual([any(error).code, any(error).message], ['NETWORK', message]);
+      assert.equal(any(error).cause.name, 'Interrupted');
+      return true;
+    });
+    const three = server([() => answerOf(bodyOf([file.slice(0, 5)]).body)]);
+    assert.equal(textOf(await piecesOf(await three.source.open(0, 0))), file.slice(0, 5));
+    assert.equal(three.asked.length, 1);
+  });
+
+  test('tries are counted from the last byte that came', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const from = (/** @type {number} */ start, /** @type {number} */ stop) => () =>
+      answerOf(
+        bodyOf([file.slice(start, stop)], { end: 'break' }).body,
+        {
+          ...{ 'Content-Range': `bytes ${start}-19/20`, 'Content-Length': `${20 - start}` },
+        },
+        206,
+      );
+    const { source, asked, retries } = server(
+      [() => broken(2), from(2, 4), from(4, 6), from(6, 8), () => part(8)],
+      { retries: 1 },
+    );
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 2, 4, 6, 8],
+    );
+    assert.deepEqual(retries, [1, 1, 1, 1]);
+  });
+
+  test('each try has a signal of its own; the connection before is hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    /** @type {AbortSignal[]} */
+    const signals = [];
+    /** @type {boolean[]} */
+    const fresh = [];
+    const remember = (/** @type {any} */ init) => {
+      signals.push(init.signal);
+      fresh.push(!init.signal.aborted);
+    };
+    const stalled = bodyOf([file.slice(0, 3)], { end: 'stay' });
+    const rest = bodyOf([file.slice(3)], { end: 'stay' });
+    const answers = [
+      answerOf(stalled.body, sized),
+      answerOf(rest.body, { 'Content-Range': 'bytes 3-19/20' }, 206),
+    ];
+    const answering = (/** @type {any} */ _, /** @type {any} */ init) => {
+      remember(init);
+      return answers.shift();
+    };
+    const { source } = server([answering], { stallMs: 1000 });
+    const stream = await source.open(0, 0);
+    await stream.read();
+    assert.equal((await soon(t, stream.read()))?.length, 17);
+    assert.deepEqual(fresh, [true, true]);
+    assert.deepEqual([signals[0].aborted, stalled.seen.isCancelled], [true, true]);
+    assert.deepEqual([signals[1].aborted, rest.seen.isCancelled, stream.size], [false, false, 20]);
+    let cancels = 0;
+    stream.cancel();
+    await settled();
+    assert.deepEqual([signals[1].aborted, rest.seen.isCancelled], [true, true]);
+    stream.cancel = () => void cancels++;
+    source.close();
+    assert.equal(cancels, 0); // it is no more among the open ones
+  });
+
+  test('a response that comes too late is hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    /** @type {(response: any) => void} */
+    let arrive = () => {};
+    const late = bodyOf(['x'], { end: 'stay' });
+    const { source } = server([() => new Promise((settle) => (arrive = settle))], {
+      ...{ stallMs: 1000, retries: 0 },
+    });
+    await assert.rejects(soon(t, source.open(0, 0)), { code: 'NETWORK' });
+    arrive(answerOf(late.body));
+    await settled();
+    assert.equal(late.seen.isCancelled, true);
+  });
+
+  test('the second byte is a part of the file, too', async () => {
+    const one = server([() => part(1)]);
+    assert.deepEqual([(await one.source.open(0, 1)).position, one.asked[0].range], [1, 1]);
+    const two = server([whole]);
+    assert.deepEqual([(await two.source.open(0, 1)).position, two.source.canSeek], [0, false]);
+  });
+
+  test('a range behind the end: refused at first, asked again with the last byte behind bytes', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const none = () => new Response('', { status: 416 });
+    const first = server([none]);
+    await assert.rejects(first.source.open(0, 5), { code: 'TRUNCATED' });
+    assert.equal(first.asked.length, 1);
+    const brokenAgain = () =>
+      answerOf(
+        bodyOf([file.slice(6, 9)], { end: 'break' }).body,
+        {
+          'Content-Range': 'bytes 6-19/20',
+        },
+        206,
+      );
+    const { source, asked } = server([() => broken(7), none, brokenAgain, () => part(9)]);
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 7, 6, 9],
+    );
+    const ended = server([() => broken(7), none], { retries: 2 });
+    await assert.rejects(soon(t, piecesOf(await ended.source.open(0, 0))), { code: 'TRUNCATED' });
+    assert.deepEqual(
+      ended.asked.map(({ range }) => range),
+      [undefined, 7, 6],
+    );
+  });
+
+  test('the size stays known, and only parts tell the whole’s', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const unsized = () =>
+      answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-19/20' }, 206);
+    const one = await server([() => broken(7), unsized]).source.open(0, 0);
+    assert.equal(textOf(await soon(t, piecesOf(one))), file);
+    assert.equal(one.size, 20);
+    const two = server([
+      () => answerOf(bodyOf([file]).body, { ...sized, 'Content-Range': 'bytes 0-19/99' }),
+    ]);
+    assert.equal((await two.source.open(0, 0)).size, 20);
+    const bare = server([
+      () => answerOf(bodyOf([file.slice(6)]).body, { 'Content-Length': '14' }, 206),
+    ]);
+    const stream = await bare.source.open(0, 6);
+    assert.deepEqual([stream.size, stream.position], [20, 6]);
+  });
+
+  test('a part of another size is another file, also where it does not say its own length', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const longer = () =>
+      answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-20/21' }, 206);
+    const { source } = server([() => broken(7), longer]);
+    await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
+  });
+
+  test('a changed file is no reason to try again', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { source, asked, retries } = server([
+      () => broken(7, { ETag: '"a"' }),
+      () => part(7, { ETag: '"b"' }),
+    ]);
+    await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
+    assert.deepEqual([asked.length, retries], [2, [1]]);
+  });
+
+  test('statuses that another try does not change, and those that it may', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const [status, tries] of [
+      ...[400, 401, 404, 428, 430, 499].map((one) => [one, 1]),
+      ...[429, 500, 502, 599].map((one) => [one, 3]),
+    ]) {
+      const { source, asked } = server([() => new Response('', { status })]);
+      await assert.rejects(soon(t, source.open(0, 0)), { code: 'HTTP' });
+      assert.equal(asked.length, tries, `${status}`);
+    }
+  });
+
+  test('a web page is hung up when its title is read', async () => {
+    const page = bodyOf(['<title>Hub</title>', 'and more'], { end: 'stay' });
+    const { source } = server([() => answerOf(page.body, { 'Content-Type': 'text/html' })]);
+    await assert.rejects(source.open(0, 0), { code: 'NOT_GGUF', message: /«Hub»/ });
+    await settled();
+    assert.equal(page.seen.isCancelled, true);
+  });
+
+  test('who is left while it waits for its next try leaves no timer', async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const { source } = server([() => new Response('', { status: 503 })]);
+    const opened = assert.rejects(source.open(0, 0), { code: 'HTTP' });
+    await settled();
+    assert.equal(timers(), before + 1);
+    source.close();
+    await opened;
+    assert.equal(timers(), before);
+  });
+
+  test('no listener stays at the signal of a stream between its reads', async (t) => {
+    const { addEventListener, removeEventListener } = AbortSignal.prototype;
+    let [added, removed] = [0, 0];
+    const count = {
+      add(/** @type {any[]} */ ...args) {
+        added++;
+        return addEventListener.apply(any(this), any(args));
+      },
+      remove(/** @type {any[]} */ ...args) {
+        removed++;
+        return removeEventListener.apply(any(this), any(args));
+      },
+    };
+    t.mock.method(AbortSignal.prototype, 'addEventListener', count.add);
+    t.mock.method(AbortSignal.prototype, 'removeEventListener', count.remove);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { source } = server([() => broken(7), () => part(7)], { stallMs: 1000 });
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.ok(added >= 4, `${added}`);
+    assert.equal(removed, added);
+  });
+});
+
+describe('the loader', () => {
+  /**
+   * An engine that wants ranges, and a source of files of the given sizes that both write down what happens.
+   * @param {[file: number, offset: number, length: number][]} wanted
+   * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,
+   *   early?: number}} [options] `early`: so many bytes before the offset a stream begins
+   */
+  function loading(
+    wanted,
+    { sizes = [], pieceBytes = 100, canSeek = true, contents, early = 0 } = {},
+  ) {
+    /** @type {string[]} */
+    const log = [];
+    const left = [...wanted];
+    /** @type {any} what the engine still wants of its present range */
+    let want;
+    const native = {
+      nextRange() {
+        const [file, offset, length] = left[0] ?? [0, 0, 0];
+        want = { file, offset, length };
+        return want;
+      },
+      feed(
+        /** @type {number} */ file,
+        /** @type {number} */ offset,
+        /** @type {Uint8Array} */ bytes,
+      ) {
+        log.push(`feed ${file} ${offset}+${bytes.length}`);
+        const end = offset + bytes.length;
+        if (end >= want.offset + want.length) left.shift();
+        else if (end > want.offset) left[0] = [file, end, want.offset + want.length - end];
+      },
+      endFile: (/** @type {number} */ file, /** @type {number} */ size) =>
+        void log.push(`end ${file} ${size}`),
+    };
+    const source = {
+      files: 9,
+      canSeek,
+      async open(/** @type {number} */ file, /** @type {number} */ offset) {
+        log.push(`open ${file} ${offset}`);
+        const size = sizes[file];
+        return {
+          position: Math.max(0, offset - early),
+          size,
+          async read() {
+            if (this.position >= (size ?? 1e9)) return null;
+            const bytes = contents
+              ? new TextEncoder().encode(contents)
+              : new Uint8Array(Math.min(pieceBytes, (size ?? 1e9) - this.position));
+            this.position += bytes.length;
+            return bytes;
+          },
+          cancel: () => void log.push(`cancel ${file}`),
+        };
+      },
+    };
+    return { native: any(native), source: any(source), log };
+  }
+
+  test('reads each range, on from where a stream is or anew, and ends with all streams', async () => {
+    const far = 4 << 20;
+    const { native, source, log } = loading(
+      [
+        [0, 0, 150],
+        [0, 250, 10],
+        [0, 300 + far, 10],
+        [0, 401 + 2 * far + far, 10],
+        [0, 5, 10],
+      ],
+      { sizes: [1e9], pieceBytes: far },
+    );
+    const small = loading(
+      [
+        [0, 0, 150],
+        [0, 200, 10],
+        [0, 210, 10],
+        [0, 350, 10],
+      ],
+      { sizes: [1000] },
+    );
+    await loadModel(small.native, small.source);
+    assert.deepEqual(small.log, [
+      ...['open 0 0', 'end 0 1000', 'feed 0 0+100', 'feed 0 100+100', 'feed 0 200+100'],
+      // 210 is behind what was read: anew
+      ...['open 0 210', 'end 0 1000', 'cancel 0', 'feed 0 210+100', 'feed 0 310+100', 'cancel 0'],
+    ]);
+    await loadModel(native, source);
+    assert.deepEqual(
+      log.filter((line) => !line.startsWith('end')),
+      [
+        ...['open 0 0', `feed 0 0+${far}`],
+        ...['open 0 250', 'cancel 0', `feed 0 250+${far}`],
+        `feed 0 ${250 + far}+${far}`, // 50 bytes before what is wanted
+        ...[`open 0 ${401 + 3 * far}`, 'cancel 0', `feed 0 ${401 + 3 * far}+${far}`],
+        ...['open 0 5', 'cancel 0', `feed 0 5+${far}`, 'cancel 0'],
+      ],
+    );
+  });
+
+  test('a gap of four megabytes is read over, a larger one is not, unless the source cannot seek', async () => {
+    const gap = 4 << 20;
+    for (const [more, canSeek, opens] of /** @type {[number, boolean, number][]} */ ([
+      [0, true, 1],
+      [1, true, 2],
+      [1, false, 1],
+    ])) {
+      const options = { pieceBytes: 1 << 20, canSeek };
+      const ranges = /** @type {[number, number, number][]} */ ([
+        [0, 0, 10],
+        [0, (1 << 20) + gap + more, 10],
+      ]);
+      const { native, source, log } = loading(ranges, options);
+      await loadModel(native, source);
+      assert.equal(log.filter((line) => line.startsWith('open')).length, opens);
+    }
+  });
+
+  test('three streams at most are open: the one that was used longest ago is left', async () => {
+    const order = [0, 1, 2, 0, 3, 4, 0, 2];
+    const at = [0, 0, 0, 0, 0];
+    const ranges = order.map((file) => {
+      at[file] += 10;
+      return /** @type {[number, number, number]} */ ([file, at[file] - 10, 10]);
+    });
+    const { native, source, log } = loading(ranges, { sizes: Array(5).fill(50), pieceBytes: 10 });
+    await loadModel(native, source);
+    assert.deepEqual(
+      log.filter((line) => /^(open|cancel)/.test(line)),
+      [
+        ...['open 0 0', 'open 1 0', 'open 2 0'],
+        ...['cancel 1', 'open 3 0', 'cancel 2', 'open 4 0'],
+        ...['cancel 3', 'open 2 10'],
+        ...['cancel 4', 'cancel 0', 'cancel 2'],
+      ],
+    );
+  });
+
+  test('a file that ends before its tensors, and others than models', async () => {
+    const short = loading([[1, 0, 30]], { sizes: [0, 20], pieceBytes: 10 });
+    await assert.rejects(loadModel(short.native, short.source), {
+      code: 'TRUNCATED',
+      message: "The model's file ends at byte 20, before all tensors were read",
+    });
+    assert.deepEqual(short.log, [
+      ...['open 1 0', 'end 1 20', 'feed 1 0+10', 'feed 1 10+10', 'end 1 20', 'cancel 1'],
+    ]);
+    const unsized = loading([[0, 0, 10]]);
+    await loadModel(unsized.native, unsized.source);
+    assert.deepEqual(unsized.log, ['open 0 0', 'feed 0 0+100', 'cancel 0']);
+    const page = 'This is a web page, not a GGUF file';
+    const pointer =
+      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model itself ' +
+      '(git lfs pull), or take the address of the download';
+    for (const [contents, message] of [
+      ['<!DOCTYPE html>', page],
+      [' \n<html>', page],
+      ['<?xml version', page],
+      ['<Head>', page],
+      ['<body', page],
+      ['version https://git-lfs.github.com/spec/v1\noid', pointer],
+      ['<a>', ''],
+      ['GGUF<html>', ''],
+      ['a version https://git-lfs.github.com/spec/', ''],
+      [`${' '.repeat(59)}<html>`, page],
+      [`${' '.repeat(60)}<html>`, ''],
+    ]) {
+      const { native, source, log } = loading([[0, 0, 5]], { contents });
+      const loaded = loadModel(native, source);
+      if (message) await assert.rejects(loaded, { code: 'NOT_GGUF', message });
+      else await loaded;
+      assert.deepEqual(log.at(-1), 'cancel 0');
+    }
+    const within = loading([[0, 10, 5]], { contents: '<html>', early: 0 });
+    await loadModel(within.native, within.source); // only the beginning of a file tells
+  });
+
+  test('an engine that is closed is asked no more, wherever the loader was', async () => {
+    const opened = ['open 0 0'];
+    const logs = [
+      opened.concat('cancel 0'),
+      opened.concat('end 0 50', 'cancel 0'),
+      opened.concat('end 0 50', 'cancel 0'),
+      opened.concat('end 0 50', 'feed 0 0+10', 'pause', 'cancel 0'),
+    ];
+    for (const [count, wanted] of logs.entries()) {
+      const { native, source, log } = loading([[0, 0, 50]], { sizes: [50], pieceBytes: 10 });
+      let asked = 0;
+      await loadModel(native, source, {
+        isClosed: () => asked++ >= count,
+        onBytes: async () => void log.push('pause'),
+      });
+      assert.deepEqual(log, wanted);
+    }
+    const { native, source, log } = loading([[0, 0, 30]], { sizes: [50], pieceBytes: 10 });
+    await loadModel(native, source, {
+      onBytes: async () => {
+        await new Promise((settle) => setImmediate(settle));
+        log.push('pause');
+      },
+    });
+    const fed = [0, 10, 20].flatMap((offset) => [`feed 0 ${offset}+10`, 'pause']);
+    assert.deepEqual(log, [...opened, 'end 0 50', ...fed, 'cancel 0']);
+  });
+});
+
+describe('bytes that only the page can read', () => {
+  const posts = () => {
+    /** @type {any[]} */
+    const asked = [];
+    const bytes = new PageBytes((message) => void asked.push(message));
+    return { bytes, asked, source: bytes.source({ files: 2, canSeek: true }) };
+  };
+  const ask = (
+    /** @type {number} */ id,
+    /** @type {string} */ method,
+    /** @type {any[]} */ args,
+  ) => ({
+    ...{ type: 'ask', id, method, args },
+  });
+  const settled = () => new Promise((done) => setImmediate(done));
+
+  test('one piece is asked for ahead, and answers find their question', async () => {
+    const { bytes, asked, source } = posts();
+    assert.deepEqual([source.files, source.canSeek], [2, true]);
+    const opening = source.open(1, 7);
+    assert.deepEqual(asked, [ask(1, 'open', [1, 7])]);
+    bytes.answer(1, { id: 40, position: 5, size: 9, canSeek: false });
+    const stream = await opening;
+    assert.deepEqual([stream.position, stream.size, source.canSeek], [5, 9, false]);
+    assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7]), ask(2, 'read', [40])]);
+    bytes.answer(2, Uint8Array.of(1, 2));
+    bytes.answer(2, Uint8Array.of(9)); // it was answered
+    bytes.answer(77, Uint8Array.of(9));
+    assert.deepEqual(await stream.read(), Uint8Array.of(1, 2));
+    assert.deepEqual([stream.position, asked.splice(0)], [7, [ask(3, 'read', [40])]]);
+    bytes.answer(3, Uint8Array.of(3));
+    assert.deepEqual(await stream.read(), Uint8Array.of(3));
+    bytes.answer(4, null);
+    assert.equal(await stream.read(), null);
+    assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
+    stream.cancel();
+    assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
+    bytes.refuse(5, new Error('gone')); // nobody waits for it
+    await settled();
+  });
+
+  test('what the page refuses is refused', async () => {
+    const { bytes, source } = posts();
+    const opening = source.open(0, 0);
+    bytes.refuse(1, new Error('no file'));
+    await assert.rejects(opening, { message: 'no file' });
+    const other = source.open(0, 0);
+    bytes.answer(2, { id: 1, position: 0, size: undefined, canSeek: true });
+    const stream = await other;
+    bytes.refuse(3, new Error('broke'));
+    await settled();
+    await assert.rejects(stream.read(), { message: 'broke' });
+    assert.equal(source.canSeek, true);
+  });
+});

@@ -1,0 +1,89 @@
+// A long-lived engine: what a process and a renderer keep grows with no number of requests. It is measured after
+// collections that give back what V8's young generations have grown by; docs/architecture.md tells of them.
+// make soak asks 20,000 times.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium } from '../support/browsers.mjs';
+import { memoryAfterCollections } from '../support/chromium_memory.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { dist, modelPath } from '../support/package.mjs';
+import { run } from '../support/process.mjs';
+import { isSoak, soakCount } from '../support/soak.mjs';
+
+const skip = existsSync('/proc/self/smaps_rollup') ? false : 'no /proc/self/smaps_rollup here';
+const counts = [soakCount(5000), soakCount(20_000)];
+// V8 may still compile at the second count; what is kept of each request grows on to the third as well.
+if (!isSoak) counts.push(2 * counts[1] - counts[0]);
+const requests = counts[1] - counts[0];
+const SLOPE_KB_MAX = 0.15;
+/** Between two counts of the shorter run: what the process and what the heaps may grow by. */
+const WARMING_KB_MAX = { privateKb: 4000, usedKb: 500 };
+
+/** @typedef {{privateKb: number, usedKb: number}} Sizes of a process, and what is used of its threads' heaps */
+
+/** @param {import('node:test').TestContext} t @param {Sizes[]} sizes at each of the counts */
+function checkGrowth(t, sizes) {
+  for (const key of /** @type {const} */ (['usedKb', 'privateKb'])) {
+    const growths = sizes.slice(1).map((size, i) => size[key] - sizes[i][key]);
+    t.diagnostic(
+      `${key}: ${sizes.map((size) => size[key]).join(', ')}, each after ${requests} more`,
+    );
+    const grownKb = Math.min(...growths);
+    const mostKb = isSoak ? SLOPE_KB_MAX * requests : WARMING_KB_MAX[key];
+    assert.ok(grownKb < mostKb, `${key} has grown by ${growths}, not once less than ${mostKb}`);
+  }
+}
+
+test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t) => {
+  const script = join(root, 'tests/support/many_requests.mjs');
+  const args = [script, dist, modelPath, ...counts.map(String)];
+  const { stdout, stderr } = await run(process.execPath, args);
+  assert.equal(stderr, '');
+  const lines = String(stdout).trimEnd().split('\n');
+  const told = lines.map((line) => JSON.parse(line));
+  checkGrowth(t, told);
+  // the worker's young generation is limited; this thread's is the host's
+  const { uncollectedKb } = told[1];
+  t.diagnostic(`before the collections: ${uncollectedKb} KB`);
+  assert.ok(uncollectedKb < 56_000, `${uncollectedKb} KB before the collections`);
+});
+
+test('soak: an engine in Chromium keeps nothing of its requests', {
+  skip: skip || locate('chromium').skip,
+}, async (t) => {
+  const models = resolve(root, 'examples/models');
+  const pages = resolve(root, 'tests/support/empty_page');
+  const site = { '/': pages, '/dist/': dist, '/dist/models/': models };
+  const server = await serve({ root: site });
+  const browser = await launchChromium();
+  t.after(async () => {
+    await browser.close();
+    await server.close();
+  });
+  const page = await browser.newPage();
+  page.setDefaultTimeout(0);
+  await page.goto(server.url);
+  await page.evaluate(async (path) => {
+    const { createEngine } = await import(`${path}index.js`);
+    const engine = await createEngine({ url: '/dist/models/wick-2.6m-q8_0.gguf', threads: 1 });
+    Object.assign(globalThis, { engine });
+  }, '/dist/');
+  const sizes = [];
+  let asked = 0;
+  for (const count of counts) {
+    await page.evaluate(async (more) => {
+      const { engine } = /** @type {any} */ (globalThis);
+      const messages = [{ role: 'user', content: 'Hi' }];
+      for (let i = 0; i < more; i++) {
+        await engine.chat.completions.create({ messages, max_tokens: 1 });
+      }
+    }, count - asked);
+    asked = count;
+    sizes.push(await memoryAfterCollections(browser, page));
+  }
+  checkGrowth(t, sizes);
+});

@@ -1,0 +1,484 @@
+// The npm package as files: what is in it, types, bundlers' expectations, other runtimes, examples, the
+// documentation's code, the command.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
+import { gzipSync } from 'node:zlib';
+import { VERSION } from '../../js/connection/messages.js';
+import { serve } from '../../tools/serve.mjs';
+import { locate, locateRelaxedNode, root } from '../support/locate.mjs';
+import {
+  createEngine,
+  dist,
+  modelFolder,
+  modelPath,
+  openEngine,
+  temporaryFolder,
+} from '../support/package.mjs';
+import { run } from '../support/process.mjs';
+
+const folder = temporaryFolder();
+const read = (/** @type {string} */ name) => readFileSync(join(dist, name), 'utf8');
+const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
+/** Each variant is two modules. */
+const builds = variants.flatMap((variant) => [variant, `${variant}-grammar`, `${variant}-extras`]);
+
+/** @param {string} program @param {string[]} args @param {Parameters<typeof run>[2]} [options] */
+async function text(program, args, options) {
+  const { code, stdout, stderr } = await run(program, args, options);
+  assert.equal(code, 0, stderr);
+  return stdout.toString();
+}
+
+/** The most bytes of each file, gzipped. What `wick-llm` loads at first use is in files of its own. */
+const bytesMost = {
+  'index.js': 22_000,
+  'worker.js': 32_000,
+  'sources.js': 4500,
+  'tabs.js': 4000,
+  'tasks.js': 7000,
+  'edge.js': 42_000,
+  'openai.js': 12_500,
+  'chat.js': 3600,
+  'ai-sdk.js': 5000,
+  'prompt-api.js': 8000,
+  'pipeline.js': 4500,
+  'models.js': 18_400,
+  'cli.js': 10_000,
+};
+
+describe('files', () => {
+  test('the package holds what its exports name, and nothing else', async () => {
+    const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
+    const files = npm[0].files.map((/** @type {any} */ { path }) => path);
+    for (const name of [
+      ...['index.js', 'index.d.ts', 'worker.js', 'openai.js'],
+      ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
+      ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
+      ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
+      ...['openai.d.ts', 'cli.js'],
+      ...builds.map((build) => `wasm/wick-${build}.wasm`),
+      ...['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'],
+    ]) {
+      assert.ok(files.includes(`dist/${name}`), `dist/${name} is missing`);
+    }
+    const strange = files.filter(
+      (/** @type {string} */ path) =>
+        !/^(?:(?:dist|docs|examples)\/|[A-Z]+(?:\.md)?$|package\.json$)/.test(path),
+    );
+    assert.deepEqual(strange, []);
+    const models = files.filter((/** @type {string} */ path) => path.endsWith('.gguf'));
+    assert.deepEqual(models, []);
+    assert.ok(npm[0].size < 3_300_000, `${npm[0].size} bytes packed`);
+  });
+
+  test('the demo model is a package of its own', async () => {
+    const pack = ['pack', '--dry-run', '--json', '--offline', '-w', 'wick-llm-demo-model'];
+    const [{ files }] = JSON.parse(await text('npm', pack));
+    assert.deepEqual(files.map((/** @type {any} */ { path }) => path).sort(), [
+      ...['MODEL_CARD.md', 'README.md', 'index.d.ts', 'index.js', 'package.json'],
+      ...['wick-4.2m-q4_0.gguf', 'wick-4.2m-q8_0.gguf', 'wick-4.2m-words.txt'],
+      ...['words.d.ts', 'words.js'],
+    ]);
+    const { modelUrl, smallModelUrl } = await import('wick-llm-demo-model');
+    for (const url of [modelUrl, smallModelUrl]) assert.ok(existsSync(url), url.href);
+    const bin = join(root, 'node_modules/.bin');
+    assert.match(await text(join(bin, 'publint'), ['--strict', modelFolder]), /All good/);
+    await text(join(bin, 'attw'), ['--pack', modelFolder, '--profile', 'esm-only']);
+  });
+
+  test('integrity.json has the hash of each file that a page loads', () => {
+    const told = JSON.parse(read('integrity.json'));
+    const loaded = readdirSync(dist).filter((name) => name.endsWith('.js') && name !== 'cli.js');
+    const modules = builds.map((build) => `wasm/wick-${build}.wasm`);
+    assert.deepEqual(Object.keys(told).sort(), [...loaded, ...modules].sort());
+    for (const [name, integrity] of Object.entries(told)) {
+      const hash = createHash('sha384').update(readFileSync(join(dist, name)));
+      assert.equal(integrity, `sha384-${hash.digest('base64')}`, name);
+    }
+  });
+
+  test('publint and arethetypeswrong find nothing', async () => {
+    const bin = join(root, 'node_modules/.bin');
+    assert.match(await text(join(bin, 'publint'), ['--strict', root]), /All good/);
+    // what is no code (worker, wasm) has no types; older resolutions do not know `exports`
+    const untyped = [
+      '--exclude-entrypoints',
+      'worker',
+      'integrity.json',
+      ...builds.map((one) => `wasm/wick-${one}.wasm`),
+    ];
+    await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);
+  });
+
+  test('the version in the names of shared engines is the package’s', () => {
+    assert.equal(VERSION, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
+  });
+
+  test('the names of package.json lead to files', async () => {
+    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models'];
+    const modules = ['worker', 'openai', ...further, 'package.json'].map(
+      (name) => `wick-llm/${name}`,
+    );
+    const names = ['wick-llm', ...modules].concat(
+      builds.map((build) => `wick-llm/wasm/wick-${build}.wasm`),
+    );
+    const script = `for (const name of ${JSON.stringify(names)})
+      if (!existsSync(new URL(import.meta.resolve(name)))) throw new Error(name);`;
+    const file = join(root, 'build/resolve_names.mjs');
+    writeFileSync(file, `import { existsSync } from 'node:fs';\n${script}\n`);
+    await text(process.execPath, [file]);
+    rmSync(file);
+  });
+
+  test('each file of JavaScript has its limit', () => {
+    const size = (/** @type {string} */ name) =>
+      gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
+    const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
+    assert.deepEqual(files.sort(), Object.keys(bytesMost).sort());
+    for (const [name, most] of Object.entries(bytesMost)) {
+      assert.ok(size(name) <= most, `${name} has ${size(name)} bytes, ${most} are allowed`);
+    }
+  });
+
+  test('bundlers find the worker and the builds by their literals', () => {
+    const source = read('index.js');
+    // once, and not within `new Worker(...)`, for which they would make a bundle of it besides
+    const worker = [...source.matchAll(/(.{10})new URL\("\.\/worker\.js",\s*import\.meta\.url\)/g)];
+    assert.equal(worker.length, 1);
+    assert.doesNotMatch(worker[0][1], /Worker\(/);
+    const joined = source.replaceAll('\n', '');
+    for (const build of builds) {
+      const literal = `new URL("./wasm/wick-${build}.wasm",import.meta.url)`;
+      assert.ok(joined.includes(literal), build);
+    }
+    const later = [...source.matchAll(/\bimport\s*\(([^)]*)\)/g)].map(([, name]) => name);
+    assert.deepEqual(
+      new Set(later),
+      new Set(['chat', 'models', 'sources', 'tabs', 'tasks'].map((name) => `"./${name}.js"`)),
+    );
+    assert.doesNotMatch(source, /\brequire\(|from\s*"/);
+  });
+
+  test('the worker is valid as a classic script and as a module', async (t) => {
+    const source = read('worker.js');
+    assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\bexport\b\s*[{*]/);
+    new Script(source);
+    for (const name of ['worker.cjs', 'worker.mjs']) {
+      copyFileSync(join(dist, 'worker.js'), join(folder, name));
+      const worker = pathToFileURL(join(folder, name));
+      const engine = await openEngine(t, { file: modelPath, worker, threads: 2 });
+      assert.ok((await engine.countTokens('Hello')) > 0, name);
+    }
+  });
+});
+
+describe('the edge bundle', () => {
+  test('asks nothing of other files, and makes no code of text', () => {
+    const source = read('edge.js');
+    assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\brequire\(|from\s*"/);
+    assert.doesNotMatch(source, /new Worker|\beval\b|new Function|WebAssembly\.compile/);
+  });
+});
+
+describe('types', () => {
+  for (const resolution of ['nodenext', 'no_dom', 'bundler', 'ai_sdk', 'prompt_api', 'openai']) {
+    test(`as users with ${resolution} see them`, async () => {
+      const tsc = join(root, 'node_modules/.bin/tsc');
+      const project = join(root, `tests/package/types/tsconfig.${resolution}.json`);
+      const { code, stdout } = await run(tsc, ['--project', project]);
+      assert.equal(code, 0, stdout.toString());
+    });
+  }
+});
+
+describe('other runtimes', () => {
+  const question = join(root, 'examples/node/chat.mjs');
+  const relaxed = locateRelaxedNode();
+  const deno = locate('deno');
+
+  test('examples/node, in this Node', async () => {
+    assert.match(await text(process.execPath, [question]), /Wick/);
+    assert.ok(
+      (await text(process.execPath, [question, 'Tell me a story.', modelPath])).length > 20,
+    );
+  });
+
+  test('examples/node, in a Node with relaxed SIMD', { skip: relaxed.skip }, async () => {
+    assert.match(await text(relaxed.path, [question]), /Wick/);
+  });
+
+  test('the relaxed build is taken where it runs, alone and with a helper', {
+    skip: relaxed.skip,
+  }, async () => {
+    const script = `
+      const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
+      const texts = [];
+      for (const threads of [1, 2]) {
+        const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, threads });
+        while ((await engine.info()).threads < threads);
+        texts.push((await engine.info()).kernels.replace(/-.*/, ''));
+        texts.push(await engine.generate('Once', { temperature: 0, maxTokens: 30, ignoreEnd: true }).text());
+        await engine.close();
+      }
+      console.log(JSON.stringify(texts));`;
+    const [one, alone, two, helped] = JSON.parse(
+      await text(relaxed.path, ['--input-type=module', '-e', script]),
+    );
+    assert.deepEqual([one, two], ['relaxed', 'relaxed']);
+    assert.equal(helped, alone);
+  });
+
+  test('examples/deno: with helpers, and it ends', { skip: deno.skip }, async () => {
+    const args = ['run', '--quiet', '-A', join(root, 'examples/deno/chat.mjs')];
+    assert.match(await text(deno.path, args), /Wick/);
+  });
+});
+
+describe('documentation', () => {
+  test('docs/js-api.md: its blocks run as one program', async () => {
+    const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+    const blocks = [...source.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
+    assert.ok(blocks.length >= 6);
+    const file = join(root, 'build/documentation_blocks.mjs');
+    writeFileSync(file, blocks.join('\n'));
+    const printed = await text(process.execPath, [file]);
+    rmSync(file);
+    assert.match(printed, /TimeoutError\ntrue IO .*no-such-file/);
+  });
+
+  test('docs/js-api.md names every code of js/', async () => {
+    const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+    const all = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
+    const js = all.filter((name) => name.endsWith('.js'));
+    const codes = js.flatMap((name) => {
+      const text = readFileSync(join(root, 'js', name), 'utf8');
+      return [...text.matchAll(/new WickError\(\s*'([A-Z_]+)'/g)].map(([, code]) => code);
+    });
+    assert.ok(codes.length > 20, `${codes.length} codes were found`);
+    for (const code of new Set(codes)) assert.ok(source.includes(`\`${code}\``), code);
+  });
+});
+
+describe('the command', () => {
+  const cli = join(root, 'js/cli.js');
+  const wick = (
+    /** @type {string[]} */ args,
+    /** @type {Parameters<typeof run>[2]} */ options = {},
+  ) => run(process.execPath, [cli, ...args], { cwd: modelFolder, ...options });
+  const model = 'wick-2.6m-q8_0.gguf';
+  const prompt = '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n';
+
+  test('run: the same text, stats and logprobs with one thread and with two', async () => {
+    const args = ['run', model, '-p', prompt, '-n', '30', '--logprobs', '2', '--stats'];
+    const results = [];
+    for (const threads of ['1', '2']) results.push(await wick([...args, '--threads', threads]));
+    for (const { code, stderr } of results) assert.equal(code, 0, stderr);
+    assert.equal(results[1].stdout.toString(), results[0].stdout.toString());
+    const [one, two] = results.map(({ stderr }) =>
+      stderr
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    );
+    const [statsOne, statsTwo] = [one.pop(), two.pop()];
+    assert.ok(one.length > 10);
+    assert.deepEqual(two, one);
+    assert.equal(statsTwo.threads, 2);
+    assert.equal(statsTwo.completion_tokens, statsOne.completion_tokens);
+    const same = Object.keys(statsOne).filter((name) => name !== 'decode_allocations');
+    assert.deepEqual(Object.keys(statsTwo), same);
+  });
+
+  test('run with threads: prompts, pipes, settings', async () => {
+    const file = join(folder, 'prompt.txt');
+    writeFileSync(file, prompt);
+    const fromFile = await wick(['run', model, '-f', file, '-n', '9', '--threads', '2']);
+    const fromInput = await wick(['run', model, '-n', '9', '--threads=2'], { input: prompt });
+    assert.equal(fromFile.stdout.toString(), fromInput.stdout.toString());
+    const bytes = readFileSync(modelPath);
+    const piped = await wick(['run', '-', '-p', prompt, '-n', '9', '--threads', '2'], {
+      input: bytes,
+    });
+    assert.equal(piped.stdout.toString(), fromFile.stdout.toString());
+    const sampled = ['run', model, '-p', 'Once', '-n', '20', '--temp', '1', '--seed', '5'];
+    const [two, one] = [await wick([...sampled, '--threads', '2']), await wick(sampled)];
+    assert.equal(two.stdout.toString(), one.stdout.toString());
+    const mixed = ['run', model, '-p', prompt, '-n', '20', '--kv', 'q4:f32'];
+    const [kvTwo, kvOne] = [await wick([...mixed, '--threads', '2']), await wick(mixed)];
+    assert.ok(kvOne.stdout.length > 20, kvOne.stderr);
+    assert.equal(kvTwo.stdout.toString(), kvOne.stdout.toString());
+  });
+
+  /** What a command wants besides its model. @type {Record<string, string[]>} */
+  const wanted = {
+    run: ['-p', 'a'],
+    logits: ['--tokens', '1', '--out', '-'],
+    tokenize: ['-p', 'a'],
+    detokenize: ['--tokens', '1'],
+    inspect: [],
+    bench: [],
+    'bench --serve': [],
+    'bench --convoy': [],
+    'bench --saturation': [],
+    perplexity: ['-f', '-'],
+  };
+  for (const [words, more] of Object.entries(wanted)) {
+    test(`${words}: it tells options without a value from those with one`, async () => {
+      const command = words.split(' ');
+      const help = await wick([...command, 'none.gguf', '--help']);
+      // the name of a value stands one space behind its option
+      for (const [, flag] of help.stdout.toString().matchAll(/^ {2}(-\S+) {2,}/gm)) {
+        const { code, stderr } = await wick([...command, flag, 'none.gguf', ...more], {
+          input: 'a text',
+        });
+        assert.equal(code, 3, `${words} ${flag}: ${stderr}`);
+        assert.ok(stderr.includes(join(modelFolder, 'none.gguf')), `${flag}: ${stderr}`);
+      }
+    });
+  }
+
+  test('a file to write is looked for where the user is', async () => {
+    writeFileSync(join(folder, 'text.txt'), 'Once there was a fox that lived in a wood.');
+    const args = ['perplexity', modelPath, '-f', 'text.txt', '--save', 'saved.f32', '--ctx', '64'];
+    const { code, stderr } = await wick(args, { cwd: folder });
+    assert.equal(code, 0, stderr);
+    assert.ok(readFileSync(join(folder, 'saved.f32')).length > 0);
+  });
+
+  test('run with threads: without proposals, too', async () => {
+    const args = ['run', '--no-speculation', model, '-p', prompt, '-n', '20'];
+    const [one, two] = [await wick(args), await wick([...args, '--threads', '2'])];
+    assert.ok(one.stdout.length > 20, one.stderr);
+    assert.equal(two.stdout.toString(), one.stdout.toString());
+  });
+
+  test('exit codes are those of the contract, threads or not', async () => {
+    for (const threads of ['1', '2']) {
+      const more = ['--threads', threads];
+      for (const [code, args] of /** @type {[number, string[]][]} */ ([
+        [2, ['run', ...more, '-p', 'x']],
+        [2, ['run', model, ...more, '--temp', 'q']],
+        [2, ['run', model, ...more, '--no-such-option']],
+        [2, ['run', model, ...more, '-p', 'x', '--ctx', '999999']],
+        [3, ['run', 'none.gguf', ...more, '-p', 'x']],
+        [3, ['run', '../README.md', ...more, '-p', 'x']],
+      ])) {
+        const found = await wick(args);
+        assert.equal(found.code, code, `${args}: ${found.stderr}`);
+        assert.match(found.stderr, /^wick: [^\n]+\n$/);
+        assert.equal(found.stdout.length, 0);
+      }
+    }
+  });
+
+  test('the other commands, with paths from here', async () => {
+    const ids = await text(process.execPath, [cli, 'tokenize', model, '-p', 'Hello there'], {
+      cwd: modelFolder,
+    });
+    assert.match(ids, /^\d+( \d+)*\n$/);
+    const back = await wick(['detokenize', `../models/${model}`, '--tokens', ids.trim()]);
+    assert.equal(back.stdout.toString().trim(), 'Hello there');
+    const { stdout } = await wick(['inspect', model, '--json']);
+    assert.ok(JSON.parse(stdout.toString()).tensors.length > 0);
+    const made = join(folder, 'tiny.gguf');
+    assert.equal((await wick(['synth', 'tiny', 'q8_0', made])).code, 0);
+    assert.ok(existsSync(made));
+    for (const words of [['help'], ['help', 'run'], ['--version'], ['run', '--help']])
+      assert.equal((await wick(words)).code, 0, `${words}`);
+    assert.equal((await wick([])).code, 2);
+  });
+});
+
+describe('the server of the demo', () => {
+  /** @param {string} url @param {Record<string, string>} [headers] */
+  const get = (url, headers = {}) => fetch(url, { headers });
+
+  test('files, types, isolation, nothing outside', async (t) => {
+    mkdirSync(join(folder, 'site/sub'), { recursive: true });
+    writeFileSync(join(folder, 'site/index.html'), '<p>hello');
+    writeFileSync(join(folder, 'site/sub/a.wasm'), '0123456789');
+    writeFileSync(join(folder, 'secret.txt'), 'secret');
+    const { url, close } = await serve({ root: join(folder, 'site') });
+    t.after(close);
+    const page = await get(url);
+    assert.equal(await page.text(), '<p>hello');
+    assert.match(page.headers.get('Content-Type') ?? '', /^text\/html/);
+    assert.equal(page.headers.get('Cross-Origin-Opener-Policy'), 'same-origin');
+    assert.equal(page.headers.get('Cross-Origin-Embedder-Policy'), 'require-corp');
+    assert.equal((await get(`${url}sub/a.wasm`)).headers.get('Content-Type'), 'application/wasm');
+    for (const path of [
+      'none',
+      'sub',
+      '..%2fsecret.txt',
+      '%2e%2e/secret.txt',
+      'sub/..%2f..%2fsecret.txt',
+    ]) {
+      assert.equal((await get(url + path)).status, 404, path);
+    }
+    const plain = await serve({ root: join(folder, 'site'), isolated: false, cors: true });
+    t.after(plain.close);
+    const { headers } = await get(plain.url);
+    assert.equal(headers.get('Cross-Origin-Opener-Policy'), null);
+    assert.equal(headers.get('Access-Control-Allow-Origin'), '*');
+  });
+
+  test('ranges', async (t) => {
+    mkdirSync(join(folder, 'site/sub'), { recursive: true });
+    writeFileSync(join(folder, 'site/sub/a.wasm'), '0123456789');
+    const { url, close } = await serve({ root: join(folder, 'site') });
+    t.after(close);
+    const file = `${url}sub/a.wasm`;
+    const tag = (await get(file)).headers.get('ETag') ?? '';
+    for (const [range, status, body, more] of /** @type {[string, number, string, any][]} */ ([
+      ['bytes=3-', 206, '3456789', {}],
+      ['bytes=3-4', 206, '34', {}],
+      ['bytes=-2', 206, '89', {}],
+      ['bytes=3-', 206, '3456789', { 'If-Range': tag }],
+      ['bytes=3-', 200, '0123456789', { 'If-Range': '"other"' }],
+      ['bytes=10-', 416, '', {}],
+      ['nonsense', 200, '0123456789', {}],
+    ])) {
+      const response = await get(file, { Range: range, ...more });
+      assert.equal(response.status, status, range);
+      assert.equal(await response.text(), body, range);
+    }
+    const deaf = await serve({ root: join(folder, 'site'), ranges: false });
+    t.after(deaf.close);
+    assert.equal((await get(`${deaf.url}sub/a.wasm`, { Range: 'bytes=3-' })).status, 200);
+  });
+});
+
+/**
+ * In processor time, of which other work of the machine makes less difference than of time: about 50 ms are usual.
+ * `node tools/bench/start.mjs` measures how long it takes.
+ */
+const START_CPU_MS_MAX = 250;
+
+test('an engine starts with little work, its module being compiled', async (t) => {
+  const wasm = await WebAssembly.compile(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')));
+  const times = [];
+  for (let i = 0; i < 5; i++) {
+    const before = process.cpuUsage();
+    const engine = await createEngine({ file: modelPath, wasm });
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / 1000);
+    await engine.close();
+  }
+  const told = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of processor time`;
+  t.diagnostic(told);
+  assert.ok(Math.min(...times) < START_CPU_MS_MAX, told);
+});

@@ -1,0 +1,482 @@
+// The worker's table of requests over an engine that is no more than a list: who is submitted and when, who
+// rests, what is cancelled, and what the page is told.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { subjects } from '../../js/base/error_subjects.js';
+import { codeOfStatus, WickError } from '../../js/base/errors.js';
+import { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } from '../../js/wasm/layout.js';
+import { RequestTable } from '../../js/worker/request_table.js';
+
+describe('a request that is not read', () => {
+  test('rests without taking the places of what is read', () => {
+    /** @type {{request: number, kind: number, text: string}[]} */
+    let events = [];
+    let submitted = 0;
+    let paused = 0;
+    const native = {
+      submit: () => ++submitted,
+      lacks: () => false,
+      passes: () => 0,
+      pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
+        paused += isPaused ? 1 : -1;
+      },
+      takeEvents: () => events.splice(0),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    for (let id = 1; id <= 100; id++) table.add(id, /** @type {any} */ ({}), false);
+    assert.equal(submitted, 64);
+    const say = (/** @type {number} */ first, /** @type {number} */ last) => {
+      for (let request = first; request <= last; request++) {
+        for (let i = 0; i < 256; i++) events.push({ request, kind: EVENT_TOKEN, text: 'a' });
+      }
+      table.collect();
+    };
+    say(1, 64);
+    assert.deepEqual([submitted, paused], [100, 64]);
+    say(65, 100);
+    assert.deepEqual([paused, table.canStep()], [100, false]);
+    table.acknowledge(1, 32);
+    assert.deepEqual([paused, table.canStep()], [99, true]);
+    const done = { kind: EVENT_DONE, finish: 2, text: '' };
+    events = Array.from({ length: 100 }, (_, i) => ({ request: i + 1, ...done }));
+    assert.equal(table.collect().length, 100);
+    // the places that are free again are those of requests that are awake
+    for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
+    assert.equal(submitted, 164);
+  });
+});
+
+test('the logits of a request go to its hook once, and come back once', () => {
+  /** @type {any[]} */
+  const events = [];
+  /** @type {any[]} */
+  const answered = [];
+  const asked = Float32Array.of(1, 2);
+  const native = {
+    ...{ submit: () => 9, lacks: () => false, passes: () => 0, takeEvents: () => events.splice(0) },
+    requestLogits: (/** @type {number} */ number) => (number === 9 ? asked : undefined),
+    answerLogits: (/** @type {any[]} */ ...args) => void answered.push(args),
+  };
+  const table = new RequestTable(/** @type {any} */ (native));
+  table.add(1, /** @type {any} */ ({}), false);
+  const logits = Float32Array.of(3, 4);
+  table.answer(1, logits);
+  assert.deepEqual([answered, table.canStep()], [[], true], 'nothing was asked yet');
+  events.push({ request: 9, kind: EVENT_LOGITS });
+  const [output] = table.collect();
+  assert.deepEqual([output.id, output.asked, table.canStep()], [1, asked, false]);
+  table.answer(2, logits);
+  assert.deepEqual(answered, [], 'of another request');
+  for (let time = 0; time < 2; time++) table.answer(1, logits);
+  assert.deepEqual([answered, table.canStep()], [[[9, logits]], true]);
+});
+
+test('a request that ends by an error says it in the engine’s words, with the option', () => {
+  /** @type {object[]} */
+  const events = [];
+  const native = {
+    submit: () => 1,
+    lacks: () => false,
+    passes: () => 0,
+    takeEvents: () => events.splice(0),
+  };
+  const table = new RequestTable(/** @type {any} */ (native));
+  const typical = subjects.findIndex(([name]) => name === 'typical_p');
+  for (const [subject, words, option] of /** @type {[number, string, string | undefined][]} */ ([
+    [0, 'no page', undefined],
+    [typical, 'no page (option typicalP)', 'typicalP'],
+  ])) {
+    table.add(1, /** @type {any} */ ({}), false);
+    const ended = { kind: EVENT_DONE, finish: FINISH_ERROR, status: 1, text: 'no page', subject };
+    events.push({ request: 1, ...ended });
+    const [{ error, done, texts }] = /** @type {any[]} */ (table.collect());
+    assert.deepEqual(
+      [error.code, error.message, error.cause.option],
+      [codeOfStatus(1), words, option],
+    );
+    assert.deepEqual([done, texts], [undefined, []]);
+    assert.equal(table.collect().length, 0);
+  }
+});
+
+describe('a reply that is read', () => {
+  /** @param {(text: string, isLast: boolean) => {deltas: object[], error?: WickError}} readReply */
+  function tableOf(readReply) {
+    /** @type {any[]} */
+    const events = [];
+    /** @type {string[]} */
+    const log = [];
+    const native = {
+      submit: () => 1,
+      lacks: () => false,
+      passes: () => 0,
+      takeEvents: () => events.splice(0),
+      cancel: (/** @type {number} */ number) => log.push(`cancel ${number}`),
+      openReply: (/** @type {string} */ tools, /** @type {string} */ ending) => {
+        log.push(`open ${tools} ${ending}`);
+        return 7;
+      },
+      closeReply: (/** @type {number} */ reply) => log.push(`close ${reply}`),
+      readReply: (
+        /** @type {number} */ _,
+        /** @type {string} */ text,
+        /** @type {boolean} */ isLast,
+      ) => readReply(text, isLast),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    table.add(1, /** @type {any} */ ({ reply: { tools: '[]', ending: '<a>' } }), false);
+    const say = (/** @type {string} */ text) => {
+      events.push({ request: 1, kind: EVENT_TOKEN, text });
+      return table.collect()[0];
+    };
+    const end = (text = '', finish = 1) => {
+      events.push({ request: 1, kind: EVENT_DONE, finish, text });
+      return table.collect()[0];
+    };
+    return { table, log, say, end };
+  }
+  const broken = (/** @type {string} */ code) => new WickError(code, 'x', { numbers: [2, 1, 0] });
+
+  test('its parts come beside its pieces, and it is closed at its end', () => {
+    const { log, say, end } = tableOf((text, isLast) => ({
+      deltas: isLast ? [] : [{ content: text }],
+    }));
+    const output = say('a');
+    assert.deepEqual([output.texts, output.deltas], [['a'], [[{ content: 'a' }]]]);
+    const last = end();
+    assert.deepEqual([last.texts, last.deltas, last.done?.finish], [[], undefined, 'stop']);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+
+  test('the text of a broken call is content, and so is what follows', () => {
+    const { log, say, end } = tableOf((text) =>
+      text === '?' ? { deltas: [{ content: 'b' }], error: broken('FORMAT') } : { deltas: [] },
+    );
+    assert.deepEqual(say('éé').deltas, [[]]);
+    assert.deepEqual(say('?').deltas, [[{ content: 'b' }, { content: 'é?', callsWhole: 1 }]]);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+    assert.deepEqual(say('<').deltas, [[{ content: '<' }]]);
+    const last = end('>');
+    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>' }]]]);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+
+  test('a call that is cut off by the limit stays, one that stops by itself is content', () => {
+    for (const [finish, deltas] of /** @type {[number, any][]} */ ([
+      [1, [[{ content: 'c', callsWhole: 1 }]]],
+      [2, undefined],
+      [3, undefined],
+    ])) {
+      const { say, end } = tableOf((_, isLast) =>
+        isLast ? { deltas: [], error: broken('TRUNCATED') } : { deltas: [] },
+      );
+      say('abc');
+      const last = end('', finish);
+      assert.deepEqual([last.deltas, last.error], [deltas, undefined]);
+    }
+  });
+
+  test('without memory it ends with an error', () => {
+    const { log, say, end } = tableOf(() => ({ deltas: [], error: broken('NOMEM') }));
+    assert.equal(say('a').error?.code, 'NOMEM');
+    assert.deepEqual(log, ['open [] <a>', 'cancel 1']);
+    end('', 3);
+    assert.equal(log.at(-1), 'close 7');
+  });
+
+  test('one that has not ended is closed with the engine', () => {
+    const { table, log } = tableOf(() => ({ deltas: [] }));
+    table.closeReplies();
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+});
+
+describe('more requests than the engine takes', () => {
+  /** A table over an engine of no more than a list. */
+  function tableOf() {
+    /** @type {any[]} */
+    const submitted = [];
+    /** @type {{request: number, kind: number, finish: number, text: string}[]} */
+    const events = [];
+    const engine = { passes: 0, room: Number.POSITIVE_INFINITY };
+    const native = {
+      submit(/** @type {any} */ request) {
+        if (submitted.length >= engine.room) throw new WickError('NOMEM', 'no room');
+        submitted.push(request);
+        return submitted.length;
+      },
+      lacks: () => false,
+      passes: () => engine.passes,
+      takeEvents: () => events.splice(0),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    let id = 0;
+    const add = (/** @type {string} */ name, priority = 0) =>
+      table.add(++id, /** @type {any} */ ({ name, priority }), false);
+    const end = (/** @type {number} */ request) => {
+      events.push({ request, kind: EVENT_DONE, finish: 2, text: '' });
+      return table.collect();
+    };
+    const names = (from = 64) => submitted.slice(from).map(({ name }) => name);
+    for (let i = 0; i < 64; i++) add(`${i}`);
+    return { table, engine, submitted, add, end, names };
+  }
+
+  test('one waits only for 64 that precede it', () => {
+    const { add, end, names } = tableOf();
+    add('usual');
+    add('low', -1);
+    assert.deepEqual(names(), []);
+    for (let i = 0; i < 66; i++) add(`high ${i}`, 1);
+    assert.deepEqual([names().length, names().at(-1)], [64, 'high 63']);
+    add('urgent', 100);
+    assert.equal(names().at(-1), 'urgent');
+    end(65); // leaves 64 before the next: 63 and the urgent one
+    assert.equal(names().at(-1), 'urgent');
+    end(66);
+    assert.equal(names().at(-1), 'high 64');
+    for (let request = 1; request <= 64; request++) end(request);
+    assert.equal(names().at(-1), 'high 64');
+    for (let request = 67; request <= 69; request++) end(request);
+    assert.deepEqual(names().slice(-3), ['high 65', 'usual', 'low']);
+  });
+
+  test('one that has waited for 512 passes goes before those that came later', () => {
+    const { add, engine, end, names, submitted } = tableOf();
+    engine.passes = 10;
+    add('low', -100);
+    engine.passes = 11;
+    for (let i = 0; i < 65; i++) add(`high ${i}`, 100);
+    engine.passes = 521;
+    end(1);
+    assert.equal(names().at(-1), 'high 63');
+    engine.passes = 522;
+    end(2);
+    assert.equal(names().at(-1), 'low');
+    assert.equal(submitted.at(-1).passesWaited, 512);
+  });
+
+  test('without memory for more than 64 the urgent one waits for an end, and is not refused', () => {
+    const { table, add, engine, end, names } = tableOf();
+    engine.room = 64;
+    add('urgent', 100);
+    assert.deepEqual([names(), table.collect()], [[], []]);
+    engine.room = 65;
+    assert.deepEqual(table.collect(), []);
+    end(1);
+    assert.deepEqual(names(), ['urgent']);
+    // one that has a place is refused
+    end(2);
+    add('usual');
+    assert.equal(table.collect()[0].error?.code, 'NOMEM');
+  });
+});
+
+describe('cancelling', () => {
+  /** A table, and what its engine is asked to cancel. */
+  function tableThatCancels() {
+    /** @type {number[]} */
+    const cancelled = [];
+    let submitted = 0;
+    const native = {
+      submit: (/** @type {{completions?: number}} */ { completions = 1 }) => {
+        submitted += completions;
+        return submitted - completions + 1;
+      },
+      cancel: (/** @type {number} */ request) => void cancelled.push(request),
+      takeEvents: () => done.splice(0),
+      lacks: () => false,
+      passes: () => 0,
+      pause() {},
+    };
+    /** @type {{request: number, kind: number, finish: number, text: string}[]} */
+    const done = [];
+    const end = (/** @type {number} */ request) => {
+      done.push({ request, kind: EVENT_DONE, finish: 3, text: '' });
+      table.collect();
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    const waiting = () => {
+      const requests = { waiting: 0, waiting_max: 0, refused: 0 };
+      return table.addTo({ requests }).requests.waiting;
+    };
+    return { table, cancelled, end, waiting };
+  }
+
+  test('a request cancelled twice is cancelled once, wherever it is', () => {
+    const { table, cancelled, end, waiting } = tableThatCancels();
+    const request = () => /** @type {any} */ ({});
+    for (let id = 1; id <= 64; id++) table.add(id, request(), false);
+    for (let i = 0; i < 2; i++) table.cancel(1);
+    assert.deepEqual(cancelled, [1]);
+    assert.ok(table.canStep());
+    // of two completions that wait one: they are submitted together
+    table.add(65, /** @type {any} */ ({ completions: 2 }), false);
+    table.add(67, request(), false);
+    for (let i = 0; i < 2; i++) table.cancel(65);
+    assert.deepEqual([cancelled, waiting()], [[1], 3]);
+    for (let i = 0; i < 2; i++) table.cancel(67);
+    assert.equal(waiting(), 2, 'one that waits alone is gone');
+    end(1);
+    end(2);
+    assert.deepEqual([cancelled, waiting()], [[1, 65], 0]);
+    table.cancel(65);
+    end(65);
+    for (const gone of [1, 65, 67, 999]) table.cancel(gone);
+    assert.deepEqual(cancelled, [1, 65], 'what has ended is not cancelled');
+  });
+});
+
+describe('what the page is told', () => {
+  /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
+  function tableOf(events) {
+    let submitted = 0;
+    const native = {
+      ...{ submit: () => ++submitted, lacks: () => false, pause() {}, passes: () => 0 },
+      takeEvents: () => events.splice(0),
+    };
+    return new RequestTable(/** @type {any} */ (native));
+  }
+
+  test('a first piece and an end at once, what lies between together', () => {
+    /** @type {{request: number, kind: number, text: string, finish?: number}[]} */
+    const events = [];
+    const table = tableOf(events);
+    table.add(1, /** @type {any} */ ({}), false);
+    const say = (/** @type {string} */ text) => {
+      events.push({ request: 1, kind: EVENT_TOKEN, text });
+      return table.hear();
+    };
+    assert.deepEqual([table.awaitsFirst(), say('a'), table.awaitsFirst()], [true, true, false]);
+    assert.deepEqual(table.collect()[0].texts, ['a']);
+    assert.deepEqual([say('b'), say('c')], [false, false]);
+    // the end of a text was held back while it could have become a stop string
+    events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'd' });
+    assert.ok(table.hear());
+    const [{ texts, done }] = table.collect();
+    assert.deepEqual([texts, done?.finish], [['b', 'c', 'd'], 'length']);
+    assert.deepEqual(table.collect(), []);
+  });
+
+  test('where details are asked for, each piece has those of its token', () => {
+    /** @type {any[]} */
+    const events = [];
+    const native = {
+      ...{
+        submit: () => 1,
+        lacks: () => false,
+        pause() {},
+        passes: () => 0,
+        takeEvents: () => events.splice(0),
+      },
+      tokenBytes: (/** @type {number} */ token) => Uint8Array.of(96 + token),
+    };
+    for (const logprob of [0, 1]) {
+      const table = new RequestTable(/** @type {any} */ (native));
+      table.add(1, /** @type {any} */ ({ logprob }), true);
+      const top = [
+        { token: 2, logprob: -1 },
+        { token: 1, logprob: -2 },
+      ];
+      events.push({ request: 1, kind: EVENT_TOKEN, text: '', token: 1, top, logprob: -2 });
+      events.push({ request: 1, kind: EVENT_TOKEN, text: 'ab', token: 2, top: [], logprob: -3 });
+      events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'c' });
+      const [{ texts, tokens }] = table.collect();
+      assert.deepEqual(texts, ['', 'ab', 'c']);
+      const a = { token: 1, text: 'a', bytes: [97] };
+      const b = { token: 2, text: 'b', bytes: [98] };
+      const held = { token: -1, text: '', bytes: [], top: [] };
+      const details = [
+        {
+          ...a,
+          ...(logprob && { logprob: -2 }),
+          top: [
+            { ...b, logprob: -1 },
+            { ...a, logprob: -2 },
+          ],
+        },
+        { ...b, ...(logprob && { logprob: -3 }), top: [] },
+        held,
+      ];
+      assert.deepEqual(tokens, details);
+    }
+  });
+});
+
+describe('requests that need the module of grammars', () => {
+  /** A table over an engine that lacks it until `settle` is called. */
+  function tableOf() {
+    let isThere = false;
+    let changes = 0;
+    /** @type {string[]} */
+    const submitted = [];
+    /** @type {{settle: (value: unknown) => void, fail: (error: unknown) => void}} */
+    let loading = { settle() {}, fail() {} };
+    const loaded = new Promise((settle, fail) => {
+      loading = { settle, fail };
+    });
+    const native = {
+      submit: (/** @type {any} */ { name }) => submitted.push(name),
+      passes: () => 0,
+      takeEvents: () => [],
+      closeReply() {},
+      cancel() {},
+      lacks: (/** @type {any} */ { grammar }) => grammar !== undefined && !isThere,
+      loadGrammarPart: () => loaded,
+    };
+    const table = new RequestTable(/** @type {any} */ (native), 4, () => changes++);
+    let id = 0;
+    const add = (/** @type {string} */ name, session = 0, completions = 1) => {
+      const grammar = name.startsWith('g') ? {} : undefined;
+      table.add(++id, /** @type {any} */ ({ name, grammar, session, completions }), false);
+      id += completions - 1;
+    };
+    const waiting = () => table.addTo({ requests: { waiting: 0, waiting_max: 0, refused: 0 } });
+    const end = async (/** @type {unknown} */ error) => {
+      isThere = error === undefined;
+      if (error) loading.fail(error);
+      else loading.settle(undefined);
+      await new Promise((settle) => setImmediate(settle));
+    };
+    return { table, submitted, add, waiting, end, changes: () => changes };
+  }
+
+  test('wait for it alone, count against the limit and keep the order of a session', async () => {
+    const { table, submitted, add, waiting, end, changes } = tableOf();
+    add('g1', 7);
+    add('plain');
+    add('same session', 7);
+    assert.deepEqual([submitted, table.canStep()], [['plain'], true]);
+    assert.equal(waiting().requests.waiting, 2);
+    assert.throws(() => add('too many', 0, 2), { code: 'QUEUE_FULL' });
+    await end(undefined);
+    assert.deepEqual([submitted.sort(), changes() > 0], [['g1', 'plain', 'same session'], true]);
+    assert.equal(waiting().requests.waiting, 0);
+  });
+
+  test('are refused where it cannot be loaded, and those that are cancelled are gone', async () => {
+    const { table, submitted, add, waiting, end } = tableOf();
+    add('g1', 0, 2);
+    table.cancel(1);
+    assert.equal(waiting().requests.waiting, 2);
+    table.cancel(2);
+    assert.equal(waiting().requests.waiting, 0);
+    add('g2');
+    await end(new WickError('WASM', 'no second module'));
+    const outputs = table.collect();
+    assert.deepEqual(
+      outputs.map(({ id, error }) => [id, error?.code, error?.message]),
+      [[3, 'WASM', 'no second module']],
+    );
+    assert.deepEqual(submitted, []);
+  });
+
+  test('are forgotten when the engine ends', async () => {
+    const { table, submitted, add, end } = tableOf();
+    add('g1');
+    table.closeReplies();
+    await end(undefined);
+    assert.deepEqual([submitted, table.collect()], [[], []]);
+  });
+});

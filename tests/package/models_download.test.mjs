@@ -1,0 +1,531 @@
+// Downloads into the store of models: what is broken off goes on, what is stored does not come again, and no other bytes
+// than the file's are ever kept.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { WickError } from '../../js/base/errors.js';
+import { FolderBackend } from '../../js/models/folder_backend.js';
+import { KeptSource } from '../../js/models/kept_source.js';
+import { ModelStore } from '../../js/models/model_store.js';
+import { CHUNK_BYTES } from '../../js/models/records.js';
+import { MemoryBackend, MemoryDisk } from '../support/memory_backend.mjs';
+import { pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
+import { waitUntil } from '../support/package.mjs';
+
+/** @typedef {import('node:test').TestContext} TestContext */
+
+const SIZE = 3 * CHUNK_BYTES + 999;
+const model = pretendedModel(SIZE);
+const newer = pretendedModel(SIZE, 2);
+
+/** @param {TestContext} t @param {{disk?: MemoryDisk, evict?: boolean, bytes?: Buffer}} [options] */
+async function begin(t, { disk = new MemoryDisk(), evict, bytes = model } = {}) {
+  const server = await serveModel(bytes);
+  t.after(() => server.close());
+  const open = () => new ModelStore(new MemoryBackend(disk), { evict });
+  return { ...server, disk, open, store: open() };
+}
+
+/** @param {string} code */
+const hasCode = (code) => (/** @type {any} */ error) => {
+  assert.equal(error?.code, code, String(error));
+  return true;
+};
+
+/** @param {ModelStore} store @param {string} name @param {Buffer} [bytes] */
+async function assertHolds(store, name, bytes = model) {
+  const held = Buffer.from(await /** @type {Blob} */ (await store.blob(name)).arrayBuffer());
+  assert.ok(held.equals(bytes), 'other bytes are kept');
+}
+
+/** Downloads until a chunk is stored, and pauses. @param {ModelStore} store @param {string} url @param {number} [chunks] */
+async function pauseAfter(store, url, chunks = 1) {
+  const stop = new AbortController();
+  const paused = store.get(url, {
+    signal: stop.signal,
+    onProgress: ({ loaded }) => loaded >= chunks * CHUNK_BYTES && stop.abort(),
+  });
+  await assert.rejects(paused, { name: 'AbortError' });
+  return /** @type {import('../../js/models.js').ModelEntry} */ (await store.info(url));
+}
+
+describe('a download', () => {
+  test('that breaks goes on at that byte', async (t) => {
+    const { store, url, state } = await begin(t);
+    const cuts = [1_000_000, 5_000_000];
+    state.fault = () => {
+      const cut = cuts.shift();
+      return cut === undefined ? undefined : { cut };
+    };
+    await store.get(url);
+    assert.equal(state.starts.length, 3);
+    const [first, second, third] = state.starts;
+    assert.ok(first === 0 && second > 0 && second <= 1_000_000, String(state.starts));
+    assert.ok(third > second && third <= second + 5_000_000, String(state.starts));
+    await assertHolds(store, url);
+  });
+
+  test('that is paused goes on at the chunk, on the next visit too', async (t) => {
+    const { store, url, state, disk, open } = await begin(t);
+    /** Nothing comes behind the second chunk, so that the pause is there. */
+    state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
+    const { storedBytes, isWhole } = await pauseAfter(store, url, 2);
+    assert.deepEqual([storedBytes, isWhole], [2 * CHUNK_BYTES, false]);
+    assert.equal(await store.has(url), false);
+    const again = open();
+    const entry = await again.get(url);
+    assert.equal(entry.isWhole, true);
+    assert.deepEqual(state.starts, [0, 2 * CHUNK_BYTES]);
+    assert.equal(state.headers[1]['if-range'], state.tag);
+    assert.equal(disk.written.length, new Set(disk.written).size);
+    await assertHolds(again, url);
+  });
+
+  test('is not begun when all is there', async (t) => {
+    const { store, url, state, open } = await begin(t);
+    const first = await store.get(url);
+    const second = await open().get(url);
+    assert.equal(second.id, first.id);
+    assert.ok(second.used >= first.used);
+    assert.deepEqual(state.starts, [0]);
+  });
+
+  test('of another SHA-256 or size than what is kept whole is refused, and that stays', async (t) => {
+    const { store, url, state, open } = await begin(t);
+    await store.get(url);
+    const [own, other] = [sha256Of(model), sha256Of(newer)];
+    for (let time = 0; time < 2; time++) {
+      await assert.rejects(store.get(url, { sha256: other }), {
+        code: 'CORRUPT',
+        message: `model.gguf is kept with the SHA-256 ${own}, not ${other}`,
+      });
+    }
+    await assert.rejects(store.get(url, { size: 5 }), {
+      code: 'CORRUPT',
+      message: `model.gguf is kept with the size ${SIZE}, not 5`,
+    });
+    const entry = await open().get(url, { sha256: own, size: SIZE });
+    assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the sum is written down');
+    await assert.rejects(open().get(url, { sha256: other }), { code: 'CORRUPT' });
+    assert.deepEqual(state.starts, [0]);
+    await assertHolds(store, url);
+  });
+
+  test('of a SHA-256 whose kept bytes cannot be read is refused', async (t) => {
+    const { store, url, disk } = await begin(t);
+    await store.get(url);
+    const { readChunk } = MemoryBackend.prototype;
+    t.mock.method(
+      MemoryBackend.prototype,
+      'readChunk',
+      async (/** @type {[any, any, any]} */ ...of) =>
+        of[1] === 2 ? undefined : readChunk.apply(new MemoryBackend(disk), of),
+    );
+    await assert.rejects(store.get(url, { sha256: sha256Of(model) }), {
+      code: 'CORRUPT',
+      message: 'Chunk 2 of model.gguf is missing',
+    });
+  });
+
+  test('of a file that has changed meanwhile begins anew', async (t) => {
+    const { store, url, state, change, open } = await begin(t);
+    state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+    await pauseAfter(store, url);
+    change(newer);
+    state.fault = () => undefined;
+    const again = open();
+    await again.get(url);
+    await assertHolds(again, url, newer);
+  });
+
+  test('of a file that changes under way is refused, and then begins anew', async (t) => {
+    const { store, url, state, change } = await begin(t);
+    state.fault = (start) => {
+      if (start > 0) return undefined;
+      setTimeout(() => change(newer));
+      return { cut: CHUNK_BYTES + 5 };
+    };
+    await assert.rejects(store.get(url), hasCode('CHANGED'));
+    assert.equal(await store.info(url), undefined);
+    state.fault = () => undefined;
+    await store.get(url);
+    await assertHolds(store, url, newer);
+  });
+
+  test('from a server without ranges ends well, too', async (t) => {
+    const { store, url, state } = await begin(t);
+    state.fault = (start) => ({ whole: true, ...(start === 0 && { cut: CHUNK_BYTES + 5 }) });
+    await assert.rejects(store.get(url, { retries: 0 }), hasCode('NETWORK'));
+    state.fault = () => ({ whole: true });
+    await store.get(url);
+    await assertHolds(store, url);
+  });
+
+  test('of unknown length ends with the file', async (t) => {
+    for (const size of [SIZE, 2 * CHUNK_BYTES]) {
+      const bytes = model.subarray(0, size);
+      const { store, url, state } = await begin(t, { bytes });
+      state.fault = () => ({ unknown: true });
+      const entry = await store.get(url);
+      assert.equal(entry.size, size);
+      await assertHolds(store, url, bytes);
+    }
+  });
+
+  test('of something else is refused, and leaves nothing', async (t) => {
+    const { store, url, state, disk } = await begin(t);
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\n`;
+    for (const fault of [{ page: true }, { text: pointer }, { text: '<html>' }, { text: 'GGML' }]) {
+      state.fault = () => fault;
+      await assert.rejects(store.get(url), hasCode('NOT_GGUF'));
+      assert.deepEqual(await store.list(), []);
+    }
+    state.fault = () => ({ status: 404 });
+    await assert.rejects(store.get(url), hasCode('HTTP'));
+    assert.equal(disk.usedBytes, 0);
+    state.fault = () => undefined;
+    await store.get(url);
+  });
+
+  test('with a SHA-256 that is told is compared with it', async (t) => {
+    const { store, url, state, open } = await begin(t);
+    const sha256 = sha256Of(model);
+    const wrong = store.get(url, { sha256: sha256Of(newer) });
+    await assert.rejects(wrong, hasCode('CORRUPT'));
+    assert.deepEqual(await store.list(), []);
+    state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
+    const stop = new AbortController();
+    const paused = store.get(url, {
+      sha256,
+      signal: stop.signal,
+      onProgress: ({ loaded }) => loaded >= CHUNK_BYTES && stop.abort(),
+    });
+    await assert.rejects(paused, { name: 'AbortError' });
+    state.fault = () => undefined;
+    const entry = await open().get(url, { sha256 });
+    assert.equal(entry.sha256, sha256);
+    assert.equal(await store.has(sha256), true);
+    // another address of the same content is that model
+    const other = await store.get(`${url}?mirror`);
+    assert.equal(other.id, entry.id);
+    assert.equal((await store.list()).length, 1);
+  });
+
+  test('takes headers, and the fetch of the caller', async (t) => {
+    const { store, url, state } = await begin(t);
+    let calls = 0;
+    /** @type {typeof fetch} */
+    const own = (...given) => {
+      calls++;
+      return fetch(...given);
+    };
+    await store.get(url, { headers: { Authorization: 'Bearer a' }, fetch: own });
+    assert.equal(calls, 1);
+    assert.equal(state.headers[0].authorization, 'Bearer a');
+  });
+
+  test('by several connections fetches each chunk once', async (t) => {
+    const bytes = pretendedModel(12 * CHUNK_BYTES + 77);
+    const { store, url, state, disk } = await begin(t, { bytes });
+    await store.get(url, { connections: 3, sha256: sha256Of(bytes) });
+    await assertHolds(store, url, bytes);
+    assert.equal(disk.written.length, 13);
+    assert.equal(new Set(disk.written).size, 13);
+    assert.ok(
+      state.starts.some((start) => start >= 4 * CHUNK_BYTES),
+      String(state.starts),
+    );
+    state.fault = (start) => (start === 0 ? undefined : { status: 404 });
+    await store.delete(url);
+    await assert.rejects(store.get(url, { connections: 3 }), hasCode('HTTP'));
+  });
+});
+
+/** The answers of another origin's server, as pages see them. @param {Record<string, string>} headers @returns {typeof fetch} */
+const foreign =
+  (headers = {}) =>
+  async (...given) => {
+    const { body, status, headers: own } = await fetch(...given);
+    const told = new Headers(own);
+    for (const [name, value] of Object.entries(headers)) told.set(name, value);
+    const seen = new Response(body, { status, headers: told });
+    return Object.defineProperty(seen, 'type', { value: 'cors' });
+  };
+
+describe('what a download of another origin tells', () => {
+  /** @param {TestContext} t @param {Record<string, string>} [headers] */
+  async function told(t, headers) {
+    const all = await begin(t);
+    /** @type {import('../../js/models.js').KeepProgress[]} */
+    const progress = [];
+    const onProgress = (/** @type {import('../../js/models.js').KeepProgress} */ one) =>
+      progress.push(one);
+    return { ...all, progress, options: { fetch: foreign(headers), onProgress } };
+  }
+
+  test('is what has come, chunk or not, and the size that is promised', async (t) => {
+    const { store, url, state, progress, options } = await told(t);
+    state.fault = () => ({ cut: 100_000, stall: true });
+    const stop = new AbortController();
+    const got = store.get(url, { ...options, signal: stop.signal });
+    await waitUntil(async () => (progress.at(-1)?.received ?? 0) === 100_000, '100 kB');
+    assert.deepEqual(progress.at(-1), { loaded: 0, received: 100_000, total: SIZE });
+    stop.abort();
+    await assert.rejects(got, { name: 'AbortError' });
+  });
+
+  test('after a pause is the whole file again, not its rest', async (t) => {
+    const { store, url, state, progress, options, open } = await told(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const stop = new AbortController();
+    const got = store.get(url, { ...options, signal: stop.signal });
+    await waitUntil(async () => progress.at(-1)?.loaded === CHUNK_BYTES, 'a chunk');
+    stop.abort();
+    await assert.rejects(got, { name: 'AbortError' });
+    progress.length = 0;
+    const again = open();
+    await again.get(url, options);
+    await assertHolds(again, url);
+    assert.ok(progress.every(({ received, loaded }) => received >= loaded && loaded > 0));
+    const totals = new Set(progress.map(({ total }) => total));
+    totals.delete(undefined);
+    assert.deepEqual([...totals], [SIZE]);
+  });
+
+  for (const [what, length] of Object.entries({
+    'of a compressed body': '1000000',
+    'that is none': 'x',
+    'that no file has': '99999999999999999999',
+    'of nothing': '0',
+  }))
+    test(`is no length ${what}`, async (t) => {
+      const { store, url, progress, options } = await told(t, { 'Content-Length': length });
+      await store.get(url, options);
+      await assertHolds(store, url);
+      for (const { received, total = SIZE } of progress) {
+        assert.ok(received <= total, `${received} of ${total}`);
+        assert.ok(Number.isSafeInteger(total), `${total}`);
+      }
+      assert.deepEqual(progress.at(-1), { loaded: SIZE, received: SIZE, total: SIZE });
+    });
+});
+
+describe('those who want the same model', () => {
+  test('in one page share a download', async (t) => {
+    const { store, url, state } = await begin(t);
+    const entries = await Promise.all([store.get(url), store.get(url), store.get(url)]);
+    assert.equal(new Set(entries.map(({ fingerprint }) => fingerprint)).size, 1);
+    assert.deepEqual(state.starts, [0]);
+  });
+
+  test('in one page: who leaves does not end it for the others', async (t) => {
+    const { store, url, state } = await begin(t);
+    const stop = new AbortController();
+    const left = store.get(url, { signal: stop.signal });
+    const stays = store.get(url, { onProgress: () => stop.abort() });
+    await assert.rejects(left, { name: 'AbortError' });
+    assert.equal((await stays).isWhole, true);
+    assert.deepEqual(state.starts, [0]);
+  });
+
+  test('in several processes download it once, and one goes on for another', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'wick-models-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const { url, state } = await begin(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const [one, two] = [0, 1].map(() => new ModelStore(new FolderBackend(folder)));
+    const first = one.get(url);
+    await waitUntil(async () => (await one.info(url))?.storedBytes === CHUNK_BYTES, 'a chunk');
+    const second = two.get(url);
+    await new Promise((settle) => setTimeout(settle, 300));
+    assert.deepEqual(state.starts, [0]);
+    const ended = assert.rejects(first, hasCode('CLOSED'));
+    await one.close();
+    await ended;
+    const { id, isWhole } = await second;
+    assert.equal(isWhole, true);
+    assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+    assert.ok(readFileSync(join(folder, id, 'model.gguf')).equals(model));
+  });
+});
+
+describe('where there is no room', () => {
+  test('the error says what is missing, and which models could go', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    const kept = await store.import(new File([newer], 'old.gguf'));
+    disk.room = SIZE + 2 * CHUNK_BYTES;
+    /** @type {any} */
+    let error;
+    await assert.rejects(store.get(url), (given) => {
+      error = given;
+      return hasCode('STORAGE_FULL')(given);
+    });
+    assert.equal(error.cause.missingBytes, SIZE);
+    assert.equal(error.cause.freeBytes, 2 * CHUNK_BYTES);
+    assert.deepEqual(error.cause.candidates, [kept]);
+    assert.equal(await store.has('old.gguf'), true);
+    assert.ok(state.sent <= SIZE);
+    await assert.rejects(store.import(new File([newer], 'new.gguf')), {
+      ...{ code: 'STORAGE_FULL', message: new RegExp(`: ${newer.length} bytes of it are missing`) },
+      cause: { ...error.cause, missingBytes: newer.length },
+    });
+    await store.delete('old.gguf');
+    await store.get(url);
+  });
+
+  test('the models that were not used for the longest time go, where the page allows it', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk, evict: true });
+    const half = pretendedModel(2 * CHUNK_BYTES, 3);
+    await store.import(new File([half], 'oldest.gguf'));
+    await new Promise((settle) => setTimeout(settle, 5));
+    await store.import(new File([newer], 'newest.gguf'));
+    await new Promise((settle) => setTimeout(settle, 5));
+    await store.get('oldest.gguf'); // now it is the newest one
+    disk.room = SIZE + 2 * CHUNK_BYTES + 1000;
+    await store.get(url);
+    assert.equal(await store.has('oldest.gguf'), true);
+    assert.equal(await store.has('newest.gguf'), false);
+    await assertHolds(store, url);
+  });
+
+  test('so does a journal for which there is no room, and a model goes for it', async (t) => {
+    for (const evict of [false, true]) {
+      const disk = new MemoryDisk();
+      const { url, open } = await begin(t, { disk });
+      const old = await open().import(new Blob([pretendedModel(SIZE, 9)]), { name: 'old.gguf' });
+      const backend = new MemoryBackend(disk);
+      const write = backend.writeRecord.bind(backend);
+      backend.writeRecord = async (record) => {
+        if (!disk.records.has(old.id)) return write(record);
+        throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+      };
+      const got = new ModelStore(backend, { evict }).get(url);
+      if (evict) {
+        assert.equal((await got).isWhole, true);
+        continue;
+      }
+      await assert.rejects(got, (/** @type {any} */ { code, cause }) => {
+        assert.equal(code, 'STORAGE_FULL');
+        assert.ok(cause.missingBytes > 0);
+        assert.deepEqual(cause.candidates, [old]);
+        return true;
+      });
+    }
+  });
+
+  test('where nothing can be written any more a whole model is read, and no server is asked', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    await store.get(url);
+    state.starts.length = 0;
+    const backend = new MemoryBackend(disk);
+    backend.writeRecord = async () => {
+      throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+    };
+    const full = new ModelStore(backend);
+    assert.equal((await full.get(url)).isWhole, true);
+    await assertHolds(full, url);
+    assert.deepEqual(state.starts, []);
+  });
+
+  test('a storage that says so late is believed', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk });
+    disk.room = CHUNK_BYTES + 100;
+    disk.isSilent = true;
+    await assert.rejects(store.get(url), hasCode('STORAGE_FULL'));
+    assert.equal((await store.info(url))?.storedBytes, CHUNK_BYTES);
+    disk.room = 1e9;
+    await store.get(url);
+    await assertHolds(store, url);
+    assert.equal(new Set(disk.written).size, disk.written.length);
+  });
+});
+
+describe('an engine’s source', () => {
+  const options = {
+    headers: {},
+    retries: 5,
+    stallMs: 0,
+    cache: true,
+    onRetry: () => {},
+  };
+
+  /** @param {KeptSource} source @param {number} [offset] */
+  async function readAll(source, offset = 0) {
+    const stream = await source.open(0, offset);
+    /** @type {Uint8Array[]} */
+    const pieces = [];
+    for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+      pieces.push(bytes.slice());
+    }
+    assert.equal(stream.position, SIZE);
+    return Buffer.concat(pieces);
+  }
+
+  test('gives bytes as they come, and any of them again', async (t) => {
+    const { store, url, state } = await begin(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const source = new KeptSource(store, [{ url }], options);
+    const stream = await source.open(0, 0);
+    assert.equal(stream.size, SIZE);
+    let [read, held] = [0, 0];
+    while (read < CHUNK_BYTES + 5) {
+      const bytes = /** @type {Uint8Array} */ (await stream.read());
+      assert.ok(model.subarray(read, read + bytes.byteLength).equals(bytes));
+      read += bytes.byteLength;
+      held = (await store.info(url))?.storedBytes ?? 0;
+    }
+    assert.ok(held <= CHUNK_BYTES, 'bytes were given before their chunk was stored');
+    assert.deepEqual(state.starts, [0]);
+    source.close();
+    const again = new KeptSource(store, [{ url }], options);
+    assert.ok((await readAll(again)).equals(model));
+    assert.ok((await readAll(again, SIZE - 7)).equals(model.subarray(SIZE - 7)));
+    assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+    again.close();
+  });
+
+  test('goes on without the store where its room ends', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const [room, isSilent] of /** @type {const} */ ([
+      [CHUNK_BYTES + 100, true],
+      [CHUNK_BYTES + 100, false],
+      [0, true],
+    ])) {
+      Object.assign(disk, { room, isSilent });
+      const source = new KeptSource(store, [{ url }], options);
+      assert.ok((await readAll(source)).equals(model));
+      source.close();
+      assert.equal(await store.has(url), false);
+    }
+  });
+
+  test('never mixes two versions of a file', async (t) => {
+    const { store, url, state, change } = await begin(t);
+    state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+    await pauseAfter(store, url);
+    change(newer);
+    state.fault = () => undefined;
+    const source = new KeptSource(store, [{ url }], options);
+    assert.ok((await readAll(source)).equals(newer));
+    source.close();
+    await store.delete(url);
+    change(model);
+    state.fault = (start) => {
+      if (start > 0) return undefined;
+      setTimeout(() => change(newer));
+      return { cut: CHUNK_BYTES + 5 };
+    };
+    const other = new KeptSource(store, [{ url }], options);
+    await assert.rejects(readAll(other), hasCode('CHANGED'));
+    other.close();
+  });
+});

@@ -1,0 +1,179 @@
+// Downloads into the store under random faults of the network and under processes that end at random moments. No wrong
+// byte is ever kept, each chunk is stored once, and what is stored is not asked for again. `make soak` has 1,000 faults
+// and 200 ends.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { FolderBackend } from '../../js/models/folder_backend.js';
+import { ModelStore } from '../../js/models/model_store.js';
+import { CHUNK_BYTES } from '../../js/models/records.js';
+import { root } from '../support/locate.mjs';
+import { MemoryBackend, MemoryDisk } from '../support/memory_backend.mjs';
+import { pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
+import { randomOf } from '../support/random_bytes.mjs';
+import { soakCount, soakSeed } from '../support/soak.mjs';
+
+const FAULTS = soakCount(1000);
+const KILLS = soakCount(200);
+const CHUNKS = 6;
+const SIZE = (CHUNKS - 1) * CHUNK_BYTES + 12_345;
+const model = pretendedModel(SIZE);
+const sha256 = sha256Of(model);
+
+/** What a server, or what lies between, can do wrong. @param {() => number} random */
+function randomFault(random) {
+  const cut = Math.floor(random() ** 2 * 2 * CHUNK_BYTES);
+  const kinds = [
+    { cut },
+    { cut },
+    { cut, whole: true },
+    { cut, stall: true },
+    { status: 500 },
+    { status: 503 },
+    { status: 429 },
+    { status: 404 },
+    { page: true },
+    { text: 'version https://git-lfs.github.com/spec/v1\n' },
+    { text: '' },
+    { unknown: true, cut },
+    { damaged: true },
+  ];
+  return kinds[Math.floor(random() * kinds.length)];
+}
+
+/** @param {ModelStore} store @param {string} name */
+async function assertHolds(store, name) {
+  const held = Buffer.from(await /** @type {Blob} */ (await store.blob(name)).arrayBuffer());
+  assert.ok(held.equals(model), 'wrong bytes are kept');
+}
+
+test(`${FAULTS} faults of the network`, async (t) => {
+  const random = randomOf(soakSeed + 1);
+  const server = await serveModel(model);
+  t.after(() => server.close());
+  const { state, url } = server;
+  let faults = 0;
+  let downloads = 0;
+  while (faults < FAULTS) {
+    const disk = new MemoryDisk();
+    downloads++;
+    let isDamaged = false;
+    state.starts.length = 0;
+    state.fault = (start) => {
+      if (faults >= FAULTS || random() < 0.3) return undefined;
+      faults++;
+      const fault = /** @type {any} */ (randomFault(random));
+      isDamaged ||= fault.damaged === true;
+      const isAsked = disk.chunks.size > 0 && start < SIZE && start % CHUNK_BYTES === 0;
+      const index = start / CHUNK_BYTES;
+      const isStored = [...disk.chunks.keys()].some((name) => name.endsWith(` ${index}`));
+      assert.ok(!isAsked || !isStored || isDamaged, `chunk ${index} is asked for again`);
+      return fault;
+    };
+    for (let tries = 0, isWhole = false; !isWhole; tries++) {
+      assert.ok(tries < 10_000, 'the download makes no way');
+      const store = new ModelStore(new MemoryBackend(disk)); // as after a reload
+      const connections = random() < 0.3 ? 2 : 1;
+      const options = { sha256, retries: 1, stallMs: 20, connections, fetch: impatient(random) };
+      try {
+        isWhole = (await store.get(url, options)).isWhole;
+      } catch (error) {
+        const { code } = /** @type {any} */ (error);
+        const known = ['NETWORK', 'HTTP', 'NOT_GGUF', 'TRUNCATED', 'CORRUPT', 'CHANGED'];
+        assert.ok(known.includes(code), String(error));
+        if (code === 'CORRUPT') disk.written.length = 0; // all of it went, since nobody knows which byte was wrong
+        assert.equal(await store.has(url), false);
+      }
+      await store.close();
+    }
+    await assertHolds(new ModelStore(new MemoryBackend(disk)), url);
+    const written = disk.written.length;
+    assert.equal(new Set(disk.written).size, written, 'a chunk was written twice');
+    if (!isDamaged) assert.equal(written, CHUNKS);
+  }
+  t.diagnostic(`${faults} faults in ${downloads} downloads`);
+});
+
+/** A page that is left now and then while it waits for an answer. @param {() => number} random @returns {typeof fetch} */
+const impatient = (random) => async (input, init) => {
+  if (random() < 0.05) throw new TypeError('the network has changed');
+  return fetch(input, init);
+};
+
+const child = `
+  const [, folder, url, sha256] = process.argv;
+  const { ModelStore } = await import(${JSON.stringify(pathToFileURL(resolve(root, 'js/models/model_store.js')).href)});
+  const { FolderBackend } = await import(${JSON.stringify(pathToFileURL(resolve(root, 'js/models/folder_backend.js')).href)});
+  const store = new ModelStore(new FolderBackend(folder));
+  store.addEventListener('progress', () => process.stdout.write('.'));
+  process.stdout.write('begun');
+  const { isWhole } = await store.get(url, { sha256 });
+  process.stdout.write(isWhole ? ' whole' : ' part');`;
+
+test(`${KILLS} processes that end at random moments`, async (t) => {
+  const random = randomOf(soakSeed + 2);
+  const server = await serveModel(model);
+  const folder = mkdtempSync(join(tmpdir(), 'wick-models-faults-'));
+  t.after(async () => {
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const { state, url } = server;
+  // slow enough that a process ends within a download
+  state.paceMs = 10;
+  const look = () => new ModelStore(new FolderBackend(folder));
+  let kills = 0;
+  let whole = 0;
+  while (kills < KILLS) {
+    const before = (await look().info(url))?.storedBytes ?? 0;
+    state.starts.length = 0;
+    const started = spawn(process.execPath, [
+      '--input-type=module',
+      '-e',
+      child,
+      folder,
+      url,
+      sha256,
+    ]);
+    let said = '';
+    /** @type {any} */
+    let timer;
+    const last = `begun${'.'.repeat(Math.floor(random() * 4))}`; // the chunks that it may store
+    const delayMs = random() * 60;
+    started.stdout.on('data', (/** @type {Buffer} */ data) => {
+      said += data;
+      const isTime = timer === undefined && said.startsWith(last);
+      if (isTime) timer = setTimeout(() => started.kill('SIGKILL'), delayMs);
+    });
+    let faults = '';
+    started.stderr.on('data', (/** @type {Buffer} */ data) => {
+      faults += data;
+    });
+    const signal = await new Promise((settle) => started.on('close', (_, name) => settle(name)));
+    clearTimeout(timer);
+    assert.equal(faults, '');
+    const entry = await look().info(url);
+    // nothing that was stored is lost, and it was not asked for again
+    const stored = entry?.storedBytes ?? 0;
+    assert.ok(stored >= before, `${stored} of ${before} bytes are left`);
+    if (state.starts.length > 0) assert.deepEqual(state.starts, [before]);
+    assert.equal(entry?.isWhole ?? false, stored === SIZE && entry?.fingerprint !== undefined);
+    const isKilled = signal === 'SIGKILL';
+    kills += Number(isKilled);
+    assert.ok(isKilled || /^begun\.* whole$/.test(said), said);
+    if (!entry?.isWhole) continue;
+    whole++;
+    await assertHolds(look(), url);
+    assert.deepEqual(await look().verify(url), { isWhole: true, damagedChunks: [] });
+    await look().delete(url);
+  }
+  await look().get(url, { sha256 });
+  await assertHolds(look(), url);
+  assert.ok(whole > 0 || KILLS < 10, 'no model became whole');
+  t.diagnostic(`${kills} processes ended, ${whole} models became whole meanwhile`);
+});

@@ -1,0 +1,167 @@
+// The chat page for everyone: axe-core finds nothing against WCAG 2.1 A and AA in any state of the page, by day and by
+// night, on a desktop and on a phone. In Chromium, over an engine of the test's own.
+
+import { describe, test } from 'node:test';
+import { assertAccessible } from '../support/accessible.mjs';
+import { useChat } from '../support/chat_page.mjs';
+import { ask, talk } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, openPage } = useChat('chat-accessible');
+/** @typedef {import('playwright-core').Page} Page */
+
+const answer = `Some **words** with \`code\`, a [link](https://example.org/), $x^2$:
+
+\`\`\`js
+const long = ${"'a very long line of text '+".repeat(8)} 1; // a comment
+\`\`\`
+
+| Name ${'| A column '.repeat(30)}|
+|---${'|---'.repeat(30)}|
+| one ${'| a_value_in_one_word '.repeat(30)}|
+
+$$${'x + '.repeat(200)} x$$
+
+![A fox](https://example.org/fox.png)
+
+1. First
+2. Second
+
+> quoted`;
+
+/** Each begins in a page with a conversation. @type {Record<string, (page: Page) => Promise<unknown>>} */
+const states = {
+  'a conversation': async () => {},
+  'a new conversation': (page) => page.click('#new-chat'),
+  'an answer that begins': (page) => ask(page, 'A question'),
+  'an answer that is being written': async (page) => {
+    await ask(page, 'A question');
+    await page.evaluate("think('Let me see.'); say('Half an')");
+    await page.getByText('Half an', { exact: true }).waitFor();
+  },
+  'thoughts, unfolded': async (page) => {
+    await ask(page, 'A question');
+    await page.evaluate("think('Let me see.'); say('An answer.'); end()");
+    await page.locator('#log[aria-busy=false]').waitFor();
+    await page.locator('.reasoning summary').last().click();
+  },
+  'calls of tools': async (page) => {
+    await page.click('#open-settings');
+    await page.locator('[name=tools]').check();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await ask(page, 'A question');
+    await page.evaluate(`call('calculator', '{"expression":"1 + 1"}'); end('tool_calls')`);
+    await page.locator('.call-result', { hasText: '2' }).waitFor();
+    await page.evaluate("say('Two.'); end()");
+    await page.locator('#log[aria-busy=false]').waitFor();
+  },
+  'an answer that stopped': async (page) => {
+    await ask(page, 'A question');
+    await page.evaluate("say('Half an'); end('length')");
+    await page.locator('.continue').waitFor();
+  },
+  'variants side by side': async (page) => {
+    await page.locator('.compare').last().click();
+    await page.evaluate("say('One.'); end()");
+    await page.locator('.choose').first().waitFor();
+  },
+  'a question that is worded anew': (page) =>
+    page.locator('.message.user').getByRole('button', { name: 'Edit' }).first().click(),
+  'a question that was forgotten': async (page) => {
+    await page.locator('.forget').first().click();
+    await page.getByRole('button', { name: 'Forget for good' }).waitFor();
+  },
+  'the words of an answer': async (page) => {
+    await page.locator('.open-words').click();
+    await page.locator('.words-text span').first().waitFor();
+  },
+  'versions of a question, and what follows another': async (page) => {
+    await talk(page, 'Second', 'Two.');
+    await page.locator('.regenerate').first().click();
+    await page.evaluate("say('Another one.'); end()");
+    await page.locator('.elsewhere').waitFor();
+  },
+  'the list of conversations': async (page) => {
+    if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
+    await page.getByRole('button', { name: 'Actions for A first question' }).click();
+    await page.locator('.actions').waitFor();
+  },
+  'the shelf of books': async (page) => {
+    if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
+    await page.click('#open-books');
+    await page.locator('#books-dialog summary', { hasText: 'Your key' }).click();
+    await page.locator('#book-file').setInputFiles({
+      name: 'a.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('word '.repeat(5000)),
+    });
+    await page.getByText(/tokens too long/).waitFor();
+  },
+  'a search that finds': async (page) => {
+    await page.keyboard.press('Control+k');
+    await page.fill('#search', 'quoted');
+    await page.locator('#conversation-list mark').first().waitFor();
+  },
+  'a search that finds nothing': async (page) => {
+    await page.keyboard.press('Control+k');
+    await page.fill('#search', 'zebra');
+    await untilTrue(page, "document.querySelector('#conversation-list').children.length === 0");
+  },
+  'what was deleted': async (page) => {
+    if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
+    await page.getByRole('button', { name: 'Actions for A first question' }).click();
+    await page.locator('.actions').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.locator('#deleted summary').click();
+    await page.locator('#deleted-list li').waitFor();
+  },
+  'the picker, and what is stored': async (page) => {
+    await page.evaluate(
+      `localStorage.setItem('stub-kept', JSON.stringify(['https://example.org/a-model.gguf']))`,
+    );
+    await page.click('#choose-model');
+    await page.locator('#kept-models li').waitFor();
+  },
+  'the settings': (page) => page.click('#open-settings'),
+  'the list of keys': async (page) => {
+    await page.click('#open-settings');
+    await page.click('#open-shortcuts');
+  },
+  'a problem': async (page) => {
+    await ask(page, 'A question');
+    await page.evaluate("fail('OUT_OF_MEMORY')");
+    await page.locator('#problem:not([hidden])').waitFor();
+  },
+  'a context that is nearly full': async (page) => {
+    await page.fill('#prompt', 'word '.repeat(5000));
+    await page.locator('#context.over, #gauge-text').first().waitFor();
+    await page.click('#send');
+    await page.locator('#context-note:not([hidden])').waitFor();
+  },
+  'the developer panel': (page) => page.click('#developer summary'),
+};
+
+const devices = {
+  'on a desktop': { viewport: { width: 1280, height: 800 } },
+  'on a phone': { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
+};
+
+for (const [device, options] of Object.entries(devices)) {
+  describe(`axe finds nothing ${device}`, () => {
+    test('while a model is loaded', { skip }, async (t) => {
+      const script = 'globalThis.holdLoading = () => new Promise(() => {})';
+      const page = await openPage(t, { options, script, isReady: false });
+      await page.locator('#loading').waitFor();
+      await assertAccessible(page);
+    });
+    for (const [state, enter] of Object.entries(states)) {
+      test(state, { skip }, async (t) => {
+        const page = await openPage(t, { options });
+        await ask(page, 'A first question');
+        await page.evaluate(`say(${JSON.stringify(answer)}); end()`);
+        await page.locator('#log[aria-busy=false] .message.assistant footer').waitFor();
+        await enter(page);
+        await assertAccessible(page);
+      });
+    }
+  });
+}

@@ -1,0 +1,282 @@
+// Files of books as strangers could write them: sizes that lie, texts and states that are others than those that were signed, keys that are
+// none. Over fake-indexeddb.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import 'fake-indexeddb/auto';
+
+Object.assign(globalThis, { BroadcastChannel: undefined }); // an open one keeps Node alive
+const { isBook, readBookFile, writeBook } = await import('../../examples/chat/book_file.js');
+const { exportKey, importKey } = await import('../../examples/chat/book_key.js');
+const store = await import('../../examples/chat/book_store.js');
+const { partsInWords, partsOf } = await import('../../examples/chat/book_text.js');
+
+const text = 'A fox lives by the river. Ein Fuchs — 狐.';
+const state = Uint8Array.from({ length: 5000 }, (_, index) => index * 7);
+const book = {
+  ...{ id: 'b', version: /** @type {const} */ (1), title: 'Foxes', letters: text.length },
+  ...{ created: 5, deleted: 0, savedMs: 0, opened: 0 },
+};
+const reading = {
+  ...{ key: 'b f', book: 'b', fingerprint: 'f', model: 'm', kvType: /** @type {const} */ ('q8') },
+  ...{ tokens: 12, total: 12, ms: 900, size: state.length, pieces: 1 },
+};
+
+/** @param {import('../../examples/chat/book_store.js').Reading} [of] */
+const written = async (of = reading) => {
+  const blob = await writeBook(book, text, { reading: of, bytes: state });
+  return new Uint8Array(await blob.arrayBuffer());
+};
+
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+const read = (bytes) => readBookFile(new Blob([bytes]));
+
+const damage =
+  /it is damaged, or no book of this page|written by another page|encoded data was not valid/;
+
+/**
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {(head: any) => unknown} change of the head, whose length is then right again
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+function withHead(bytes, change) {
+  const view = new DataView(bytes.buffer);
+  const length = view.getUint32(12, true);
+  const head = JSON.parse(new TextDecoder().decode(bytes.slice(16, 16 + length)));
+  const made = new TextEncoder().encode(JSON.stringify(change(head) ?? head));
+  const start = bytes.slice(0, 16);
+  new DataView(start.buffer).setUint32(12, made.length, true);
+  return new Uint8Array([...start, ...made, ...bytes.slice(16 + length)]);
+}
+
+/** Where the signature lies, behind the head. @param {Uint8Array<ArrayBuffer>} bytes */
+function proofOf({ buffer }) {
+  const view = new DataView(buffer);
+  const at = 16 + view.getUint32(12, true);
+  return { at, end: at + 8 + view.getUint32(at, true) };
+}
+
+test('what was written is read, with its state where the key is here', async () => {
+  const bytes = await written();
+  assert.equal(await isBook(new Blob([bytes])), true);
+  const found = await read(bytes);
+  assert.equal(found.text, text);
+  assert.equal(found.title, 'Foxes');
+  assert.deepEqual(found.bytes, state);
+  assert.equal(found.why, '');
+  assert.deepEqual([found.state?.tokens, found.state?.kvType], [12, 'q8']);
+  const plain = await writeBook(book, text);
+  assert.match((await readBookFile(plain)).why, /nothing of it was read yet/);
+});
+
+test('a byte that is another anywhere is seen: it is refused, or nothing but its text is used', async () => {
+  const bytes = await written();
+  const proof = proofOf(bytes);
+  for (let at = 0; at < bytes.length; at += at < 1200 ? 7 : 211) {
+    const changed = bytes.slice();
+    changed[at] ^= 0x04;
+    const found = await read(changed).catch((error) => {
+      assert.match(error.message, damage, `byte ${at}`);
+      return undefined;
+    });
+    if (!found) continue;
+    assert.equal(found.text, text);
+    if (at >= proof.at && at < proof.end && found.bytes) continue; // base64 has bits that count for nothing
+    assert.equal(found.bytes, undefined, `byte ${at}`);
+    assert.notEqual(found.why, '');
+  }
+});
+
+test('one that is cut anywhere, or longer, is refused', async () => {
+  const bytes = await written();
+  for (let size = 0; size < bytes.length; size += size < 600 ? 13 : 401)
+    await assert.rejects(read(bytes.slice(0, size)), damage, `${size}`);
+  await assert.rejects(read(new Uint8Array([...bytes, 0])), damage);
+});
+
+test('sizes and facts that lie are refused before anything of that size is made', async () => {
+  const bytes = await written();
+  /** @type {((head: any) => unknown)[]} */
+  const lies = [
+    (head) => {
+      head.text.bytes = 2 ** 40;
+    },
+    (head) => {
+      head.text.bytes = -1;
+    },
+    (head) => {
+      head.text.bytes = 0.5;
+    },
+    (head) => {
+      head.text.bytes += 1;
+    },
+    (head) => {
+      head.state.bytes = 2 ** 53;
+    },
+    (head) => {
+      head.state.bytes = '5000';
+    },
+    (head) => {
+      head.state.bytes -= 1;
+    },
+    (head) => {
+      head.state.tokens = 1e9;
+    },
+    (head) => {
+      head.state.tokens = 13;
+    },
+    (head) => {
+      head.state.kvType = 'f64';
+    },
+    (head) => {
+      head.state.ms = -1;
+    },
+    (head) => {
+      head.state.ms = 1e300;
+    },
+    (head) => {
+      head.state.fingerprint = 'x'.repeat(300);
+    },
+    (head) => {
+      head.state = null;
+    },
+    (head) => {
+      head.title = '';
+    },
+    (head) => {
+      head.title = 'x'.repeat(400);
+    },
+    (head) => {
+      head.title = { toString: 'no' };
+    },
+    (head) => {
+      head.created = 'now';
+    },
+    (head) => {
+      delete head.text;
+    },
+    () => [],
+    () => 7,
+  ];
+  for (const [index, lie] of lies.entries())
+    await assert.rejects(read(withHead(bytes, lie)), damage, `lie ${index}`);
+  for (const [at, word] of /** @type {const} */ ([
+    [8, 2],
+    [12, 0xffffffff],
+    [12, 17_000],
+  ])) {
+    const changed = bytes.slice();
+    new DataView(changed.buffer).setUint32(at, word, true);
+    await assert.rejects(read(changed), damage);
+  }
+  // facts that are well-formed, and not what was signed
+  for (const change of [
+    (/** @type {any} */ head) => {
+      head.state.fingerprint = 'another';
+    },
+    (/** @type {any} */ head) => {
+      head.state.tokens = 11;
+    },
+    (/** @type {any} */ head) => {
+      head.title = 'Hens';
+    },
+  ])
+    assert.match((await read(withHead(bytes, change))).why, /no key of yours/);
+});
+
+test('another text with the digest of its own is not what was signed; a signature of another book neither', async () => {
+  const bytes = await written();
+  const other = await writeBook({ ...book, title: 'Hens' }, 'Hens!', { reading, bytes: state });
+  const theirs = new Uint8Array(await other.arrayBuffer());
+  const [mine, foreign] = [proofOf(bytes), proofOf(theirs)];
+  const swapped = new Uint8Array([
+    ...theirs.slice(0, foreign.at),
+    ...bytes.slice(mine.at, mine.end),
+    ...theirs.slice(foreign.end),
+  ]);
+  const found = await read(swapped);
+  assert.equal(found.bytes, undefined);
+  assert.match(found.why, /no key of yours/);
+});
+
+test('a key that is none, or not its own pair, is refused; the one before still proves', async () => {
+  const bytes = await written();
+  const key = JSON.parse(await exportKey());
+  for (const broken of [
+    'no JSON',
+    '{}',
+    JSON.stringify({ ...key, algorithm: 'constructor' }),
+    JSON.stringify({ ...key, private: { ...key.private, d: key.public.x } }),
+    JSON.stringify({ ...key, public: { ...key.public, x: 7 } }),
+    JSON.stringify({ ...key, public: undefined }),
+  ])
+    await assert.rejects(importKey(broken), /no key of this page|damaged/);
+  const pair = /** @type {CryptoKeyPair} */ (
+    await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
+      'sign',
+      'verify',
+    ])
+  );
+  const [own, shown] = await Promise.all(
+    [pair.privateKey, pair.publicKey].map((one) => crypto.subtle.exportKey('jwk', one)),
+  );
+  const next = { ...key, algorithm: 'ECDSA', private: own, public: shown };
+  await importKey(JSON.stringify(next));
+  assert.equal(JSON.parse(await exportKey()).algorithm, 'ECDSA');
+  assert.equal((await read(bytes)).why, ''); // of the key before
+  assert.equal((await read(await written())).why, '');
+  await importKey(JSON.stringify(key));
+  assert.equal(JSON.parse(await exportKey()).public.x, key.public.x);
+  assert.equal((await store.listKeys()).length, 2);
+});
+
+test('a longer reading is not replaced by a shorter one, and goes with its book', async () => {
+  await store.addBook(book, text);
+  const { key, size, pieces, ...facts } = reading;
+  const long = new Uint8Array(9 << 20).fill(3);
+  await store.keepReading(facts, long);
+  await store.keepReading({ ...facts, tokens: 5 }, state);
+  const kept = await store.readingOf('b', 'f');
+  assert.ok(kept);
+  assert.deepEqual([kept.tokens, kept.pieces], [12, 3]);
+  assert.deepEqual(await store.readState('b f'), { reading: kept, bytes: long });
+  await store.removeBooks(['b']);
+  assert.equal(await store.readingOf('b', 'f'), undefined);
+  assert.equal(await store.readState('b f'), undefined);
+  await store.keepReading(facts, state); // of a book that is gone
+  assert.equal(await store.readingOf('b', 'f'), undefined);
+});
+
+test('of what is stored only what was judged is removed, and it is read at one moment', async () => {
+  await store.addBook(book, text);
+  const { key, size, pieces, ...facts } = reading;
+  await store.keepReading({ ...facts, tokens: 5 }, state);
+  const judged = await store.readingOf('b', 'f');
+  const [short, long] = [state, new Uint8Array(9 << 20).fill(3)];
+  // another tab stores more of it while it is read
+  const [found] = await Promise.all([store.readState('b f'), store.keepReading(facts, long)]);
+  const isWhole = found?.bytes?.length === (found?.reading.tokens === 5 ? short : long).length;
+  assert.ok(isWhole, JSON.stringify(found?.reading));
+  await store.removeReading('b f', judged);
+  assert.equal((await store.readState('b f'))?.bytes?.length, long.length);
+  await store.removeReading('b f', await store.readingOf('b', 'f'));
+  assert.equal(await store.readState('b f'), undefined);
+});
+
+test('a text of more parts than are made says how much of it they are', async () => {
+  /** A letter is a token. @type {any} */
+  const engine = {
+    tokenize: async (/** @type {any[]} */ messages) =>
+      Array.from(messages.map(({ content }) => content).join('\n'), (one) => one.charCodeAt(0)),
+  };
+  const long = 'A line of a long text.\n'.repeat(100);
+  const all = await partsOf(engine, 'Long', long, 500);
+  assert.equal(all.join(''), long);
+  assert.equal(
+    partsInWords(all, long),
+    `It is in ${all.length} parts now. The first one is being read.`,
+  );
+  const some = await partsOf(engine, 'Long', long, 500, 3);
+  assert.ok(some.length === 3 && long.startsWith(some.join('')));
+  assert.match(partsInWords(some, long), / 3 parts now\. .* They are its first \d\d %: more/);
+});

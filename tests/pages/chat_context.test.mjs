@@ -1,0 +1,454 @@
+// The chat page's models, storage and context: the engine that answers is not given up for one that is not ready, the
+// model comes back with its conversation, a full disk is said and nothing is lost, and the context never ends in
+// an error. In Chromium.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
+import { pictures, useChat } from '../support/chat_page.mjs';
+import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, browser, url: siteUrl } = useChat('chat-context');
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {import('node:test').TestContext} t */
+async function newContext(t) {
+  const context = await browser().newContext({
+    viewport: { width: 1280, height: 800 },
+    serviceWorkers: 'block', // it would bring the package's own engine
+  });
+  /** @type {string[]} */
+  const problems = [];
+  t.after(() => context.close());
+  t.after(() => assert.deepEqual(problems, []));
+  return {
+    open: (/** @type {{script?: string, url?: string}} */ { url = siteUrl(), script } = {}) =>
+      openStub(context, url, { problems, script }),
+  };
+}
+
+/** @param {Page} page @param {string} name of a file beside the page */
+async function choose(page, name) {
+  await page.click('#choose-model');
+  await page.fill('#model-url', `${siteUrl()}${name}`);
+  await page.click('#load-model');
+}
+
+/** @param {Page} page @param {string} name */
+const untilModel = (page, name) => page.locator('#model-name', { hasText: name }).waitFor();
+
+/** Holds the loading of \`other.gguf\` until \`release\` or \`refuse\` is called. */
+const held = `globalThis.holdLoading = (options) => {
+  if (!String(options.url).includes('other.gguf')) return;
+  return new Promise((settle, fail) => {
+    globalThis.release = settle;
+    globalThis.refuse = () => fail(new Error('This is no model'));
+  });
+};`;
+
+test('the old engine answers until the new one is ready, and a bad file does not unload it', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: held });
+  await choose(page, 'other.gguf');
+  await untilTrue(page, 'globalThis.refuse !== undefined');
+  await talk(page, 'While it loads', 'I am here.');
+  await page.evaluate('refuse()');
+  await page.locator('#problem-text', { hasText: /no model.* Wick 4\.2M goes on\.$/ }).waitFor();
+  await talk(page, 'And now?', 'Still here.');
+  assert.deepEqual(await page.evaluate('closedEngines'), []);
+  await choose(page, 'other.gguf');
+  await untilTrue(page, 'loaded.length === 3');
+  await ask(page, 'What I answer');
+  await page.evaluate("say('I begin'); release()");
+  await page.locator('.body', { hasText: 'I begin' }).waitFor();
+  assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
+  await page.evaluate("say(' and end.'); end()");
+  await untilModel(page, 'other.gguf');
+  assert.equal((await shown(page)).at(-1), 'I begin and end.');
+  await talk(page, 'Who are you?', 'The other one.');
+  assert.deepEqual(await page.evaluate('closedEngines.length'), 1);
+});
+
+/** Each download waits until it is paused, or until `release` is called. */
+const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => new Promise((settle, fail) => {
+  onProgress({ loaded: 500, received: 500, total: 1000 });
+  globalThis.release = settle;
+  signal.addEventListener('abort', () => fail(signal.reason));
+});`;
+
+test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download goes on', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: heldDownload });
+  await talk(page, 'First', 'One.');
+  await choose(page, 'other.gguf');
+  await untilTrue(page, 'globalThis.release !== undefined');
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await page.fill('.edit textarea', 'Anew');
+  await page.keyboard.press('Enter');
+  await page.evaluate("say('Again one.'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  await page.getByRole('button', { name: 'Forget this' }).first().click();
+  await page.locator('.message.forgotten').first().waitFor();
+  await page.click('#undo');
+  await page.locator('.message.user .body', { hasText: 'Anew' }).waitFor();
+  await ask(page, 'Second');
+  await page.evaluate("say('I begin')");
+  await page.locator('.body', { hasText: 'I begin' }).waitFor();
+  await page.locator('.more').first().click();
+  await page.locator('.delete').first().click();
+  await page.locator('#notice-text', { hasText: 'deleted' }).waitFor();
+  assert.deepEqual(await shown(page), []);
+  await page.click('#undo');
+  await page
+    .locator('#notice-text', { hasText: 'other.gguf is downloaded in the background.' })
+    .waitFor();
+  assert.deepEqual(await shown(page), ['Anew', 'Again one.', 'Second', 'I begin']);
+  await page.evaluate('release()');
+  await page.locator('#notice-text', { hasText: 'other.gguf is here.' }).waitFor();
+  await talk(page, 'Third', 'Three.');
+});
+
+test('the model of a conversation comes back with it', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'To the first', 'One.');
+  await page.click('#new-chat');
+  await choose(page, 'other.gguf');
+  await untilModel(page, 'other.gguf');
+  await talk(page, 'To the other', 'Two.');
+  await page.reload();
+  await untilModel(page, 'other.gguf');
+  assert.deepEqual(await page.evaluate('loaded'), [`${siteUrl()}other.gguf`]);
+  await page.getByRole('link', { name: 'To the first' }).click();
+  await untilModel(page, 'Wick 4.2M');
+  await page.getByRole('link', { name: 'To the other' }).click();
+  await untilModel(page, 'other.gguf');
+  await page.click('#new-chat');
+  await page.reload();
+  await untilModel(page, 'other.gguf'); // what answered last
+});
+
+test('the browser is asked to keep what is stored once there is something to lose', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const script = `globalThis.asks = 0;
+    StorageManager.prototype.persist = async () => { globalThis.asks++; return false; };`;
+  const page = await open({ script });
+  await talk(page, 'One', 'Yes.');
+  await talk(page, 'Two', 'Yes.');
+  assert.equal(await page.evaluate('asks'), 0);
+  await talk(page, 'Three', 'Yes.');
+  await untilTrue(page, 'asks === 1');
+  await talk(page, 'Four', 'Yes.');
+  assert.equal(await page.evaluate('asks'), 1);
+});
+
+/** Writes until there is no room. */
+const fillUp = `async () => {
+  const db = await new Promise((settle, fail) => {
+    const opening = indexedDB.open('filler');
+    opening.onupgradeneeded = () => opening.result.createObjectStore('all');
+    opening.onsuccess = () => settle(opening.result);
+    opening.onerror = fail;
+  });
+  const write = () => new Promise((settle) => {
+    const transaction = db.transaction('all', 'readwrite');
+    transaction.objectStore('all').put('x'.repeat(5e4), Math.random());
+    transaction.oncomplete = () => settle(false);
+    transaction.onabort = () => settle(true);
+  });
+  while (!(await write())) await new Promise((settle) => setTimeout(settle, 500));
+  db.close();
+}`;
+
+test('a full disk is said; what was typed stays, and is stored when there is room', {
+  skip,
+}, async (t) => {
+  // DevTools set the quota of a profile, not of one in memory
+  const folder = mkdtempSync(join(tmpdir(), 'wick-profile-'));
+  const context = await launchProfile(folder);
+  t.after(async () => {
+    await context.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const script = 'delete Navigator.prototype.serviceWorker';
+  const { origin } = new URL(siteUrl());
+  const devtools = await context.newCDPSession(context.pages()[0]);
+  // before the first write: Chromium allots space in advance
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1e6 });
+  const page = await openStub(context, siteUrl(), { script });
+  if (await page.isHidden('#conversation-list')) await page.click('#open-list');
+  await talk(page, 'Before', 'There is room.');
+  await page.click('#new-chat');
+  await talk(page, 'To be deleted', 'Yes.');
+  await page.getByRole('button', { name: 'Actions for To be deleted' }).click();
+  await page.locator('.actions .delete').click();
+  await page.getByRole('link', { name: 'Before' }).click();
+  await page.locator('.body', { hasText: 'There is room.' }).waitFor();
+  await page.evaluate(`(${fillUp})()`);
+  await page.fill('#prompt', `While it is full ${'x'.repeat(2e5)}`);
+  await page.keyboard.press('Enter');
+  await page.locator('.message').nth(3).waitFor();
+  await page.evaluate("say('I answer.'); end()");
+  await page.locator('#room-text', { hasText: /storage is full: what you typed/ }).waitFor();
+  await page.locator('#room').getByText('Delete: a deleted conversation').waitFor();
+  await page.screenshot({ path: `${pictures}/chat-full.png` });
+  await page.fill('#prompt', 'a draft, too');
+  await page.locator('#log[aria-busy=false] .body', { hasText: 'I answer.' }).waitFor();
+  const { turns } = await untilKept(page, () => true);
+  assert.ok(
+    !turns.some(({ content }) => content.startsWith('While it is full')),
+    'the disk was full',
+  );
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin });
+  await page.locator('#room').getByText('Try again').click();
+  await page.locator('#room').waitFor({ state: 'hidden' });
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text === 'a draft, too'));
+  await page.reload();
+  await page.locator('.message').nth(3).waitFor();
+  assert.deepEqual(
+    (await shown(page)).map((text) => text.slice(0, 16)),
+    ['Before', 'There is room.', 'While it is full', 'I answer.'],
+  );
+  assert.equal(await page.inputValue('#prompt'), 'a draft, too');
+});
+
+test('where there is no room for the rest of a model nothing of it is fetched again, unless the user says so', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const part = { id: 'part', name: 'other.gguf', urls: [`${siteUrl()}other.gguf`], isWhole: false };
+  const script = `globalThis.parts = [${JSON.stringify({ ...part, size: 1000, storedBytes: 500 })}];`;
+  const page = await open({ script });
+  await page.evaluate(async () => {
+    const entry = '/wick-llm/index.js';
+    const { WickError } = await import(entry);
+    Object.assign(globalThis, {
+      holdDownload: () => {
+        throw new WickError('STORAGE_FULL', 'There is no room');
+      },
+    });
+  });
+  await choose(page, 'other.gguf');
+  await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
+  await page.locator('#problem-text', { hasText: 'goes on' }).waitFor();
+  assert.equal((await page.evaluate('loaded')).length, 1);
+  await page.screenshot({ path: `${pictures}/chat-no-room-for-the-rest.png` });
+  await page.getByRole('button', { name: 'Load it without keeping it' }).click();
+  await untilModel(page, 'other.gguf');
+  assert.equal((await page.evaluate('loaded')).length, 2);
+});
+
+test('little room is said before there is none', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  // Chromium does not tell pages of a quota that DevTools have set
+  const script = `StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 10e6 });`;
+  const page = await open({ script });
+  await talk(page, 'A question', 'An answer.');
+  await page
+    .locator('#room-text', { hasText: /nearly full: 1\.0 MB of 10\.0 MB are free/ })
+    .waitFor();
+});
+
+test('where nothing can be stored the page says so and works', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const script = `IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); };`;
+  const page = await open({ script });
+  await page.locator('#problem-text', { hasText: 'This browser keeps no conversations' }).waitFor();
+  await talk(page, 'A question', 'An answer.');
+  await page.click('#new-chat');
+  await page.getByRole('link', { name: 'A question' }).click();
+  await page.locator('.body', { hasText: 'An answer.' }).waitFor();
+  await page.getByText('They are gone when the page is closed.').waitFor();
+});
+
+test('where the storage never answers the page says so in half a minute, and works', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const script = `
+    const { open } = IDBFactory.prototype;
+    IDBFactory.prototype.open = function (...args) {
+      const request = open.apply(this, args);
+      request.addEventListener = () => {};
+      return request;
+    };
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 300 : ms, ...rest);`;
+  const page = await open({ script });
+  const told = { hasText: 'its storage has not answered for 30 seconds' };
+  await page.locator('#problem-text', told).waitFor();
+  await talk(page, 'A question', 'An answer.');
+});
+
+test('where the kept models are never given the page says why, and goes on without them', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await choose(page, 'other.gguf');
+  await untilModel(page, 'other.gguf');
+  await talk(page, 'To the other', 'Two.');
+  const why = 'IndexedDB has not answered for 30 seconds';
+  await page.addInitScript(`globalThis.holdModels = async () => { throw new Error('${why}'); };`);
+  await page.reload();
+  await page
+    .locator('#notice-text', { hasText: `with other.gguf, which cannot be had: ${why}.` })
+    .waitFor();
+  assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
+  await talk(page, 'And now?', 'Still here.');
+  await page.getByRole('button', { name: 'Download it' }).click();
+  await untilModel(page, 'other.gguf');
+  assert.deepEqual(await page.evaluate('fetched'), [], 'it is not kept');
+  await page.click('#choose-model');
+  await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
+});
+
+test('31 turns and a long paste in a small context end in no error', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: 'globalThis.contextSize = 64;' });
+  const problem = page.locator('#problem');
+  let offers = 0;
+  for (let turn = 1; turn <= 31; turn++) {
+    const text = `Question number ${turn} of all the many`;
+    await page.fill('#prompt', text);
+    await page.keyboard.press('Enter');
+    const said = page.locator('.message.user .body', { hasText: text });
+    const offer = page.locator('#make-room');
+    await said.or(offer).first().waitFor();
+    if (!(await said.isVisible())) {
+      offers++;
+      await page.keyboard.press('Enter'); // once more: yes
+      await said.waitFor();
+    }
+    await page.evaluate(`say('Answer number ${turn}.'); end()`);
+    await page.locator('.message.assistant .body', { hasText: `Answer number ${turn}.` }).waitFor();
+    await page.locator('#log[aria-busy=false]').waitFor();
+    assert.equal(await problem.isHidden(), true);
+  }
+  assert.ok(offers > 1, `${offers} offers`);
+  assert.equal((await shown(page)).length, 62, 'all of it is in sight');
+  const bodies = await page.evaluate('bodies');
+  const words = (/** @type {any} */ body) =>
+    body.messages
+      .map((/** @type {any} */ one) => one.content)
+      .join(' ')
+      .split(' ').length;
+  assert.ok(bodies.every((/** @type {any} */ body) => words(body) <= 64));
+  await page.locator('#gauge-text', { hasText: /^\d+ of 64 tokens$/ }).waitFor();
+  const long = 'word '.repeat(100).trim();
+  await page.fill('#prompt', long);
+  await page.keyboard.press('Enter');
+  await page
+    .locator('#context-text', { hasText: /^This text is 44 tokens too long: it has 100/ })
+    .waitFor();
+  assert.equal(await page.inputValue('#prompt'), long);
+  assert.equal(await problem.isHidden(), true);
+  await page.fill('#prompt', '');
+  const starts = await page.locator('.message.start').count();
+  assert.ok(starts > 0);
+  await page.reload();
+  await page.locator('.message').nth(61).waitFor();
+  assert.equal(await page.locator('.message.start').count(), starts);
+  const again = page.getByRole('button', { name: 'Read all again' });
+  while ((await again.count()) > 0) await again.first().click();
+  await page.locator('#gauge-text', { hasText: /^2\d\d of 64|^3\d\d of 64/ }).waitFor();
+});
+
+test('of a conversation of 3,000 turns it is soon found how many must go', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: 'globalThis.contextSize = 640;' });
+  const turns = Array.from({ length: 3000 }, (_, index) => ({
+    ...{ id: `${index}`, parent: index > 0 ? `${index - 1}` : '', content: `Turn ${index}` },
+    role: index % 2 === 0 ? 'user' : 'assistant',
+  }));
+  const file = { format: 'wick-chat', version: 1, conversations: [{ conversation: {}, turns }] };
+  const buffer = Buffer.from(JSON.stringify(file));
+  await page.setInputFiles('#import-file', { name: 'long.json', mimeType: '', buffer });
+  await page.locator('.message').nth(2999).waitFor();
+  await page.locator('#context-note:not([hidden])').waitFor();
+  await page.evaluate('globalThis.counts = 0');
+  await page.fill('#prompt', 'And now?');
+  await page.keyboard.press('Enter');
+  // 70 % of the context, 448 tokens, are full then
+  await page.locator('#make-room', { hasText: 'Leave out the oldest 2778 messages' }).waitFor();
+  const counts = Number(await page.evaluate('counts'));
+  assert.ok(counts < 60, `${counts} countings`);
+});
+
+test('the oldest turns are folded into a summary, which is told, shown, kept and forgotten with them', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const script = "globalThis.contextSize = 60; globalThis.summary = 'They spoke of foxes.';";
+  const page = await open({ script });
+  const words = 'The fox and the lamp went to the river and came back';
+  for (const turn of [1, 2]) await talk(page, `${turn} ${words}`, `Answer ${turn}. ${words}`);
+  await page.fill('#prompt', 'And now?');
+  await page.keyboard.press('Enter');
+  await page.locator('#context-text', { hasText: 'With this question' }).waitFor();
+  await page.click('#fold-room');
+  await page.locator('.message.user .body', { hasText: 'And now?' }).waitFor();
+  await page.evaluate("say('Now.'); end()");
+  await page.locator('.message.assistant .body', { hasText: 'Now.' }).waitFor();
+  const [summary, body] = (await page.evaluate('bodies')).slice(-2);
+  assert.match(summary.messages.at(-1).content, /^Summarise/);
+  const told = body.messages[0];
+  assert.deepEqual(
+    [told.role, told.content],
+    ['system', 'What was said before, in short: They spoke of foxes.'],
+  );
+  assert.ok(!JSON.stringify(body.messages).includes('Answer 1.'));
+  await page.reload();
+  await page.locator('.fold', { hasText: 'They spoke of foxes.' }).waitFor();
+  await page.screenshot({ path: `${pictures}/chat-folded.png` });
+  await page.locator('.forget').first().click();
+  await page.locator('.fold').waitFor({ state: 'detached' });
+  await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
+});
+
+test('turns that are left out are dropped from what was read: what stays is not read again', {
+  skip,
+}, async (t) => {
+  const context = await browser().newContext({ serviceWorkers: 'block' });
+  t.after(() => context.close());
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  await page.goto(siteUrl());
+  await page.waitForSelector('#send:not([disabled])');
+  await page.click('#open-settings');
+  // What stays depends on no answer's length, and none comes to a word that is none.
+  await page.fill('[name=maxTokens]', '8');
+  await page.click('#settings-form [value=save]');
+  await page.click('#developer summary');
+  const fact = (/** @type {string} */ name) => page.locator(`[data-fact="${name}"]`).innerText();
+  for (let turn = 1; turn <= 2; turn++) {
+    await page.fill('#prompt', `${turn}. ${'The fox and the lamp went to the river. '.repeat(95)}`);
+    await page.keyboard.press('Enter');
+    await page
+      .locator('#log[aria-busy=false] .message.assistant footer')
+      .nth(turn - 1)
+      .waitFor();
+  }
+  await page.fill('#prompt', `And now? ${'The fox and the lamp went to the river. '.repeat(95)}`);
+  await page.keyboard.press('Enter');
+  await page.click('#make-room');
+  await page.locator('#log[aria-busy=false] .message.assistant footer').nth(2).waitFor();
+  assert.equal(await page.locator('#problem').isHidden(), true);
+  const [, kept] = /^(\d+) tokens behind/.exec(await fact('Left out')) ?? [];
+  const [, all, before] = /^(\d+) tokens, (\d+) of/.exec(await fact('Last prompt')) ?? [];
+  t.diagnostic(
+    `${kept} tokens stayed; of the next prompt's ${all} tokens ${before} were read before`,
+  );
+  assert.ok(Number(kept) > 800, `${kept} stayed`);
+  assert.ok(Number(before) >= Number(kept), `${before} of ${all}`);
+});

@@ -1,0 +1,133 @@
+// Firefox is killed (SIGKILL) at random moments while a model downloads, an answer comes and a draft is typed; then it is started with
+// the same profile. Nothing that was stored is lost, and no byte of it is fetched twice. Over an engine that answers by itself and the
+// package's own store. `make soak` does 60 kills; a test does a twentieth. Of Chromium's: tests/pages/chat_kills.test.mjs,
+// tests/pages/chat_download_kills.test.mjs.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildChat } from '../../examples/chat/build.mjs';
+import { CHUNK_BYTES } from '../../js/models/records.js';
+import { serve } from '../../tools/serve.mjs';
+import { killFirefox, launchFirefox, PATIENCE_MS } from '../support/browsers.mjs';
+import { begin, prelude } from '../support/chat_steps.mjs';
+import { stubEngine } from '../support/chat_stub.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { pretendedModel, serveModel } from '../support/model_server.mjs';
+import { randomOf } from '../support/random_bytes.mjs';
+import { soakCount, soakSeed } from '../support/soak.mjs';
+
+const site = resolve(root, 'build/chat-firefox-kills');
+const words = 'The answer has some words, which come one after the other. '.repeat(15).trim();
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+
+before(async () => {
+  await buildChat(site);
+  const answers = `globalThis.answersByItself = ${JSON.stringify(words)};`;
+  writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + answers + stubEngine);
+  server = await serve({ root: site });
+});
+
+after(() => server.close());
+
+/** What is stored: rows of conversations, and bytes of the model. */
+const look = `
+  const { openModels } = await import('/wick-llm/models.js');
+  const stored = async () => {
+    const store = await openModels();
+    const [one] = await store.list();
+    await store.close();
+    const { turns, drafts } = await readAll();
+    const answers = new Map(turns.filter(({ role }) => role === 'assistant').map(({ parent, content }) => [parent, content]));
+    return { bytes: one?.storedBytes ?? 0, isWhole: one?.isWhole ?? false, drafts: drafts.map(({ text }) => text),
+      said: turns.filter(({ role }) => role === 'user').map(({ id, content }) => [content, answers.get(id) ?? '']) };
+  };`;
+
+/** @param {string} question @param {string} draft @param {number} ms @param {number} least bytes of the model */
+const live = (question, draft, ms, least) => `${begin}${look}
+  const found = { box: one('#prompt').value, ...(await stored()) };
+  submit(${JSON.stringify(question)});
+  await until('asked', () => shown().includes(${JSON.stringify(question)}));
+  type(${JSON.stringify(draft)});
+  await until('a part', async () => (await stored()).bytes >= ${least});
+  await until('the draft', async () => (await stored()).drafts.includes(${JSON.stringify(draft)}));
+  await new Promise((settle) => setTimeout(settle, ${ms}));
+  return { found, left: await stored() };`;
+
+/** @typedef {{bytes: number, isWhole: boolean, drafts: string[], said: [string, string][]}} Stored */
+
+/** @param {Stored & {box: string}} found @param {Stored} left @param {string} draft @param {string} what */
+function assertThere(found, left, draft, what) {
+  assert.equal(found.box, draft, what);
+  assert.ok(found.bytes >= left.bytes, `${what}: ${found.bytes} of ${left.bytes} are left`);
+  const said = new Map(found.said);
+  for (const [question, answer] of left.said) {
+    const now = said.get(question);
+    assert.ok(now?.startsWith(answer), `${what}: ${question}: "${answer}" became "${now}"`);
+  }
+}
+
+test('Firefox is killed at random moments: what was typed, said and downloaded is there', {
+  skip: locate('firefox').skip,
+}, async (t) => {
+  const profile = mkdtempSync(join(tmpdir(), 'wick-firefox-'));
+  const remote = await serveModel(pretendedModel(6 * CHUNK_BYTES));
+  const random = randomOf(soakSeed + 5);
+  /** @type {import('puppeteer-core').Browser | undefined} */
+  let firefox;
+  t.after(async () => {
+    await firefox?.close();
+    await remote.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+  });
+  const { state } = remote;
+  state.paceMs = 100;
+  const address = `${remote.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
+  const url = `${server.url}?model=${encodeURIComponent(address)}`;
+  const open = async () => {
+    firefox = await launchFirefox({}, profile);
+    const page = await firefox.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(url);
+    return page;
+  };
+  /** @type {Stored | undefined} */
+  let left;
+  let draft = '';
+  const rounds = soakCount(60);
+  for (let round = 0; round <= rounds; round++) {
+    state.starts.length = 0;
+    if (round === rounds) state.paceMs = 0;
+    const page = await open();
+    const question = `Question ${round} of ${soakSeed}`;
+    const least = round === 0 ? CHUNK_BYTES : 0;
+    const next = `Draft ${round} of ${soakSeed}`;
+    const script = live(
+      question,
+      next,
+      random() * 700,
+      round === rounds ? state.bytes.length : least,
+    );
+    const result = /** @type {any} */ (await page.evaluate(`(async () => { ${script} })()`));
+    const what = `seed ${soakSeed}, round ${round}`;
+    if (left) {
+      assertThere(result.found, left, draft, what);
+      const { bytes } = left;
+      assert.ok(
+        state.starts.every((start) => start >= bytes),
+        `${what}: ${state.starts}, ${bytes} are stored`,
+      );
+    }
+    [left, draft] = [result.left, next];
+    if (round === rounds) break;
+    if (firefox) await killFirefox(firefox, profile);
+  }
+  assert.equal(left?.isWhole, true);
+  const halves = left?.said.filter(([, answer]) => answer.length < words.length).length;
+  t.diagnostic(
+    `${rounds} kills, ${left?.said.length} questions, ${halves} answers in part, all there`,
+  );
+});

@@ -1,0 +1,256 @@
+// The browser's history leads through the chat page's conversations: Back and Forward, in any haste, to what was deleted and
+// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over an engine of the test's own.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useChat } from '../support/chat_page.mjs';
+import { openStub, readAll, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { untilTrue, waitUntil } from '../support/package.mjs';
+
+const { skip, openPage, url } = useChat('chat-history');
+/** @typedef {import('playwright-core').Page} Page */
+
+const options = { viewport: { width: 1280, height: 800 } };
+
+/** @param {Page} page @param {string[]} names */
+async function talkAbout(page, names) {
+  for (const [index, name] of names.entries()) {
+    if (index > 0) await page.click('#new-chat');
+    await talk(page, `About ${name}`, `It is about ${name}.`);
+  }
+}
+
+/** @param {Page} page @param {string} name */
+async function untilAbout(page, name) {
+  await page.locator('.message .body', { hasText: `It is about ${name}.` }).waitFor();
+  assert.deepEqual(await shown(page), [`About ${name}`, `It is about ${name}.`]);
+}
+
+/** @param {Page} page @param {string} name */
+async function remove(page, name) {
+  await page.getByRole('button', { name: `Actions for About ${name}` }).click();
+  await page.locator('.actions .delete').click();
+  await page.locator('#notice-text', { hasText: 'was deleted' }).waitFor();
+  await page.click('#dismiss-notice');
+}
+
+test('Back pressed again before a conversation is there leaves the way Forward', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers', 'lamps']);
+  await page.evaluate(async () => {
+    history.back();
+    await new Promise((settle) => addEventListener('hashchange', settle, { once: true }));
+    history.back();
+  });
+  await untilAbout(page, 'foxes');
+  await page.goForward();
+  await untilAbout(page, 'rivers');
+  await page.goForward();
+  await untilAbout(page, 'lamps');
+});
+
+test('Back, Back and on again at once: what was on its way before leads nowhere', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers', 'lamps']);
+  await page.evaluate(async () => {
+    history.back();
+    await new Promise((settle) => addEventListener('hashchange', settle, { once: true }));
+    const rivers = location.hash;
+    history.back();
+    const log = /** @type {HTMLElement} */ (document.getElementById('log'));
+    await new Promise((settle) => {
+      new MutationObserver((_, observer) => {
+        if (!log.textContent?.includes('It is about foxes.')) return;
+        observer.disconnect();
+        location.hash = rivers; // the first press has found meanwhile that it is not wanted any more
+        settle(undefined);
+      }).observe(log, { childList: true, subtree: true });
+    });
+  });
+  await untilAbout(page, 'rivers');
+  assert.equal(await page.isVisible('#notice'), false, 'nothing is deleted');
+});
+
+test('New chat while Back is on its way is where the user stays', { skip }, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers']);
+  await page.evaluate(async () => {
+    history.back();
+    await new Promise((settle) => addEventListener('hashchange', settle, { once: true }));
+    document.getElementById('new-chat')?.click();
+  });
+  await page.fill('#prompt', 'Something else');
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text === 'Something else'));
+  assert.deepEqual(await shown(page), []);
+  assert.equal(await page.inputValue('#prompt'), 'Something else');
+});
+
+test('Back to a conversation that was deleted says so, and it can be had back', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers']);
+  await remove(page, 'foxes');
+  await page.goBack();
+  await page.locator('#notice-text', { hasText: '“About foxes” is deleted.' }).waitFor();
+  await untilAbout(page, 'rivers');
+  await page.click('#undo');
+  await untilAbout(page, 'foxes');
+  await page.getByRole('link', { name: 'About foxes' }).waitFor();
+});
+
+test('so does an address of a conversation that was deleted, or is not here', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes', 'rivers']);
+  const { conversations } = await readAll(page);
+  const { id } = conversations.find(({ title }) => title === 'About foxes');
+  await remove(page, 'foxes');
+  await page.goto('about:blank');
+  await page.goto(`${url()}#${id}`);
+  await page.locator('#notice-text', { hasText: '“About foxes” is deleted.' }).waitFor();
+  assert.deepEqual(await shown(page), []);
+  await page.waitForSelector('#send:not([disabled])');
+  await page.evaluate(() => {
+    location.hash = 'of-another-browser';
+  });
+  await page.locator('#notice-text', { hasText: 'is not in this browser' }).waitFor();
+  await page.click('#dismiss-notice');
+  await page.locator('.skip').focus();
+  await page.keyboard.press('Enter'); // it leads to the message field, and is no conversation
+  await untilTrue(page, `document.activeElement.id === 'prompt'`);
+  assert.equal(await page.isVisible('#notice'), false);
+});
+
+test('what is typed and not sent has a place in the history', { skip }, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes']);
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Half a thought');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Another one');
+  await page.goBack();
+  await waitUntil(async () => (await page.inputValue('#prompt')) === 'Half a thought', 'the first');
+  await page.goBack();
+  await untilAbout(page, 'foxes');
+  for (const text of ['Half a thought', 'Another one']) {
+    await page.goForward();
+    await waitUntil(async () => (await page.inputValue('#prompt')) === text, text);
+  }
+});
+
+/** Runs in the page: which tabs are open is told when the test wants it. */
+const holdLocks = `
+  const query = globalThis.LockManager?.prototype.query;
+  globalThis.asking = 0;
+  globalThis.hold = globalThis.name === 'hold' && Promise.withResolvers();
+  if (query) LockManager.prototype.query = async function () {
+    asking++;
+    await globalThis.hold?.promise;
+    return query.call(this);
+  };`;
+
+test('words that are typed while a conversation opens stay, behind its draft', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options, script: holdLocks });
+  await talkAbout(page, ['foxes']);
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Of another one');
+  const other = await openStub(page.context(), url());
+  await other.getByRole('link', { name: 'About foxes' }).click();
+  await untilAbout(other, 'foxes');
+  await other.fill('#prompt', 'An old draft');
+  await untilKept(page, ({ drafts }) => drafts.length === 2);
+  await other.close(); // its draft is nobody's now
+  await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
+  await page.getByRole('link', { name: 'About foxes' }).click();
+  await untilTrue(page, 'asking > 0');
+  assert.equal(await page.inputValue('#prompt'), '', 'what was typed elsewhere stays there');
+  await page.locator('#prompt').pressSequentially('typed meanwhile');
+  await page.evaluate('hold.resolve()');
+  const both = 'An old draft\ntyped meanwhile';
+  await waitUntil(async () => (await page.inputValue('#prompt')) === both, both);
+  await untilKept(page, ({ drafts }) => {
+    const texts = drafts.map(({ text }) => text).sort();
+    return JSON.stringify(texts) === JSON.stringify([both, 'Of another one']);
+  });
+});
+
+test('Back while the page starts is no error', { skip }, async (t) => {
+  const page = await openPage(t, { options, script: holdLocks });
+  await talkAbout(page, ['foxes', 'rivers']);
+  await page.evaluate(() => {
+    const { about } = { about: { id: 'x', version: 1, title: '', created: 0, changed: 0 } };
+    const draft = { id: 'd', version: 1, conversation: 'x', field: '', text: 'typed', changed: 0 };
+    const entry = { tab: 'gone', about: { ...about, isPinned: false, deleted: 0 }, draft };
+    localStorage.setItem('wick-chat-typed d', JSON.stringify(entry));
+    window.name = 'hold';
+  });
+  await page.reload();
+  await untilTrue(page, 'asking > 0');
+  await page.evaluate(async () => {
+    history.back();
+    await new Promise((settle) => addEventListener('hashchange', settle, { once: true }));
+  });
+  await page.evaluate('hold.resolve()');
+  await untilAbout(page, 'foxes');
+  assert.equal(await page.isVisible('#problem'), false);
+});
+
+test('a visitor sees that the page is starting before its scripts have come', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  /** @type {(value?: unknown) => void} */
+  let release = () => {};
+  const held = new Promise((settle) => {
+    release = settle;
+  });
+  await page.route('**/page.js', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const going = page.goto(`${url()}?model=https%3A%2F%2F%5B`);
+  await page.getByText('The page is starting').waitFor();
+  assert.equal(await page.isVisible('#cancel-loading'), false, 'there is nothing to pause yet');
+  release();
+  await going;
+  await page.waitForSelector('#send:not([disabled])');
+  await page.locator('#loading').waitFor({ state: 'hidden' });
+  const said = await page.innerText('#problem-text'); // the address named no model
+  assert.equal(said, '“https://[” is no address of a model.');
+});
+
+test('a tab that is duplicated keeps its draft and its answer to itself', { skip }, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes']);
+  await page.fill('#prompt', 'Tell me more');
+  await page.keyboard.press('Enter');
+  await page.evaluate(`say('Half ')`);
+  await page.locator('.body', { hasText: 'Half' }).waitFor();
+  await page.fill('#prompt', 'A draft');
+  for (;;) {
+    const { drafts, turns } = await readAll(page);
+    if (drafts.length === 1 && turns.length === 4) break;
+    await page.evaluate(`say('and ')`); // a piece that comes has what came before it stored
+  }
+  const [twin] = await Promise.all([
+    page.waitForEvent('popup'), // it has a copy of the session storage, as a duplicate has
+    page.evaluate(() => void window.open(location.href)),
+  ]);
+  await twin.locator('#log[data-conversation]').waitFor();
+  await twin.locator('.message.assistant footer', { hasText: 'in another tab' }).waitFor();
+  assert.equal(await twin.inputValue('#prompt'), '');
+  assert.equal(await twin.locator('.continue').count(), 0);
+  await page.evaluate(`say('the rest.'); end()`);
+  await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
+  await twin.close();
+  await page.reload(); // its own draft is its own at once
+  await waitUntil(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
+});

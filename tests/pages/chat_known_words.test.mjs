@@ -1,0 +1,110 @@
+// The chat page holds what the built-in model answers to known words: by the package's own engine and the built-in model, whose
+// answer the test replaces where it needs an invented word. Without the list the page answers as it is.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useChat } from '../support/chat_page.mjs';
+import { askReal, openReal, saying } from '../support/chat_real.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, browser, url } = useChat('chat-known-words');
+const LIST = '**/wick-4.2m-words.txt';
+
+/** @param {import('node:test').TestContext} t @param {string} said @param {(page: import('playwright-core').Page) => Promise<unknown>} [prepare] */
+async function open(t, said, prepare) {
+  /** @type {string[]} */
+  const problems = [];
+  const own = browser();
+  const context = {
+    newContext: async (/** @type {any} */ options) => {
+      const made = await own.newContext(options);
+      const newPage = made.newPage.bind(made);
+      made.newPage = async () => {
+        const page = await newPage();
+        await prepare?.(page);
+        return page;
+      };
+      return made;
+    },
+  };
+  const page = await openReal(/** @type {any} */ (context), url(), {
+    problems,
+    script: saying(JSON.stringify(said)),
+  });
+  t.after(() => page.context().close());
+  t.after(() => assert.deepEqual(problems, []));
+  await untilTrue(page, 'globalThis.isSaying');
+  return page;
+}
+
+/** @param {import('playwright-core').Page} page */
+const untilListed = (page) =>
+  untilTrue(
+    page,
+    `performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('-words.txt') && responseEnd > 0)`,
+  ).then(() => page.waitForTimeout(200));
+
+/** @param {import('playwright-core').Page} page @returns {Promise<string>} */
+const footer = (page) => page.locator('.message.assistant footer').last().innerText();
+
+test('an invented word is not shown: the page refuses, and says why', { skip }, async (t) => {
+  const page = await open(t, 'Hello! The capital of France is Zorble.');
+  await untilListed(page);
+  assert.equal(await askReal(page, 'the capital of France?'), 'Hello! I do not know that.');
+  assert.match(await footer(page), /instead of an invented word/);
+  const [{ grammar, messages }] = await page.evaluate('again');
+  assert.match(grammar, /^root ::=/);
+  assert.equal(messages.at(-1).content, 'Hello!');
+});
+
+test('a made-up word that the user has typed is copied', { skip }, async (t) => {
+  const page = await open(t, 'Your name is Zorble.');
+  await untilListed(page);
+  assert.equal(await askReal(page, 'i am zorble'), 'Your name is Zorble.');
+  assert.deepEqual(await page.evaluate('again'), []);
+  await page.click('.regenerate');
+  await untilTrue(page, `document.querySelectorAll('.message.assistant footer').length === 1`);
+  await page.locator('.compare:enabled').click();
+  await page.locator('.choose').first().waitFor();
+  const all = await page.locator('.message.assistant .body').allInnerTexts();
+  assert.deepEqual(
+    all.map((one) => one.trim()),
+    Array(3).fill('Your name is Zorble.'),
+  );
+});
+
+for (const [name, reply] of /** @type {[string, any][]} */ ([
+  ['is not there', { status: 404, body: 'none' }],
+  ['is a page instead', { status: 200, body: '<!doctype html><title>none</title>' }],
+  ['is not all of it', { status: 200, body: '1435 words\na\nabort\n' }],
+]))
+  test(`the list ${name}: the model answers as it is`, { skip }, async (t) => {
+    const page = await open(t, 'The capital is Zorble.', (one) =>
+      one.route(LIST, (route) => route.fulfill(reply)),
+    );
+    await untilListed(page);
+    assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
+    await page.click('#developer summary');
+    await page.locator('[data-fact="Known words"]', { hasText: 'no list of words' }).waitFor();
+  });
+
+test('the list does not come: nobody waits for it', { skip }, async (t) => {
+  const page = await open(t, 'The capital is Zorble.', (one) => one.route(LIST, () => {}));
+  assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
+});
+
+test('an answer without an invented word is what the model says by itself', {
+  skip,
+}, async (t) => {
+  /** @type {string[]} */
+  const problems = [];
+  const page = await openReal(browser(), url(), { problems });
+  t.after(() => page.context().close());
+  await untilListed(page);
+  const held = await askReal(page, 'hi');
+  assert.match(held, /\w/);
+  const own = `engine.chat.completions.create({ messages: [{ role: 'system', content: 'You are Wick, a small and friendly assistant.' },
+    { role: 'user', content: 'hi' }], temperature: 0 }).then(({ choices }) => choices[0].message.content)`;
+  assert.equal(held, await page.evaluate(own));
+  assert.deepEqual(problems, []);
+});

@@ -1,0 +1,86 @@
+// PDFs in the chat page: their text is put into the message with its pages named, and what cannot be read says why. The
+// library comes with the first one. In Chromium, over an engine of the test's own.
+
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { pictures, useChat } from '../support/chat_page.mjs';
+import { untilKept } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+import { pdfOf } from '../support/pdf.mjs';
+
+/** @type {string[]} */
+const asked = [];
+const { skip, openPage } = useChat('chat-pdf', { onRequest: (path) => asked.push(path) });
+/** @typedef {import('playwright-core').Page} Page */
+
+const key = `<${'5a'.repeat(32)}>`;
+const locked = `/Encrypt<</Filter/Standard/V 1/R 2/O${key}/U${key}/P -44>>`;
+
+/** @param {Page} page @param {Record<string, string>} files their bytes by name */
+const drop = (page, files) =>
+  page.evaluate(`(() => {
+    const dataTransfer = new DataTransfer();
+    for (const [name, text] of Object.entries(${JSON.stringify(files)}))
+      dataTransfer.items.add(new File([text], name));
+    dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+  })()`);
+
+const field = "document.querySelector('#prompt').value";
+
+test('the text of a PDF is in the message, page by page; the library comes when it is wanted', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.fill('#prompt', 'What is it about?');
+  const before = asked.filter((path) => /pdf/.test(path));
+  assert.deepEqual(before, []);
+  await drop(page, { 'odd “name”\n#.pdf': pdfOf(['The fox is red.', '', 'The end.']) });
+  await untilTrue(page, `${field}.includes('The end.')`);
+  assert.equal(
+    await page.inputValue('#prompt'),
+    'What is it about?\n\nodd “name” #.pdf:\n```pdf\n[Page 1]\nThe fox is red.\n\n[Page 3]\nThe end.\n```',
+  );
+  assert.ok(asked.some((path) => /pdfs-.*\.js/.test(path)));
+  await page.screenshot({ path: resolve(pictures, 'chat-pdf.png') });
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('[Page 3]')));
+});
+
+test('what cannot be read says why, and what was typed stays', { skip }, async (t) => {
+  const page = await openPage(t);
+  await page.fill('#prompt', 'A question');
+  /** @type {[name: string, text: string, says: RegExp][]} */
+  const cases = [
+    ['locked.pdf', pdfOf(['Secret'], locked), /^locked\.pdf: it is encrypted/],
+    ['scan.pdf', pdfOf(['', '']), /^scan\.pdf: it has no text/],
+    ['empty.pdf', pdfOf([]), /^empty\.pdf: it has no pages/],
+    ['bad.pdf', '%PDF-1.4\nnothing of a PDF', /^bad\.pdf: it is damaged/],
+    ['bytes.bin', 'a\0b', /^bytes\.bin: neither a model, a PDF nor a text/],
+  ];
+  for (const [name, text, says] of cases) {
+    await drop(page, { [name]: text });
+    await page.locator('#notice-text', { hasText: name }).waitFor();
+    assert.match(await page.innerText('#notice-text'), says);
+    assert.equal(await page.inputValue('#prompt'), 'A question');
+  }
+  await drop(page, { 'scan.pdf': pdfOf(['']), 'good.pdf': pdfOf(['Some text']) });
+  await untilTrue(page, `${field}.includes('Some text')`);
+  assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
+});
+
+test('a PDF whose reading takes a while tells its pages', { skip }, async (t) => {
+  const script = `const now = performance.now.bind(performance);
+    performance.now = () => 5000 * now(); // a slow device
+    globalThis.told = [];
+    addEventListener('DOMContentLoaded', () => {
+      const notice = document.getElementById('notice-text');
+      new MutationObserver(() => told.push(notice.textContent)).observe(notice, { childList: true });
+    });`;
+  const page = await openPage(t, { script });
+  const lines = Array.from({ length: 40 }, (_, index) => `Line ${index}`);
+  await drop(page, { 'long.pdf': pdfOf(lines) });
+  await untilTrue(page, `${field}.includes('Line 39')`);
+  const told = /** @type {string[]} */ (await page.evaluate('told'));
+  assert.ok(told.includes('long.pdf: page 20 of 40 is read.'), told.join());
+  assert.equal(await page.locator('#notice').isHidden(), true);
+});

@@ -1,0 +1,339 @@
+// Any model in the chat page: what people type to name one, what is said of it before its weights come, and the hub's
+// search. In Chromium against a fake hub.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { buildChat } from '../../examples/chat/build.mjs';
+import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
+import { models } from '../../examples/chat/models.js';
+import { specOf } from '../../examples/chat/specs.js';
+import { expectSpeed, judge, quantisationOf } from '../../examples/chat/verdict.js';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { startListedHub } from '../support/fake_hub.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip } = locate('chromium');
+const site = resolve(root, 'build/chat-picker');
+const pictures = resolve(root, 'build/screenshots');
+const hub = 'https://huggingface.co';
+const wick = resolve(root, 'build/native/wick');
+
+describe('what names a model', () => {
+  const file = `${hub}/o/r/resolve/main/m.gguf`;
+  /** @type {[string, object][]} */
+  const cases = [
+    ['', { kind: 'none' }],
+    ['o/r', { kind: 'repository', name: 'o/r', revision: 'main' }],
+    ['hf:o/r', { kind: 'repository', name: 'o/r', revision: 'main' }],
+    ['o/r:Q4_K_M', { kind: 'repository', name: 'o/r', revision: 'main', type: 'Q4_K_M' }],
+    ['o/r/m.gguf', { kind: 'file', url: file }],
+    ['hf:o/r@v2/sub/m b.gguf', { kind: 'file', url: `${hub}/o/r/resolve/v2/sub/m%20b.gguf` }],
+    [`${hub}/o/r`, { kind: 'repository', name: 'o/r', revision: 'main' }],
+    ['huggingface.co/o/r', { kind: 'repository', name: 'o/r', revision: 'main' }],
+    [`${hub}/o/r/tree/v2`, { kind: 'repository', name: 'o/r', revision: 'v2' }],
+    [`${hub}/o/r/blob/main/m.gguf`, { kind: 'file', url: file }],
+    [`${hub}/o/r/resolve/main/m.gguf?download=true`, { kind: 'file', url: file }],
+    ['https://example.org/x/m.gguf', { kind: 'file', url: 'https://example.org/x/m.gguf' }],
+    ['models/m.gguf', { kind: 'file', url: 'https://page.example/chat/models/m.gguf' }],
+    ['qwen3 0.6b', { kind: 'search', text: 'qwen3 0.6b' }],
+    ['https://[', { kind: 'none' }],
+    ['qwen3:0.6b', { kind: 'search', text: 'qwen3:0.6b' }],
+    ...['javascript:alert(1)', 'file:///m.gguf', 'data:text/plain,x', 'ftp://o/r/m.gguf'].map(
+      (typed) =>
+        /** @type {[string, object]} */ ([
+          typed,
+          { kind: 'none', why: 'An address that begins with https:// is wanted.' },
+        ]),
+    ),
+    [
+      'https://me:secret@example.org/m.gguf',
+      { kind: 'none', why: 'An address without a name and a password is wanted.' },
+    ],
+    [
+      `${hub}/o/r/blob/main/%E0%A4.gguf`,
+      { kind: 'file', url: `${file.slice(0, -6)}%25E0%25A4.gguf` },
+    ],
+  ];
+  for (const [typed, wanted] of cases) {
+    test(JSON.stringify(typed), () => {
+      assert.deepEqual(specOf(typed, hub, 'https://page.example/chat/'), wanted);
+    });
+  }
+});
+
+describe('what is said of a model', () => {
+  const facts = {
+    ...{ architecture: 'qwen3', name: 'Test', parameters: 6e8, contextTrained: 32768 },
+    ...{ contextTokens: 4096, needBytes: 1.2e9, fileBytes: 6e8, activeBytes: 6e8 },
+    ...{ types: { Q8_0: { bytes: 6e8 }, F32: { bytes: 1e5 } }, hasTemplate: true },
+  };
+  const device = { limitBytes: 4e9, memoryGb: 8, freeBytes: 1e10 };
+  /** @param {object} changed @param {object} [other] @param {any[]} [speeds] */
+  const say = (changed, other = {}, speeds = [{ bytes: 3e8, tokensPerSecond: 20 }]) =>
+    judge({ ...facts, ...changed }, { ...device, ...other }, speeds);
+
+  test('one that fits, with its speed as exact as it is known', () => {
+    const found = say({});
+    assert.equal(found.fits, 'yes');
+    assert.equal(found.verdict, 'It fits: it needs 1.2 GB. It writes as fast as you read.');
+    assert.deepEqual(Object.fromEntries(found.facts), {
+      Architecture: 'qwen3, 600 M parameters',
+      Quantisation: 'Q8_0',
+      Download: '600 MB',
+      Context: '4096 tokens here, trained for 32768',
+      Memory: '1.2 GB of 4.0 GB that a page can have; the device has 8 GB or more',
+      Speed: 'about 10 tokens/s, as measured on this machine',
+    });
+  });
+
+  test('too large, nearly too large, not to be kept, slow, without a template, broken', () => {
+    assert.match(
+      say({ needBytes: 5e9 }).verdict,
+      /^It does not fit: it needs 5\.0 GB, .* 4\.0 GB\.$/,
+    );
+    assert.equal(say({ needBytes: 5e9 }).fits, 'no');
+    assert.equal(say({ needBytes: 3e9 }, { memoryGb: 4 }).fits, 'tight');
+    assert.match(
+      say({}, { freeBytes: 1e8 }).verdict,
+      /no room to keep its 600 MB: 100 MB are free/,
+    );
+    assert.match(say({}, {}, [{ bytes: 6e8, tokensPerSecond: 2 }]).verdict, /slower than you read/);
+    assert.match(say({ hasTemplate: false }).verdict, /no chat template/);
+    const broken = say({ error: 'no such architecture' });
+    assert.deepEqual(
+      [broken.fits, broken.verdict],
+      ['no', 'It does not run here: no such architecture.'],
+    );
+    assert.match(JSON.stringify(say({}, {}, [])), /not measured yet/);
+  });
+
+  test('a speed of a much smaller model is called a guess', () => {
+    const speeds = [{ bytes: 3e6, tokensPerSecond: 1000 }];
+    assert.deepEqual(expectSpeed(6e8, speeds), { tokensPerSecond: 5, isRough: true });
+    assert.match(say({}, {}, speeds).verdict, /may write slower/);
+    const nearer = [...speeds, { bytes: 5e8, tokensPerSecond: 12 }];
+    assert.deepEqual(expectSpeed(6e8, nearer), { tokensPerSecond: 10, isRough: false });
+    assert.equal(expectSpeed(6e8, []), undefined);
+  });
+
+  test('quantisation: the types that matter, the most of it first', () => {
+    const mixed = { Q6_K: { bytes: 30 }, Q4_K: { bytes: 68 }, F32: { bytes: 2 } };
+    assert.equal(quantisationOf(mixed), 'Q4_K 68 %, Q6_K 30 %');
+    assert.equal(quantisationOf({}), '');
+  });
+});
+
+test('sizes of the good models follow from their shapes', () => {
+  // of files as the hub lists them, which have a vocabulary beside the weights
+  const known = {
+    'smollm2-135m': 145,
+    'smollm2-360m': 386,
+    'llama-3.2-1b': 773,
+  };
+  for (const [id, megabytes] of Object.entries(known)) {
+    const bytes = models.find((one) => one.id === id)?.bytes ?? 0;
+    assert.ok(bytes / 1e6 < megabytes && bytes / 1e6 > 0.97 * megabytes, `${id}: ${bytes}`);
+  }
+  // as GitHub's FuJacob/cotabby#245 tells of the hub: more types than the usual mix has
+  const real = 532_517_120;
+  const qwen = models.find((one) => one.id === 'qwen3.5-0.8b')?.bytes ?? 0;
+  assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
+});
+
+test('sizes of good models that are no dense transformers are those of what wick synth writes', async () => {
+  const others = goodModels.filter((one) => 'synth' in one);
+  assert.deepEqual(
+    others.map((one) => one.id),
+    ['lfm2.5-350m', 'qwen3.5-0.8b'],
+  );
+  for (const { synth = '', type, weightsBytes } of others) {
+    const command = spawn(wick, ['synth', synth, type.toLowerCase(), '-']);
+    let bytes = 0;
+    for await (const part of command.stdout) bytes += part.length;
+    assert.equal(bytes, weightsBytes, synth);
+  }
+});
+
+describe('in the page', { skip }, () => {
+  const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+  /** @type {Awaited<ReturnType<typeof startListedHub>>} */
+  let fake;
+
+  before(async () => {
+    mkdirSync(pictures, { recursive: true });
+    await buildChat(site);
+    server = await serve({ root: site });
+    browser = await launchChromium();
+    fake = await startListedHub(small);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await fake?.close();
+  });
+
+  /** @param {import('node:test').TestContext} t @param {object} [options] */
+  async function openPage(t, options = {}) {
+    const context = await browser.newContext(options);
+    t.after(() => context.close());
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
+    await page.addInitScript(`localStorage.setItem('wick-chat-hub', '${fake.url}')`);
+    await page.goto(server.url);
+    await page.waitForSelector('#send:not([disabled])');
+    return page;
+  }
+
+  test('words are searched for, a repository lists its files, a file is judged, and then loaded with its hash', async (t) => {
+    const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
+    await page.fill('#prompt', 'Tell me a story about a fox.');
+    await page.keyboard.press('Enter');
+    await page.locator('.message.assistant footer', { hasText: 'Regenerate' }).waitFor();
+    await page.click('#choose-model');
+    await page.fill('#model-url', 'tiny');
+    await page.locator('#found .row', { hasText: 'wick/tiny-GGUF' }).click();
+    const row = page.locator('#found .row', { hasText: 'tiny-Q4_0.gguf' });
+    await row.waitFor();
+    assert.equal(await page.locator('#found .row', { hasText: 'mmproj' }).count(), 0);
+    await row.click();
+    const card = page.locator('#found .verdict');
+    await card.waitFor();
+    const said = await card.innerText();
+    assert.match(said, /It fits: it needs 11 MB/);
+    assert.match(said, /llama, 3 M parameters/);
+    assert.match(said, /about \d+ tokens\/s/);
+    await page.screenshot({ path: `${pictures}/models-verdict.png` });
+    await page.click('#load-model');
+    await page.locator('#model-name', { hasText: 'tiny-Q4_0.gguf' }).waitFor();
+    await page.click('#choose-model');
+    await page.getByRole('button', { name: 'Verify: tiny-Q4_0.gguf' }).waitFor();
+    const kept = await page.evaluate(async () => {
+      const entry = '/wick-llm/models.js';
+      const { openModels } = await import(entry);
+      const [one] = await (await openModels()).list();
+      return { sha256: one.sha256, size: one.size };
+    });
+    assert.equal(kept.size, small.length);
+    assert.match(kept.sha256 ?? '', /^[0-9a-f]{64}$/);
+    const { length } = fake.state.asked;
+    await page.reload();
+    await untilTrue(page, "document.getElementById('model-name').textContent === 'tiny-Q4_0.gguf'");
+    assert.equal(fake.state.asked.length, length, 'the hub is not asked again');
+  });
+
+  test('a type picks its file, what is no model is refused before its weights come', async (t) => {
+    const page = await openPage(t, { viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
+    await page.click('#choose-model');
+    await page.fill('#model-url', 'wick/tiny-GGUF:q4_0');
+    await page.locator('#found .verdict').waitFor();
+    await page.screenshot({ path: `${pictures}/phone-dark-verdict.png` });
+    await page.fill('#model-url', `${fake.url}/wick/tiny-GGUF/blob/main/broken.gguf`);
+    await page.locator('#found .bad', { hasText: 'ends in the header' }).waitFor();
+    await page.fill('#model-url', 'nobody/nothing');
+    await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
+    await page.fill('#model-url', 'https://[');
+    await page.locator('#found .bad', { hasText: 'no address: one is such as https://' }).waitFor();
+    await page.click('#load-model'); // it stays, and is said
+    await page.locator('#found .bad', { hasText: 'no address' }).waitFor();
+    await page.fill('#model-url', 'words of nothing');
+    await page.getByText('The hub has no GGUF model of these words.').waitFor();
+    await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network
+    const { host } = new URL(fake.url);
+    for (const words of ['qwen3:0.6b', 'wick/tiny-GGUF']) {
+      await page.fill('#model-url', words);
+      await page.locator('#found .bad', { hasText: `${host} could not be reached` }).waitFor();
+      await page.fill('#model-url', '');
+    }
+  });
+
+  test('a model of the list is judged before it is loaded, with a speed that is measured then', async (t) => {
+    const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
+    await page.click('#choose-model');
+    await page.check('[value="smollm2-360m"]');
+    const card = page.locator('#listed .verdict');
+    await card.getByText('It does not run here').waitFor();
+    await page.check('[value="smollm2-135m"]');
+    await card.getByText('It fits: it needs 11 MB').waitFor();
+    assert.match(await card.innerText(), /about \d+ tokens\/s/);
+    assert.equal(await card.count(), 1);
+    assert.ok(await page.locator('#choose-model').isVisible());
+    await page.screenshot({ path: `${pictures}/models-listed.png` });
+    await page.check('[value="wick"]');
+    await card.waitFor({ state: 'detached' });
+    // at once, without the card: it is judged first, and stays unless the user insists
+    await page.check('[value="smollm2-360m"]');
+    await page.click('#load-model');
+    await card.getByText('It does not run here').waitFor();
+    assert.equal(await page.isVisible('#model-dialog'), true);
+    await page.check('[value="smollm2-135m"]');
+    await page.click('#load-model');
+    await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
+  });
+
+  test('a mirror of the hub: one that is none is refused in words, a good one is kept and asked for everything', async (t) => {
+    const context = await browser.newContext({ serviceWorkers: 'block' });
+    t.after(() => context.close());
+    context.setDefaultTimeout(PATIENCE_MS);
+    /** @type {string[]} */
+    const elsewhere = [];
+    await context.route(/huggingface\.co/, (route) => {
+      elsewhere.push(route.request().url());
+      return route.abort();
+    });
+    const page = await context.newPage();
+    await page.goto(server.url);
+    await page.waitForSelector('#send:not([disabled])');
+    await page.click('#choose-model');
+    await page.getByText('Hub', { exact: true }).click();
+    const says = page.locator('#hub-state');
+    /** @type {[typed: string, words: RegExp][]} */
+    const wrong = [
+      ['mirror', /begins with https/],
+      ['ftp://mirror.example', /begins with https/],
+      ['http://mirror.example', /begins with https/],
+      ['https://me:secret@mirror.example', /without a login/],
+      ['https://mirror.example/?a=b', /without a login/],
+      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub answered 404\.$/],
+      [server.url, /^There is no hub at /],
+    ];
+    for (const [typed, words] of wrong) {
+      await page.fill('#hub-address', typed);
+      await page.click('#use-hub');
+      await untilTrue(page, `${words}.test(document.getElementById('hub-state').textContent)`);
+      assert.equal(await page.evaluate("localStorage.getItem('wick-chat-hub')"), null, typed);
+    }
+    await page.fill('#hub-address', `${fake.url}/`);
+    await page.press('#hub-address', 'Enter');
+    await says.getByText('Models are searched for and downloaded there').waitFor();
+    await page.screenshot({ path: `${pictures}/models-hub.png` });
+    await page.reload();
+    await page.waitForSelector('#send:not([disabled])');
+    await page.click('#choose-model');
+    await page.fill('#model-url', 'tiny');
+    await page.locator('#found .row', { hasText: 'wick/tiny-GGUF' }).waitFor();
+    // an address of the usual hub is fetched from the mirror, too
+    const usual = 'https://huggingface.co/wick/tiny-GGUF/resolve/main/tiny-Q4_0.gguf';
+    await page.fill('#model-url', usual);
+    await page.locator('#found .verdict').waitFor();
+    await page.click('#load-model');
+    await page.locator('#model-name', { hasText: 'tiny-Q4_0.gguf' }).waitFor();
+    assert.deepEqual(elsewhere, []);
+    await page.click('#choose-model');
+    await page.getByText('Hub', { exact: true }).click();
+    await page.fill('#hub-address', '');
+    await page.click('#use-hub');
+    await untilTrue(
+      page,
+      "document.getElementById('hub-address').value === 'https://huggingface.co'",
+    );
+  });
+});

@@ -1,0 +1,249 @@
+// What stands around the chat page's answers: what a model thought, folded with its time; what it does right now; the
+// user's colours; the list of keys. In Chromium, over an engine that says what the test wants.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asBlock, textOf } from '../../examples/chat/blocks.js';
+import { knowsNothing } from '../../examples/chat/ignorance.js';
+import { pictures, useChat } from '../support/chat_page.mjs';
+import { ask, talk, untilKept } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, openPage } = useChat('chat-reading');
+
+test('what a model thinks is folded, with its time, and kept with the answer', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await ask(page, 'How many?');
+  await page.evaluate("think('First I count.'); think(' Then I add.')");
+  const summary = page.locator('.reasoning summary');
+  await page.getByText('Thinking …').waitFor();
+  await page.locator('#live', { hasText: 'Thinking: 2 tokens' }).waitFor();
+  await page.evaluate("say('Four.'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  assert.match(await summary.innerText(), /^Thought for \d+\.\d s$/);
+  assert.equal(await page.getByText('First I count. Then I add.').isVisible(), false);
+  await summary.click();
+  assert.equal(await page.getByText('First I count. Then I add.').isVisible(), true);
+  assert.equal(await page.isHidden('#live'), true);
+  await page.screenshot({ path: `${pictures}/chat-reasoning.png` });
+  const { turns } = await untilKept(page, ({ turns: all }) => all.at(-1)?.state === 'whole');
+  const answer = turns.find(({ role }) => role === 'assistant');
+  assert.deepEqual([answer.content, answer.reasoning], ['Four.', 'First I count. Then I add.']);
+  const words = await summary.innerText();
+  await page.reload();
+  await page.locator('.reasoning summary', { hasText: words }).waitFor();
+  await page.waitForSelector('#send:not([disabled])');
+  await talk(page, 'Sure?', 'Yes.');
+  const body = await page.evaluate('bodies.at(-1)');
+  assert.deepEqual(
+    body.messages.map((/** @type {any} */ one) => one.content),
+    ['How many?', 'Four.', 'Sure?'],
+    'thoughts are not read again',
+  );
+});
+
+test('the line of what is being done: reading, then writing with a speed when there is one', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await ask(page, 'A long text');
+  const live = page.locator('#live');
+  await untilTrue(page, 'globalThis.prefill !== undefined');
+  await page.evaluate('prefill({ done: 128, total: 2048 })');
+  await live.getByText('Reading 128 of 2048 tokens', { exact: true }).waitFor();
+  await untilTrue(page, 'performance.now() > 1500');
+  await page.waitForTimeout(800);
+  await page.evaluate('prefill({ done: 1024, total: 2048 })');
+  await live.getByText(/^Reading 1024 of 2048 tokens, about \d+ s more$/).waitFor();
+  await page.evaluate("say('One')");
+  await live.getByText('Writing: 1 token', { exact: true }).waitFor();
+  await page.waitForTimeout(800);
+  await page.evaluate("say(' two')");
+  await live.getByText(/^Writing: 2 tokens, \d\.\d tokens\/s$/).waitFor();
+  await page.evaluate('end()');
+  await live.waitFor({ state: 'hidden' });
+});
+
+test('while an answer comes, Escape in a question that is worded anew closes it alone, and versions stay', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const edit = page.getByRole('button', { name: 'Edit', exact: true });
+  await talk(page, 'First', 'One.');
+  await edit.click();
+  await page.fill('.edit textarea', 'Anew');
+  await page.keyboard.press('Enter');
+  await page.evaluate("say('Two.'); end()");
+  await page.locator('#log[aria-busy=false] .message.assistant footer').waitFor();
+  await edit.click();
+  await ask(page, 'Second');
+  await page.locator('.edit textarea').press('Escape');
+  const arrows = page.getByRole('button', { name: 'Previous version' });
+  await arrows.first().waitFor();
+  assert.equal(await arrows.first().isDisabled(), true);
+  await page.evaluate("say('Three.'); end()");
+  await page.locator('.message.assistant .body', { hasText: 'Three.' }).waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+  assert.equal(await arrows.first().isDisabled(), false);
+  assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+});
+
+test('a file of conversations that is damaged can be chosen again; a drawer that becomes a list is open', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
+  const buffer = Buffer.from('{');
+  await page.setInputFiles('#import-file', { name: 'a.json', mimeType: 'text/plain', buffer });
+  await page.locator('#problem-text', { hasText: 'a.json is neither' }).waitFor();
+  assert.equal(await page.inputValue('#import-file'), '');
+  await page.click('#open-list');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.locator('body.with-list').waitFor();
+  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // its events come later
+  assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
+});
+
+test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
+  const page = await openPage(t);
+  const colour = 'getComputedStyle(document.body).backgroundColor';
+  const back = () => page.evaluate(colour);
+  const light = await back();
+  await page.click('#open-settings');
+  await page.selectOption('#theme', 'dark');
+  await page.click('#settings-form [value=save]');
+  await untilTrue(page, `${colour} !== '${light}'`); // it is kept first, then shown
+  const dark = await back();
+  await page.reload();
+  assert.equal(await back(), dark);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.click('#open-settings');
+  await page.selectOption('#theme', 'light');
+  await page.click('#settings-form [value=save]');
+  await untilTrue(page, `${colour} === '${light}'`);
+});
+
+test('the list of keys opens with ?, but not where a ? is typed', { skip }, async (t) => {
+  const page = await openPage(t);
+  const dialog = page.locator('#shortcuts-dialog');
+  await page.fill('#prompt', 'What');
+  await page.press('#prompt', '?');
+  assert.equal(await page.inputValue('#prompt'), 'What?');
+  assert.equal(await dialog.isVisible(), false);
+  await page.focus('#new-chat');
+  await page.keyboard.press('?');
+  await dialog.getByText('search all conversations').waitFor();
+  await page.screenshot({ path: `${pictures}/chat-keys.png` });
+  await page.keyboard.press('Escape');
+  assert.equal(await dialog.isVisible(), false);
+});
+
+test('a larger model is offered once, after the first answer that knows nothing', {
+  skip,
+}, async (t) => {
+  for (const text of ['I do not know that.', 'I don’t know.', "I can't tell.", 'I am not sure.'])
+    assert.ok(knowsNothing(text), text);
+  for (const text of ['You do not need it.', 'Knowing is good.', 'It cannot rain here.'])
+    assert.ok(!knowsNothing(text), text);
+  const page = await openPage(t);
+  await talk(page, 'What is Wick?', 'An engine.');
+  assert.equal(await page.isHidden('#notice'), true);
+  await talk(page, 'Who was king in 1703?', 'I do not know that.');
+  await page
+    .locator('#notice-text', { hasText: /SmolLM2 360M Instruct, Q8_0 \(384 MB.*\) knows more\.$/ })
+    .waitFor();
+  await page.screenshot({ path: `${pictures}/chat-offer.png` });
+  await page.getByRole('button', { name: 'Choose a model', exact: true }).click();
+  assert.equal(await page.isChecked('[value="smollm2-360m"]'), true);
+  await page.keyboard.press('Escape');
+  await talk(page, 'And in 1704?', 'I do not know that, either.');
+  assert.equal(await page.isHidden('#notice'), true);
+});
+
+test('what is offered covers no end of the answer, on a low screen either', { skip }, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 640, height: 400 } } });
+  await talk(page, 'Who was king in 1703?', 'I do not know that.');
+  await page.locator('#notice').waitFor();
+  await untilTrue(page, 'log.scrollHeight - log.scrollTop - log.clientHeight < 2');
+  await page.screenshot({ path: `${pictures}/chat-offer-low.png` });
+});
+
+test('an answer is announced while it comes, by whole sentences, each once', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.evaluate(`
+    globalThis.heard = [];
+    new MutationObserver((all) => {
+      for (const { addedNodes } of all) for (const one of addedNodes) heard.push(one.textContent.trim());
+    }).observe(document.getElementById('announcer'), { childList: true });`);
+  await ask(page, 'A question');
+  await page.evaluate("say('One **sentence** is here. A sec'); say('ond one')");
+  const heard = () => page.evaluate('heard');
+  await untilTrue(page, 'heard.length === 2');
+  assert.deepEqual(await heard(), ['The model answers:', 'One  sentence  is here.']);
+  await page.evaluate("say(' comes. And'); end()");
+  await page.locator('#log[aria-busy=false]').waitFor();
+  assert.equal((await heard()).slice(2).join(' '), 'A second one comes. And End of the answer.');
+});
+
+test('the system prompt of a conversation is in sight, and of no other', { skip }, async (t) => {
+  const page = await openPage(t);
+  await talk(page, 'Without', 'One.');
+  assert.equal(await page.isHidden('#told'), true);
+  await page.click('#new-chat');
+  await page.click('#open-settings');
+  await page.fill('#system', 'You are <b>brief</b>.');
+  await page.click('#settings-form [value=save]');
+  await talk(page, 'With', 'Two.');
+  await page.click('#told summary');
+  assert.equal(await page.innerText('#told-text'), 'You are <b>brief</b>.');
+  await page.reload();
+  await page.locator('#told').waitFor();
+  await page.screenshot({ path: `${pictures}/chat-system.png` });
+  if (!(await page.isVisible('#conversations'))) await page.click('#open-list');
+  await page.getByRole('link', { name: 'Without' }).click();
+  await page.locator('.body', { hasText: 'One.' }).waitFor();
+  assert.equal(await page.isHidden('#told'), true);
+});
+
+test('a text becomes a block that it cannot end; what is no text is refused', async () => {
+  assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
+  assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
+  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments
+  assert.ok(many.startsWith('many:\n`````\n````'));
+  assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
+  assert.equal(await textOf(new Blob(['höher'])), 'höher');
+  assert.equal(await textOf(new Blob([new Uint8Array([0xff, 0xfe])])), undefined);
+  assert.equal(await textOf(new Blob(['a\0b'])), undefined);
+  assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
+});
+
+test('a text that is dropped goes into the message and is asked about; no file of another kind is', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const drop = (/** @type {string} */ name, /** @type {number[]} */ bytes) =>
+    page.evaluate(
+      ([file, body]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(/** @type {number[]} */ (body))], String(file)));
+        dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+      },
+      [name, bytes],
+    );
+  await page.fill('#prompt', 'What does it print?');
+  await drop('a.py', [...Buffer.from('print(1)')]);
+  await untilTrue(page, "document.getElementById('prompt').value.includes('print(1)')");
+  await drop('picture.png', [0x89, 0x50, 0xff, 0]);
+  await page
+    .locator('#notice-text', { hasText: 'picture.png: neither a model, a PDF nor a text' })
+    .waitFor();
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('print(1)')));
+  await page.press('#prompt', 'Enter');
+  const asked = 'What does it print?\n\na.py:\n```py\nprint(1)\n```';
+  await untilTrue(page, 'asked.length === 1');
+  assert.equal(await page.evaluate('asked[0]'), asked);
+  assert.deepEqual(await page.evaluate('loaded.length'), 1, 'no model was loaded');
+});

@@ -1,0 +1,120 @@
+// The site in Firefox and WebKitGTK: under a path of a host that sets no headers, isolated by the chat's service worker, and its
+// documentation. The same in Chromium, at length: tests/pages/site.test.mjs.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { pages } from '../../examples/shared/pages.mjs';
+import { buildSite } from '../../examples/site/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { findViolations } from '../support/accessible.mjs';
+import { temporaryFolder } from '../support/package.mjs';
+import { testInBoth } from '../support/two_browsers.mjs';
+
+const folder = join(temporaryFolder(), 'site');
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+
+before(async () => {
+  await buildSite(folder);
+  server = await serve({ root: { '/some/path/': folder }, isolated: false });
+});
+after(() => server.close());
+
+/** @param {string} [name] */
+const at = (name = '') => `${server.url}some/path/${name}`;
+
+/** Begins each script: nothing of a page's own is needed. */
+const begin = `
+  const until = async (what, condition) => {
+    for (const end = Date.now() + 200e3; Date.now() < end; ) {
+      const value = await condition();
+      if (value) return value;
+      await new Promise((settle) => setTimeout(settle, 20));
+    }
+    throw new Error('not so: ' + what + ': ' + document.body.innerText);
+  };
+  const one = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];`;
+
+/** When each page is ready. @type {Record<string, string>} */
+const ready = {
+  Forks: "one('#begin').getAttribute('aria-disabled') !== 'true'",
+  Benchmark: "one('#run') !== null",
+  Playground: "one('#run').getAttribute('aria-disabled') === 'false'",
+  Notes: "one('#model').options.length > 3",
+  Documentation: "one('main h1') !== null",
+};
+
+const leading = `${begin}
+  return Object.fromEntries(all('main a').map(({ textContent, href }) => [textContent.trim(), href]));`;
+
+/** @param {string} condition */
+const working = (condition) => `${begin}
+  await until('ready', () => ${condition});
+  const hidden = all('[hidden]').filter((one) => getComputedStyle(one).display !== 'none').map(({ id }) => id);
+  return { links: all('nav[aria-label=Pages] a').length, hidden };`;
+
+const first = `${begin}
+  await until('ready', () => !one('#send').disabled);
+  const { crossOriginIsolated: before } = globalThis;
+  await until('a service worker', () => navigator.serviceWorker.controller);
+  const hidden = all('[hidden]').filter((one) => getComputedStyle(one).display !== 'none').map(({ id }) => id);
+  return { before, links: all('nav[aria-label=Pages] a').length, hidden };`;
+
+const second = `${begin}
+  await until('ready', () => !one('#send').disabled);
+  one('#prompt').value = 'What is Wick?';
+  one('#composer').requestSubmit();
+  await until('answered', () => one('.message.assistant footer'));
+  return { isIsolated: crossOriginIsolated, isSaid: /\\w+ \\w+/.test(one('.message.assistant .body').textContent) };`;
+
+testInBoth(
+  'under a path the first page leads to the others; where the host sets no headers, the service worker isolates the chat',
+  async (visit) => {
+    const links = await visit(at(), leading);
+    const expected = { links: pages.length, hidden: [] };
+    for (const [name, condition] of Object.entries(ready)) {
+      assert.match(links[name] ?? '', /\/some\/path\/\w+\/$/, name);
+      assert.deepEqual(await visit(links[name], working(condition)), expected, name);
+    }
+    assert.deepEqual(await visit(links.Chat, first), { before: false, ...expected });
+    const found = await visit(links.Chat, second);
+    assert.deepEqual(found, { isIsolated: true, isSaid: true });
+  },
+);
+
+const searching = `${begin}
+  await until('focus', () => {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }));
+    return document.activeElement === one('#search');
+  });
+  const type = (text) => {
+    one('#search').value = text;
+    one('#search').dispatchEvent(new Event('input', { bubbles: true }));
+  };
+  const says = (text) => until(text, () => one('#search-state').textContent.includes(text));
+  type('saltt'); // with a fault
+  const { href } = await until('found', () => all('#results a').find((one) => one.textContent.includes('Tenants: salt')));
+  type('a '.repeat(3000));
+  await says('12 sections');
+  type('zebrafish');
+  await says('Nothing found');
+  one('#theme').value = 'dark';
+  one('#theme').dispatchEvent(new Event('change', { bubbles: true }));
+  return href;`;
+
+testInBoth(
+  'the documentation: axe finds nothing in both colours, it is searched, and its colours are kept',
+  async (visit) => {
+    for (const name of ['', 'lab/attention.html'])
+      assert.deepEqual(await visit(at(`docs/${name}`), findViolations), [], name);
+    const href = await visit(at('docs/lab/attention.html'), searching);
+    assert.equal(href, at('docs/js-api.html#tenants-salt'));
+    const kept = await visit(
+      at('docs/models.html'),
+      'return document.documentElement.dataset.theme',
+    );
+    assert.equal(kept, 'dark');
+  },
+);

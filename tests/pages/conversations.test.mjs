@@ -1,0 +1,471 @@
+// The chat page forgets nothing: the list of conversations, drafts, answers that were cut off, and what other tabs do.
+// In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { pictures, useChat } from '../support/chat_page.mjs';
+import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { locate } from '../support/locate.mjs';
+import { waitUntil } from '../support/package.mjs';
+
+const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function newContext(t, options = { viewport: { width: 1280, height: 800 } }) {
+  // a service worker would bring the package's own engine
+  const context = await browser().newContext({ ...options, serviceWorkers: 'block' });
+  /** @type {string[]} */
+  const problems = [];
+  t.after(() => context.close());
+  t.after(() => assert.deepEqual(problems, []));
+  return {
+    context,
+    open: (/** @type {{script?: string, url?: string}} */ { url = siteUrl(), script } = {}) =>
+      openStub(context, url, { problems, script }),
+  };
+}
+
+/** @param {Page} page */
+const titles = (page) => page.locator('#conversation-list a').allInnerTexts();
+
+/** @param {Page} page @param {string[]} wanted */
+async function untilListed(page, wanted) {
+  const list = JSON.stringify(wanted);
+  await waitUntil(async () => JSON.stringify(await titles(page)) === list, list);
+}
+
+/** @param {Page} page @param {string} title @param {string} action */
+async function act(page, title, action) {
+  const more = page.getByRole('button', { name: `Actions for ${title}` });
+  if ((await more.getAttribute('aria-expanded')) !== 'true') await more.click();
+  await page.locator('.actions').getByRole('button', { name: action, exact: true }).click();
+}
+
+test('many conversations: New chat deletes nothing; pin, rename, delete and undo', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'About foxes', 'They are red.');
+  await page.click('#new-chat');
+  assert.deepEqual(await shown(page), []);
+  await talk(page, 'About rivers', 'They are long.');
+  await page.click('#new-chat');
+  await talk(page, 'About lamps', 'They are bright.');
+  await untilListed(page, ['About lamps', 'About rivers', 'About foxes']);
+  await page.getByRole('link', { name: 'About foxes' }).click();
+  await page.getByText('They are red.', { exact: true }).waitFor();
+  await page.locator('[aria-current=page]', { hasText: 'About foxes' }).waitFor();
+  await act(page, 'About rivers', 'Pin');
+  await untilListed(page, ['About rivers', 'About lamps', 'About foxes']);
+  await act(page, 'About lamps', 'Rename');
+  await page.getByLabel('Title').fill('Light');
+  await page.keyboard.press('Enter');
+  await untilListed(page, ['About rivers', 'Light', 'About foxes']);
+  await act(page, 'About foxes', 'Delete');
+  await untilListed(page, ['About rivers', 'Light']);
+  assert.deepEqual(await shown(page), []);
+  await page.click('#undo');
+  await untilListed(page, ['About rivers', 'Light', 'About foxes']);
+  assert.deepEqual(await shown(page), ['About foxes', 'They are red.']);
+  await page.click('#delete-all');
+  await untilListed(page, []);
+  await page.click('#deleted summary');
+  await page.locator('#deleted-list li', { hasText: 'Light' }).getByText('Restore').click();
+  await untilListed(page, ['Light']);
+  const foxes = page.locator('#deleted-list li', { hasText: 'foxes' });
+  await foxes.getByText('Delete for good').click();
+  await foxes.getByText('Really?').click();
+  await untilKept(
+    page,
+    ({ turns, conversations }) => conversations.length === 2 && turns.length === 4,
+  );
+  await page.reload();
+  await untilListed(page, ['Light']);
+});
+
+test('search finds questions, answers, titles and drafts, by keyboard', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'Which animal is red?', 'Surely the fox is vulpine.');
+  await page.click('#new-chat');
+  await talk(page, 'Which river is long?', 'The Nile.');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Something about zebras');
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('zebras')));
+  await page.keyboard.press('Control+k');
+  for (const [query, title] of [
+    ['vulpin', 'Which animal is red?'],
+    ['nile', 'Which river is long?'],
+    ['animal', 'Which animal is red?'],
+    ['zebra', 'Something about zebras'],
+    ['vulpyne', 'Which animal is red?'],
+  ]) {
+    await page.fill('#search', query);
+    await untilListed(page, [title]);
+  }
+  assert.match(await page.locator('.found').innerText(), /vulpine/);
+  assert.equal(await page.locator('.found mark').innerText(), 'vulpine');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.locator('.body', { hasText: 'Surely the fox' }).waitFor();
+  await page.fill('#search', 'nothing like that');
+  await page.getByText('Nothing was found.').waitFor();
+  await page.keyboard.press('Control+Shift+O');
+  assert.deepEqual(await shown(page), []);
+  assert.equal(await page.evaluate('document.activeElement.id'), 'prompt');
+});
+
+test('on a phone the list is a drawer, which Escape closes', { skip }, async (t) => {
+  const { open } = await newContext(t, {
+    viewport: { width: 390, height: 780 },
+    isMobile: true,
+    hasTouch: true,
+  });
+  const page = await open();
+  await talk(page, 'A question', 'An answer.');
+  assert.equal(await page.isVisible('#conversation-list'), false);
+  await page.click('#open-list');
+  await untilListed(page, ['A question']);
+  await page.screenshot({ path: `${pictures}/conversations-phone.png` });
+  await page.keyboard.press('Escape');
+  await page.locator('#conversation-list').waitFor({ state: 'hidden' });
+  await page.waitForSelector('#open-list[aria-expanded=false]'); // told after the drawer has closed
+  await page.click('#open-list');
+  await page.getByRole('link', { name: 'A question' }).click();
+  await page.locator('#conversation-list').waitFor({ state: 'hidden' });
+});
+
+test('a conversation goes out as JSON and Markdown, and comes in again beside the first', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  const answer = '# Heading\n\n```\n## You\n```\n\nEnd';
+  await talk(page, 'Say it', 'The first.');
+  await page.click('.regenerate');
+  await page.evaluate(`say(${JSON.stringify(answer)}); end()`);
+  await page.getByText('End', { exact: true }).waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+  /** @type {Record<string, string>} */
+  const files = {};
+  for (const kind of ['JSON', 'Markdown']) {
+    const downloading = page.waitForEvent('download');
+    await act(page, 'Say it', `Save as ${kind}`);
+    files[kind] = await (await downloading).path();
+  }
+  const markdown = readFileSync(files.Markdown, 'utf8');
+  assert.equal(
+    markdown,
+    `# Say it\n\n## You\n\nSay it\n\n## Model\n\n${answer.replace('# H', '\\# H').replace('## Y', '\\## Y')}\n`,
+  );
+  const before = await shown(page);
+  await page.setInputFiles('#import-file', {
+    name: 'said.md',
+    mimeType: 'text/markdown',
+    buffer: readFileSync(files.Markdown),
+  });
+  await untilListed(page, ['Say it', 'Say it']);
+  assert.deepEqual(await shown(page), before);
+  assert.equal(await page.locator('.versions').count(), 0);
+  await page.setInputFiles('#import-file', {
+    name: 'said.json',
+    mimeType: 'application/json',
+    buffer: readFileSync(files.JSON),
+  });
+  await untilListed(page, ['Say it', 'Say it', 'Say it']);
+  assert.deepEqual(await shown(page), before);
+  assert.match(await page.locator('.versions').innerText(), /2 \/ 2/);
+  for (const [text, said] of [
+    ['Dear reader', /said.json is neither/],
+    ['{"format":"wick-chat","version":2,"conversations":[]}', /newer page \(version 2\)/],
+    ['{"format":"wick-chat","version":1,"conversations":[{}]}', /conversation 1 is damaged/],
+  ]) {
+    await page.setInputFiles('#import-file', {
+      name: 'said.json',
+      mimeType: 'text/plain',
+      buffer: Buffer.from(String(text)),
+    });
+    await page.locator('#problem-text', { hasText: /** @type {RegExp} */ (said) }).waitFor();
+  }
+  assert.equal((await titles(page)).length, 3);
+});
+
+test('Back of the browser returns to the conversation before a new one, and Forward goes on', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'About foxes', 'They are red.');
+  await page.click('#new-chat');
+  await talk(page, 'About rivers', 'They are long.');
+  await page.goBack();
+  await page.locator('.message .body', { hasText: 'About foxes' }).waitFor();
+  assert.deepEqual(await shown(page), ['About foxes', 'They are red.']);
+  await page.goForward();
+  await page.locator('.message .body', { hasText: 'About rivers' }).waitFor();
+  assert.deepEqual(await shown(page), ['About rivers', 'They are long.']);
+});
+
+test('settings that a file brings are within their limits, or as usual', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  const settings = {
+    temperature: 1e308,
+    maxTokens: -5,
+    topK: 0.5,
+    topP: 0.5,
+    seed: -1,
+    minP: null,
+  };
+  const turns = [{ id: 'a', parent: '', role: 'user', content: 'Imported' }];
+  const file = {
+    format: 'wick-chat',
+    version: 1,
+    conversations: [{ conversation: { settings }, turns }],
+  };
+  await page.setInputFiles('#import-file', {
+    name: 'bad.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(JSON.stringify(file)),
+  });
+  await page.locator('.body', { hasText: 'Imported' }).waitFor();
+  await talk(page, 'And now?', 'Yes.');
+  const body = (await page.evaluate('bodies')).at(-1);
+  const { temperature, max_tokens, top_k, top_p, min_p, seed } = body;
+  assert.deepEqual([temperature, max_tokens, top_k, top_p, min_p], [0, 1024, 40, 0.5, 0.05]);
+  assert.ok(seed >= 0, `${seed}`);
+});
+
+test('what was typed is there after a reload, and where a tab was that is gone', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'A question', 'An answer.');
+  await page.fill('#prompt', 'half a');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Your message, worded anew').fill('A better question');
+  await untilKept(page, ({ drafts }) => drafts.length === 2);
+  await page.reload();
+  await page.waitForSelector('.edit');
+  assert.equal(await page.inputValue('#prompt'), 'half a');
+  assert.equal(await page.inputValue('.edit textarea'), 'A better question');
+  // a tab that is open keeps its draft for itself
+  const other = await open({ url: page.url() });
+  await other.locator('.message').nth(1).waitFor();
+  assert.equal(await other.inputValue('#prompt'), '');
+  await other.fill('#prompt', 'of the other tab');
+  await untilKept(page, ({ drafts }) => drafts.length === 3);
+  await other.close();
+  await page.close();
+  const third = await open();
+  await third.waitForSelector('.edit');
+  const [first] = [await third.inputValue('#prompt')];
+  assert.equal(first, 'of the other tab');
+  await talk(third, first, 'Yes.');
+  await third.reload();
+  await third.locator('.message').nth(3).waitFor();
+  assert.equal(await third.inputValue('#prompt'), 'half a', 'the other one has its turn');
+  await third.getByRole('button', { name: 'Cancel' }).click();
+  await third.fill('#prompt', '');
+  await untilKept(third, ({ drafts }) => drafts.length === 0);
+});
+
+test('a question whose page is closed is there, and so is half an answer, which goes on', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await ask(page, 'Nobody answers');
+  await untilKept(page, ({ turns }) => turns.length === 1);
+  await page.close();
+  const second = await open();
+  await second.getByText('Answer again').click();
+  await second.evaluate("say('Once upon')");
+  await second.evaluate('new Promise((settle) => setTimeout(settle, 300))');
+  await second.evaluate("say(' a time')");
+  await untilKept(
+    second,
+    ({ turns }) =>
+      turns[1]?.content.startsWith('Once upon') || turns[0]?.content.startsWith('Once upon'),
+  );
+  await second.close();
+  const third = await open();
+  await third.getByRole('button', { name: 'Continue' }).click();
+  const [, begun] = await shown(third);
+  assert.match(begun, /^Once upon/);
+  await third.evaluate("say(' there was'); end('length')");
+  await third.getByText('it is not finished').waitFor();
+  // twice, before it is known whether there is room
+  await third.getByRole('button', { name: 'Continue' }).evaluate((/** @type {any} */ button) => {
+    button.click();
+    button.click();
+  });
+  await third.evaluate("say(' a fox.'); end()");
+  await third.getByRole('button', { name: 'Continue' }).waitFor({ state: 'detached' });
+  assert.deepEqual(await shown(third), ['Nobody answers', `${begun} there was a fox.`]);
+  const bodies = await third.evaluate('bodies');
+  assert.equal(bodies.length, 2);
+  assert.deepEqual(bodies[1].messages.at(-1), {
+    role: 'assistant',
+    content: `${begun} there was`,
+    prefix: true,
+  });
+  await third.reload();
+  await third.locator('.message').nth(1).waitFor();
+  assert.deepEqual(await shown(third), ['Nobody answers', `${begun} there was a fox.`]);
+});
+
+test('two tabs see each other: questions, answers while they come, and the end of a tab', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'First', 'One.');
+  const other = await open({ url: page.url() });
+  await other.locator('.message').nth(1).waitFor();
+  await ask(page, 'Second');
+  await page.evaluate("say('Half')");
+  await page.evaluate('new Promise((settle) => setTimeout(settle, 300))');
+  await page.evaluate("say(' and')");
+  await other.locator('.message.assistant .body', { hasText: 'Half' }).waitFor();
+  await other.getByText('being written in another tab').waitFor();
+  await page.close();
+  await other.getByRole('button', { name: 'Continue' }).click();
+  await other.evaluate("say(' whole.'); end()");
+  await other.locator('.message.assistant .body', { hasText: 'whole.' }).waitFor();
+  const third = await open({ url: other.url() });
+  await third.locator('.message').nth(3).waitFor();
+  await act(third, 'First', 'Rename');
+  await third.getByLabel('Title').fill('Renamed');
+  await third.keyboard.press('Enter');
+  await untilListed(other, ['Renamed']);
+  // both ask at the same place: two versions of it
+  await Promise.all([ask(other, 'From the one'), ask(third, 'From the other')]);
+  for (const tab of [other, third]) await tab.evaluate("say('Answer'); end()");
+  await untilKept(
+    other,
+    ({ turns }) => turns.filter(({ content }) => content === 'Answer').length === 2,
+  );
+  await third.reload();
+  await third.locator('.versions', { hasText: '/ 2' }).waitFor();
+});
+
+test('further answers: temperature 0 stays 0, and what follows the first answer stays in sight', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await page.click('#open-settings');
+  await page.fill('[name=temperature]', '0');
+  await page.click('#settings-form [value=save]');
+  await talk(page, 'First', 'One.');
+  await talk(page, 'Second', 'Two.');
+  await page.locator('.regenerate').first().click();
+  await page.evaluate("say('Another one.'); end()");
+  await page.getByText('Another one.', { exact: true }).waitFor();
+  const later = page.getByRole('region', { name: '2 messages follow version 1' });
+  assert.match(await later.innerText(), /You: Second\s+Model: Two\./);
+  assert.deepEqual(await page.evaluate('bodies.map(({ temperature }) => temperature)'), [0, 0, 0]);
+  await later.getByRole('button').click();
+  assert.deepEqual(await shown(page), ['First', 'One.', 'Second', 'Two.']);
+  assert.equal(await later.count(), 0);
+});
+
+/** @param {string} name of a script of the page @returns {string[]} it, and what comes with it */
+function withImports(name) {
+  const text = readFileSync(resolve(site, name), 'utf8');
+  const parts = [...text.matchAll(/(?:from|import)"\.\/([\w-]+\.js)"/g)].map(([, part]) => part);
+  return [...new Set([name, ...parts.flatMap(withImports)])];
+}
+
+test('the page is small: all of its own scripts, and those of the package that come with it', () => {
+  const ofPackage = ['index', 'models', 'tabs', 'sources'].map((name) => `wick-llm/${name}.js`);
+  const files = [...withImports('page.js'), ...ofPackage];
+  const sizes = files.map((name) => gzipSync(readFileSync(resolve(site, name))).length);
+  const sum = sizes.reduce((all, one) => all + one, 0);
+  assert.ok(sum <= 120 * 1024, `${files.join(', ')}: ${sizes.join(' + ')} bytes gzipped`);
+});
+
+// ---- the other browsers, with the package's own engine ----
+
+/** Runs in the page: asks, and begins to type something else. */
+const firstVisit = `
+  const until = async (condition) => {
+    for (;;) {
+      const value = await condition();
+      if (value) return value;
+      await new Promise((settle) => setTimeout(settle, 50));
+    }
+  };
+  const byId = (id) => document.getElementById(id);
+  const type = (text) => {
+    byId('prompt').value = text;
+    byId('prompt').dispatchEvent(new Event('input'));
+  };
+  const readDrafts = () => new Promise((settle, fail) => {
+    const opening = indexedDB.open('wick-chat');
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction('drafts').objectStore('drafts').getAll();
+      reading.onsuccess = () => {
+        opening.result.close();
+        settle(reading.result.map(({ text }) => text));
+      };
+    };
+  });
+  await until(() => !byId('send').disabled);
+  type('What is Wick?');
+  byId('composer').requestSubmit();
+  await until(() => document.querySelector('.message.assistant footer'));
+  type('half a question');
+  await until(async () => (await readDrafts()).includes('half a question'));
+  return document.querySelector('.message.assistant .body').textContent;`;
+
+const secondVisit = `
+  for (;;) {
+    const said = [...document.querySelectorAll('.message .body')].map((one) => one.textContent);
+    const { value } = document.getElementById('prompt');
+    if (said.length === 2 && value !== '') return { said, value };
+    await new Promise((settle) => setTimeout(settle, 50));
+  }`;
+
+/** @param {(script: string) => Promise<any>} visit a new page of the same profile */
+async function forgetsNothing(visit) {
+  const answer = await visit(firstVisit);
+  assert.match(answer, /\w+ \w+/);
+  const { said, value } = await visit(secondVisit);
+  assert.deepEqual(said, ['What is Wick?', answer]);
+  assert.equal(value, 'half a question');
+}
+
+test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  await forgetsNothing(async (script) => {
+    const page = await firefox.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(siteUrl());
+    const found = await page.evaluate(`(async () => { ${script} })()`);
+    await page.close();
+    return found;
+  });
+});
+
+test('nor does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  await forgetsNothing(async (script) => {
+    await page.goto(siteUrl());
+    return page.evaluate(script);
+  });
+});

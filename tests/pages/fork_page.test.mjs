@@ -1,0 +1,106 @@
+// The fork example in Chromium: one beginning told three times at once, a fork from the middle of a
+// story, the picture of the pages. Screenshots (light, dark, phone) go to build/screenshots.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildFork, site } from '../../examples/fork/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { locate, root } from '../support/locate.mjs';
+
+const { skip } = locate('chromium');
+const pictures = resolve(root, 'build/screenshots');
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  await buildFork();
+  server = await serve({ root: site });
+  if (!skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+/** @param {string} id of a button that keeps the focus while it is off */
+const isOn = (id) => `#${id}:not([disabled]):not([aria-disabled="true"])`;
+
+/** @param {import('playwright-core').Page} page */
+const focusOf = (page) => page.evaluate('document.activeElement.id');
+
+test('a beginning forks into stories, and a story forks again', { skip }, async () => {
+  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.goto(server.url);
+  await page.waitForSelector(isOn('begin'));
+  const told = await page.inputValue('#beginning');
+  await page.fill('#beginning', '');
+  await page.click('#begin'); // the browser says that the field is empty
+  assert.equal(await focusOf(page), 'beginning');
+  assert.equal(await page.locator('article').count(), 0);
+  await page.fill('#beginning', told);
+  await page.focus('#begin');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('article:nth-child(3) button:enabled');
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await focusOf(page), 'begin');
+  const stories = await page.locator('article .new').allTextContents();
+  assert.equal(stories.length, 3);
+  for (const story of stories) assert.ok(story.length > 20, story);
+  assert.match(await page.locator('#facts').innerText(), /^[1-9]\d* pages shared, 3 forks, /);
+  assert.ok((await page.locator('#pages .shared').count()) > 0);
+  await page.click('article:first-child button');
+  await page.waitForSelector('article:nth-child(4) button:enabled');
+  const kept = await page.locator('article:nth-child(4) .kept').innerText();
+  assert.ok(kept.length > 3 && stories[0].startsWith(kept.trimEnd()), `${kept} | ${stories[0]}`);
+  assert.match(await page.locator('#facts').innerText(), / 4 forks, /);
+  await page.screenshot({ path: resolve(pictures, 'fork-light.png'), fullPage: true });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.screenshot({ path: resolve(pictures, 'fork-dark.png'), fullPage: true });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.screenshot({ path: resolve(pictures, 'fork-phone.png'), fullPage: true });
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
+  );
+  assert.equal(overflow, false, 'nothing is wider than a phone');
+  assert.deepEqual(problems, []);
+  assert.equal(await page.locator('#problem').isHidden(), true);
+  await context.close();
+});
+
+test('stopping keeps the focus and what was told, which can be forked', { skip }, async () => {
+  const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(server.url);
+  await page.evaluate("document.getElementById('begin').click()"); // no engine yet
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await page.locator('article').count(), 0);
+  await page.click('#begin');
+  await page.waitForSelector(isOn('stop'));
+  await page.evaluate("document.getElementById('begin').click()"); // they are being told
+  await page.focus('#stop');
+  await page.locator('article:first-child .new:not(:empty)').waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await focusOf(page), 'stop');
+  await page.keyboard.press('Enter'); // there is nothing to stop
+  assert.equal(await page.locator('article').count(), 3);
+  await page.locator('article:first-child button:enabled').click();
+  await page.waitForSelector('article:nth-child(4) button:enabled');
+  const told = await page.locator('article:nth-child(4) .new').innerText();
+  assert.ok(told.length > 0);
+  assert.equal(await page.locator('#problem').isHidden(), true);
+  await page.close();
+});

@@ -1,0 +1,201 @@
+// make site: a folder of files that works under any path, on hosts that read files of headers and on those that set none. Every link
+// in it leads somewhere. Screenshots of the documentation (light, dark, phone) go to build/screenshots.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, relative } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pages } from '../../examples/shared/pages.mjs';
+import { buildSite } from '../../examples/site/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { temporaryFolder, untilTrue } from '../support/package.mjs';
+
+const { skip } = locate('chromium');
+const folder = join(temporaryFolder(), 'site');
+
+/** A host that sets no headers, and serves the site under a path. @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser} */
+let browser;
+
+before(async () => {
+  await buildSite(folder);
+  server = await serve({ root: { '/some/path/': folder }, isolated: false });
+  if (!skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+/** @param {import('node:test').TestContext} t */
+async function openPage(t) {
+  const context = await browser.newContext();
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(problems, []);
+  });
+  return page;
+}
+
+test('hosts find the headers of isolation in a file of theirs', () => {
+  const read = (/** @type {string} */ name) => readFileSync(join(folder, name), 'utf8');
+  for (const name of ['_headers', 'vercel.json', 'staticwebapp.config.json', '.htaccess']) {
+    const text = read(name);
+    assert.match(text, /Cross-Origin-Opener-Policy\W.*same-origin/s, name);
+    assert.match(text, /Cross-Origin-Embedder-Policy\W.*require-corp/s, name);
+  }
+  assert.equal(JSON.parse(read('vercel.json')).headers[0].headers.length, 2);
+});
+
+test('under a path: the first page leads to the others, and each is ready, without an error', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const ready = {
+    Chat: "!document.getElementById('send').disabled",
+    Forks: "document.getElementById('begin').getAttribute('aria-disabled') !== 'true'",
+    Benchmark: "document.getElementById('run') !== null",
+    Playground: "document.getElementById('run').getAttribute('aria-disabled') === 'false'",
+    Notes: "document.getElementById('model').options.length > 3",
+    Documentation: "document.querySelector('main h1') !== null",
+  };
+  for (const [name, condition] of Object.entries(ready)) {
+    await page.goto(`${server.url}some/path/`);
+    await page.getByRole('main').getByRole('link', { name }).click();
+    await page.waitForURL(/\/some\/path\/\w+\//);
+    await untilTrue(page, condition);
+    const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    assert.equal(await links.count(), pages.length, name);
+    const shown = await page.evaluate(() =>
+      [...document.querySelectorAll('[hidden]')]
+        .filter((one) => getComputedStyle(one).display !== 'none')
+        .map(({ id, className }) => id || className),
+    );
+    assert.deepEqual(shown, [], `${name}: a style shows what is hidden`);
+  }
+});
+
+test('where the host sets no headers, the service worker isolates the chat from its second visit on', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.goto(`${server.url}some/path/chat/`);
+  assert.equal(await page.evaluate('crossOriginIsolated'), false);
+  await untilTrue(page, 'navigator.serviceWorker.controller !== null');
+  await page.reload();
+  assert.equal(await page.evaluate('crossOriginIsolated'), true);
+  await page.waitForSelector('#send:not([disabled])');
+  await page.fill('#prompt', 'What is Wick?');
+  await page.keyboard.press('Enter');
+  await page.locator('.message.assistant footer').waitFor();
+  assert.match(await page.locator('.message.assistant .body').innerText(), /\w+ \w+/);
+});
+
+/** @returns {string[]} the site's pages, by their places in it, without those of the packages */
+const allPages = () =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile() && one.name.endsWith('.html'))
+    .map((one) => relative(folder, join(one.parentPath, one.name)));
+
+test('every link of every page leads to a file of the site, and to a place that is in it', () => {
+  const all = allPages();
+  assert.ok(all.length > 60, `${all.length} pages`);
+  /** @type {Map<string, string>} */
+  const texts = new Map(all.map((page) => [page, readFileSync(join(folder, page), 'utf8')]));
+  let count = 0;
+  const wrong = [];
+  for (const [page, html] of texts) {
+    for (const [, name] of html.matchAll(
+      /<(?:a|img|link|script)\b[^>]*?\s(?:href|src)="([^"]*)"/g,
+    )) {
+      const url = new URL(name.replaceAll('&amp;', '&'), `http://site/a/path/${page}`);
+      if (url.origin !== 'http://site') continue;
+      count++;
+      const path = decodeURIComponent(url.pathname).replace(/^\/a\/path\//, '');
+      const file = path === '' || path.endsWith('/') ? `${path}index.html` : path;
+      const place = decodeURIComponent(url.hash.slice(1));
+      const isThere = !file.startsWith('/') && existsSync(join(folder, file));
+      const hasPlace = !place || texts.get(file)?.includes(` id="${place}"`);
+      if (!isThere || !hasPlace) wrong.push(`${page}: ${name}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+  assert.ok(count > 2000, `${count} links`);
+});
+
+test('every document of the repository is a page of the documentation', () => {
+  const pagesThere = new Set(allPages());
+  const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+  for (const name of names)
+    assert.ok(pagesThere.has(join('docs', name.replace(/md$/, 'html'))), name);
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** @param {import('playwright-core').Page} page @returns {Promise<string[]>} */
+async function violations(page) {
+  await page.evaluate(axe);
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+  const { violations: found } = /** @type {any} */ (
+    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
+  );
+  return found.flatMap((/** @type {any} */ { id, nodes }) =>
+    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
+  );
+}
+
+test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
+  skip,
+}, async (t) => {
+  const pictures = join(root, 'build/screenshots');
+  mkdirSync(pictures, { recursive: true });
+  const page = await openPage(t);
+  for (const name of [
+    '',
+    'js-api.html',
+    'lab/attention.html',
+    'source/examples/chat/build.mjs.html',
+  ]) {
+    await page.goto(`${server.url}some/path/docs/${name}`);
+    for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await violations(page), [], `${name} ${colorScheme}`);
+      if (name === '' || name === 'js-api.html') {
+        const path = join(pictures, `docs-${name || 'first'}-${colorScheme}.png`);
+        await page.screenshot({ path });
+      }
+    }
+  }
+  await page.goto(`${server.url}some/path/docs/lab/attention.html`);
+  await page.keyboard.press('/');
+  await page.keyboard.type('saltt'); // with a fault
+  await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
+  await page.waitForURL(/\/some\/path\/docs\/js-api\.html#tenants-salt$/);
+  await page.fill('#search', 'a '.repeat(3000));
+  await page.locator('#search-state:text("12 sections")').waitFor();
+  await page.fill('#search', 'zebrafish');
+  await page.locator('#search-state:text("Nothing found")').waitFor();
+  await page.selectOption('#theme', 'dark');
+  await page.goto(`${server.url}some/path/docs/models.html`);
+  assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.url}some/path/docs/js-api.html`);
+  assert.equal(await page.locator('#list').getAttribute('open'), null);
+  assert.ok(
+    /** @type {number} */ (await page.evaluate('document.documentElement.scrollWidth')) <= 390,
+  );
+  await page.screenshot({ path: join(pictures, 'docs-phone.png') });
+});

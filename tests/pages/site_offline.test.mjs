@@ -1,0 +1,114 @@
+// The site without a network: after one visit each of its pages opens and works, isolated, where the host sets no headers. The
+// server is closed meanwhile. In Chromium; tests/pages/offline.test.mjs has the chat in Firefox, too.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildSite } from '../../examples/site/build.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { locate } from '../support/locate.mjs';
+import { isKept } from '../support/offline.mjs';
+import { temporaryFolder, untilTrue } from '../support/package.mjs';
+import { pdfOf } from '../support/pdf.mjs';
+
+const { skip } = locate('chromium');
+const folder = join(temporaryFolder(), 'site');
+
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+
+before(async () => {
+  await buildSite(folder);
+  if (!skip) browser = await launchChromium();
+});
+
+after(() => browser?.close());
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * Visits a page, closes the server and reloads it.
+ * @param {import('node:test').TestContext} t
+ * @param {string} place in the site
+ * @param {string} isReady of the page, as it says
+ * @returns {Promise<Page>} the page as it is without a network; an error in it is the test's
+ */
+async function visitOnce(t, place, isReady) {
+  const server = await serve({ root: { '/some/path/': folder }, isolated: false });
+  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(problems, []);
+  });
+  await page.goto(`${server.url}some/path/${place}`);
+  await untilTrue(page, isReady);
+  await untilTrue(page, isKept);
+  await server.close();
+  await page.reload();
+  await untilTrue(page, isReady);
+  assert.equal(await page.evaluate('crossOriginIsolated'), true);
+  return page;
+}
+
+const isOn = (/** @type {string} */ id) =>
+  `document.getElementById('${id}').getAttribute('aria-disabled') === 'false'`;
+
+test('playground: a record, and a rule that wants the part of grammars', { skip }, async (t) => {
+  const page = await visitOnce(t, 'playground/', isOn('run'));
+  await page.click('#run');
+  await page.locator('#state:text("Done"), #problem:not([hidden])').waitFor();
+  assert.equal(await page.locator('#problem').innerText(), '');
+  JSON.parse(await page.innerText('#output'));
+});
+
+test('forks: stories are told', { skip }, async (t) => {
+  const page = await visitOnce(t, 'fork/', isOn('begin'));
+  await page.click('#begin');
+  await page.waitForSelector('article:nth-child(3) button:enabled');
+  const stories = await page.locator('article .new').allTextContents();
+  assert.ok(
+    stories.every((story) => story.length > 20),
+    `${stories}`,
+  );
+});
+
+test('benchmark: a run', { skip }, async (t) => {
+  const page = await visitOnce(t, 'bench/', "document.getElementById('threads').value !== ''");
+  for (const [id, value] of Object.entries({ prompts: '16', tokens: '24', repetitions: '1' }))
+    await page.fill(`#${id}`, value);
+  await page.click('#run');
+  await page.locator('#results:not([hidden])').waitFor();
+  assert.equal(await page.innerText('#state'), 'Done');
+});
+
+test('documentation: a page in a folder, the search, and a page that nobody visited', {
+  skip,
+}, async (t) => {
+  const ready = "document.querySelector('main h1') !== null";
+  const page = await visitOnce(t, 'docs/lab/attention.html', ready);
+  await page.fill('#search', 'salt tenants');
+  await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
+  await page.waitForURL(/\/docs\/js-api\.html#tenants-salt$/);
+  assert.equal(await page.locator('h1').count(), 1);
+  await page.goto(new URL('./?from=a-link', page.url()).href);
+  assert.match(await page.innerText('main h1'), /Wick/);
+});
+
+test('chat: a PDF is read by the library that was never used before', { skip }, async (t) => {
+  const page = await visitOnce(t, 'chat/', "!document.getElementById('send').disabled");
+  await page.evaluate(
+    (text) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([text], 'fox.pdf'));
+      dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+    },
+    pdfOf(['The fox is red.']),
+  );
+  await untilTrue(page, "document.getElementById('prompt').value.includes('The fox is red.')");
+});

@@ -1,0 +1,236 @@
+// The chat page's conversations are trees: questions worded anew, answers side by side, going from
+// branch to branch, and nothing is read twice. In Chromium; screenshots go to build/screenshots.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  add,
+  allAfter,
+  find,
+  fromTurns,
+  insert,
+  newTree,
+  saidUntil,
+  shownAfter,
+  toTurn,
+} from '../../examples/chat/tree.js';
+import { PATIENCE_MS } from '../support/browsers.mjs';
+import { pictures, useChat } from '../support/chat_page.mjs';
+
+const PAGE_TOKENS = 16;
+
+/** @type {string[]} */
+const requested = [];
+const {
+  skip,
+  browser,
+  url: siteUrl,
+} = useChat('chat-tree', { onRequest: (path) => requested.push(path) });
+
+// ---- the tree by itself ----
+
+test('a tree is made of turns in any order, and shows what was chosen', () => {
+  let time = 0;
+  /** @param {string} content @param {'user' | 'assistant'} [role] */
+  const said = (content, role = 'user') => ({
+    ...{ id: `id of ${content}`, role, content, created: ++time },
+    state: /** @type {const} */ ('whole'),
+  });
+  const tree = newTree();
+  const first = add(tree, { ...said('one'), system: 'Be short.' });
+  const answer = add(first, said('an answer', 'assistant'));
+  add(first, said('another', 'assistant'));
+  add(answer, said('and then?'));
+  add(tree, said('two'));
+  tree.shown = first.id;
+  first.shown = answer.id;
+  const texts = (/** @type {import('../../examples/chat/tree.js').Place} */ place) =>
+    shownAfter(place).map(({ content }) => content);
+  assert.deepEqual(texts(tree), ['one', 'an answer', 'and then?']);
+  const turns = allAfter(tree).map((one) => toTurn(one, 'here', 1));
+  const again = fromTurns(JSON.parse(JSON.stringify(turns.reverse())), tree.shown);
+  assert.deepEqual(texts(again), texts(tree));
+  assert.deepEqual(
+    allAfter(again).map((one) => toTurn(one, 'here', 1)),
+    allAfter(tree).map((one) => toTurn(one, 'here', 1)),
+  );
+  assert.equal(again.children[0].system, 'Be short.');
+  again.shown = undefined;
+  assert.deepEqual(texts(again), ['two'], 'the newest one, where none was chosen');
+  const last = shownAfter(tree)[2];
+  assert.deepEqual(
+    saidUntil(last).map(({ content }) => content),
+    texts(tree),
+  );
+  assert.equal(find(again, 'id of and then?')?.content, 'and then?');
+  insert(first, said('from elsewhere', 'assistant'));
+  assert.deepEqual(texts(tree), ['one', 'an answer', 'and then?'], 'it is not shown');
+});
+
+// ---- the page ----
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function openPage(t, options = {}) {
+  const context = await browser().newContext(options);
+  t.after(() => context.close());
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.goto(siteUrl());
+  await page.waitForSelector('#send:not([disabled])');
+  return { page, problems };
+}
+
+/** Waits until nothing is being written. @param {Page} page */
+const untilWritten = (page) => page.locator('#log[aria-busy=false] .message').last().waitFor();
+
+/** @param {Page} page @param {string} text */
+async function ask(page, text) {
+  await page.fill('#prompt', text);
+  await page.keyboard.press('Enter');
+  await page.locator('.message.user .body', { hasText: text }).waitFor();
+  await untilWritten(page);
+}
+
+/** @param {Page} page */
+const shown = (page) => page.locator('.message .body').allInnerTexts();
+
+/** @param {Page} page @returns {Promise<{all: number, read: number}>} the last prompt's tokens */
+async function lastPrompt(page) {
+  const text = await page.locator('[data-fact="Last prompt"]').innerText();
+  const [, all, kept] = /^(\d+) tokens, (\d+) of/.exec(text) ?? [];
+  return { all: Number(all), read: Number(all) - Number(kept) };
+}
+
+test('a question worded anew is a branch, and one returns by the arrows', { skip }, async (t) => {
+  const { page, problems } = await openPage(t);
+  await page.click('#developer summary');
+  await ask(page, 'Tell me a story about a fox.');
+  await ask(page, 'What is Wick?');
+  const before = await shown(page);
+  assert.equal(before.length, 4);
+  // by keyboard: Edit, another wording, Enter
+  await page.locator('.message.user').nth(1).getByRole('button', { name: 'Edit' }).focus();
+  await page.keyboard.press('Enter');
+  const field = page.getByLabel('Your message, worded anew');
+  assert.equal(await field.inputValue(), 'What is Wick?');
+  await page.keyboard.press('Escape');
+  assert.deepEqual(await shown(page), before, 'Escape leaves all as it was');
+  await page.keyboard.press('Enter');
+  await field.fill('What is a fork?');
+  await page.keyboard.press('Enter');
+  await field.waitFor({ state: 'detached' });
+  await untilWritten(page);
+  const branch = await shown(page);
+  assert.deepEqual(branch.slice(0, 3), [...before.slice(0, 2), 'What is a fork?']);
+  const { all, read } = await lastPrompt(page);
+  assert.ok(all > 2 * PAGE_TOKENS && read <= 2 * PAGE_TOKENS, `${read} of ${all} were read`);
+  const versions = page.getByRole('navigation', { name: 'Versions of this message' });
+  assert.equal((await versions.innerText()).replace(/\s+/g, ' '), '‹ 2 / 2 ›');
+  await page.getByRole('button', { name: 'Previous version' }).click();
+  assert.deepEqual(await shown(page), before);
+  assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
+  const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+  assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
+  // it goes on from the old branch, whose text is not read again
+  await ask(page, 'And then?');
+  assert.deepEqual((await shown(page)).slice(0, 4), before);
+  const later = await lastPrompt(page);
+  assert.ok(later.all > all && later.read <= 2 * PAGE_TOKENS, `${later.read} of ${later.all}`);
+  const kept = await shown(page);
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  assert.deepEqual(await shown(page), kept);
+  await page.getByRole('button', { name: 'Next version' }).click();
+  assert.deepEqual(await shown(page), branch);
+  assert.deepEqual(problems, []);
+});
+
+for (const [name, options] of Object.entries({
+  light: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('light') },
+  dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
+  phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
+})) {
+  test(`answers are written side by side, and one is chosen (${name})`, { skip }, async (t) => {
+    const { page, problems } = await openPage(t, options);
+    // of random seeds, one in fifty gives two stories that are the same
+    await page.click('#open-settings');
+    await page.fill('[name=seed]', '1');
+    await page.keyboard.press('Enter');
+    await page.click('#developer summary');
+    await ask(page, 'Tell me a story.');
+    const [, first] = await shown(page);
+    await page.click('.compare');
+    await page.locator('.variant .choose').nth(2).waitFor();
+    // they ran together: two of them are forks of the first one's prompt
+    await page.getByText(/ in use, 2 forks, /).waitFor();
+    const { all, read } = await lastPrompt(page);
+    assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
+    const variants = await page.locator('.variant .body').allInnerTexts();
+    assert.equal(new Set(variants).size, 3, 'they differ');
+    await page.screenshot({ path: `${pictures}/tree-${name}-variants.png` });
+    const sideways = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    assert.equal(sideways, 0, 'the page does not scroll sideways');
+    await page.getByRole('region', { name: 'Variant 2 of 3' }).getByRole('button').click();
+    assert.equal((await shown(page))[1], variants[1]);
+    assert.match(await page.locator('.versions').innerText(), /3 \/ 4/);
+    await page.getByRole('button', { name: 'Next version' }).click();
+    assert.equal((await shown(page))[1], variants[2]);
+    await page.getByRole('button', { name: 'Next version' }).click();
+    assert.equal((await shown(page))[1], first, 'after the last comes the first');
+    await page.screenshot({ path: `${pictures}/tree-${name}-versions.png` });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.screenshot({ path: `${pictures}/tree-${name}-edit.png` });
+    assert.deepEqual(problems, []);
+  });
+}
+
+test('who does not choose goes on with the first, and stopping keeps all', { skip }, async (t) => {
+  const { page, problems } = await openPage(t);
+  await ask(page, 'Tell me a story about a fox.');
+  await page.click('.compare');
+  await page.locator('.variant .choose').nth(2).waitFor();
+  const [chosen] = await page.locator('.variant .body').allInnerTexts();
+  await ask(page, 'What is Wick?');
+  assert.equal((await shown(page))[1], chosen);
+  assert.equal(await page.locator('.variant').count(), 0);
+  await page.locator('.compare').last().click();
+  await page.locator('.variant .body:not(:empty)').first().waitFor();
+  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended by themselves
+  await page.locator('.variant .choose').nth(2).waitFor();
+  await page.click('#new-chat');
+  assert.equal(await page.locator('.message').count(), 0);
+  await ask(page, 'What is Wick?');
+  assert.equal((await shown(page)).length, 2);
+  assert.deepEqual(problems, []);
+});
+
+test('two tabs of the page have one model, and the one that stays answers', { skip }, async (t) => {
+  // which fetches the model once more, to keep it
+  const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
+  const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
+  const before = downloads();
+  const other = await page.context().newPage();
+  await other.goto(siteUrl());
+  await other.waitForSelector('#send:not([disabled])');
+  await other.getByText('the engine is in another tab').waitFor();
+  assert.equal(downloads(), before);
+  await Promise.all([ask(page, 'Tell me a story about a fox.'), ask(other, 'What is Wick?')]);
+  assert.match((await shown(page))[1], /fox/);
+  const [, answer] = await shown(other);
+  assert.deepEqual(problems, []);
+  await page.close();
+  await other.click('#new-chat');
+  await ask(other, 'What is Wick?');
+  assert.equal((await shown(other))[1], answer);
+  assert.equal(downloads(), before + 1);
+});

@@ -1,0 +1,273 @@
+// make release in copies of the repository: one as it is, others with a fault each that it has to name. And the source maps
+// of what is shipped.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { SourceMap } from 'node:module';
+import { dirname, join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import {
+  checkIntegrity,
+  checkLinks,
+  checkPaths,
+  tryPacks,
+} from '../../tools/build/release_checks.mjs';
+import { packPackage } from '../../tools/build/release_pack.mjs';
+import { root } from '../support/locate.mjs';
+import { dist, temporaryFolder } from '../support/package.mjs';
+import { run } from '../support/process.mjs';
+
+const folder = temporaryFolder();
+
+/** A clone's files as they stand here, committed, with what was built. @param {string} name */
+function copyRepository(name) {
+  const copy = join(folder, name);
+  const git = (/** @type {string[]} */ ...args) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.invalid', ...args], {
+      cwd: copy,
+    });
+  const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const wanted = /^(?:docs|examples|include|js|tools\/build)\/|^[^/]+$/;
+  for (const path of listed.split('\0').filter((one) => wanted.test(one))) {
+    if (!existsSync(join(root, path))) continue;
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    cpSync(join(root, path), join(copy, path));
+  }
+  cpSync(dist, join(copy, 'dist'), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  writeFileSync(join(copy, '.git-excluded'), 'node_modules\n.git-excluded\n');
+  git('init', '-q');
+  git('config', 'core.excludesFile', join(copy, '.git-excluded'));
+  git('add', '-A');
+  git('commit', '-qm', 'all');
+  return { copy, git };
+}
+
+/** @param {string} copy @param {Record<string, string>} [env] */
+function release(copy, env = {}) {
+  const args = [join(copy, 'tools/build/release.mjs')];
+  const told = spawnSync(process.execPath, args, {
+    cwd: copy,
+    env: { ...process.env, REPOSITORY: '', ...env },
+    encoding: 'utf8',
+  });
+  return { code: told.status, out: told.stdout, err: told.stderr };
+}
+
+/** @param {string} path @param {(text: string) => string} change */
+function changeFile(path, change) {
+  const text = readFileSync(path, 'utf8');
+  const changed = change(text);
+  assert.notEqual(changed, text, path);
+  writeFileSync(path, changed);
+}
+
+describe('make release', () => {
+  /** @type {ReturnType<typeof copyRepository>} */
+  let clone;
+  before(() => {
+    clone = copyRepository('clone');
+  });
+
+  test('packs both packages, tries them, and changes nothing else', () => {
+    const { copy, git } = clone;
+    const told = release(copy, { REPOSITORY: 'https://example.org/wick/wick' });
+    assert.equal(told.code, 0, told.err);
+    const packs = readdirSync(join(copy, 'build/release')).filter((name) => name.endsWith('.tgz'));
+    assert.equal(packs.length, 2);
+    const commands = told.out.split('\n').filter((line) => line.startsWith('npm publish '));
+    assert.match(commands[0], /demo-model-[\d.]+\.tgz --access public --provenance$/);
+    assert.match(commands[1], /wick-llm-[\d.]+\.tgz --access public --provenance$/);
+    assert.equal(git('status', '--porcelain').toString(), '');
+
+    const installed = join(copy, 'build/release/installed/node_modules');
+    const main = JSON.parse(readFileSync(join(installed, 'wick-llm/package.json'), 'utf8'));
+    assert.deepEqual(main.repository, { type: 'git', url: 'git+https://example.org/wick/wick' });
+    assert.equal(main.bugs, 'https://example.org/wick/wick/issues');
+    assert.equal(main.devDependencies ?? main.workspaces ?? main.scripts, undefined);
+    const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    assert.deepEqual(main.exports, own.exports);
+    const name = 'wick-llm-demo-model/package.json';
+    const model = JSON.parse(readFileSync(join(installed, name), 'utf8'));
+    assert.equal(model.repository.directory, 'examples/models');
+    for (const file of ['docs/js-api.md', 'examples/README.md', 'CHANGELOG.md']) {
+      assert.ok(existsSync(join(installed, 'wick-llm', file)), file);
+    }
+  });
+
+  test('without an address of the sources there is no provenance, and it says so', () => {
+    const { version } = JSON.parse(readFileSync(join(clone.copy, 'package.json'), 'utf8'));
+    clone.git('tag', '-f', `v${version}`); // of this commit, so it may be made again
+    const told = release(clone.copy);
+    assert.equal(told.code, 0, told.err);
+    assert.doesNotMatch(told.out, /publish.*--provenance/);
+    assert.match(told.out, /without REPOSITORY/);
+    const staged = join(clone.copy, 'build/release/wick-llm/package.json');
+    assert.equal(JSON.parse(readFileSync(staged, 'utf8')).repository, undefined);
+    for (const address of ['http://example.org/wick', 'example.org/wick', 'git@example.org:wick']) {
+      const refused = release(clone.copy, { REPOSITORY: address });
+      assert.equal(refused.code, 1);
+      assert.match(refused.err, /REPOSITORY is not an address of https/);
+    }
+  });
+
+  test('a clone that others would not have is refused, with all faults at once', () => {
+    const { copy, git } = clone;
+    const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
+    git('tag', '-f', `v${version}`);
+    git('commit', '-q', '--allow-empty', '-m', 'another');
+    writeFileSync(join(copy, 'forgotten.txt'), '');
+    changeFile(join(copy, 'include/wick.h'), (text) => text.replace(/(_PATCH) \d+/, '$1 77'));
+    changeFile(join(copy, 'js/connection/messages.js'), (text) =>
+      text.replace(/(VERSION = ').*'/, "$19.9.9'"),
+    );
+    changeFile(join(copy, 'CHANGELOG.md'), (text) => text.replace(/^## .*$/m, '## Next'));
+    changeFile(join(copy, 'examples/models/package.json'), (text) =>
+      text.replace(/("version": ").*"/, '$17.7.7"'),
+    );
+    const { code, err } = release(copy);
+    assert.equal(code, 1);
+    for (const fault of [
+      /not committed: \?\? forgotten\.txt/,
+      /not committed: M include\/wick\.h/,
+      /include\/wick\.h has version 0\.\d+\.77, package\.json /,
+      /messages\.js has version 9\.9\.9/,
+      /CHANGELOG\.md begins with "## Next", not with "## \d/,
+      /the demo model [\d.]+, not 7\.7\.7/,
+      /v[\d.]+ is another commit/,
+    ]) {
+      assert.match(err, fault);
+    }
+    git('reset', '-q', '--hard');
+    git('tag', '-d', `v${version}`);
+    rmSync(join(copy, 'forgotten.txt'));
+  });
+
+  test('a pack with faults is refused, with all faults at once', () => {
+    const { copy, git } = clone;
+    changeFile(join(copy, 'README.md'), (text) => `${text}\n[gone](docs/gone.md)\n`);
+    changeFile(join(copy, 'package.json'), (text) =>
+      text.replace('"./dist/chat.d.ts"', '"./dist/none.d.ts"'),
+    );
+    // built, so not committed
+    changeFile(join(copy, 'dist/tabs.js'), (text) => `${text}\n// ${copy}/js\n`);
+    git('commit', '-qam', 'faults');
+    const { code, err } = release(copy);
+    assert.equal(code, 1);
+    for (const fault of [
+      /README\.md links to docs\/gone\.md/,
+      /integrity\.json has another hash of tabs\.js/,
+      /dist\/tabs\.js names \//,
+      /publint: [\s\S]*none\.d\.ts/,
+    ]) {
+      assert.match(err, fault);
+    }
+    git('reset', '-q', '--hard', 'HEAD~1');
+    cpSync(join(dist, 'tabs.js'), join(copy, 'dist/tabs.js'));
+  });
+
+  test('a package that does not load is refused', () => {
+    const releases = join(clone.copy, 'build/release');
+    const packs = ['wick-llm', 'wick-llm-demo-model'].map((name) => {
+      const staged = join(folder, 'staged', name);
+      cpSync(join(releases, name), staged, { recursive: true });
+      if (name === 'wick-llm') writeFileSync(join(staged, 'dist/worker.js'), 'this is no program');
+      return { staged, ...packPackage(staged, join(folder, 'staged')) };
+    });
+    const [fault, ...others] = tryPacks(join(folder, 'staged'), packs);
+    assert.match(fault, /^node question\.js: /);
+    assert.deepEqual(others, []);
+  });
+});
+
+test('every link of the packed documents leads into the pack', () => {
+  const npm = ['pack', '--dry-run', '--json', '--offline', '--ignore-scripts'];
+  const [{ files }] = JSON.parse(
+    execFileSync('npm', npm, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+  );
+  const pack = join(folder, 'pack');
+  for (const { path } of files) {
+    mkdirSync(dirname(join(pack, path)), { recursive: true });
+    cpSync(join(root, path), join(pack, path));
+  }
+  assert.ok(existsSync(join(pack, 'docs/js-api.md')));
+  assert.deepEqual(checkLinks(pack), []);
+  assert.deepEqual(checkIntegrity(pack), []);
+  assert.deepEqual(checkPaths(pack, root), []);
+});
+
+describe('source maps', () => {
+  const bundles = readdirSync(dist).filter((name) => name.endsWith('.js'));
+  /** Texts that a bundle and one of its sources both have once. @param {string} code */
+  const textsOf = (code) =>
+    [...code.matchAll(/"([A-Za-z][\w ,:']{11,60})"/g)].map(([, one]) => one);
+
+  for (const name of bundles) {
+    test(`dist/${name}: texts of it are where its map says`, () => {
+      const code = readFileSync(join(dist, name), 'utf8');
+      assert.match(
+        code,
+        new RegExp(`\\n//# sourceMappingURL=${name.replace('.', '\\.')}\\.map\\n$`),
+      );
+      const payload = JSON.parse(readFileSync(join(dist, `${name}.map`), 'utf8'));
+      const map = new SourceMap(payload);
+      /** @type {Map<string, string>} */
+      const sources = new Map();
+      payload.sources.forEach((/** @type {string} */ source, /** @type {number} */ i) => {
+        assert.match(source, /^\.\.\/js\//);
+        const own = readFileSync(join(dist, source), 'utf8');
+        // of it the edge has a form of its own
+        if (!(name === 'edge.js' && source.endsWith('/later.js'))) {
+          assert.equal(payload.sourcesContent[i], own, source);
+        }
+        sources.set(source, payload.sourcesContent[i]);
+      });
+      let checked = 0;
+      const lines = code.split('\n');
+      for (const text of new Set(textsOf(code))) {
+        const line = lines.findIndex((one) => one.includes(`"${text}"`));
+        if (code.split(`"${text}"`).length !== 2) continue;
+        const column = lines[line].indexOf(`"${text}"`);
+        const entry = map.findEntry(line, column);
+        if (!('originalSource' in entry)) assert.fail(`${name}:${line}:${column} has no source`);
+        const source = sources.get(entry.originalSource) ?? '';
+        assert.ok(source.includes(text), `${text}: ${entry.originalSource}`);
+        const place = source.split('\n')[entry.originalLine];
+        assert.ok(place.slice(entry.originalColumn).includes(text), `${text}: ${place}`);
+        checked++;
+      }
+      assert.ok(checked >= 3, `${checked} texts`);
+    });
+  }
+
+  test('a stack trace names the file and line of js/', async () => {
+    const entry = pathToFileURL(join(dist, 'index.js')).href;
+    const script = `const { createEngine } = await import(${JSON.stringify(entry)});
+      await createEngine({}).catch((error) => console.log(error.stack));`;
+    const told = await run(process.execPath, [
+      ...['--enable-source-maps', '--input-type=module', '-e', script],
+    ]);
+    assert.equal(told.code, 0, told.stderr);
+    const found = /\((?:file:\/\/)?(\S*\/js\/page\/\S+\.js):(\d+):\d+\)/.exec(
+      told.stdout.toString(),
+    );
+    assert.ok(found, told.stdout.toString());
+    const [, file, line] = found;
+    const source = readFileSync(file, 'utf8').split('\n')[Number(line) - 1];
+    assert.match(source, /WickError\(|throw |\w+\(/);
+  });
+});

@@ -1,0 +1,61 @@
+// tools/setup.sh, where it must not do anything: a clone that is not whole.
+
+import assert from 'node:assert/strict';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { after, test } from 'node:test';
+import { root } from '../support/locate.mjs';
+import { run } from '../support/process.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'wick-setup-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** @param {string} path @param {string} line of a shell script */
+function writeProgram(path, line) {
+  writeFileSync(join(folder, path), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+}
+
+test('a clone without package-lock.json fails before it touches what clones may share', async () => {
+  for (const part of ['tools', '.toolchain/stamps', 'sdk/bin', 'sdk/share/wasi-sysroot', 'bin']) {
+    mkdirSync(join(folder, part), { recursive: true });
+  }
+  // compilers are there already, and nothing is fetched
+  writeProgram('sdk/bin/clang', 'echo 99.0');
+  writeProgram('bin/npm', 'exit 1');
+  writeFileSync(join(folder, 'package.json'), '{}');
+  copyFileSync(join(root, 'tools/setup.sh'), join(folder, 'tools/setup.sh'));
+  const stamps = [
+    'npm',
+    'edge-npm',
+    'edge-pip',
+    'text-pip',
+    'embed-pip',
+    'bench-npm',
+    'bundlers-npm',
+  ].map((name) => join(folder, '.toolchain/stamps', name));
+  for (const stamp of stamps) writeFileSync(stamp, 'made by another clone\n');
+  for (const part of ['core', 'edge', 'bundlers', 'text', 'embed', 'bench']) {
+    const { code, stderr } = await run('bash', [join(folder, 'tools/setup.sh'), part], {
+      cwd: folder,
+      env: {
+        WASI_SDK_PATH: join(folder, 'sdk'),
+        PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}`,
+      },
+    });
+    assert.equal(code, 1, stderr);
+    for (const stamp of stamps) {
+      assert.ok(existsSync(stamp), `${part} removed ${stamp}`);
+      assert.equal(readFileSync(stamp, 'utf8'), 'made by another clone\n');
+    }
+    assert.match(stderr, /^setup: \S+ is missing: is this a whole clone\?\n$/);
+  }
+});

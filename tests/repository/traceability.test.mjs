@@ -1,0 +1,159 @@
+// docs/seed-systems.md says where each part of the seed systems lives and what holds it. Here its
+// files and names are looked up, so that the page cannot fall behind the code; where the shared
+// folder is there, also that no part and no test of the specification's own table is left out.
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { locate, root } from '../support/locate.mjs';
+
+const shared = locate('shared');
+const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
+const page = read('docs/seed-systems.md');
+
+/** How many cases the specification has of each kind. */
+const cases = { PX: 10, KQ: 12, PK: 31, SC: 6, FL: 3, DM: 4, TN: 7, BN: 7 };
+const ids = Object.entries(cases).flatMap(([kind, count]) =>
+  Array.from({ length: count }, (_, i) => `${kind}-${String(i + 1).padStart(2, '0')}`),
+);
+
+/** All ids that a text names, ranges ("PX-01 to PX-10") written out. @param {string} text */
+function namedIds(text) {
+  const ranges = [...text.matchAll(/([A-Z]{2}-\d\d) to ([A-Z]{2}-\d\d)/g)].flatMap(
+    ([, first, last]) => ids.slice(ids.indexOf(first), ids.indexOf(last) + 1),
+  );
+  return [...(text.match(/\b[A-Z]{2}-\d\d\b/g) ?? []), ...ranges];
+}
+
+/** @param {string} line */
+const cells = (line) => line.split('|').slice(1, -1);
+
+/** The lines of the tables of parts: seed | what it is | here | held by | spec | use. */
+const parts = page.split('\n').filter((line) => /^\| .*`(?:src|include)\//.test(line));
+
+/** The names in backticks of a cell. @param {string} text */
+const quoted = (text) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+
+/** A file without comments. @type {Map<string, string>} */
+const sources = new Map();
+/** @param {string} path */
+function source(path) {
+  if (!sources.has(path)) sources.set(path, read(path).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''));
+  return /** @type {string} */ (sources.get(path));
+}
+
+/**
+ * Whether a file defines a function (with its body, so a .c file), a type, a constant or a member.
+ * @param {string} path @param {string} name
+ */
+function defines(path, name) {
+  const patterns = path.endsWith('.c')
+    ? [`^\\w[^;{}()]*\\b${name}\\([^;{}]*\\) \\{`, `^const [^;(]*\\b${name}\\b[^;(]* = `]
+    : [
+        `^\\} ${name};`,
+        `^typedef [^;{}]*\\b${name};`,
+        `^#define ${name}\\b`,
+        `\\benum\\b[^{;]*\\{[^}]*\\b${name}\\b[^}]*\\}`,
+        `^typedef struct \\w+ \\{[^}]*[ *]${name}[,;]`,
+        `^typedef struct \\w+ \\{[^}]*, ${name}[,;]`,
+      ];
+  return patterns.some((pattern) => new RegExp(pattern, 'm').test(source(path)));
+}
+
+describe('the page on the seed systems', () => {
+  test('every name is defined in the file that stands before it', () => {
+    let names = 0;
+    for (const line of parts) {
+      let path = '';
+      for (const name of quoted(cells(line)[2])) {
+        if (/^(src|include)\//.test(name)) {
+          path = name;
+          assert.ok(existsSync(join(root, path)), `no ${path}: ${line}`);
+        } else {
+          assert.ok(defines(path, name), `${path} does not define ${name}`);
+          names++;
+        }
+      }
+    }
+    assert.ok(names > 150, `${names} names`);
+  });
+
+  test('every file that it mentions exists', () => {
+    const files = page.match(/\b(?:include|src|tests)\/[\w./]+\.\w+/g) ?? [];
+    for (const file of files) assert.ok(existsSync(join(root, file)), `no ${file}`);
+    assert.ok(files.length > 150, `${files.length} files`);
+  });
+
+  test('every part is held by a case or a test', () => {
+    for (const line of parts) {
+      const held = cells(line)[3];
+      assert.ok(namedIds(held).length > 0 || held.includes('`tests/'), line);
+    }
+  });
+
+  test('what only tests use, no other room calls', () => {
+    const folders = ['include', 'src', 'wasi', 'web'];
+    const all = folders.flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.[ch]$/.test(file))
+        .map((file) => `${folder}/${file}`),
+    );
+    const isForTests = (/** @type {string} */ file) => file.startsWith('src/reference/');
+    let names = 0;
+    for (const line of parts) {
+      const use = cells(line)[5].trim();
+      assert.match(use, /^(engine|programs|tests)(; tests: `.+`)?$/, line);
+      for (const name of quoted(use === 'tests' ? cells(line)[2] : use)) {
+        const home = all.find((file) => file.endsWith('.c') && defines(file, name));
+        if (home === undefined) continue; // no function
+        assert.ok(isForTests(home), `${name} is for tests alone, and in ${home}`);
+        names++;
+        for (const file of all) {
+          if (isForTests(file) || file.endsWith('.h')) continue; // declarations
+          assert.ok(!new RegExp(`\\b${name}\\b`).test(source(file)), `${file} uses ${name}`);
+        }
+      }
+    }
+    assert.ok(names > 50, `${names} names`);
+  });
+
+  test('every one of the 80 cases is named, and no other', () => {
+    assert.equal(ids.length, 80);
+    const named = new Set(namedIds(page));
+    assert.deepEqual([...named].sort(), [...ids].sort());
+  });
+
+  test('the test of every case is in a file that stands beside it', () => {
+    for (const line of page.split('\n').filter((row) => /^\| [A-Z]{2}-01 to /.test(row))) {
+      const text = quoted(cells(line)[2]).map(read).join('');
+      for (const id of namedIds(cells(line)[0])) {
+        const begin = `\nTEST(${id.toLowerCase().replace('-', '_')}_`;
+        assert.ok(text.includes(begin), `no ${begin.trim()}...) in ${cells(line)[2]}`);
+      }
+    }
+  });
+
+  test('a name of the specification is given only where ours is another', () => {
+    for (const line of parts) {
+      const [, , here, , spec] = cells(line);
+      for (const name of quoted(spec)) assert.ok(!quoted(here).includes(name), line);
+    }
+  });
+});
+
+test('every part and test of the specification is on the page', { skip: shared.skip }, () => {
+  const text = readFileSync(join(shared.path, 'docs/seed-systems.md'), 'utf8');
+  const table = text.slice(text.indexOf('\n## 8.')).split('\n');
+  const known = new Set(page.split('\n').flatMap((line) => quoted(line)));
+  let found = 0;
+  for (const line of table.filter((row) => row.startsWith('| ') && !row.startsWith('| seed'))) {
+    const columns = cells(line);
+    for (const item of [columns[0], columns.length === 4 ? columns[2] : ''].flatMap(quoted)) {
+      const name = item.replace(/^…::/, '');
+      assert.ok(known.has(name), `${name} is not on the page`);
+      found++;
+    }
+  }
+  assert.ok(found > 150, `${found} items`);
+});
