@@ -116,7 +116,7 @@ exit_code command_template(int argc, char **argv) {
       args_flag("--parse-special", &given.parse_special,
                 "control tokens in the messages count, too"),
       args_flag("--keep-arguments", &given.keeps_arguments,
-                "arguments of tool calls stay as they are given"),
+                "pass messages and arguments of tool calls unchanged"),
   };
   const args_spec spec = {
       "wick template MODEL [-p JSON | -f FILE] [options]",

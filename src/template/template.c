@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "template/messages.h"
 #include "template/parser.h"
 #include "template/run.h"
 
@@ -212,7 +213,9 @@ typedef struct attempt {
   wick_error error;
   template_text text;
   arguments_seen seen;
-  bool is_doubtful;  // arguments were quoted twice or printed as Python does
+  bool is_doubtful;   // arguments were quoted twice or printed as Python does
+  messages prepared;  // its lists are freed
+  bool is_complete;   // the texts of all system messages are in it
 } attempt;
 
 static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input *input) {
@@ -221,7 +224,7 @@ static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input
 }
 
 static void render_once(const chat_template *template, const template_input *input,
-                        arguments_form form, attempt *out) {
+                        const messages_form *other, arguments_form form, attempt *out) {
   memory_gate *memory = template->memory;
   jinja_arena arena;
   const uint64_t arena_bytes = limit_of(TEMPLATE_BYTES_MAX, TEMPLATE_BYTES_PER_BYTE, input);
@@ -242,11 +245,13 @@ static void render_once(const chat_template *template, const template_input *inp
   run.scope = jinja_new_scope(&run, NULL);
   read_variables(&run, input->own, input->own_bytes, JINJA_MARK_TEMPLATE);
   read_variables(&run, input->variables, input->variables_bytes, JINJA_MARK_CONTENT);
+  if (run.status == WICK_OK && !input->keeps_arguments) messages_prepare(&run, other, &out->prepared);
   if (run.status == WICK_OK) {
     const jinja_value *messages = jinja_dict_find_text(run.variables, "messages");
     if (messages != NULL) prepare_messages(&run, *messages, form, &out->seen);
   }
   if (run.status == WICK_OK) jinja_execute(&run, template->program.body);
+  out->is_complete = messages_are_rendered(&run, &out->prepared, &buffer);
   out->status = run.status;
   out->is_doubtful = run.quotes_arguments || run.prints_arguments;
   if (out->status == WICK_OK) {
@@ -255,24 +260,65 @@ static void render_once(const chat_template *template, const template_input *inp
   jinja_arena_free(&arena);
 }
 
+static bool is_limit(const attempt *rendered) {
+  return rendered->status == WICK_E_FULL || rendered->status == WICK_E_NOMEM;
+}
+
+static void replace(memory_gate *memory, attempt *rendered, const attempt *better) {
+  template_text_free(memory, &rendered->text);
+  *rendered = *better;
+}
+
+// With the arguments of calls as they are given, or in their other form where that is better.
+static void render_form(const chat_template *template, const template_input *input,
+                        const messages_form *form, attempt *given) {
+  attempt other;
+  render_once(template, input, form, AS_GIVEN, given);
+  const bool has_other = given->seen.has_texts != given->seen.has_objects && !input->keeps_arguments;
+  if (!has_other || is_limit(given) || (given->status == WICK_OK && !given->is_doubtful)) return;
+  render_once(template, input, form, given->seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
+  // no memory: which form is the right one is not known
+  if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
+    replace(template->memory, given, &other);
+  }
+}
+
+static bool has_system_form(const messages *prepared, system_form form) {
+  if (form == SYSTEM_AS_GIVEN) return true;
+  return form == SYSTEM_NONE ? prepared->has_system : prepared->has_several_systems;
+}
+
+// The forms that change anything, those that change less first. False: there are no more.
+static bool next_form(const messages *prepared, messages_form *form) {
+  do {
+    form->has_short_ids = !form->has_short_ids && prepared->has_long_ids;
+    if (form->has_short_ids) return true;
+    form->has_known_effort = !form->has_known_effort && prepared->has_unknown_effort;
+    if (form->has_known_effort) return true;
+    if (++form->system == SYSTEM_FORMS) return false;
+  } while (!has_system_form(prepared, form->system));
+  return true;
+}
+
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error) {
-  attempt given, other;
+  messages_form form = {0};
+  attempt best, other;
   *text = (template_text){0};
-  render_once(template, input, AS_GIVEN, &given);
-  const bool has_other = given.seen.has_texts != given.seen.has_objects && !input->keeps_arguments;
-  const bool is_limit = given.status == WICK_E_FULL || given.status == WICK_E_NOMEM;
-  if (has_other && !is_limit && (given.status != WICK_OK || given.is_doubtful)) {
-    render_once(template, input, given.seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
-    // no memory: which form is the right one is not known
-    if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
-      template_text_free(template->memory, &given.text);
-      given = other;
+  render_form(template, input, &form, &best);
+  while ((best.status != WICK_OK || !best.is_complete) && !is_limit(&best) &&
+         next_form(&best.prepared, &form)) {
+    render_form(template, input, &form, &other);
+    const bool is_better = other.status == WICK_OK && (best.status != WICK_OK || other.is_complete);
+    if (is_better || other.status == WICK_E_NOMEM) {
+      replace(template->memory, &best, &other);
+    } else {
+      template_text_free(template->memory, &other.text);
     }
   }
-  if (given.status != WICK_OK && error != NULL) *error = given.error;
-  *text = given.text;
-  return given.status;
+  if (best.status != WICK_OK && error != NULL) *error = best.error;
+  *text = best.text;
+  return best.status;
 }
 
 void template_text_free(memory_gate *memory, template_text *text) {

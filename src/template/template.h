@@ -56,10 +56,12 @@ typedef struct template_input {
   size_t own_bytes;
   int64_t now_s;  // local time in seconds since 1970, for strftime_now
   bool has_now;
-  bool keeps_arguments;  // arguments of tool calls stay as they are given
+  bool keeps_arguments;  // messages and the arguments of their calls stay as they are given
 } template_input;
 
-// Renders. OpenAI's tool calls have their arguments as JSON text, and some templates want objects:
+// Renders. Empty members of messages are removed, and what the template refuses is written in
+// another form: several system messages, ids of calls, the effort (messages.h). Nothing of that
+// happens with keeps_arguments. OpenAI's tool calls have their arguments as JSON text, and some templates want objects:
 // where a template fails with what is given, or would quote it twice or print it as Python does,
 // the other form is tried, unless keeps_arguments. WICK_E_ARG: the template raised an exception,
 // with its message. WICK_E_FORMAT: an error in it, or `variables` are no JSON. WICK_E_UNSUPPORTED:

@@ -1,0 +1,52 @@
+// template/messages.h — the messages of a conversation before a template sees them. They may come
+// from another server, a saved file or a router: members that mean nothing are removed, and what a
+// template refuses is written in another form. Internal to template/.
+#ifndef WICK_TEMPLATE_MESSAGES_H
+#define WICK_TEMPLATE_MESSAGES_H
+
+#include "template/run.h"
+
+// Where the texts of several system messages, or of later ones, are put.
+typedef enum system_form {
+  SYSTEM_AS_GIVEN,
+  SYSTEM_THEN_USER,  // the leading ones are joined; later ones join the user message next to them
+  SYSTEM_FIRST,      // all are joined into the first message
+  SYSTEM_NONE        // all are joined into the first user message
+} system_form;
+enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
+
+// What is written in another form than it was given.
+typedef struct messages_form {
+  system_form system;
+  bool has_short_ids;     // ids of calls have nine letters and digits, as Mistral's templates need
+  bool has_known_effort;  // reasoning_effort is one of the words that the template contains
+} messages_form;
+
+typedef struct messages {
+  jinja_list *list;     // NULL: there are none
+  jinja_list *systems;  // texts of system messages, trimmed; none where a leading one is alone
+  // Forms that would change anything.
+  bool has_system, has_several_systems, has_long_ids, has_unknown_effort;
+} messages;
+
+// Changes run->variables.
+void messages_prepare(jinja_run *run, const messages_form *form, messages *out);
+// Does what was rendered contain the texts of all system messages?
+bool messages_are_rendered(jinja_run *run, const messages *prepared, const jinja_buffer *text);
+
+// ---- parts ----
+
+jinja_value *messages_member(jinja_value message, const char *name);  // NULL: no such member
+bool messages_have_role(jinja_value message, const char *role);
+void messages_set(jinja_run *run, jinja_value message, const char *name, jinja_value value);
+// Both texts with a separator between; an empty one is left out.
+jinja_value messages_join(jinja_run *run, jinja_value first, const char *separator,
+                          jinja_value second);
+// Is this word one of the template's string literals?
+bool messages_template_has(const jinja_run *run, const char *word);
+void messages_remove_variable(jinja_run *run, const char *name);
+// Of the variables: the words of OpenAI for how much a model should reason become the template's.
+void effort_prepare(jinja_run *run, const messages_form *form, messages *out);
+void systems_prepare(jinja_run *run, const messages_form *form, messages *out);
+
+#endif
