@@ -562,13 +562,17 @@ wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch, 
 typedef struct wick_chat {
   // A JSON object of what the template may look at: {"messages": [{"role", "content", ...}],
   // "tools", "enable_thinking", ...}. "add_generation_prompt" is true unless it says otherwise.
+  // "reasoning_effort" none, minimal, low, medium, high, xhigh or max becomes what the template
+  // knows: its nearest word, and the variables enable_thinking and thinking.
   const char *json;
   size_t json_bytes;
-  int64_t now_s;         // local time in seconds since 1970, for templates that write a date
-  bool has_now;          // now_s is given
-  bool parse_special;    // control tokens that stand in the messages count, too
-  bool keeps_arguments;  // arguments of tool calls stay as they are; otherwise a template that
-                         // fails with JSON text gets an object, and the other way round
+  int64_t now_s;       // local time in seconds since 1970, for templates that write a date
+  bool has_now;        // now_s is given
+  bool parse_special;  // control tokens that stand in the messages count, too
+  // Messages and the arguments of their tool calls stay as they are given. Otherwise members
+  // without a value are removed, and what the template refuses is written in another form: several
+  // or later system messages, ids of calls, arguments as JSON text or as an object.
+  bool keeps_arguments;
 } wick_chat;
 
 // All of it 0.
@@ -637,7 +641,7 @@ enum {
   WICK_SAMPLERS_MAX = 16,
   WICK_DRY_BREAKERS_MAX = 16,
   WICK_DRY_BREAKER_BYTES_MAX = 40,
-  WICK_STOPS_MAX = 16,
+  WICK_STOPS_MAX = 64,
   WICK_STOP_BYTES_MAX = 256,  // of one stop string
   WICK_PRIORITY_MIN = -100,
   WICK_PRIORITY_MAX = 100,
@@ -661,7 +665,7 @@ typedef struct wick_bias {
 typedef struct wick_sampling {
   float temperature;        // 0: greedy (lowest id among equals)
   uint32_t top_k;           // 0: off
-  float top_p;              // 1: off
+  float top_p;              // 1: off, 0: the likeliest token
   float min_p;              // 0: off
   float repeat_penalty;     // 1: off (Keskar et al. 2019, as llama.cpp applies it)
   float frequency_penalty;  // 0: off (OpenAI)

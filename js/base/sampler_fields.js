@@ -20,11 +20,31 @@
  * @property {number} adaptiveDecay
  */
 
-const most = 3.4e38;
+/** The engine's numbers have 32 bits. */
+export const FLOAT_MAX = 3.4e38;
+const most = FLOAT_MAX;
 const count = { min: -1, max: 2 ** 20, whole: true };
 
 /**
- * The numbers: their fields, defaults and ranges.
+ * The settings that most clients have. The defaults are those of llama.cpp, which most GGUF models are tested with.
+ * @type {Record<'temperature' | 'topK' | 'topP' | 'minP' | 'repeatPenalty' | 'frequencyPenalty' | 'presencePenalty' |
+ *   'thinkingBudgetTokens', {field: string, byDefault: number, min: number, max?: number, whole?: boolean}>}
+ */
+export const usualNumbers = {
+  temperature: { field: 'temperature', byDefault: 0.8, min: 0 },
+  topK: { field: 'top_k', byDefault: 40, min: 0, max: 2 ** 32 - 1, whole: true },
+  topP: { field: 'top_p', byDefault: 0.95, min: 0, max: 1 },
+  minP: { field: 'min_p', byDefault: 0.05, min: 0, max: 1 },
+  repeatPenalty: { field: 'repeat_penalty', byDefault: 1, min: 0 },
+  frequencyPenalty: { field: 'frequency_penalty', byDefault: 0, min: -100, max: 100 },
+  presencePenalty: { field: 'presence_penalty', byDefault: 0, min: -100, max: 100 },
+  thinkingBudgetTokens: {
+    ...{ field: 'thinking_budget_tokens', byDefault: -1, min: -1, max: 2 ** 32 - 1, whole: true },
+  },
+};
+
+/**
+ * The numbers beyond those: their fields, defaults and ranges.
  * @type {Record<keyof SamplerNumbers, {field: string, byDefault: number, min: number, max: number, whole?: boolean}>}
  */
 export const samplerNumbers = {
@@ -71,9 +91,9 @@ export const areSamplers = (value) =>
 export const areTexts = (value) =>
   Array.isArray(value) && value.every((text) => typeof text === 'string' && text !== '');
 
-/** The options by the fields of llama.cpp's server. @type {[field: string, option: string][]} */
+/** The options by their fields, which are llama.cpp's and OpenAI's. @type {[field: string, option: string][]} */
 export const samplerOptions = [
-  ...Object.entries(samplerNumbers).map(
+  ...Object.entries({ ...usualNumbers, ...samplerNumbers }).map(
     ([option, { field }]) => /** @type {[string, string]} */ ([field, option]),
   ),
   ['repeat_last_n', 'penaltyLast'],

@@ -1,6 +1,7 @@
 // js/page/option_checks.js — checks of single values that a caller passed in. Errors name the option.
 
 import { argumentError, wordsOf } from '../base/errors.js';
+import { FLOAT_MAX } from '../base/sampler_fields.js';
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /** @param {unknown} value @returns {string} strings in quotes, so that '2' differs from 2 */
@@ -13,13 +14,14 @@ export const shown = (value) =>
  * @param {{min: number, max?: number, whole?: boolean}} range
  * @returns {number}
  */
-export function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, whole = false }) {
+export function checkNumber(name, value, { min, max, whole = false }) {
+  const most = max ?? (whole ? Number.MAX_SAFE_INTEGER : FLOAT_MAX);
   const number = /** @type {number} */ (value);
-  const fits = typeof value === 'number' && number >= min && number <= max;
+  const fits = typeof value === 'number' && number >= min && number <= most;
   if (fits && (!whole || Number.isInteger(number))) return number;
-  const isAbove = typeof value === 'number' && number > max;
-  const isOpen = max === Number.MAX_SAFE_INTEGER && !isAbove;
-  const range = isOpen ? `of at least ${min}` : `from ${min} to ${max}`;
+  const isAbove = typeof value === 'number' && number > most;
+  const isOpen = max === undefined && !isAbove;
+  const range = isOpen ? `of at least ${min}` : `from ${min} to ${most}`;
   throw argumentError(
     `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
   );

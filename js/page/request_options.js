@@ -4,6 +4,7 @@
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { randomWord } from '../base/random.js';
+import { usualNumbers } from '../base/sampler_fields.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
@@ -12,9 +13,6 @@ import { samplerNames, samplersOf } from './sampler_options.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Settings} Settings */
-
-/** The defaults of llama.cpp, which most GGUF models are tested with. */
-const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
 
 /** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, null>} */
 const generateNames = {
@@ -56,24 +54,23 @@ export function settingsOf(options) {
   checkNames(options, /** @type {(keyof GenerateOptions)[]} */ (Object.keys(generateNames)));
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
-  const count = { min: 0, max: U32_MAX, whole: true };
-  const some = { ...count, min: 1 };
-  const repeatPenalty = number('repeatPenalty', 1, { min: 0 });
-  const frequencyPenalty = number('frequencyPenalty', 0, { min: -100, max: 100 });
-  const presencePenalty = number('presencePenalty', 0, { min: -100, max: 100 });
+  const usual = (/** @type {keyof typeof usualNumbers} */ name) =>
+    number(name, usualNumbers[name].byDefault, usualNumbers[name]);
+  const repeatPenalty = usual('repeatPenalty');
+  const frequencyPenalty = usual('frequencyPenalty');
+  const presencePenalty = usual('presencePenalty');
   const looksBack = options.penaltyLast !== 0;
   return {
-    // 0 means no limit to the engine
-    maxTokens: (options.maxTokens ?? undefined) === undefined ? 0 : number('maxTokens', 0, some),
-    temperature: number('temperature', defaults.temperature, { min: 0 }),
-    topK: number('topK', defaults.topK, count),
-    topP: number('topP', defaults.topP, { min: 0, max: 1 }),
-    minP: number('minP', defaults.minP, { min: 0, max: 1 }),
+    maxTokens: tokensMaxOf(options.maxTokens),
+    temperature: usual('temperature'),
+    topK: usual('topK'),
+    topP: usual('topP'),
+    minP: usual('minP'),
     repeatPenalty: looksBack ? repeatPenalty : 1,
     frequencyPenalty: looksBack ? frequencyPenalty : 0,
     presencePenalty: looksBack ? presencePenalty : 0,
     // 0 means the default to the engine, and -1 becomes WICK_LAST_CONTEXT
-    penaltyLast: number('penaltyLast', 0, { ...count, min: -1 }),
+    penaltyLast: number('penaltyLast', 0, { min: -1, max: U32_MAX, whole: true }),
     seed: seedOf(options.seed),
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
@@ -83,7 +80,7 @@ export function settingsOf(options) {
     stop: stopsOf(options.stop),
     healing: checkFlag('healing', options.healing),
     // -1 means no limit
-    thinkingBudgetTokens: number('thinkingBudgetTokens', -1, { ...count, min: -1 }),
+    thinkingBudgetTokens: usual('thinkingBudgetTokens'),
     asksHost: (options.logitsHook ?? undefined) !== undefined,
     ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
     printSpecial: checkFlag('printSpecial', options.printSpecial),
@@ -94,6 +91,12 @@ export function settingsOf(options) {
     grammar: grammarOf(options),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
+}
+
+/** @param {number | null | undefined} count -1: no limit @returns {number} 0 means no limit to the engine */
+function tokensMaxOf(count) {
+  if ((count ?? -1) === -1) return 0;
+  return checkNumber('maxTokens', count, { min: 1, max: U32_MAX, whole: true });
 }
 
 /**

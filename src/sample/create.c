@@ -92,8 +92,13 @@ uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab) {
   return parts.used_bytes;
 }
 
+static const float SHARE_LEAST = 1e-30f;
+
 static void begin(sampler *s, const wick_sampling *config) {
   s->config = *config;
+  // 0 keeps the likeliest token, as any share that is small enough does
+  if (config->top_p == 0) s->config.top_p = SHARE_LEAST;
+  if (config->typical_p == 0) s->config.typical_p = SHARE_LEAST;
   if (config->bias_count > 0) {
     memcpy(s->bias, config->bias, config->bias_count * sizeof *s->bias);
   }

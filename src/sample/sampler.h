@@ -81,8 +81,8 @@ wick_status sampler_tell(sampler *sampler, const float *logits, int32_t token,
 // same byte, the longest. The result does not depend on how the text is cut. Pieces of whole
 // characters come out as whole characters.
 typedef struct stop_matcher stop_matcher;
-// WICK_E_ARG for too many strings, and for one that is empty, too long or not UTF-8. count may be
-// 0.
+// WICK_E_ARG for too many strings, and for one that is too long or not UTF-8. count may be 0. An
+// empty string stops nothing.
 wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error);

@@ -38,14 +38,13 @@ typedef struct range {
   float low, high;
 } range;
 
-enum { FINITE, NOT_NEGATIVE, ABOVE_0, SHARE, SHARE_ABOVE_0, AT_LEAST_1, AT_MOST_1, DECAY };
+enum { FINITE, NOT_NEGATIVE, ABOVE_0, SHARE, AT_LEAST_1, AT_MOST_1, DECAY };
 
 static const range RANGES[] = {
     [FINITE] = {"finite", -MOST, MOST},
     [NOT_NEGATIVE] = {"finite and at least 0", 0, MOST},
     [ABOVE_0] = {"finite and above 0", LEAST_ABOVE_0, MOST},
     [SHARE] = {"0 to 1", 0, 1},
-    [SHARE_ABOVE_0] = {"above 0 and at most 1", LEAST_ABOVE_0, 1},
     [AT_LEAST_1] = {"finite and at least 1", 1, MOST},
     [AT_MOST_1] = {"finite and at most 1", -MOST, 1},
     [DECAY] = {"0 to 0.99", 0, 0.99f},
@@ -62,12 +61,12 @@ typedef struct number_setting {
 
 static const number_setting NUMBERS[] = {
     SETTING(TEMPERATURE, NOT_NEGATIVE, temperature),
-    SETTING(TOP_P, SHARE_ABOVE_0, top_p),
+    SETTING(TOP_P, SHARE, top_p),
     SETTING(MIN_P, SHARE, min_p),
     SETTING(REPEAT_PENALTY, ABOVE_0, repeat_penalty),
     SETTING(FREQUENCY_PENALTY, FINITE, frequency_penalty),
     SETTING(PRESENCE_PENALTY, FINITE, presence_penalty),
-    SETTING(TYPICAL_P, SHARE_ABOVE_0, typical_p),
+    SETTING(TYPICAL_P, SHARE, typical_p),
     SETTING(TOP_N_SIGMA, FINITE, top_n_sigma),
     SETTING(XTC_PROBABILITY, SHARE, xtc_probability),
     SETTING(XTC_THRESHOLD, SHARE, xtc_threshold),

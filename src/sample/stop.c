@@ -21,8 +21,8 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, count, WICK_STOPS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (sizes_bytes[i] == 0 || sizes_bytes[i] > WICK_STOP_BYTES_MAX) {
-      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u has %zu bytes, not 1 to %d", i,
+    if (sizes_bytes[i] > WICK_STOP_BYTES_MAX) {
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u has %zu bytes, limit is %d", i,
                 sizes_bytes[i], WICK_STOP_BYTES_MAX);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, WICK_STOP_BYTES_MAX);
     }
@@ -34,7 +34,8 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
   return WICK_OK;
 }
 
-// One block: matcher, strings [count], then per string its borders and its bytes.
+// An empty string matches nothing. One block: matcher, strings [count], then per string its borders
+// and its bytes.
 wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error) {
@@ -52,8 +53,9 @@ wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
   uint16_t *borders = (uint16_t *)(void *)(block + head_bytes);
   char *bytes = (char *)(borders + text_bytes);
   for (uint32_t i = 0; i < count; i++) {
-    memcpy(bytes, strings[i], sizes_bytes[i]);
     matcher->strings[i] = (byte_pattern){bytes, borders, (uint32_t)sizes_bytes[i], 0};
+    if (sizes_bytes[i] == 0) continue;
+    memcpy(bytes, strings[i], sizes_bytes[i]);
     pattern_begin(&matcher->strings[i]);
     bytes += sizes_bytes[i];
     borders += sizes_bytes[i];
@@ -92,6 +94,7 @@ static const byte_pattern *matcher_advance(stop_matcher *matcher, char byte) {
   const byte_pattern *complete = NULL;
   for (uint32_t i = 0; i < matcher->count; i++) {
     byte_pattern *string = &matcher->strings[i];
+    if (string->size_bytes == 0) continue;
     pattern_advance(string, byte);
     if (string->matched < string->size_bytes) continue;
     if (complete == NULL || string->size_bytes > complete->size_bytes) complete = string;

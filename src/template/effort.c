@@ -5,7 +5,7 @@
 static const struct {
   const char *word;
   uint32_t base;  // the word instead, where the template does not contain this one
-} LEVELS[] = {{"none", 0}, {"minimal", 2}, {"low", 2},  {"medium", 3},
+} LEVELS[] = {{"none", 0}, {"minimal", 2}, {"low", 2}, {"medium", 3},
               {"high", 4}, {"xhigh", 4},   {"max", 4}};
 enum { NONE = 0, XHIGH = 5, MAX = 6, LEVEL_COUNT = 7 };
 

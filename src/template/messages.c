@@ -71,9 +71,9 @@ static bool is_nothing(jinja_value value) {
 static void remove_empty(jinja_run *run, jinja_dict *message) {
   for (uint32_t i = message->count; i-- > 0 && jinja_step(run, 1);) {
     jinja_entry *entry = &message->entries[i];
-    const bool stays = entry->key.kind == JINJA_STRING &&
-                       (jinja_string_is(entry->key.string, "role") ||
-                        jinja_string_is(entry->key.string, "content"));
+    const bool stays =
+        entry->key.kind == JINJA_STRING && (jinja_string_is(entry->key.string, "role") ||
+                                            jinja_string_is(entry->key.string, "content"));
     if (!stays && is_nothing(entry->value)) jinja_dict_remove(message, entry);
   }
 }

@@ -245,7 +245,8 @@ static void render_once(const chat_template *template, const template_input *inp
   run.scope = jinja_new_scope(&run, NULL);
   read_variables(&run, input->own, input->own_bytes, JINJA_MARK_TEMPLATE);
   read_variables(&run, input->variables, input->variables_bytes, JINJA_MARK_CONTENT);
-  if (run.status == WICK_OK && !input->keeps_arguments) messages_prepare(&run, other, &out->prepared);
+  if (run.status == WICK_OK && !input->keeps_arguments)
+    messages_prepare(&run, other, &out->prepared);
   if (run.status == WICK_OK) {
     const jinja_value *messages = jinja_dict_find_text(run.variables, "messages");
     if (messages != NULL) prepare_messages(&run, *messages, form, &out->seen);
@@ -274,7 +275,8 @@ static void render_form(const chat_template *template, const template_input *inp
                         const messages_form *form, attempt *given) {
   attempt other;
   render_once(template, input, form, AS_GIVEN, given);
-  const bool has_other = given->seen.has_texts != given->seen.has_objects && !input->keeps_arguments;
+  const bool has_other =
+      given->seen.has_texts != given->seen.has_objects && !input->keeps_arguments;
   if (!has_other || is_limit(given) || (given->status == WICK_OK && !given->is_doubtful)) return;
   render_once(template, input, form, given->seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
   // no memory: which form is the right one is not known

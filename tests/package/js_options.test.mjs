@@ -223,7 +223,7 @@ describe('more than there is', () => {
       [ask({ typicalP: 0 }), /^typical_p is 0, .* \(option typicalP\)$/],
       [ask({ drySequenceBreakers: ['x'.repeat(41)] }), / \(option drySequenceBreakers\)$/],
       [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
-      [ask({ stop: Array(99).fill('x') }), /at most 16 \(option stop\)$/],
+      [ask({ stop: Array(99).fill('x') }), /at most 64 \(option stop\)$/],
       [ask({ stop: [''] }), / \(option stop\)$/],
       [
         () => engine.chat.completions.create({ messages, top_p: 0 }),

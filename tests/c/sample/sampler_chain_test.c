@@ -556,6 +556,21 @@ static wick_sampling sharp_samplers(void) {
   return c;
 }
 
+TEST(a_share_of_0_keeps_one_token) {
+  const float few[4] = {1, 3, 3, 2};
+  for (int i = 0; i < 2; i++) {
+    wick_sampling c;
+    sampler_set_defaults(&c);
+    c.temperature = 1;
+    *(i == 0 ? &c.top_p : &c.typical_p) = 0;
+    sampler *s = sampler_open(&c, 4);
+    REQUIRE(s != NULL);
+    const int32_t first = choose(s, few);
+    for (int turn = 0; turn < 50; turn++) CHECK_EQ_INT(choose(s, few), first);
+    sampler_close(s);
+  }
+}
+
 TEST(one_candidate_comes_whatever_the_samplers_say) {
   for (uint32_t mirostat = 0; mirostat < 3; mirostat++) {
     for (const char *letter = LETTERS; *letter != 0; letter++) {
@@ -944,8 +959,8 @@ static void check_refused(const wick_sampling *config, wick_subject subject, con
 TEST(samplers_out_of_range_are_refused_by_name) {
   wick_sampling good, c;
   sampler_set_defaults(&good);
-  c = good, c.typical_p = 0;
-  check_refused(&c, WICK_SUBJECT_TYPICAL_P, "typical_p is 0, not above 0 and at most 1");
+  c = good, c.typical_p = -0.1f;
+  check_refused(&c, WICK_SUBJECT_TYPICAL_P, "typical_p is -0.1, not 0 to 1");
   c = good, c.top_n_sigma = NAN;
   check_refused(&c, WICK_SUBJECT_TOP_N_SIGMA, "top_n_sigma is nan, not finite");
   c = good, c.xtc_probability = 1.5f;

@@ -288,10 +288,10 @@ TEST(settings_out_of_range_are_refused_by_name) {
   check_refusal(&c, "temperature is nan, not finite and at least 0");
   c = good, c.temperature = INFINITY;
   check_refusal(&c, "temperature is inf, not finite and at least 0");
-  c = good, c.top_p = 0;
-  check_refusal(&c, "top_p is 0, not above 0 and at most 1");
+  c = good, c.top_p = -0.1f;
+  check_refusal(&c, "top_p is -0.1, not 0 to 1");
   c = good, c.top_p = NAN;
-  check_refusal(&c, "top_p is nan, not above 0 and at most 1");
+  check_refusal(&c, "top_p is nan, not 0 to 1");
   c = good, c.min_p = 1.5f;
   check_refusal(&c, "min_p is 1.5, not 0 to 1");
   c = good, c.repeat_penalty = 0;

@@ -80,8 +80,7 @@ TEST(system_messages_that_a_template_would_leave_out) {
   static const sample SAMPLES[] = {
       {MESSAGE("system", " a ") "," MESSAGE("system", "b") "," MESSAGE("user", "c"),
        "a \n\nb;u:c;"},
-      {MESSAGE("system", "a") "," MESSAGE("user", "c") "," MESSAGE("system", "b"),
-       "a;u:c\n\nb;"}};
+      {MESSAGE("system", "a") "," MESSAGE("user", "c") "," MESSAGE("system", "b"), "a;u:c\n\nb;"}};
   CHECK_ALL(FIRST, "", SAMPLES);
 }
 
