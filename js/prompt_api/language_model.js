@@ -135,10 +135,13 @@ class Session extends EventTarget {
     let wake = () => {};
     /** @param {ReadableStreamDefaultController<unknown>} out */
     const start = async (out) => {
+      /** @type {AbortSignal | undefined} */
+      let watched;
       try {
         await this.#ask(input, { ...options, signal }, async (piece, own) => {
           out.enqueue(typeof piece === 'string' ? piece : { type: 'tool-call', value: piece });
-          own.addEventListener('abort', () => wake());
+          if (watched !== own) own.addEventListener('abort', () => wake());
+          watched = own;
           while ((out.desiredSize ?? 1) <= 0 && !own.aborted) {
             await new Promise((settle) => {
               wake = settle;
@@ -194,7 +197,15 @@ class Session extends EventTarget {
   /** @param {{signal?: AbortSignal}} [options] @returns {Promise<this>} */
   async clone({ signal } = {}) {
     if (this.#isDestroyed) throw destroyed();
-    const made = await this.#operations.run(signal, () => this.#conversation.fork());
+    const made = await this.#operations.run(signal, async (own) => {
+      const forked = this.#conversation.fork();
+      try {
+        return await unlessAborted(forked, own);
+      } catch (error) {
+        forked.then((late) => late.close()).catch(() => {}); // nobody gets it
+        throw error;
+      }
+    });
     const Class = /** @type {any} */ (this.constructor);
     return new Class(key, made);
   }
@@ -252,9 +263,10 @@ async function open(loading, options, isExtension) {
 /** @template T @param {Promise<T>} value that is let go @param {AbortSignal} signal @returns {Promise<T>} */
 function unlessAborted(value, signal) {
   return new Promise((settle, fail) => {
-    value.then(settle, fail);
-    if (signal.aborted) fail(signal.reason);
-    signal.addEventListener('abort', () => fail(signal.reason));
+    const abort = () => fail(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    value.then(settle, fail).finally(() => signal.removeEventListener('abort', abort));
   });
 }
 

@@ -31,6 +31,7 @@ export class Operations {
     });
     try {
       await Promise.race([before, aborted(controller.signal)]);
+      controller.signal.throwIfAborted();
       return await action(controller.signal);
     } catch (error) {
       throw fromEngine(error);

@@ -901,11 +901,15 @@ describe('append, measure, the context', () => {
     const said = '<user>One.\n\nTwo.\n\nThree.<assistant>';
     const usage = await engine.countTokens(`${said}${text}<assistant>`);
     assert.ok(Math.abs(session.contextUsage - usage) <= 2, `${session.contextUsage} and ${usage}`);
-    // and what it refuses all the same is an error of the prompt
+    // a system prompt, which the template refuses, begins the first question
     const system_ = [{ role: /** @type {const} */ ('system'), content: 'x' }];
     const LanguageModel = defineLanguageModel(engine);
-    const refused = await LanguageModel.create({ initialPrompts: system_ });
-    assert.ok(refused.contextUsage > 0);
+    const asked = await LanguageModel.create({ initialPrompts: system_ });
+    const plain = await LanguageModel.create();
+    assert.equal(await asked.prompt('Hello', short), await plain.prompt('x\n\nHello', short));
+    // what it refuses all the same is an error of the prompt
+    const wrong = [{ role: /** @type {const} */ ('assistant'), content: 'x' }];
+    const refused = await LanguageModel.create({ initialPrompts: wrong });
     await assert.rejects(refused.prompt('Hello'), named('OperationError'));
   });
 
@@ -934,6 +938,11 @@ describe('append, measure, the context', () => {
     assert.equal(alone, before);
     const aborted = session.measureContextUsage('x', { signal: AbortSignal.abort() });
     await assert.rejects(aborted, isAbort);
+    const reason = new Error('mine');
+    const mine = session.measureContextUsage('x', { signal: AbortSignal.abort(reason) });
+    await assert.rejects(mine, (error) => error === reason);
+    session.destroy();
+    await assert.rejects(session.measureContextUsage('x'), isAbort);
   });
 
   test('overflow: the oldest turns go, initialPrompts stay, and an event tells', async (t) => {
@@ -988,6 +997,47 @@ describe('clone, abort, destroy', () => {
     await assert.rejects(refused, isAbort);
     clone.destroy();
     await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'all pages are free');
+  });
+
+  test('a clone that is aborted right after the call, or later, leaves no session', async (t) => {
+    const { engine, session } = await open(t);
+    await session.prompt('One', short);
+    const sessions = (await engine.kvStats()).sessions;
+    for (const turns of [0, 1, 2, 3]) {
+      const stop = new AbortController();
+      const cloned = session.clone({ signal: stop.signal });
+      for (let count = 0; count < turns; count++) await Promise.resolve();
+      stop.abort(new Error('mine'));
+      await assert.rejects(cloned, /mine/);
+    }
+    await waitUntil(async () => (await engine.kvStats()).sessions === sessions, 'no clone is left');
+    const cloned = session.clone();
+    session.destroy();
+    await assert.rejects(cloned, isAbort);
+  });
+
+  test('a stream listens once for its end, however many pieces it has', async (t) => {
+    const { session } = await open(t);
+    let added = 0;
+    const usual = AbortSignal.prototype.addEventListener;
+    t.mock.method(
+      AbortSignal.prototype,
+      'addEventListener',
+      /** @this {AbortSignal} @param {any[]} args */
+      function (...args) {
+        added++;
+        return Reflect.apply(usual, this, args);
+      },
+    );
+    const count = async (/** @type {number} */ characters) => {
+      added = 0;
+      const responseConstraint = new RegExp(`[a-z]{${characters}}`);
+      await collect(session.promptStreaming('One', { responseConstraint }));
+      return added;
+    };
+    await count(4);
+    const few = await count(4);
+    assert.equal(await count(60), few);
   });
 
   test('prompts of a session wait for each other; an abort takes its own away', async (t) => {
