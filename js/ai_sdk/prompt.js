@@ -155,15 +155,9 @@ function toolsOf({ tools = [], toolChoice }, warnings) {
   };
 }
 
-/** @param {CallOptions} options @param {boolean} hasTools @param {Warning[]} warnings @returns {Partial<Request>} */
-function formatOf({ responseFormat }, hasTools, warnings) {
+/** Next to tools the model calls one, or writes what the schema allows. @param {CallOptions} options @returns {Partial<Request>} */
+function formatOf({ responseFormat }) {
   if (responseFormat?.type !== 'json') return {};
-  if (hasTools) {
-    const details =
-      'with tools the text is not limited to JSON: the model may have to call one first';
-    warnings.push(unsupported('responseFormat', details));
-    return {};
-  }
   const { schema, name = 'answer' } = responseFormat;
   if (!schema) return { response_format: { type: 'json_object' } };
   const json_schema = { name, schema: /** @type {Record<string, unknown>} */ (schema) };
@@ -193,7 +187,7 @@ export function requestOf(options) {
     seed: options.seed ?? null,
     reasoning_effort: reasoning === 'provider-default' ? null : reasoning,
     ...tools,
-    ...formatOf(options, tools.tools !== undefined && tools.tool_choice !== 'none', warnings),
+    ...formatOf(options),
     ...fields,
   };
   return { body, warnings };

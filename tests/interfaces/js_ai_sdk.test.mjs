@@ -414,7 +414,12 @@ describe('a request by itself', () => {
     assert.equal('tools' in body, false);
     assert.deepEqual(warnings, [unsupported('tool x.y', 'only functions can be called')]);
     const json = { type: 'json' };
-    assert.deepEqual(toolsOf({ responseFormat: json }), [[made], 'auto', undefined, 1]);
+    assert.deepEqual(toolsOf({ responseFormat: json }), [
+      [made],
+      'auto',
+      { type: 'json_object' },
+      0,
+    ]);
     const none = { toolChoice: { type: 'none' }, responseFormat: json };
     assert.deepEqual(toolsOf(none), [[made], 'none', { type: 'json_object' }, 0]);
     const schema = { type: 'string' };
@@ -715,12 +720,12 @@ describe('tools', () => {
     assert.deepEqual([await streamed.finishReason, await streamed.toolCalls], ['length', []]);
   });
 
-  test('JSON is not demanded beside tools, and a warning says so', async (t) => {
+  test('a schema next to tools holds the text', async (t) => {
     const { wick } = await open(t, turns);
-    const { warnings } = await wick().doGenerate({
+    const { content, warnings } = await wick().doGenerate({
       prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
-      responseFormat: { type: 'json' },
-      maxOutputTokens: 2,
+      responseFormat: { type: 'json', schema: { enum: ['sunny', 'rainy'] } },
+      maxOutputTokens: 40,
       tools: [
         { type: 'function', name: 'weather', inputSchema: { type: 'object' } },
         { type: 'provider', id: 'some.search', name: 'search', args: {} },
@@ -728,8 +733,11 @@ describe('tools', () => {
     });
     assert.deepEqual(
       warnings.map((one) => one.type === 'unsupported' && one.feature),
-      ['tool some.search', 'responseFormat'],
+      ['tool some.search'],
     );
+    const [part] = content;
+    const text = part.type === 'text' ? JSON.parse(part.text) : part.type;
+    assert.ok(['sunny', 'rainy', 'tool-call'].includes(text), JSON.stringify(content));
   });
 });
 
