@@ -1,4 +1,11 @@
-// The public types of wick-llm.
+// The public types of wick-llm, for TypeScript 5.7 or later.
+
+declare global {
+  /** As `esnext.disposable` declares it, for projects without that library. */
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+}
 
 /** Bytes of a model: an address, a file, a Blob, bytes, or a stream. Exactly one of the five. */
 export interface ModelSource {
@@ -1187,6 +1194,9 @@ export interface TokenizeOptions {
 /** As in ChatCompletionRequest; `variables` are its `chat_template_kwargs`. */
 export interface CountOptions {
   tools?: ChatTool[] | null;
+  /** With 'none' the prompt has no tools. */
+  tool_choice?: ChatCompletionRequest['tool_choice'];
+  reasoning_effort?: ChatCompletionRequest['reasoning_effort'];
   variables?: Record<string, unknown>;
   parseSpecial?: boolean;
   signal?: AbortSignal | null;

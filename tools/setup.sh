@@ -316,7 +316,7 @@ npm_root() {
 
 npm_edge() {
   [ "$arch" = x86_64 ] || die "the edge runtimes are packaged for x86_64 only, this is $arch"
-  say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd, LangChain" \
+  say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd, LangChain, TypeScript 5.7" \
     "(tools/edge/package-lock.json)"
   mkdir -p "$chain/edge"
   cp .npmrc tools/edge/package.json tools/edge/package-lock.json "$chain/edge/"

@@ -1,5 +1,6 @@
 // js/bytes/blob_stream.js — the bytes of a Blob from an offset on.
 
+import { bytesOfBlob } from '../base/blob_bytes.js';
 import { WickError } from '../base/errors.js';
 
 const PIECE_BYTES = 1 << 20;
@@ -29,7 +30,7 @@ export class BlobStream {
 /** @param {Blob} blob */
 async function readBlob(blob) {
   try {
-    return await blob.arrayBuffer();
+    return await bytesOfBlob(blob);
   } catch (error) {
     // the file of a File was changed or removed after the user chose it
     throw new WickError('IO', `The file could not be read: ${error}`, error);

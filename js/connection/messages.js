@@ -9,7 +9,11 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 /** A source that a worker reads without the page. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
 /** @typedef {import('../bytes/download_progress.js').Progress} Progress */
-/** A message of a conversation. @typedef {{role: string, content: string} & Record<string, unknown>} PlainMessage */
+/**
+ * A message of a conversation.
+ * @typedef {{role: string, content?: string | {type: 'text', text: string}[] | null} &
+ *   Record<string, unknown>} PlainMessage
+ */
 
 /**
  * The first message says whether a worker is the engine's or a helper. A helper receives no other message.

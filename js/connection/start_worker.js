@@ -2,6 +2,7 @@
 
 import { WickError } from '../base/errors.js';
 import { hasSharedMemory } from '../base/host_features.js';
+import { ownFile } from '../base/own_files.js';
 
 /** @typedef {import('node:worker_threads').Worker} NodeWorker */
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
@@ -76,7 +77,7 @@ const tell = ({ name, message }) =>
 process.on('warning', tell);
 from('node:vm').runInThisContext(fs.readFileSync(file, 'utf8'), file);`;
   const { fileURLToPath } = globalThis.process.getBuiltinModule('node:url');
-  const workerData = { file: fileURLToPath(workerUrl()) };
+  const workerData = { file: fileURLToPath(ownFile(workerUrl)) };
   const streams = { stdin: true, stdout: true, stderr: true };
   // a small young generation is collected often; V8 would let it grow to 48 MB
   const resourceLimits = { maxYoungGenerationSizeMb: 6 };

@@ -1,5 +1,6 @@
 // js/models/import_model.js — takes a file that the user has into the store.
 
+import { bytesOfBlob } from '../base/blob_bytes.js';
 import { throwIfAborted, WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { checkModel } from './download.js';
@@ -69,7 +70,7 @@ export async function importModel(backend, from, { name, url, signal, onProgress
 async function readBlob(blob, index) {
   const at = index * CHUNK_BYTES;
   try {
-    return new Uint8Array(await blob.slice(at, at + CHUNK_BYTES).arrayBuffer());
+    return new Uint8Array(await bytesOfBlob(blob.slice(at, at + CHUNK_BYTES)));
   } catch (error) {
     // the file of a File was changed or removed after the user chose it
     throw new WickError('IO', `The file could not be read: ${error}`, error);

@@ -3,6 +3,7 @@
 // does.
 
 import { detectSimd } from '../base/host_features.js';
+import { ownFile } from '../base/own_files.js';
 import { compileModule } from '../wasm/wasm_module.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
@@ -39,7 +40,7 @@ const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Ma
 function ownModule(build) {
   const found = compiled.get(build);
   if (found) return found;
-  const module = compileModule(moduleUrls[build]());
+  const module = compileModule(ownFile(moduleUrls[build]));
   compiled.set(build, module);
   module.catch(() => compiled.delete(build));
   return module;
@@ -84,7 +85,7 @@ async function findPart(wasm, given, name) {
 export async function findModules({ wasm, grammarWasm, extrasWasm }, threads) {
   const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
   if (wasm === undefined || wasm === null) {
-    const [grammar, extras] = [grammarUrls[build]().href, extrasUrls[build]().href];
+    const [grammar, extras] = [ownFile(grammarUrls[build]).href, ownFile(extrasUrls[build]).href];
     return { module: await ownModule(build), grammar, extras };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');

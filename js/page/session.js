@@ -2,6 +2,7 @@
 // computed twice. Forks share them.
 
 import { unlessAborted } from '../base/abort_signals.js';
+import { bytesOfBlob } from '../base/blob_bytes.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { keepBytes, readBytes } from '../storage/saved_states.js';
@@ -174,7 +175,7 @@ export async function loadState(connection, from) {
 
 /** @param {Blob | ArrayBuffer | Uint8Array} from */
 async function bytesOf(from) {
-  if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
+  if (from instanceof Blob) return new Uint8Array(await bytesOfBlob(from));
   if (from instanceof ArrayBuffer) return new Uint8Array(from);
   if (from instanceof Uint8Array) return from;
   throw argumentError('A state is loaded from a name, a Blob or bytes');

@@ -88,6 +88,22 @@ describe('bundlers', { skip: skip ?? false }, () => {
     assert.deepEqual(shown, [question, answer]);
   }
 
+  /** A question that is asked while an answer is written is not lost, and the answer can be stopped. @param {import('playwright-core').Page} page */
+  async function assertStops(page) {
+    await assertAnswers(page);
+    const input = page.getByLabel('Question');
+    await page.getByRole('button', { name: 'Ask' }).isEnabled();
+    await input.fill('Tell me a story.');
+    await input.press('Enter');
+    await input.fill('And now?');
+    await input.press('Enter');
+    if (await page.getByRole('button', { name: 'Stop' }).isEnabled()) {
+      assert.equal(await input.inputValue(), 'And now?');
+      await page.getByRole('button', { name: 'Stop' }).click();
+    }
+    await page.getByText('Tell me a story.', { exact: true }).waitFor();
+  }
+
   for (const name of ['webpack', 'rollup', 'parcel', 'esbuild']) {
     test(name, async (t) => {
       const site = await workshop.builders[name]();
@@ -104,7 +120,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     const server = await serve({ root: site });
     t.after(() => server.close());
     await visit(server.url, assertTells);
-    await visit(`${server.url}react.html`, assertAnswers);
+    await visit(`${server.url}react.html`, assertStops);
     await visit(`${server.url}svelte.html`, assertAnswers);
   });
 

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -205,10 +206,65 @@ describe('types', () => {
   }
 });
 
+describe('types without esnext.disposable', () => {
+  const newest = { path: join(root, 'node_modules/typescript'), skip: false };
+  const oldest = locate('typescript');
+  for (const [name, { path, skip }, lib] of /** @type {[string, typeof newest, string][]} */ ([
+    ['TypeScript 5.7', oldest, 'es2022'],
+    ['TypeScript 5.7', oldest, 'es2022,dom'],
+    ['TypeScript 5.7', oldest, 'es2023,esnext.disposable,dom'],
+    ['this TypeScript', newest, 'es2022'],
+    ['this TypeScript', newest, 'es2022,dom'],
+  ])) {
+    test(`${name}, lib ${lib}`, { skip }, async () => {
+      const how = '--noEmit --strict --skipLibCheck false --target es2022 --types node';
+      const modules = '--module nodenext --moduleResolution nodenext';
+      const use = join(root, 'tests/package/types/use_old.mts');
+      const own = path === newest.path ? ['--ignoreConfig'] : []; // older ones ignore it anyway
+      const args = [...`${how} ${modules} --lib ${lib}`.split(' '), ...own, use];
+      const folder = { cwd: join(root, 'tests/package/types') };
+      const { code, stdout } = await run(
+        process.execPath,
+        [join(path, 'bin/tsc'), ...args],
+        folder,
+      );
+      assert.equal(code, 0, stdout.toString());
+    });
+  }
+});
+
+describe("a server's bundle that moved the package's files", () => {
+  for (const address of ['/_next/static/chunks/index.js', 'https://site.test/index.js']) {
+    test(`is named: ${address}`, async () => {
+      const code = read('index.js').replaceAll('import.meta.url', JSON.stringify(address));
+      const path = join(temporaryFolder(), 'index.mjs');
+      writeFileSync(path, code.replaceAll(/from"\.\//g, `from"${pathToFileURL(dist).href}/`));
+      const { createEngine: create } = await import(pathToFileURL(path).href);
+      const refused = { name: 'WickError', code: 'UNSUPPORTED', message: /serverExternalPackages/ };
+      await assert.rejects(create({ file: modelPath, threads: 1 }), refused);
+    });
+  }
+});
+
 describe('other runtimes', () => {
   const question = join(root, 'examples/node/chat.mjs');
   const relaxed = locateRelaxedNode();
   const deno = locate('deno');
+
+  const bun = locate('bun');
+
+  test('an executable of Bun, away from the package', { skip: bun.skip }, async () => {
+    const [built, away] = [temporaryFolder(), temporaryFolder()];
+    const documented = readFileSync(join(root, 'docs/bundlers.md'), 'utf8');
+    const [, source] = /```ts\n(\/\/ compiled\.ts\n.*?)```/s.exec(documented) ?? [];
+    writeFileSync(join(built, 'compiled.ts'), source ?? '');
+    mkdirSync(join(built, 'node_modules'));
+    symlinkSync(root, join(built, 'node_modules/wick-llm'));
+    const app = join(away, 'app');
+    await text(bun.path, ['build', '--compile', 'compiled.ts', '--outfile', app], { cwd: built });
+    rmSync(join(built, 'node_modules'), { recursive: true });
+    assert.match(await text(app, [modelPath], { cwd: away }), /^(red|blue)\n$/);
+  });
 
   test('examples/node, in this Node', async () => {
     assert.match(await text(process.execPath, [question]), /Wick/);

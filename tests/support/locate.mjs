@@ -51,6 +51,12 @@ const known = {
     places: [resolve(root, '.toolchain/bundlers/node_modules')],
     install: 'tools/setup.sh bundlers',
   },
+  // the oldest TypeScript that the types work with
+  typescript: {
+    variable: 'WICK_TYPESCRIPT',
+    places: [resolve(edge, 'node_modules/typescript')],
+    install: 'tools/setup.sh edge',
+  },
   deno: {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',

@@ -1,0 +1,29 @@
+// js/base/own_files.js — the addresses of the package's own files.
+
+import { WickError } from './errors.js';
+
+/**
+ * In Node the files must lie on the disk. The server bundles of Next and others give them addresses of the site.
+ * @param {() => URL} address
+ * @returns {URL}
+ */
+export function ownFile(address) {
+  let url;
+  try {
+    url = address();
+  } catch (error) {
+    throw movedFile(String(error), error);
+  }
+  const isNode = typeof Worker !== 'function' && globalThis.process?.versions?.node !== undefined;
+  if (isNode && url.protocol !== 'file:') throw movedFile(String(url));
+  return url;
+}
+
+/** @param {string} found @param {unknown} [cause] */
+const movedFile = (found, cause) =>
+  new WickError(
+    'UNSUPPORTED',
+    `the package's files are not on the disk: a bundler moved them (${found}). Keep wick-llm out of the server's bundle ` +
+      "(Next: serverExternalPackages: ['wick-llm']), or give createEngine worker and wasm",
+    cause,
+  );
