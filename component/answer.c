@@ -18,7 +18,7 @@ static void put_cors(const answer *told, header_sink sink, void *context) {
   if (told->varies) sink(context, "vary", "Origin");
   if (told->origin.size_bytes == 0) return;
   sink(context, "access-control-allow-origin", told->origin.bytes);
-  sink(context, "access-control-expose-headers", "Retry-After, X-Request-Id");
+  sink(context, "access-control-expose-headers", "Retry-After, X-Request-Id, X-Wick-Ignored");
   if (!told->is_preflight) return;
   if (told->asked_headers.size_bytes > 1) {
     sink(context, "access-control-allow-headers", told->asked_headers.bytes);
@@ -34,6 +34,7 @@ void answer_put_headers(const answer *told, header_sink sink, void *context) {
   if (told->status == 401) sink(context, "www-authenticate", "Bearer");
   if (told->is_streamed) sink(context, "cache-control", "no-cache");
   if (told->is_streamed) sink(context, "x-accel-buffering", "no");  // nginx would hold tokens back
+  if (told->ignored.size_bytes > 1) sink(context, "x-wick-ignored", told->ignored.bytes);
   sink(context, "x-request-id", told->request_id);
   put_cors(told, sink, context);
 }
@@ -48,11 +49,21 @@ void answer_forget_body(answer *to) {
 
 void answer_refuse(answer *to, const refusal *told) {
   buffer_clear(&to->out);
+  buffer_clear(&to->ignored);
   refusal_write(told, &to->out);
   answer_give(to, "application/json");
   to->status = told->status;
   to->is_streamed = false;
   to->is_done = true;
+}
+
+void answer_keep_alive(answer *to, uint64_t now_us) {
+  enum { SILENCE_US = 5000000 };
+  if (!to->is_streamed || !to->has_head || to->is_told || to->is_done) return;
+  if (to->told_us == 0) to->told_us = now_us;
+  if (now_us - to->told_us < SILENCE_US) return;
+  to->told_us = now_us;
+  buffer_put_text(&to->out, ": waiting\n\n");
 }
 
 // ---- parts ----

@@ -38,6 +38,7 @@ typedef struct answer {
   // both terminated, empty: no such header
   bool varies, is_preflight;
   buffer origin, asked_headers;
+  buffer ignored;  // what of the request was left out, terminated; empty: nothing
   // Its body. Who sends it empties `out`; when is_done, nothing follows what is in it.
   buffer out;
   bool is_done;
@@ -50,6 +51,8 @@ typedef struct answer {
   embedding *embedding;  // NULL: it waits for no vectors
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
+  bool is_told;           // of a stream: the engine has given something
+  uint64_t told_us;       // when the last comment line was added
   bool tells_pieces;      // as they come, else all is kept until the end
   uint32_t alternatives;  // told of each token
   choice *choices;        // [choice_count]; those of a prompt follow each other
@@ -67,6 +70,9 @@ void answer_forget_body(answer *to);
 // Its headers, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
 void answer_put_headers(const answer *told, header_sink sink, void *context);
+// Adds a comment line to a stream whose engine has been silent since its head: clients and proxies
+// give up after a minute.
+void answer_keep_alive(answer *to, uint64_t now_us);
 // Of a stream: what begins it, a piece, the end of a choice, and what ends the stream.
 void answer_begin_stream(const server *of, answer *to);
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);

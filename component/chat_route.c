@@ -9,7 +9,7 @@
 #include "server.h"
 
 static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
-                                    {"max_completion_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+                                    {"max_completion_tokens", FIELD_TOKENS, 0, 0, NULL},
                                     {"logprobs", FIELD_BOOLEAN, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                     {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
@@ -26,6 +26,7 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
                                     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
                                     {"lora", FIELD_IGNORED, 0, 0, NULL},
+                                    {"parseSpecial", FIELD_BOOLEAN, 0, 0, NULL},
                                     {"functions", FIELD_MISSING, 0, 0, "[]"},
                                     {"function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\""},
                                     {"modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]"},
@@ -40,9 +41,14 @@ static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
                                        {"tool_calls", FIELD_IGNORED, 0, 0, NULL},
                                        {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
                                        {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
-                                       {"function_call", FIELD_MISSING, 0, 0, NULL},
-                                       {"audio", FIELD_MISSING, 0, 0, NULL},
-                                       {"refusal", FIELD_MISSING, 0, 0, NULL},
+                                       {"reasoning", FIELD_TEXT, 0, 0, NULL},
+                                       {"refusal", FIELD_TEXT, 0, 0, NULL},
+                                       {"reasoning_details", FIELD_IGNORED, 0, 0, NULL},
+                                       {"annotations", FIELD_IGNORED, 0, 0, NULL},
+                                       {"provider_specific_fields", FIELD_IGNORED, 0, 0, NULL},
+                                       {"thinking_blocks", FIELD_IGNORED, 0, 0, NULL},
+                                       {"function_call", FIELD_MISSING, 0, 0, "{}"},
+                                       {"audio", FIELD_MISSING, 0, 0, "{}"},
                                        {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // ---- messages ----
@@ -115,7 +121,7 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   if (!check_calls(read, calls, name, refused)) return false;
   snprintf(name, sizeof name, "%s.content", at);
   if (content != 0) return check_content(read, content, name, refused);
-  return body_node(read, calls)->count > 0 ||
+  return body_node(read, calls)->count > 0 || body_find(read, node, "refusal") != 0 ||
          refuse(refused, 400, "invalid_value", name, "%s is missing", name);
 }
 
@@ -231,61 +237,17 @@ static void put_source(buffer *out, const body *read, uint32_t node) {
   buffer_put(out, source.bytes, source.size_bytes);
 }
 
-static void put_content(json_writer *json, buffer *out, const body *read, uint32_t node) {
-  json_member(json, "content");
-  if (body_node(read, node)->kind == JSON_STRING) {
-    put_source(out, read, node);
-    return;
-  }
-  buffer text = {0};
-  for (uint32_t part = body_node(read, node)->first; part != 0;
-       part = body_node(read, part)->next) {
-    const document_text piece = body_node(read, body_find(read, part, "text"))->text;
-    buffer_put(&text, (const char *)piece.bytes, piece.size_bytes);
-  }
-  json_writer own;
-  json_begin(&own, buffer_put, out);
-  json_string(&own, NULL, text.bytes, text.size_bytes);
-  out->has_failed = out->has_failed || text.has_failed;
-  buffer_free(&text);
-}
-
-// Templates know the role system, not developer, and contents that are one text.
-static void put_message(json_writer *json, buffer *out, const body *read, uint32_t node) {
-  json_open(json, NULL, '{');
-  for (uint32_t member = body_node(read, node)->first; member != 0;
-       member = body_node(read, member)->next) {
-    const json_node *found = body_node(read, member);
-    if (text_is(found->key, "content")) continue;
-    if (text_is(found->key, "role") && body_is(read, member, "developer")) {
-      json_text(json, "role", "system");
-      continue;
-    }
-    json_member(json, (const char *)found->key.bytes);
-    put_source(out, read, member);
-  }
-  put_content(json, out, read, body_find(read, node, "content"));
-  json_close(json, '{');
-}
-
-// How much the model should reason, where the variables `more` do not say it.
-static void put_effort(json_writer *json, const body *read, uint32_t more) {
-  const char *effort = fields_effort(read, body_find(read, BODY_ROOT, "reasoning_effort"));
-  if (effort == NULL) return;
-  if (body_find(read, more, "enable_thinking") == 0)
-    json_bool(json, "enable_thinking", *effort != 0);
-  if (*effort != 0 && body_find(read, more, "reasoning_effort") == 0)
-    json_text(json, "reasoning_effort", effort);
-}
-
 // The object that the template looks at.
 static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   json_writer json;
-  const uint32_t list = body_find(read, BODY_ROOT, "messages");
   const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
+  const uint32_t effort = body_find(read, BODY_ROOT, "reasoning_effort");
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
-  put_effort(&json, read, more);
+  if (effort != 0 && body_find(read, more, "reasoning_effort") == 0) {
+    json_member(&json, "reasoning_effort");
+    put_source(out, read, effort);
+  }
   for (uint32_t node = body_node(read, more)->first; node != 0;
        node = body_node(read, node)->next) {
     const json_node *member = body_node(read, node);
@@ -295,12 +257,8 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   }
   if (tools != 0) json_member(&json, "tools");
   if (tools != 0) put_source(out, read, tools);
-  json_open(&json, "messages", '[');
-  for (uint32_t node = body_node(read, list)->first; node != 0;
-       node = body_node(read, node)->next) {
-    put_message(&json, out, read, node);
-  }
-  json_close(&json, '[');
+  json_member(&json, "messages");
+  put_source(out, read, body_find(read, BODY_ROOT, "messages"));
   json_close(&json, '{');
 }
 
@@ -315,6 +273,7 @@ static bool take_prompt(const server *of, const body *read, uint32_t tools, wick
   chat.json_bytes = json.size_bytes;
   chat.now_s = (int64_t)time(NULL);
   chat.has_now = true;
+  chat.parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"));
   const bool has_json = !json.has_failed;
   const wick_status status = has_json ? wick_chat_tokenize(of->engine, &chat, &request->tokens,
                                                            &request->token_count, &error)
@@ -323,8 +282,9 @@ static bool take_prompt(const server *of, const body *read, uint32_t tools, wick
   if (status == WICK_OK) return true;
   if (!has_json) return refuse(refused, 503, "nomem", NULL, "There is no memory for the messages");
   if (status == WICK_E_NODATA) {
-    return refuse(refused, 400, "no_template", NULL, "The model has no chat template: %s",
-                  error.message);
+    return refuse(refused, 400, "no_template", NULL,
+                  "The model has no chat template: use /v1/completions, or a model whose GGUF has "
+                  "tokenizer.chat_template");
   }
   if (status == WICK_E_NOMEM) return refuse_error(refused, &error, "messages", NULL);
   return refuse(refused, 400, "template", "messages", "%s", error.message);
@@ -446,14 +406,15 @@ static bool take_fields(body *read, const char *tenant, conversation *chat, refu
   const field_tables tables = {fields_chat, fields_common, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_messages(read, refused) ||
       !fields_take(read, tenant, &chat->asked, refused) || !fields_check_adapters(read, refused) ||
-      !take_tools(read, &chat->tools, refused) || !take_format(read, &chat->grammar, refused)) {
+      !take_tools(read, &chat->tools, refused) || !take_format(read, &chat->grammar, refused) ||
+      !fields_take_grammar(read, &chat->grammar, refused)) {
     return false;
   }
   wick_request *request = &chat->asked.request;
   const uint32_t tokens = body_find(read, BODY_ROOT, "max_completion_tokens");
   const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
   request->sampling.logprob = body_is_true(read, body_find(read, BODY_ROOT, "logprobs"));
-  if (tokens != 0) request->max_tokens = (uint32_t)body_number(read, tokens);
+  if (tokens != 0) request->max_tokens = fields_tokens(read, tokens);
   if (top == 0) return true;
   request->sampling.logprobs = (uint32_t)body_number(read, top);
   return request->sampling.logprobs == 0 || request->sampling.logprob ||

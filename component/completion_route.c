@@ -6,11 +6,14 @@
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
 
-static const field fields_completion[] = {
-    {"prompt", FIELD_IGNORED, 0, 0, NULL},  {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-    {"lora", FIELD_IGNORED, 0, 0, NULL},    {"best_of", FIELD_MISSING, 0, 0, "1"},
-    {"echo", FIELD_MISSING, 0, 0, "false"}, {"suffix", FIELD_MISSING, 0, 0, "\"\""},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_completion[] = {{"prompt", FIELD_IGNORED, 0, 0, NULL},
+                                          {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                          {"lora", FIELD_IGNORED, 0, 0, NULL},
+                                          {"best_of", FIELD_MISSING, 0, 0, "1"},
+                                          {"parseSpecial", FIELD_MISSING, 0, 0, "true"},
+                                          {"echo", FIELD_MISSING, 0, 0, "false"},
+                                          {"suffix", FIELD_MISSING, 0, 0, "\"\""},
+                                          {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_prompt(const body *read, uint32_t node) {
   return body_node(read, node)->kind == JSON_STRING || body_are_tokens(read, node);
@@ -42,12 +45,15 @@ static bool submit_prompt(server *of, body *read, uint32_t node, uint32_t first,
   return generation_submit(of, to, first, asked, refused);
 }
 
-static bool take_fields(body *read, const char *tenant, wanted *asked, refusal *refused) {
+static bool take_fields(body *read, const char *tenant, wanted *asked, wick_grammar *grammar,
+                        refusal *refused) {
   const field_tables tables = {fields_completion, fields_common, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) ||
-      !fields_take(read, tenant, asked, refused) || !fields_check_adapters(read, refused)) {
+      !fields_take(read, tenant, asked, refused) || !fields_check_adapters(read, refused) ||
+      !fields_take_grammar(read, grammar, refused)) {
     return false;
   }
+  if (grammar->kind != WICK_GRAMMAR_NONE) asked->request.grammar = grammar;
   const uint32_t logprobs = body_find(read, BODY_ROOT, "logprobs");
   if (body_find(read, BODY_ROOT, "max_tokens") == 0) asked->request.max_tokens = MAX_TOKENS;
   asked->request.sampling.logprob = logprobs != 0;
@@ -57,7 +63,8 @@ static bool take_fields(body *read, const char *tenant, wanted *asked, refusal *
 
 bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   wanted asked;
-  if (!take_fields(read, to->tenant, &asked, refused)) return false;
+  wick_grammar grammar = {0};
+  if (!take_fields(read, to->tenant, &asked, &grammar, refused)) return false;
   const uint32_t prompt = body_find(read, BODY_ROOT, "prompt");
   if (prompt == 0) {
     return refuse(refused, 400, "missing_required_parameter", "prompt", "prompt is missing");

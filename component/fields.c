@@ -14,7 +14,7 @@ const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
                                {"user", FIELD_IGNORED, 0, 0, NULL},
                                {"stream", FIELD_BOOLEAN, 0, 0, NULL},
                                {"stream_options", FIELD_OBJECT, 0, 0, NULL},
-                               {"max_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+                               {"max_tokens", FIELD_TOKENS, 0, 0, NULL},
                                {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
                                {"stop", FIELD_IGNORED, 0, 0, NULL},
                                {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
@@ -22,12 +22,15 @@ const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
                                {"top_p", FIELD_NUMBER, 0, 1, NULL},
                                {"top_k", FIELD_WHOLE, 0, UINT32_MAX, NULL},
                                {"min_p", FIELD_NUMBER, 0, 1, NULL},
-                               {"repeat_penalty", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"repeat_penalty", FIELD_NUMBER, 1.4e-45, 3.4e38, NULL},
                                {"frequency_penalty", FIELD_NUMBER, -100, 100, NULL},
                                {"presence_penalty", FIELD_NUMBER, -100, 100, NULL},
                                {"logit_bias", FIELD_OBJECT, 0, 0, NULL},
                                {"thinking_budget_tokens", FIELD_WHOLE, -1, UINT32_MAX, NULL},
                                {"salt", FIELD_TEXT, 0, 0, NULL},
+                               {"grammar", FIELD_TEXT, 0, 0, NULL},
+                               {"regex", FIELD_TEXT, 0, 0, NULL},
+                               {"choices", FIELD_IGNORED, 0, 0, NULL},
                                {"typical_p", FIELD_NUMBER, 0, 1, NULL},
                                {"top_n_sigma", FIELD_NUMBER, -1, 3.4e38, NULL},
                                {"xtc_probability", FIELD_NUMBER, 0, 1, NULL},
@@ -96,14 +99,23 @@ static bool check_missing(const body *read, uint32_t node, const field *known, c
                 shown, source.bytes);
 }
 
-const char *fields_effort(const body *read, uint32_t node) {
-  static const char *const EFFORTS[][2] = {
-      {"none", ""},     {"minimal", "low"}, {"low", "low"}, {"medium", "medium"},
-      {"high", "high"}, {"xhigh", "high"},  {"max", "high"}};
+static bool is_effort(const body *read, uint32_t node) {
+  static const char *const EFFORTS[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
   for (size_t i = 0; i < sizeof EFFORTS / sizeof *EFFORTS; i++) {
-    if (body_is(read, node, EFFORTS[i][0])) return EFFORTS[i][1];
+    if (body_is(read, node, EFFORTS[i])) return true;
   }
-  return NULL;
+  return false;
+}
+
+static bool check_tokens(const body *read, uint32_t node, const char *name, refusal *refused) {
+  const double value = body_node(read, node)->kind == JSON_NUMBER ? body_number(read, node) : 0;
+  if (value == -1 || (value >= 1 && value <= UINT32_MAX && value == floor(value))) return true;
+  return refuse_value(refused, name, "a whole number of at least 1, or -1 for no limit");
+}
+
+uint32_t fields_tokens(const body *read, uint32_t node) {
+  const double value = body_number(read, node);
+  return value < 0 ? 0 : (uint32_t)value;
 }
 
 static bool check_field(const body *read, uint32_t node, const field *known, const char *name,
@@ -122,8 +134,10 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
       return kind == JSON_STRING || refuse_value(refused, name, "a string");
     case FIELD_OBJECT:
       return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
+    case FIELD_TOKENS:
+      return check_tokens(read, node, name, refused);
     case FIELD_EFFORT:
-      return fields_effort(read, node) != NULL ||
+      return is_effort(read, node) ||
              refuse_value(refused, name, "one of none, minimal, low, medium, high, xhigh, max");
     case FIELD_MISSING:
       return check_missing(read, node, known, name, refused);
@@ -133,7 +147,8 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
   return false;
 }
 
-bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused) {
+static bool check_members(const body *read, uint32_t object, const field_tables *tables,
+                          bool may_have_others, refusal *refused) {
   for (uint32_t node = body_node(read, object)->first; node != 0;
        node = body_node(read, node)->next) {
     const json_node *member = body_node(read, node);
@@ -143,13 +158,22 @@ bool fields_check(const body *read, uint32_t object, const field_tables *tables,
     const field *known = find(tables->own, member->key);
     if (known == NULL) known = find(tables->shared, member->key);
     if (known == NULL || known->kind == FIELD_UNKNOWN) {
-      return refuse(refused, 400, "unknown_parameter", name, "%s is no field that is known here",
-                    name);
+      if (may_have_others) continue;
+      return refuse(refused, 400, "unknown_parameter", name, "unknown field %s", name);
     }
     if (member->kind == JSON_NULL) continue;
     if (!check_field(read, node, known, name, refused)) return false;
   }
   return true;
+}
+
+bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused) {
+  return check_members(read, object, tables, false, refused);
+}
+
+bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
+                        refusal *refused) {
+  return check_members(read, object, tables, true, refused);
 }
 
 // ---- values ----
@@ -322,7 +346,7 @@ static void take_counts(const body *read, wanted *out) {
   const uint32_t tokens = body_find(read, BODY_ROOT, "max_tokens");
   const uint32_t budget = body_find(read, BODY_ROOT, "thinking_budget_tokens");
   if (n != 0) request->completions = (uint32_t)body_number(read, n);
-  if (tokens != 0) request->max_tokens = (uint32_t)body_number(read, tokens);
+  if (tokens != 0) request->max_tokens = fields_tokens(read, tokens);
   out->limits_reasoning = budget != 0 && body_number(read, budget) >= 0;
   if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
 }
@@ -345,6 +369,44 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
   memcpy(both + request->salt_bytes + 1, own.bytes, own.size_bytes);
   request->salt = both;
   request->salt_bytes += 1 + own.size_bytes;
+  return true;
+}
+
+static bool check_choices(const body *read, uint32_t list, refusal *refused) {
+  static const char WANTED[] = "an array of at least one string";
+  if (list == 0) return true;
+  if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
+    return refuse_value(refused, "choices", WANTED);
+  }
+  for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
+    if (body_node(read, one)->kind != JSON_STRING) return refuse_value(refused, "choices", WANTED);
+  }
+  return true;
+}
+
+bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused) {
+  static const struct {
+    const char *name;
+    uint32_t kind;
+  } FIELDS[] = {{"grammar", WICK_GRAMMAR_GBNF},
+                {"regex", WICK_GRAMMAR_REGEX},
+                {"choices", WICK_GRAMMAR_CHOICE}};
+  const char *first = NULL;
+  if (!check_choices(read, body_find(read, BODY_ROOT, "choices"), refused)) return false;
+  for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+    const uint32_t node = body_find(read, BODY_ROOT, FIELDS[i].name);
+    if (node == 0) continue;
+    if (out->kind != WICK_GRAMMAR_NONE) {
+      const char *name = first == NULL ? FIELDS[i].name : first;
+      return refuse(refused, 400, "invalid_value", name,
+                    "%s: a request has one of grammar, regex, choices and response_format", name);
+    }
+    first = FIELDS[i].name;
+    const bool is_list = body_node(read, node)->kind == JSON_ARRAY;
+    const wick_text text = is_list ? body_source(read, node) : body_text(read, node);
+    *out =
+        (wick_grammar){.kind = FIELDS[i].kind, .text = text.bytes, .text_bytes = text.size_bytes};
+  }
   return true;
 }
 

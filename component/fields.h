@@ -12,6 +12,7 @@ typedef enum field_kind {
   FIELD_WHOLE,
   FIELD_TEXT,
   FIELD_OBJECT,
+  FIELD_TOKENS,   // a limit of tokens: -1 for none
   FIELD_EFFORT,   // how much the model should reason (chat_route.c)
   FIELD_MISSING,  // of a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // one of the shared table that is not known here
@@ -31,9 +32,14 @@ typedef struct field_tables {
 } field_tables;
 // Are all members of `object` fields of the tables, with values that are right?
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
+// The same, but members that are in no table are right.
+bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
+                        refusal *refused);
 
-// The effort that chat templates know for one of OpenAI's: "" for none, NULL where it is no effort.
-const char *fields_effort(const body *read, uint32_t node);
+// Of FIELD_TOKENS, as the engine takes it: 0 for no limit.
+uint32_t fields_tokens(const body *read, uint32_t node);
+// The fields grammar, regex and choices. One of them at most, and none where `out` is a grammar.
+bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
 // What chat completions and completions share.
 extern const field fields_common[];

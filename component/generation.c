@@ -143,6 +143,7 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
     choice *from = &to->choices[i];
     if (!from->is_open || from->request != event->request) continue;
     if (to->is_done) return true;
+    to->is_told = true;
     const bool is_done = event->kind == WICK_EVENT_DONE;
     if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
     if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
@@ -161,5 +162,6 @@ void generation_free(const server *of, answer *to) {
   answer_forget_body(to);
   buffer_free(&to->origin);
   buffer_free(&to->asked_headers);
+  buffer_free(&to->ignored);
   buffer_free(&to->out);
 }

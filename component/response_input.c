@@ -29,7 +29,7 @@ typedef struct conversation {
   const char *role;  // of the message that is held; NULL: none
   wick_text id;      // the call that it answers; bytes NULL: none
   buffer content, calls, thoughts;
-  buffer reasoning;  // that the next message of the assistant began with
+  buffer reasoning;  // of the turn that is being read, until its message or call
 } conversation;
 
 static void flush(conversation *to) {
@@ -57,13 +57,32 @@ static void flush(conversation *to) {
   buffer_clear(&to->thoughts);
 }
 
+static bool is_assistant(const char *role) {
+  return role != NULL && strcmp(role, "assistant") == 0;
+}
+
+static void take_thoughts(conversation *to) {
+  if (to->reasoning.size_bytes == 0) return;
+  if (to->thoughts.size_bytes > 0) buffer_put_text(&to->thoughts, "\n\n");
+  buffer_put(&to->thoughts, to->reasoning.bytes, to->reasoning.size_bytes);
+  buffer_clear(&to->reasoning);
+}
+
+// Reasoning belongs to its own turn, even if that was cut off before it said anything.
+static void end_turn(conversation *to) {
+  if (to->reasoning.size_bytes == 0) return;
+  if (!is_assistant(to->role) || to->calls.size_bytes == 0) {
+    flush(to);
+    to->role = "assistant";
+  }
+  take_thoughts(to);
+}
+
 static void begin_message(conversation *to, const char *role) {
+  if (!is_assistant(role)) end_turn(to);
   flush(to);
   to->role = role;
-  if (strcmp(role, "assistant") != 0) return;
-  const buffer empty = to->thoughts;
-  to->thoughts = to->reasoning;
-  to->reasoning = empty;
+  if (is_assistant(role)) take_thoughts(to);
 }
 
 // ---- texts: a string, or parts ----
@@ -108,6 +127,7 @@ static bool put_text(buffer *out, const body *read, uint32_t node, const char *a
   }
   for (uint32_t part = found->first; part != 0; part = body_node(read, part)->next) {
     char here[REFUSAL_PARAM_BYTES];
+    if (part != found->first) buffer_put_text(out, "\n");
     snprintf(here, sizeof here, "%s[%u]", at, (unsigned)body_node(read, part)->index);
     if (!put_part(out, read, part, here, refused)) return false;
   }
@@ -139,7 +159,7 @@ static bool take_message(conversation *to, const body *read, uint32_t item, cons
   char param[REFUSAL_PARAM_BYTES];
   if (!check_item(read, item, fields_item_message, at, refused)) return false;
   for (uint32_t i = 0; i < 4; i++) {
-    if (body_is(read, body_find(read, item, "role"), ROLES[i])) role = ROLES[i == 1 ? 0 : i];
+    if (body_is(read, body_find(read, item, "role"), ROLES[i])) role = ROLES[i];
   }
   snprintf(param, sizeof param, "%s.role", at);
   if (role == NULL) {
@@ -174,7 +194,8 @@ static bool take_call(conversation *to, const body *read, uint32_t item, const c
       !has_member(read, item, "arguments", at, refused)) {
     return false;
   }
-  if (to->role == NULL || strcmp(to->role, "assistant") != 0) begin_message(to, "assistant");
+  if (!is_assistant(to->role)) begin_message(to, "assistant");
+  take_thoughts(to);
   if (to->calls.size_bytes > 0) buffer_put_text(&to->calls, ",");
   json_writer json;
   json_begin(&json, buffer_put, &to->calls);
@@ -251,6 +272,7 @@ bool response_put_messages(buffer *out, const body *read, refusal *refused) {
   conversation made = {.out = out};
   json_begin(&made.json, buffer_put, out);
   const bool is_taken = take_input(&made, read, refused);
+  end_turn(&made);
   flush(&made);
   out->has_failed = out->has_failed || made.content.has_failed || made.calls.has_failed ||
                     made.thoughts.has_failed || made.reasoning.has_failed;

@@ -5,36 +5,37 @@
 
 #include "response.h"
 
-static const field fields_response[] = {{"input", FIELD_IGNORED, 0, 0, NULL},
-                                        {"instructions", FIELD_TEXT, 0, 0, NULL},
-                                        {"max_output_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
-                                        {"text", FIELD_OBJECT, 0, 0, NULL},
-                                        {"tools", FIELD_IGNORED, 0, 0, NULL},
-                                        {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
-                                        {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
-                                        {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
-                                        {"stream_options", FIELD_OBJECT, 0, 0, NULL},
-                                        {"metadata", FIELD_OBJECT, 0, 0, NULL},
-                                        {"reasoning", FIELD_OBJECT, 0, 0, NULL},
-                                        {"store", FIELD_IGNORED, 0, 0, NULL},
-                                        {"service_tier", FIELD_IGNORED, 0, 0, NULL},
-                                        {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
-                                        {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
-                                        {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
-                                        {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
-                                        {"include", FIELD_IGNORED, 0, 0, NULL},
-                                        {"truncation", FIELD_MISSING, 0, 0, "\"disabled\""},
-                                        {"background", FIELD_MISSING, 0, 0, "false"},
-                                        {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-                                        {"previous_response_id", FIELD_MISSING, 0, 0, NULL},
-                                        {"conversation", FIELD_MISSING, 0, 0, NULL},
-                                        {"prompt", FIELD_MISSING, 0, 0, NULL},
-                                        {"max_tool_calls", FIELD_MISSING, 0, 0, NULL},
-                                        {"moderation", FIELD_MISSING, 0, 0, NULL},
-                                        {"context_management", FIELD_MISSING, 0, 0, NULL},
-                                        {"n", FIELD_UNKNOWN, 0, 0, NULL},
-                                        {"max_tokens", FIELD_UNKNOWN, 0, 0, NULL},
-                                        {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_response[] = {
+    {"input", FIELD_IGNORED, 0, 0, NULL},
+    {"instructions", FIELD_TEXT, 0, 0, NULL},
+    {"max_output_tokens", FIELD_TOKENS, 0, 0, NULL},
+    {"text", FIELD_OBJECT, 0, 0, NULL},
+    {"tools", FIELD_IGNORED, 0, 0, NULL},
+    {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
+    {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
+    {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
+    {"stream_options", FIELD_OBJECT, 0, 0, NULL},
+    {"metadata", FIELD_OBJECT, 0, 0, NULL},
+    {"reasoning", FIELD_OBJECT, 0, 0, NULL},
+    {"store", FIELD_IGNORED, 0, 0, NULL},
+    {"service_tier", FIELD_IGNORED, 0, 0, NULL},
+    {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
+    {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
+    {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
+    {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
+    {"include", FIELD_IGNORED, 0, 0, NULL},
+    {"truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\""},
+    {"background", FIELD_MISSING, 0, 0, "false"},
+    {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+    {"previous_response_id", FIELD_MISSING, 0, 0, NULL},
+    {"conversation", FIELD_MISSING, 0, 0, NULL},
+    {"prompt", FIELD_MISSING, 0, 0, NULL},
+    {"max_tool_calls", FIELD_MISSING, 0, 0, NULL},
+    {"moderation", FIELD_MISSING, 0, 0, NULL},
+    {"context_management", FIELD_MISSING, 0, 0, NULL},
+    {"n", FIELD_UNKNOWN, 0, 0, NULL},
+    {"max_tokens", FIELD_UNKNOWN, 0, 0, NULL},
+    {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_reasoning[] = {{"effort", FIELD_EFFORT, 0, 0, NULL},
@@ -49,10 +50,12 @@ static const field fields_schema_format[] = {
     {"type", FIELD_IGNORED, 0, 0, NULL},     {"name", FIELD_TEXT, 0, 0, NULL},
     {"schema", FIELD_OBJECT, 0, 0, NULL},    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
     {"description", FIELD_TEXT, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_tool[] = {
-    {"type", FIELD_TEXT, 0, 0, NULL},        {"name", FIELD_TEXT, 0, 0, NULL},
-    {"description", FIELD_TEXT, 0, 0, NULL}, {"parameters", FIELD_OBJECT, 0, 0, NULL},
-    {"strict", FIELD_BOOLEAN, 0, 0, NULL},   {NULL, FIELD_IGNORED, 0, 0, NULL}};
+// Other members of a tool are left out.
+static const field fields_tool[] = {{"name", FIELD_TEXT, 0, 0, NULL},
+                                    {"description", FIELD_TEXT, 0, 0, NULL},
+                                    {"parameters", FIELD_OBJECT, 0, 0, NULL},
+                                    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
+                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static const char LOGPROBS[] = "message.output_text.logprobs";
 
@@ -80,23 +83,53 @@ static bool check_format(const body *read, refusal *refused) {
                        "text.format.", refused);
 }
 
+static bool is_function(const body *read, uint32_t tool) {
+  return body_is(read, body_find(read, tool, "type"), "function");
+}
+
+static bool check_tool(const body *read, uint32_t tool, refusal *refused) {
+  char at[40], prefix[48];
+  const uint32_t type = body_find(read, tool, "type"), name = body_find(read, tool, "name");
+  snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
+  snprintf(prefix, sizeof prefix, "%s.", at);
+  if (body_node(read, type)->kind == JSON_STRING && !is_function(read, tool)) return true;
+  if (!is_function(read, tool) || body_node(read, name)->kind != JSON_STRING ||
+      body_text(read, name).size_bytes == 0) {
+    return refuse_value(refused, at, "{\"type\": \"function\", \"name\", ...}");
+  }
+  const field_tables tables = {fields_tool, NULL, prefix};
+  return fields_check_known(read, tool, &tables, refused);
+}
+
 static bool check_tools(const body *read, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "tools");
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "tools", "an array");
   for (uint32_t tool = body_node(read, list)->first; tool != 0;
        tool = body_node(read, tool)->next) {
-    char at[40], prefix[48];
-    const uint32_t name = body_find(read, tool, "name");
-    snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
-    snprintf(prefix, sizeof prefix, "%s.", at);
-    if (!body_is(read, body_find(read, tool, "type"), "function") ||
-        body_node(read, name)->kind != JSON_STRING || body_text(read, name).size_bytes == 0) {
-      return refuse_value(refused, at, "{\"type\": \"function\", \"name\", ...}");
-    }
-    if (!check_members(read, tool, fields_tool, prefix, refused)) return false;
+    if (!check_tool(read, tool, refused)) return false;
   }
   return true;
+}
+
+// Tools of other types than functions are left out, and the answer's header says so.
+static void report_ignored(const body *read, answer *to) {
+  const uint32_t list = body_find(read, BODY_ROOT, "tools");
+  for (uint32_t tool = body_node(read, list)->first; tool != 0;
+       tool = body_node(read, tool)->next) {
+    if (is_function(read, tool)) continue;
+    char text[80];
+    const wick_text type = body_text(read, body_find(read, tool, "type"));
+    bool is_plain = type.size_bytes <= 40;
+    for (size_t i = 0; i < type.size_bytes; i++) {
+      is_plain = is_plain && type.bytes[i] > ' ' && type.bytes[i] <= '~';
+    }
+    snprintf(text, sizeof text, "%stools[%u]=%.*s", to->ignored.size_bytes > 0 ? ", " : "",
+             (unsigned)body_node(read, tool)->index, is_plain ? (int)type.size_bytes : 1,
+             is_plain ? type.bytes : "?");
+    buffer_put_text(&to->ignored, text);
+  }
+  if (to->ignored.size_bytes > 0) buffer_put(&to->ignored, "", 1);
 }
 
 // Reasoning is given as it is, so nobody needs it encrypted.
@@ -146,23 +179,25 @@ static void put_source(chat_body *to, const char *name, uint32_t node) {
   buffer_put(&to->out, source.bytes, source.size_bytes);
 }
 
-// The members of an object but for its type.
-static void put_members(chat_body *to, const char *name, uint32_t object) {
+// Has the table no field of this name?
+static bool is_other(const field *table, document_text name) {
+  for (; table->name != NULL; table++) {
+    if (text_is(name, table->name)) return false;
+  }
+  return true;
+}
+
+// The members of an object that a table has, but for its type.
+static void put_members(chat_body *to, const char *name, uint32_t object, const field *known) {
   json_open(&to->json, name, '{');
   for (uint32_t node = body_node(to->read, object)->first; node != 0;
        node = body_node(to->read, node)->next) {
     const json_node *member = body_node(to->read, node);
     if (text_is(member->key, "type") || member->kind == JSON_NULL) continue;
+    if (is_other(known, member->key)) continue;
     put_source(to, (const char *)member->key.bytes, node);
   }
   json_close(&to->json, '{');
-}
-
-static bool is_passed(const field *table, document_text name) {
-  for (; table->name != NULL; table++) {
-    if (text_is(name, table->name)) return false;
-  }
-  return true;
 }
 
 // The fields that chat completions have by the same name.
@@ -170,7 +205,7 @@ static void put_same(chat_body *to) {
   for (uint32_t node = body_node(to->read, BODY_ROOT)->first; node != 0;
        node = body_node(to->read, node)->next) {
     const document_text name = body_node(to->read, node)->key;
-    if (is_passed(fields_response, name) || text_is(name, "parallel_tool_calls") ||
+    if (is_other(fields_response, name) || text_is(name, "parallel_tool_calls") ||
         text_is(name, "chat_template_kwargs")) {
       put_source(to, (const char *)name.bytes, node);
     }
@@ -188,9 +223,10 @@ static void put_tools(chat_body *to) {
   json_open(&to->json, "tools", '[');
   for (uint32_t tool = body_node(to->read, list)->first; tool != 0;
        tool = body_node(to->read, tool)->next) {
+    if (!is_function(to->read, tool)) continue;
     json_open(&to->json, NULL, '{');
     json_text(&to->json, "type", "function");
-    put_members(to, "function", tool);
+    put_members(to, "function", tool, fields_tool);
     json_close(&to->json, '{');
   }
   json_close(&to->json, '[');
@@ -219,7 +255,7 @@ static void put_format(chat_body *to) {
   json_open(&to->json, "response_format", '{');
   put_source(to, "type", body_find(to->read, format, "type"));
   if (body_is(to->read, body_find(to->read, format, "type"), "json_schema")) {
-    put_members(to, "json_schema", format);
+    put_members(to, "json_schema", format, fields_schema_format);
   }
   json_close(&to->json, '{');
 }
@@ -254,6 +290,7 @@ bool responses_begin(server *of, body *read, answer *to, refusal *refused) {
                    response_make(of, to, read, refused) && make_body(&made, has_logprobs, refused);
   if (has_begun) {
     body chat;
+    report_ignored(read, to);
     has_begun = body_read(&chat, made.out.bytes, made.out.size_bytes - 1, refused) &&
                 chat_begin_as(of, &chat, ANSWER_RESPONSE, to, refused);
     body_end(&chat);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "platform/platform.h"
 #include "url_source.h"
 
 // ---- opening ----
@@ -267,7 +268,6 @@ static bool check_access(const server *of, const route *found, const http_reques
 
 static bool begin_request(server *of, const route *found, const http_request *request, answer *to,
                           refusal *refused) {
-  const uint32_t limit = of->settings.queue_limit;
   if (!check_method(found, request, to, refused) ||
       !check_access(of, found, request, to, refused)) {
     return false;
@@ -277,12 +277,6 @@ static bool begin_request(server *of, const route *found, const http_request *re
     if (strcmp(request->method, "HEAD") == 0) buffer_clear(&to->out);
     return true;
   }
-  if (of->generations >= limit) {
-    return refuse(refused, 429, "queue_full", NULL, "%u requests run and wait already",
-                  (unsigned)limit);
-  }
-  to->is_generation = true;
-  of->generations++;
   return check_head(of, request, refused);
 }
 
@@ -346,9 +340,22 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
   return held;
 }
 
+// A request counts when its body has arrived: connections that send nothing keep nobody out.
+static bool count_request(server *of, answer *to, refusal *refused) {
+  const uint32_t limit = of->settings.queue_limit;
+  if (of->generations >= limit) {
+    return refuse(refused, 429, "queue_full", NULL, "%u requests run and wait already",
+                  (unsigned)limit);
+  }
+  to->is_generation = true;
+  of->generations++;
+  return true;
+}
+
 void server_take_body(server *of, http_request *request, answer *to) {
   refusal refused = {0};
-  if (check_body(of, request, &refused)) to->asked = hold_body(of, request, &refused);
+  if (check_body(of, request, &refused) && count_request(of, to, &refused))
+    to->asked = hold_body(of, request, &refused);
   const bool is_read = to->asked != NULL && refused.status == 0;
   if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, &refused)) {
     refuse_request(of, to, &refused);
@@ -369,8 +376,10 @@ bool server_step(server *of) {
     answer *to = of->answers;
     while (to != NULL && !generation_take(of, to, event)) to = to->next;
   }
+  const uint64_t now_us = platform_now_us();
   for (answer *to = of->answers; to != NULL; to = to->next) {
     if (to->is_done && to->choices_open > 0) generation_cancel(of, to);
+    answer_keep_alive(to, now_us);
   }
   return !is_idle || is_embedding || size_bytes > 0;
 }

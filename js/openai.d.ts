@@ -1,5 +1,6 @@
 // The public types of wick-llm/openai.
 
+type AdapterUse = import('./index.js').AdapterUse;
 type Engine = import('./index.js').Engine;
 
 export interface HandlerOptions {
@@ -17,6 +18,8 @@ export interface HandlerOptions {
   queueLimit?: number;
   /** Bytes of a request's body, 1 MiB by default; more are refused with 413. */
   bodyBytesMax?: number;
+  /** Milliseconds that a body has to arrive, 60,000 by default; a slower one is refused with 408. */
+  bodyTimeout?: number;
   /**
    * Items of a field that is a list, such as the texts of `input` and `documents`, and `messages`: 2,048 by default.
    * More are refused with 400 and the code `array_above_max_length`. The token ids of one text count as one.
@@ -26,6 +29,8 @@ export interface HandlerOptions {
   cors?: string | string[];
   /** The model's name in the answers; by default the file's. Requests may name any model. */
   model?: string;
+  /** The adapters (engine.adapters) of requests without the field `lora`; none by default. */
+  adapters?: AdapterUse[];
   /** Called with each error that becomes an answer of status 500 or above, for the server's log. */
   onError?: (error: unknown) => void;
 }

@@ -100,9 +100,12 @@ export class Chat {
 
   /** @param {Said} [content] @returns {Promise<number>} */
   async countTokens(content) {
-    const { tools, chat_template_kwargs: variables, parseSpecial } = this.#settings;
-    const options = { tools, variables, parseSpecial: parseSpecial ?? undefined };
-    return this.#engine.countTokens([...this.#messages, ...messagesOf(content)], options);
+    const { tools, tool_choice, reasoning_effort, parseSpecial } = this.#settings;
+    const { chat_template_kwargs: variables } = this.#settings;
+    const options = { tools, tool_choice, reasoning_effort, variables, parseSpecial };
+    const given = Object.entries(options).filter(([, value]) => (value ?? undefined) !== undefined);
+    const messages = [...this.#messages, ...messagesOf(content)];
+    return this.#engine.countTokens(messages, Object.fromEntries(given));
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} */

@@ -101,13 +101,20 @@ async function answer(incoming, outgoing, handle) {
   else await send(response.body, outgoing);
 }
 
+/** A client has this long to send the head of a request, and all of it. Then its connection is closed. */
+const HEAD_MS = 20_000;
+const REQUEST_MS = 90_000;
+const CHECK_MS = 5_000;
+
 /**
  * @param {Handle} handle
  * @param {{host: string, port: number}} where port 0: any that is free
  * @returns {Promise<{url: string, close: () => Promise<void>}>} `url` without a slash at its end
  */
 export async function listen(handle, { host, port }) {
-  const server = createServer((incoming, outgoing) => {
+  const limits = { headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS };
+  const options = { ...limits, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(options, (incoming, outgoing) => {
     answer(incoming, outgoing, handle).catch(() => outgoing.destroy());
   });
   server.listen(port, host);

@@ -1,6 +1,7 @@
 // js/cli/serve_command.js — `wick serve MODEL`: serves a model over HTTP with OpenAI's interface.
 
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
@@ -19,6 +20,9 @@ serves a model to clients that know OpenAI's interface, and a page to try it at 
   --cors ORIGIN       an origin whose pages may ask, or *; may be given several times
   --queue N           requests that may run and wait together, 256 by default
   --name NAME         the model's name in answers, by default the file's
+  --chat-template FILE  Jinja in place of the model's own template, or the name chatml
+  --lora FILE[:SCALE]   adapter that requests may use, on by default; may be given several times
+  --draft FILE        smaller model with the same vocabulary that proposes tokens
   --ctx N             tokens of prompt and answer together
   --kv TYPE           f32, f16, q8 or q4
   --threads N         threads that compute
@@ -30,7 +34,7 @@ const PORT_MAX = 65_535;
 
 const options = [
   ...['--port', '--host', '--key', '--metrics-key', '--cors', '--queue', '--name'],
-  ...['--ctx', '--kv', '--threads'],
+  ...['--ctx', '--kv', '--threads', '--chat-template', '--lora', '--draft'],
 ];
 
 /** @param {string} problem */
@@ -96,6 +100,46 @@ function engineOptionsOf(given) {
   };
 }
 
+/** @param {string} path @returns {Promise<string>} */
+async function textOf(path) {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new Exit(EXIT_FILE, `cannot read ${path}: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/** @param {Map<string, string[]>} given @returns {Promise<string | undefined>} */
+async function templateOf(given) {
+  const name = given.get('--chat-template')?.at(-1);
+  return name === undefined || name === 'chatml' ? name : textOf(name);
+}
+
+/** @param {string} text FILE[:SCALE] */
+function adapterOf(text) {
+  const [, file, scale] = /^(.+?)(?::(-?\d+(?:\.\d+)?))?$/.exec(text) ?? [];
+  return { file, use: { name: file, scale: Number(scale ?? 1) } };
+}
+
+/**
+ * @param {import('../index.js').Engine} engine
+ * @param {Map<string, string[]>} given
+ * @returns {Promise<import('../openai.js').HandlerOptions>}
+ */
+async function loadAdapters(engine, given) {
+  const adapters = (given.get('--lora') ?? []).map(adapterOf);
+  for (const { file, use } of adapters) await engine.adapters.add({ file }, { name: use.name });
+  return adapters.length > 0 ? { adapters: adapters.map(({ use }) => use) } : {};
+}
+
+/** @param {import('../index.js').Engine} engine @param {boolean} isGiven whether there is a template of an option */
+async function warnOfTemplate(engine, isGiven) {
+  if (isGiven || (await engine.info()).chatTemplate !== null) return;
+  process.stderr.write(
+    'wick: model has no chat template, so /v1/chat/completions is refused. Pass --chat-template FILE, or --chat-template chatml\n',
+  );
+}
+
 /** @param {unknown} error of createHandler @returns {never} */
 function failOption(error) {
   if (error instanceof TypeError) throw misused(error.message.replace(/^createHandler: /, ''));
@@ -120,9 +164,17 @@ export async function serveModel(found, home) {
   /** @type {typeof import('../openai.js')} */
   const { createHandler } = await import(new URL('openai.js', home).href);
   const source = model === '-' ? { stream: process.stdin } : { file: model };
-  const engine = await createEngine({ ...source, ...ofEngine });
+  const chatTemplate = await templateOf(given);
+  const draft = given.get('--draft')?.at(-1);
+  const engine = await createEngine({
+    ...{ ...source, ...ofEngine },
+    ...(chatTemplate !== undefined && { chatTemplate }),
+    ...(draft !== undefined && { draft: { file: draft } }),
+  });
   try {
-    const handle = withPage(handlerOf(createHandler, engine, ofHandler));
+    const ofAdapters = await loadAdapters(engine, given);
+    await warnOfTemplate(engine, chatTemplate !== undefined);
+    const handle = withPage(handlerOf(createHandler, engine, { ...ofHandler, ...ofAdapters }));
     const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {
       throw new Exit(EXIT_FILE, `cannot listen at ${host}: ${error.message}`);
     });

@@ -20,10 +20,12 @@ export const lora = must(
 /**
  * @param {import('../index.js').Engine} engine
  * @param {{id: number, scale?: number}[] | null | undefined} list
+ * @param {import('../index.js').AdapterUse[] | undefined} [otherwise] without a list
  * @returns {Promise<import('../index.js').AdapterUse[] | undefined>} what a request of the engine chooses
  */
-export async function adaptersOf(engine, list) {
-  if (!list?.length) return undefined;
+export async function adaptersOf(engine, list, otherwise) {
+  if (!list) return otherwise;
+  if (list.length === 0) return undefined;
   const loaded = await engine.adapters.list();
   return list.map(({ id, scale = 1 }, index) => {
     if (id < loaded.length) return { name: loaded[id].name, scale };

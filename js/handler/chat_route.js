@@ -16,6 +16,8 @@ import {
   must,
   object,
   pickFields,
+  text,
+  tokensLimit,
   whole,
 } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
@@ -26,6 +28,8 @@ import { saltWithin } from './keys.js';
 
 /** @param {any} list @returns {boolean} */
 const isEmptyArray = (list) => Array.isArray(list) && list.length === 0;
+/** @param {any} value @returns {boolean} */
+const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
 /** @param {...unknown} values @returns {(value: unknown) => boolean} */
 const isOneOf =
   (...values) =>
@@ -42,7 +46,7 @@ export const LOGPROBS_MAX = 20;
 const effective = {
   ...commonFields,
   messages: checkMessages,
-  max_completion_tokens: whole(1),
+  max_completion_tokens: tokensLimit,
   lora,
   logprobs: boolean,
   top_logprobs: whole(0, LOGPROBS_MAX),
@@ -52,6 +56,7 @@ const effective = {
   tools: checkTools,
   tool_choice: chatToolChoice,
   parallel_tool_calls: boolean,
+  parseSpecial: boolean,
 };
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = {
@@ -69,8 +74,6 @@ const fields = {
 export const chatFields = new Set(Object.keys(fields));
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
-
-const text = must(isText, 'a string');
 
 /** The members of each type of a format. The engine refuses other types. */
 const formats = {
@@ -146,14 +149,18 @@ function checkMessage(message, at) {
       content: checkContent,
       name: ignored, // templates that know names write them
       tool_calls: checkCalls,
-      tool_call_id: must(isText, 'a string'),
-      reasoning_content: must(isText, 'a string'),
-      ...{ function_call: missing(), audio: missing(), refusal: missing() },
+      tool_call_id: text,
+      reasoning_content: text,
+      // of answers that are replayed: OpenAI's, and those of routers
+      ...{ reasoning: text, refusal: text, annotations: ignored, reasoning_details: ignored },
+      ...{ provider_specific_fields: ignored, thinking_blocks: ignored },
+      ...{ function_call: missing(isEmptyObject), audio: missing(isEmptyObject) },
     },
     `${at}.`,
   );
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
-  for (const name of hasCalls ? ['role'] : ['role', 'content']) {
+  const hasText = isText(message.refusal) || hasCalls;
+  for (const name of hasText ? ['role'] : ['role', 'content']) {
     if (message[name] === undefined || message[name] === null) {
       throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
     }
@@ -184,26 +191,21 @@ function checkContent(content, name) {
   }
 }
 
-/** Chat templates know the role system, not developer. @param {any} message */
-const messageOf = (message) =>
-  message.role === 'developer' ? { ...message, role: 'system' } : message;
-
 /**
  * @param {Engine} engine
  * @param {Record<string, any>} body
  * @param {import('./create_handler.js').Asked} asked
  * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
  */
-export async function answerChat(engine, body, { signal, salt, model }) {
+export async function answerChat(engine, body, { signal, salt, model, adapters }) {
   checkFields(body, fields);
   checkTogether(body, 'messages');
   if (body.top_logprobs && !body.logprobs) {
     throw invalidField('top_logprobs', 'top_logprobs needs logprobs: true');
   }
   const wanted = /** @type {any} */ (pickFields(body, effective));
-  wanted.messages = body.messages.map(messageOf);
   wanted.salt = saltWithin(salt, body.salt);
-  wanted.adapters = await adaptersOf(engine, body.lora);
+  wanted.adapters = await adaptersOf(engine, body.lora, adapters);
   delete wanted.lora;
   const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
   if (!body.stream) return Object.assign(answer, { model });

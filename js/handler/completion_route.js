@@ -2,6 +2,7 @@
 
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
+import { LOGPROBS_MAX } from './chat_route.js';
 import {
   checkFields,
   checkTogether,
@@ -32,7 +33,8 @@ const fields = {
   ...idleFields,
   prompt: () => {},
   lora,
-  logprobs: whole(0),
+  logprobs: whole(0, LOGPROBS_MAX),
+  parseSpecial: missing((value) => value === true), // control tokens of a prompt are always read
   best_of: missing((value) => value === 1),
   echo: missing((value) => value === false),
   suffix: missing((value) => value === ''),
@@ -41,17 +43,8 @@ export const completionFields = new Set(Object.keys(fields));
 
 /** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
 const optionNames = {
-  stop: 'stop',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  min_p: 'minP',
-  repeat_penalty: 'repeatPenalty',
-  frequency_penalty: 'frequencyPenalty',
-  presence_penalty: 'presencePenalty',
-  logit_bias: 'logitBias',
-  thinking_budget_tokens: 'thinkingBudgetTokens',
-  logprobs: 'logprobs',
+  ...{ stop: 'stop', logit_bias: 'logitBias', logprobs: 'logprobs' },
+  ...{ grammar: 'grammar', regex: 'regex', choices: 'choices' },
   ...Object.fromEntries(samplerOptions),
 };
 
@@ -298,7 +291,7 @@ export async function answerCompletion(engine, body, asked) {
     throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
   }
   const options = optionsOf(body, asked);
-  options.adapters = await adaptersOf(engine, body.lora);
+  options.adapters = await adaptersOf(engine, body.lora, asked.adapters);
   const head = {
     id: `cmpl-${randomName()}`,
     object: 'text_completion',

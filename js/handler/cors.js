@@ -1,7 +1,7 @@
 // js/handler/cors.js — which origins' pages may read the answers (Fetch standard, "CORS protocol").
 
 /** The headers of answers that pages may read, beside those that they always may. */
-const EXPOSED = 'Retry-After, X-Request-Id';
+const EXPOSED = 'Retry-After, X-Request-Id, X-Wick-Ignored';
 const PREFLIGHT_SECONDS = '600';
 
 export class Cors {

@@ -17,8 +17,9 @@ import { answerResponse, responsesFields } from './responses_route.js';
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
 /**
- * What a text route gets beside the body.
- * @typedef {{signal: AbortSignal, salt: string | undefined, model: string}} Asked
+ * What a text route gets in addition to the body. It may add headers of the answer.
+ * @typedef {{signal: AbortSignal, salt: string | undefined, model: string, headers: Headers,
+ *   adapters?: import('../index.js').AdapterUse[] | undefined}} Asked
  */
 
 /**
@@ -166,18 +167,21 @@ class Handler {
   /** @param {Request} request @param {TextRoute} route @param {string | undefined} salt */
   async #text(request, route, salt) {
     const { queueLimit, onError } = this.#options;
+    const body = await readBody(request, this.#options);
     if (this.#generations >= queueLimit) throw queueFull(queueLimit);
     this.#generations++;
     const { signal } = request;
     const end = this.#endsOnce();
     signal.addEventListener('abort', end);
     try {
-      const body = await readBody(request, this.#options);
-      const asked = { signal, salt, model: await this.#modelName() };
+      const headers = new Headers();
+      const { adapters } = this.#options;
+      const asked = { signal, salt, headers, adapters, model: await this.#modelName() };
       const answer = await route.answer(this.#engine, body, asked);
-      if ('leave' in answer) return await streamResponseOf(answer, { signal, end, onError });
+      if ('leave' in answer)
+        return await streamResponseOf(answer, { signal, end, headers, onError });
       end();
-      return Response.json(answer);
+      return Response.json(answer, { headers });
     } catch (error) {
       end();
       throw error;

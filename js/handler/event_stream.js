@@ -1,5 +1,6 @@
 // js/handler/event_stream.js — chunks as server-sent events. A chunk is read from the engine when the reader of the
-// answer asks for it. The engine pauses a request whose chunks are not read.
+// answer asks for it. The engine pauses a request whose chunks are not read. Until the first chunk of the engine, comment
+// lines keep clients and proxies from giving up.
 
 import { errorBodyOf, httpErrorOf } from './http_errors.js';
 
@@ -16,6 +17,7 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * The receiver of the answer.
  * @typedef {object} Reader
  * @property {AbortSignal} signal aborts when it disconnects
+ * @property {Headers} headers of the answer
  * @property {() => void} end called when nothing comes any more
  * @property {(error: unknown) => void} onError hears of an error that ends the answer
  */
@@ -23,56 +25,94 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
 const encoder = new TextEncoder();
 const END = 'data: [DONE]\n\n';
 
+/** An engine that refuses a request does so within this time, unless it is very busy. Then the head is sent. */
+const REFUSAL_MS = 400;
+/** Proxies close a connection that was silent for a minute. */
+const SILENCE_MS = 5_000;
+const COMMENT = ': waiting\n\n';
+
 /** @param {any} chunk @param {boolean | undefined} isNamed @returns {string} */
 const eventOf = (chunk, isNamed) =>
   `${isNamed ? `event: ${chunk.type}\n` : ''}data: ${JSON.stringify(chunk)}\n\n`;
 
+/** @param {number} ms @returns {{over: Promise<undefined>, stop: () => void}} */
+function timerOf(ms) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const over = new Promise((settle) => {
+    timer = setTimeout(() => settle(undefined), ms);
+  });
+  return { over, stop: () => clearTimeout(timer) };
+}
+
 /**
- * Waits for the first chunk of the engine, so that a refusal still becomes an HTTP status.
- * @param {Chunks} chunks
- * @returns {Promise<string>} the events until then
+ * @template T
+ * @param {Promise<T>} value
+ * @param {number} ms
+ * @returns {Promise<T | undefined>} undefined if it takes longer
  */
-async function readBeginning(chunks) {
-  let events = '';
-  for (let count = 0; count <= chunks.leading; count++) {
-    const { done, value } = await chunks.next();
-    if (done) break;
-    events += eventOf(value, chunks.isNamed);
+async function within(value, ms) {
+  const { over, stop } = timerOf(ms);
+  try {
+    return await Promise.race([value, over]);
+  } finally {
+    stop();
   }
-  return events;
 }
 
 /** @implements {UnderlyingDefaultSource<Uint8Array>} */
 class EventSource {
   #chunks;
-  #beginning;
   #reader;
   #isOver = false;
+  /** Whether the engine's first chunk has arrived. */
+  #hasBegun = false;
+  /** Events that have been read. */
+  #ready = '';
+  /** The chunk that is being read. @type {Promise<IteratorResult<object, unknown>> | undefined} */
+  #next;
 
-  /** @param {Chunks} chunks @param {string} beginning events that have been read @param {Reader} reader */
-  constructor(chunks, beginning, reader) {
+  /** @param {Chunks} chunks @param {Reader} reader */
+  constructor(chunks, reader) {
     this.#chunks = chunks;
-    this.#beginning = beginning;
     this.#reader = reader;
+  }
+
+  /** Reads what precedes the engine's first chunk, and that chunk if it arrives soon: a refusal becomes an HTTP status. */
+  async begin() {
+    const { leading, isNamed } = this.#chunks;
+    for (let count = 0; count < leading; count++) {
+      const { done, value } = await this.#chunks.next();
+      if (done) return;
+      this.#ready += eventOf(value, isNamed);
+    }
+    const first = await this.#readNext(REFUSAL_MS);
+    if (first !== END) this.#ready += first ?? ''; // the end is read again
   }
 
   /** @param {ReadableStreamDefaultController<Uint8Array>} controller */
   async pull(controller) {
     try {
-      const events = this.#beginning || (await this.#readNext());
-      this.#beginning = '';
+      const ready = this.#ready;
+      this.#ready = '';
+      const events = ready || ((await this.#readNext(SILENCE_MS)) ?? COMMENT);
       if (this.#isOver) return;
-      if (events !== undefined) controller.enqueue(encoder.encode(events));
+      if (events !== END) controller.enqueue(encoder.encode(events));
       else this.#finish(controller);
     } catch (error) {
       this.#fail(controller, error);
     }
   }
 
-  /** @returns {Promise<string | undefined>} undefined when nothing comes any more */
-  async #readNext() {
-    const { done, value } = await this.#chunks.next();
-    return done ? undefined : eventOf(value, this.#chunks.isNamed);
+  /** @param {number} ms @returns {Promise<string | undefined>} undefined if the engine's first chunk takes longer */
+  async #readNext(ms) {
+    this.#next ??= this.#chunks.next();
+    this.#next.catch(() => {}); // it is read later
+    const next = await (this.#hasBegun ? this.#next : within(this.#next, ms));
+    if (!next) return undefined;
+    this.#hasBegun = true;
+    this.#next = undefined;
+    return next.done ? END : eventOf(next.value, this.#chunks.isNamed);
   }
 
   /** @param {ReadableStreamDefaultController<Uint8Array>} controller */
@@ -116,21 +156,19 @@ class EventSource {
 /**
  * @param {Chunks} chunks
  * @param {Reader} reader
- * @returns {Promise<Response>} when the engine has begun; rejects, after `leave`, if the engine refuses
+ * @returns {Promise<Response>} rejects, after `leave`, if the engine refuses
  */
 export async function streamResponseOf(chunks, reader) {
-  let beginning;
+  const source = new EventSource(chunks, reader);
   try {
-    beginning = await readBeginning(chunks);
+    await source.begin();
   } catch (error) {
     chunks.leave();
     throw error;
   }
-  const source = new EventSource(chunks, beginning, reader);
-  const headers = {
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    'X-Accel-Buffering': 'no', // nginx would hold the tokens back
-  };
+  const { headers } = reader;
+  headers.set('Content-Type', 'text/event-stream; charset=utf-8');
+  headers.set('Cache-Control', 'no-cache');
+  headers.set('X-Accel-Buffering', 'no'); // nginx would hold the tokens back
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), { headers });
 }

@@ -1,7 +1,14 @@
 // js/handler/fields.js — the fields of a request's body. A field that is unknown or asks for a missing feature
 // is refused by name, because ignoring it would change the answer.
 
-import { areSamplers, areTexts, samplerLetters, samplerNumbers } from '../base/sampler_fields.js';
+import {
+  areSamplers,
+  areTexts,
+  FLOAT_MAX,
+  samplerLetters,
+  samplerNumbers,
+  usualNumbers,
+} from '../base/sampler_fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
@@ -34,10 +41,10 @@ export const boolean = must((value) => typeof value === 'boolean', 'true or fals
 export const object = must(isObject, 'an object');
 
 /** @param {number} min @param {number} [max] @returns {Check} */
-export const number = (min, max = Number.MAX_VALUE) =>
+export const number = (min, max = FLOAT_MAX) =>
   must(
     (value) => typeof value === 'number' && value >= min && value <= max,
-    max === Number.MAX_VALUE ? `a number of at least ${min}` : `a number from ${min} to ${max}`,
+    max === FLOAT_MAX ? `a number of at least ${min}` : `a number from ${min} to ${max}`,
   );
 
 /** @param {number} min @param {number} [max] @returns {Check} */
@@ -83,14 +90,15 @@ export const missing =
     throw new HttpError(400, 'unsupported_parameter', message, { param: name });
   };
 
-/** Those of llama.cpp's server. @type {Record<string, Check>} */
+/** OpenAI's and those of llama.cpp's server, with the ranges of the package's options. @type {Record<string, Check>} */
 const samplerFields = {
   ...Object.fromEntries(
-    Object.values(samplerNumbers).map((one) => [
+    Object.values({ ...usualNumbers, ...samplerNumbers }).map((one) => [
       one.field,
       one.whole ? whole(one.min, one.max) : number(one.min, one.max),
     ]),
   ),
+  repeat_penalty: must((value) => value > 0 && value <= FLOAT_MAX, 'a number above 0'),
   repeat_last_n: whole(-1, 2 ** 20),
   dry_sequence_breakers: must(areTexts, 'an array of strings that are not empty'),
   samplers: must(
@@ -100,23 +108,27 @@ const samplerFields = {
   post_sampling_probs: boolean,
 };
 
+/** -1 means no limit, as with llama.cpp's server. */
+export const tokensLimit = must(
+  (value) => Number.isSafeInteger(value) && (value >= 1 || value === -1) && value < 2 ** 32,
+  'a whole number of at least 1, or -1 for no limit',
+);
+
 /** The fields that chat completions and completions share. @type {Record<string, Check>} */
 export const commonFields = {
   stream: boolean,
   stream_options: streamOptions,
-  max_tokens: whole(1),
+  max_tokens: tokensLimit,
   n: whole(1),
   stop: stops,
   seed: must(Number.isSafeInteger, 'a whole number'),
-  temperature: number(0),
-  top_p: number(0, 1),
-  top_k: whole(0),
-  min_p: number(0, 1),
-  repeat_penalty: number(0),
-  frequency_penalty: number(-100, 100),
-  presence_penalty: number(-100, 100),
   logit_bias: bias,
-  thinking_budget_tokens: whole(-1),
+  grammar: text,
+  regex: text,
+  choices: must(
+    (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
+    'an array of at least one string',
+  ),
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
   ...samplerFields,
 };
@@ -132,7 +144,7 @@ export function checkFields(body, fields, prefix = '') {
   for (const [name, value] of Object.entries(body)) {
     const full = `${prefix}${name}`;
     if (!Object.hasOwn(fields, name)) {
-      const message = `${shown(full)} is no field that is known here`;
+      const message = `unknown field ${shown(full)}`;
       throw new HttpError(400, 'unknown_parameter', message, { param: full });
     }
     if (value !== null) fields[name](value, full);

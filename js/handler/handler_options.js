@@ -4,10 +4,12 @@
 
 const QUEUE_LIMIT = 256;
 const BODY_BYTES_MAX = 1 << 20;
+const BODY_TIMEOUT_MS = 60_000;
 const ITEMS_MAX = 2048; // OpenAI's limit of texts
 
 const names = [
-  ...['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'itemsMax', 'cors', 'model', 'onError'],
+  ...['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'bodyTimeout', 'itemsMax', 'cors'],
+  ...['model', 'adapters', 'onError'],
 ];
 
 /** The characters that a header can hold after `Bearer`. */
@@ -37,6 +39,15 @@ function countOf(value, name) {
   throw new TypeError(`createHandler: ${name} must be a whole number of at least 1`);
 }
 
+/** @param {unknown} uses @returns {import('../index.js').AdapterUse[] | undefined} */
+function adaptersOf(uses) {
+  if (uses === undefined) return undefined;
+  const isUse = (/** @type {any} */ use) =>
+    typeof use?.name === 'string' && Number.isFinite(use.scale ?? 1);
+  if (Array.isArray(uses) && uses.every(isUse)) return uses;
+  throw new TypeError('createHandler: adapters must be an array of {name, scale}');
+}
+
 /** @param {HandlerOptions} options */
 export function handlerOptionsOf(options) {
   const unknown = Object.keys(options).find((name) => !names.includes(name));
@@ -51,8 +62,10 @@ export function handlerOptionsOf(options) {
     metricsKeys: keysOf(metricsKey, 'metricsKey'),
     queueLimit: countOf(options.queueLimit ?? QUEUE_LIMIT, 'queueLimit'),
     bodyBytesMax: countOf(options.bodyBytesMax ?? BODY_BYTES_MAX, 'bodyBytesMax'),
+    bodyTimeout: countOf(options.bodyTimeout ?? BODY_TIMEOUT_MS, 'bodyTimeout'),
     itemsMax: countOf(options.itemsMax ?? ITEMS_MAX, 'itemsMax'),
     origins: textsOf(options.cors, 'cors'),
+    adapters: adaptersOf(options.adapters),
     model: textsOf(options.model, 'model')[0],
     onError,
   };

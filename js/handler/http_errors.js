@@ -32,12 +32,18 @@ export const queueFull = (limit) =>
     headers: RETRY_AFTER,
   });
 
+/** @param {number} ms */
+export const bodyTimeout = (ms) =>
+  new HttpError(408, 'body_timeout', `The body did not arrive within ${ms} ms`, {
+    headers: { Connection: 'close' },
+  });
+
 /** The client never reads this status. It is the one that nginx logs for a closed connection. */
 export const clientGone = () => new HttpError(499, 'client_gone', 'The client has gone');
 
 /**
  * The HTTP status of each code of WickError. Other errors become a 500 without their message.
- * @type {Record<string, {status: number, code?: string, headers?: Record<string, string>}>}
+ * @type {Record<string, {status: number, code?: string, message?: string, headers?: Record<string, string>}>}
  */
 const answers = {
   ARG: { status: 400, code: 'invalid_value' },
@@ -46,7 +52,12 @@ const answers = {
   PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
   GRAMMAR_TOO_LARGE: { status: 400 },
   TEMPLATE: { status: 400 },
-  NO_TEMPLATE: { status: 400 },
+  NO_TEMPLATE: {
+    status: 400,
+    message:
+      'The model has no chat template, so it was not made for conversations. Use /v1/completions, or start the ' +
+      'server with a template: --chat-template of wick serve, chatTemplate of createEngine',
+  },
   QUEUE_FULL: { status: 429, headers: RETRY_AFTER },
   PAGES: { status: 503, headers: RETRY_AFTER },
   NOMEM: { status: 503, headers: RETRY_AFTER },
@@ -87,8 +98,8 @@ export function httpErrorOf(error, fields = new Set()) {
   if (error instanceof HttpError) return error;
   const isKnown = error?.name === 'WickError' && Object.hasOwn(answers, error.code);
   if (!isKnown) return new HttpError(500, 'internal_error', 'The server failed at this request');
-  const { status, headers, code = error.code.toLowerCase() } = answers[error.code];
-  return new HttpError(status, code, error.message, {
+  const { status, headers, message, code = error.code.toLowerCase() } = answers[error.code];
+  return new HttpError(status, code, message ?? error.message, {
     param: paramOf(error, fields),
     headers: headers ?? {},
   });

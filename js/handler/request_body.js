@@ -2,7 +2,7 @@
 // lists of limited length.
 
 import { isObject } from './fields.js';
-import { HttpError } from './http_errors.js';
+import { bodyTimeout, HttpError } from './http_errors.js';
 
 /** Browsers send other types to any origin without a preflight request. */
 const isJson = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i;
@@ -30,23 +30,42 @@ function checkHeaders(headers, bytesMax) {
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax);
 }
 
+/** The components' limit. Deeper values overflow the stack of functions that visit them recursively. */
+const DEPTH_MAX = 500;
+
+/** @param {string} text of JSON */
+function checkDepth(text) {
+  let depth = 0;
+  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (mark === '[' || mark === '{') depth++;
+    else if (mark === ']' || mark === '}') depth--;
+    if (depth > DEPTH_MAX) throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
+  }
+}
+
 /**
  * @param {ReadableStream<Uint8Array>} body
- * @param {number} bytesMax
+ * @param {{bodyBytesMax: number, bodyTimeout: number}} limits
  * @param {AbortSignal} signal ends the reading: a body need not end when its client disconnects
  * @returns {Promise<string>}
  */
-async function readText(body, bytesMax, signal) {
+async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signal) {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const reader = body.getReader();
+  let isLate = false;
   const leave = () => void reader.cancel().catch(() => {}); // nothing is left to cancel
   if (signal.aborted) leave();
   signal.addEventListener('abort', leave);
+  const timer = setTimeout(() => {
+    isLate = true;
+    leave();
+  }, ms);
   let text = '';
   let bytesCount = 0;
   try {
     for (;;) {
       const { done, value } = await readPiece(reader);
+      if (isLate) throw bodyTimeout(ms);
       if (done) break;
       bytesCount += value.byteLength;
       if (bytesCount > bytesMax) throw tooLarge(bytesMax);
@@ -56,6 +75,9 @@ async function readText(body, bytesMax, signal) {
   } catch (error) {
     leave();
     throw error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
   }
 }
 
@@ -92,12 +114,13 @@ function checkLists(body, itemsMax) {
 
 /**
  * @param {Request} request
- * @param {{bodyBytesMax: number, itemsMax: number}} limits
+ * @param {{bodyBytesMax: number, bodyTimeout: number, itemsMax: number}} limits
  * @returns {Promise<Record<string, unknown>>}
  */
-export async function readBody(request, { bodyBytesMax, itemsMax }) {
-  checkHeaders(request.headers, bodyBytesMax);
-  const text = request.body ? await readText(request.body, bodyBytesMax, request.signal) : '';
+export async function readBody(request, limits) {
+  checkHeaders(request.headers, limits.bodyBytesMax);
+  const text = request.body ? await readText(request.body, limits, request.signal) : '';
+  checkDepth(text);
   let value;
   try {
     value = JSON.parse(text);
@@ -105,6 +128,6 @@ export async function readBody(request, { bodyBytesMax, itemsMax }) {
     throw malformed(`The body is not JSON: ${/** @type {Error} */ (error).message}`);
   }
   if (!isObject(value)) throw malformed('The body must be a JSON object');
-  checkLists(value, itemsMax);
+  checkLists(value, limits.itemsMax);
   return value;
 }

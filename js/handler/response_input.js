@@ -28,44 +28,66 @@ function textOf(parts, at) {
     const message = `${here} is of type ${part.type.slice(0, 40)}: only text is understood`;
     throw new HttpError(400, 'unsupported_value', message, { param: here });
   });
-  return texts.join('');
+  return texts.join('\n');
 }
 
 /** The messages, which several items may make one of. */
 class Conversation {
   /** @type {Message[]} */
-  messages = [];
+  #messages = [];
+  /** Of the turn that is being read, until its message or call. */
   #reasoning = '';
+
+  get messages() {
+    this.#endTurn();
+    return this.#messages;
+  }
+
+  get #last() {
+    return this.#messages.at(-1);
+  }
 
   /** @param {string} role @param {string} content */
   say(role, content) {
-    const message = { role: role === 'developer' ? 'system' : role, content };
-    this.messages.push(role === 'assistant' ? this.#withReasoning(message) : message);
+    if (role !== 'assistant') this.#endTurn();
+    const message = { role, content };
+    this.#messages.push(message);
+    if (role === 'assistant') this.#reasonTo(message);
   }
 
-  /** @param {string} text that the next message of the assistant began with */
+  /** @param {string} text */
   think(text) {
     this.#reasoning += text;
   }
 
   /** @param {string} id @param {string} name @param {string} args */
   call(id, name, args) {
-    if (this.messages.at(-1)?.role !== 'assistant') this.say('assistant', '');
-    const message = /** @type {Message} */ (this.messages.at(-1));
+    if (this.#last?.role !== 'assistant') this.say('assistant', '');
+    const message = /** @type {Message} */ (this.#last);
+    this.#reasonTo(message);
     message.tool_calls ??= [];
     message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
   }
 
   /** @param {string} id of a call @param {string} content */
   answer(id, content) {
-    this.messages.push({ role: 'tool', tool_call_id: id, content });
+    this.#endTurn();
+    this.#messages.push({ role: 'tool', tool_call_id: id, content });
+  }
+
+  /** Reasoning belongs to its own turn, even if that was cut off before it said anything. */
+  #endTurn() {
+    if (this.#reasoning === '') return;
+    if (this.#last?.tool_calls) this.#reasonTo(this.#last);
+    else this.say('assistant', '');
   }
 
   /** @param {Message} message */
-  #withReasoning(message) {
-    if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
+  #reasonTo(message) {
+    if (this.#reasoning === '') return;
+    const before = message.reasoning_content ? `${message.reasoning_content}\n\n` : '';
+    message.reasoning_content = before + this.#reasoning;
     this.#reasoning = '';
-    return message;
   }
 }
 

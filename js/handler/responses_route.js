@@ -16,6 +16,7 @@ import {
   object,
   pickFields,
   text,
+  tokensLimit,
   whole,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
@@ -50,7 +51,7 @@ const fields = {
   ...idleFields,
   input: ignored, // response_input.js looks at it
   instructions: text,
-  max_output_tokens: whole(1),
+  max_output_tokens: tokensLimit,
   text: checkText,
   tools: checkTools,
   tool_choice: (value, name) => chatToolChoice(chatChoiceOf(value), name),
@@ -67,7 +68,7 @@ const fields = {
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
   include: missing(isKnownInclude),
-  truncation: missing(isOneOf('disabled')),
+  truncation: missing(isOneOf('disabled', 'auto')), // an input that does not fit is refused
   background: missing(isOneOf(false)),
   top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
@@ -98,16 +99,22 @@ function checkFormat(value, name) {
   if (type === 'json_schema') object(value.schema, `${name}.schema`);
 }
 
+/** Other members of a tool are left out. */
+const toolFields = { name: text, description: text, parameters: object, strict: boolean };
+
+/** @param {any} tool */
+const isFunction = (tool) => tool?.type === 'function';
+
 /** @type {import('./fields.js').Check} */
 function checkTools(tools, name) {
   if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
   for (const [index, tool] of tools.entries()) {
     const at = `${name}[${index}]`;
-    if (tool?.type !== 'function' || !isText(tool.name) || tool.name === '') {
+    if (isText(tool?.type) && !isFunction(tool)) continue;
+    if (!isFunction(tool) || !isText(tool.name) || tool.name === '') {
       throw invalidField(at, `${at} must be {"type": "function", "name", ...}`);
     }
-    const own = { name: text, description: text, parameters: object, strict: boolean };
-    checkFields(tool, { type: must(isText, 'a string'), ...own }, `${at}.`);
+    checkFields(pickFields(tool, toolFields), toolFields, `${at}.`);
   }
 }
 
@@ -118,10 +125,19 @@ const chatChoiceOf = (choice) =>
     : choice;
 
 /** @param {any} tool of responses @returns {object} as chat completions have it */
-const chatToolOf = ({ type, ...own }) => ({
-  type,
-  function: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null)),
-});
+const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
+
+/**
+ * Tools of other types than functions are left out, and the answer's header says so.
+ * @param {any[] | null | undefined} tools
+ * @param {Headers} headers
+ */
+function reportIgnored(tools, headers) {
+  const ignored = [...(tools ?? []).entries()]
+    .filter(([, tool]) => !isFunction(tool))
+    .map(([index, { type }]) => `tools[${index}]=${/^[!-~]{1,40}$/.test(type) ? type : '?'}`);
+  if (ignored.length > 0) headers.set('X-Wick-Ignored', ignored.join(', '));
+}
 
 /** @param {any} format of responses @returns {object | undefined} as chat completions have it */
 function chatFormatOf(format) {
@@ -137,9 +153,10 @@ const wantsLogprobs = ({ include, top_logprobs: top }) => include?.includes(LOGP
 function chatBodyOf(body) {
   const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
   wanted.messages = messagesOfInput(body.instructions, body.input);
+  const functions = (body.tools ?? []).filter(isFunction);
   const more = {
     max_completion_tokens: body.max_output_tokens,
-    tools: body.tools?.length > 0 ? body.tools.map(chatToolOf) : undefined,
+    tools: functions.length > 0 ? functions.map(chatToolOf) : undefined,
     tool_choice: chatChoiceOf(body.tool_choice),
     response_format: chatFormatOf(body.text?.format),
     reasoning_effort: body.reasoning?.effort,
@@ -199,11 +216,13 @@ async function wholeOf(chunks, events) {
  * @param {import('./create_handler.js').Asked} asked
  * @returns {Promise<object | Chunks>} a response, or with `stream: true` its events
  */
-export async function answerResponse(engine, body, { signal, salt, model }) {
+export async function answerResponse(engine, body, { signal, salt, model, headers, adapters }) {
   checkFields(body, fields);
   checkTogether({ ...body, stream_options: undefined }, 'input');
   const wanted = chatBodyOf(body);
+  reportIgnored(body.tools, headers);
   wanted.salt = saltWithin(salt, body.salt);
+  if (adapters) wanted.adapters = adapters;
   const create = /** @type {any} */ (engine.chat.completions);
   const answer = await create.create(wanted, { signal });
   const head = headOf(body, model);

@@ -3,7 +3,7 @@
 import { abortError, argumentError, WickError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { randomName } from '../base/random.js';
-import { effortNames, effortVariables } from '../base/reasoning_effort.js';
+import { effortNames } from '../base/reasoning_effort.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
@@ -52,6 +52,11 @@ const bodyNames = /** @type {const} */ ([
   ],
 ]);
 
+/** Options of countTokens and tokenize. */
+const countNames = /** @type {const} */ ([
+  ...['tools', 'tool_choice', 'reasoning_effort', 'variables', 'parseSpecial', 'signal'],
+]);
+
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
 const withoutEffect = [
   ...['model', 'user', 'store', 'metadata', 'service_tier', 'prediction'],
@@ -74,18 +79,21 @@ function checkBody(body) {
   checkObject('stream_options', body.stream_options);
   checkFlag('stream_options.include_usage', body.stream_options?.include_usage);
   checkObject('chat_template_kwargs', body.chat_template_kwargs);
-  const effort = body.reasoning_effort ?? undefined;
-  if (effort !== undefined && !effortNames.includes(effort)) {
-    throw argumentError(
-      `reasoning_effort must be one of ${effortNames.join(', ')}, not ${shown(effort)}`,
-    );
-  }
+  checkEffort(body.reasoning_effort);
   checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
+}
+
+/** @param {string | null | undefined} effort */
+function checkEffort(effort) {
+  if ((effort ?? undefined) === undefined || effortNames.includes(String(effort))) return;
+  throw argumentError(
+    `reasoning_effort must be one of ${effortNames.join(', ')}, not ${shown(effort)}`,
+  );
 }
 
 /**
  * @param {unknown} messages
- * @returns {PlainMessage[]} content as one string each, whatever else they hold left as it is
+ * @returns {PlainMessage[]} the same, checked
  */
 export function messagesOf(messages) {
   if (!Array.isArray(messages) || messages.length === 0) {
@@ -93,7 +101,8 @@ export function messagesOf(messages) {
   }
   return Array.from(messages, (message, index) => {
     if (typeof message?.role !== 'string') throw argumentError(`messages[${index}] has no role`);
-    return { ...message, content: contentOf(message.content, index) };
+    checkContent(message.content, index);
+    return { ...message };
   });
 }
 
@@ -155,27 +164,31 @@ function splitPrefix(messages) {
       `messages[${index}].prefix must be true, in the last message, of the assistant, behind another`,
     );
   }
-  return { messages: messages.slice(0, -1), prefix: content };
+  return { messages: messages.slice(0, -1), prefix: textOf(content) };
 }
 
-/** @param {unknown} content @param {number} index @returns {string} */
-function contentOf(content, index) {
-  if (typeof content === 'string') return content;
-  if (content === undefined || content === null) return '';
+/** Parts are joined by the engine. @param {unknown} content @param {number} index */
+function checkContent(content, index) {
+  if (typeof content === 'string' || (content ?? undefined) === undefined) return;
   if (!Array.isArray(content)) {
     throw argumentError(`messages[${index}].content must be a string or an array of parts`);
   }
-  return content.map((part) => textOfPart(part, index)).join('');
+  for (const part of content) {
+    if (part?.type === 'text' && typeof part.text === 'string') continue;
+    throw new WickError(
+      'UNSUPPORTED',
+      `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is understood`,
+    );
+  }
 }
 
-/** @param {any} part @param {number} index @returns {string} */
-function textOfPart(part, index) {
-  if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-  throw new WickError(
-    'UNSUPPORTED',
-    `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is understood`,
-  );
-}
+/** @param {PlainMessage['content']} content @returns {string} */
+const textOf = (content) =>
+  Array.isArray(content) ? content.map(({ text }) => text).join('\n') : (content ?? '');
+
+/** The engine chooses what the template knows. @param {string | null | undefined} effort */
+const effortOf = (effort) =>
+  (effort ?? undefined) === undefined ? {} : { reasoning_effort: effort };
 
 /** @param {Record<string, any>} body @returns {import('../index.js').SamplingOptions} */
 function samplersOfBody(body) {
@@ -191,13 +204,6 @@ function settingsOfBody(body) {
   if (topLogprobs > 0 && !isTold) throw argumentError('top_logprobs needs logprobs: true');
   return settingsOf({
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
-    temperature: body.temperature ?? undefined,
-    topK: body.top_k ?? undefined,
-    topP: body.top_p ?? undefined,
-    minP: body.min_p ?? undefined,
-    repeatPenalty: body.repeat_penalty ?? undefined,
-    frequencyPenalty: body.frequency_penalty ?? undefined,
-    presencePenalty: body.presence_penalty ?? undefined,
     seed: body.seed ?? undefined,
     stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
@@ -209,7 +215,6 @@ function settingsOfBody(body) {
     grammar: body.grammar ?? undefined,
     regex: body.regex ?? undefined,
     choices: body.choices ?? undefined,
-    thinkingBudgetTokens: body.thinking_budget_tokens ?? undefined,
     logitsHook: body.logitsHook ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
     ...optionsOfFormat(body.response_format),
@@ -252,7 +257,7 @@ export class ChatCompletions {
     const message = {
       input: {
         ...split,
-        variables: { ...effortVariables(body.reasoning_effort), ...body.chat_template_kwargs },
+        variables: { ...effortOf(body.reasoning_effort), ...body.chat_template_kwargs },
         parseSpecial,
         ...toolsOf(body),
       },
@@ -326,10 +331,12 @@ export class ChatCompletions {
    * @param {import('../index.js').CountOptions} options
    */
   async #asPrompt(call, messages, options) {
-    checkNames(options, ['tools', 'variables', 'parseSpecial', 'signal']);
-    const { tools, variables = {}, parseSpecial = false, signal } = options;
-    checkObject('variables', variables);
-    const told = toolsOf(/** @type {any} */ ({ tools })).tools;
+    checkNames(options, [...countNames]);
+    const { tools, tool_choice, reasoning_effort, parseSpecial = false, signal } = options;
+    checkObject('variables', options.variables);
+    checkEffort(reasoning_effort);
+    const told = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
+    const variables = { ...effortOf(reasoning_effort), ...options.variables };
     const given = { tools: told, variables, parseSpecial };
     const input = { ...splitPrefix(messagesOf(messages)), ...given };
     return this.#connection.call(call, [input], signal);

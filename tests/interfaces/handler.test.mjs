@@ -109,8 +109,12 @@ describe('errors of the engine', () => {
         post('/v1/rerank', question),
       );
       assert.equal(response.headers.get('Retry-After'), retry, code);
-      const message = `It is ${code}`;
-      await assertRefused(response, status, { code: name, type: types[status], message });
+      // the engine's message tells a program what to do, this one the operator of a server
+      const own = code === 'NO_TEMPLATE' ? {} : { message: `It is ${code}` };
+      const { message } = await assertRefused(response, status, {
+        ...{ code: name, type: types[status], ...own },
+      });
+      if (code === 'NO_TEMPLATE') assert.match(message, /--chat-template of wick serve/);
     }
     const severe = documented
       .filter(({ status }) => status >= 500 && status !== 501)
@@ -175,10 +179,10 @@ describe('chat completions', () => {
     assert.equal(cut.message.content, choice.message.content.split(stop)[0]);
   });
 
-  test('a developer is a system, parts of text are a text, null is left out', async (t) => {
+  test('a developer is a system, parts of text are lines, null is left out', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
-    const text = 'Answer in one word.';
+    const text = 'Answer in\none word.';
     const system = [{ role: 'system', content: text }, ...messages];
     const developer = [
       { role: 'developer', content: [...'ab'].map((_, i) => part(text, i)) },
@@ -186,7 +190,7 @@ describe('chat completions', () => {
     ];
     /** @param {string} whole @param {number} index */
     function part(whole, index) {
-      return { type: 'text', text: index === 0 ? whole.slice(0, 6) : whole.slice(6) };
+      return { type: 'text', text: whole.split('\n')[index] };
     }
     const [one, two] = [
       await jsonOf(await handle(post(CHAT, { ...greedy, messages: system }))),

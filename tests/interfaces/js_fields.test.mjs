@@ -10,16 +10,24 @@ const wholes = 'a whole number of at least';
 /** Each field: values that it accepts, values that it refuses, what it wants. @type {[string, unknown[], unknown[], string][]} */
 const table = [
   ['stream', [true, false], [1, 'true', {}], 'true or false'],
-  ['max_tokens', [1, 2 ** 40], [0, -1, 1.5, '1', 2 ** 53], `${wholes} 1`],
+  [
+    'max_tokens',
+    [1, -1, 2 ** 32 - 1],
+    [0, -2, 1.5, '1', 2 ** 32],
+    `${wholes} 1, or -1 for no limit`,
+  ],
   ['n', [1, 2], [0, 0.5], `${wholes} 1`],
   ['stop', ['a', '', [], ['a', 'b']], [1, ['a', 1], {}], 'a string or an array of strings'],
   ['seed', [-1, 0, 2 ** 53 - 1], [0.5, 2 ** 53, '1'], 'a whole number'],
   ['temperature', [0, 0.1, 100], [-0.1, '1', true], 'a number of at least 0'],
   ['top_p', [0, 1], [-0.1, 1.1], 'a number from 0 to 1'],
-  ['top_k', [0, 7], [-1, 0.5], `${wholes} 0`],
+  ['top_k', [0, 7], [-1, 0.5], 'a whole number from 0 to 4294967295'],
   ['min_p', [0, 1], [-0.1, 1.01], 'a number from 0 to 1'],
-  ['repeat_penalty', [0, 9], [-1], 'a number of at least 0'],
-  ['thinking_budget_tokens', [-1, 0, 9], [-2, 0.5], 'a whole number of at least -1'],
+  ['repeat_penalty', [0.1, 9], [0, -1], 'a number above 0'],
+  ['thinking_budget_tokens', [-1, 0, 9], [-2, 0.5], 'a whole number from -1 to 4294967295'],
+  ['grammar', ['root ::= "a"'], [1, {}], 'a string'],
+  ['regex', ['a+'], [1, {}], 'a string'],
+  ['choices', [['a'], ['a', '']], [[], 'a', [1]], 'an array of at least one string'],
   ['frequency_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   ['presence_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   [

@@ -240,7 +240,7 @@ describe('completions', () => {
       [
         { prompt: 'a', logprobs: -1 },
         'logprobs',
-        'logprobs must be a whole number of at least 0, not -1',
+        'logprobs must be a whole number from 0 to 20, not -1',
       ],
       [{ prompt: 'a', best_of: 2 }, 'best_of', 'best_of: 2 is not supported', unsupported],
       [{ prompt: 'a', echo: true }, 'echo', 'echo: true is not supported', unsupported],
@@ -514,7 +514,7 @@ describe('chats', () => {
     assert.deepEqual([response.status, await response.json()], [200, { id: 1, model: 'fox' }]);
     const [[wanted, { signal }]] = asked;
     assert.ok(signal instanceof AbortSignal);
-    const sent = [{ ...talk[0], role: 'system' }, ...talk.slice(1)];
+    const sent = talk;
     assert.deepEqual(wanted, { messages: sent, ...given, adapters: undefined, salt: 'mine' });
   });
 
@@ -582,16 +582,15 @@ describe('chats', () => {
         'must be a string, not 5',
       ],
       [
-        of({ role: 'user', content: '', audio: {} }),
+        of({ role: 'user', content: '', audio: { id: 'a' } }),
         'messages[1].audio',
-        ': {} is not supported',
+        ': {"id":"a"} is not supported',
         field,
       ],
       [
-        of({ role: 'user', content: '', refusal: 'a' }),
+        of({ role: 'user', content: '', refusal: 5 }),
         'messages[1].refusal',
-        ': "a" is not supported',
-        field,
+        'must be a string, not 5',
       ],
       [
         of({ role: 'user', content: '', function_call: 1 }),
@@ -614,7 +613,7 @@ describe('chats', () => {
       [
         { messages, max_completion_tokens: 0 },
         'max_completion_tokens',
-        'must be a whole number of at least 1, not 0',
+        'must be a whole number of at least 1, or -1 for no limit, not 0',
       ],
       [{ messages, functions: [1] }, 'functions', ': [1] is not supported', field],
       [{ messages, functions: {} }, 'functions', ': {} is not supported', field],
@@ -996,7 +995,7 @@ describe('routes', () => {
   test('origins: every header', async () => {
     const { engine } = engineOf([]);
     const [page, other] = ['https://page.test', 'https://other.test'];
-    const exposed = 'Retry-After, X-Request-Id';
+    const exposed = 'Retry-After, X-Request-Id, X-Wick-Ignored';
     const may = (/** @type {string} */ origin) => ({
       'access-control-allow-origin': origin,
       'access-control-expose-headers': exposed,
@@ -1077,6 +1076,79 @@ describe('routes', () => {
       const error = { name: 'TypeError', message: 'createHandler wants an engine of createEngine' };
       assert.throws(() => createHandler(any(none)), error);
     }
+  });
+});
+
+describe('slow clients', () => {
+  /** A body of which a part never arrives. */
+  const idle = () =>
+    new Request(`http://wick.test${COMPLETIONS}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new ReadableStream({ start: (out) => out.enqueue(new TextEncoder().encode('{')) }),
+      ...any({ duplex: 'half' }),
+    });
+
+  test('bodies that do not arrive keep nobody out, and are given up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { engine } = engineOf([new Speech().say('a').end('stop', [1, 0, 1])]);
+    const handle = createHandler(engine, { queueLimit: 1, bodyTimeout: 900 });
+    const waiting = [handle(idle()), handle(idle())];
+    await turn();
+    const answered = await handle(post(COMPLETIONS, { prompt: 'a' }));
+    assert.equal(answered.status, 200);
+    t.mock.timers.tick(900);
+    for (const response of await Promise.all(waiting)) {
+      const { error } = any(await response.json());
+      assert.deepEqual(
+        [response.status, response.headers.get('Connection'), error.code],
+        [408, 'close', 'body_timeout'],
+      );
+    }
+  });
+
+  test('what is nested too deeply is refused, wherever it is', async () => {
+    const { engine } = engineOf([], { chat: { completions: { create: async () => ({}) } } });
+    const handle = createHandler(engine);
+    const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
+    for (const field of ['max_tokens', 'metadata', 'messages', 'tools']) {
+      for (const depth of [500, 5000, 100_000]) {
+        const body = `{"${field}": ${nested(depth)}}`;
+        const request = new Request(post(CHAT, {}), { body });
+        const response = await handle(request);
+        const { error } = any(await response.json());
+        assert.deepEqual([response.status, error.code], [400, 'invalid_json'], `${field} ${depth}`);
+      }
+    }
+    const text = JSON.stringify({
+      messages: [{ role: 'user', content: `"\\\\"${'['.repeat(600)}` }],
+    });
+    assert.equal((await handle(new Request(post(CHAT, {}), { body: text }))).status, 200);
+  });
+
+  test('a stream has its head before the first token, and comments while it waits', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const speech = new Speech();
+    const { engine } = engineOf([speech]);
+    const answer = createHandler(engine)(post(COMPLETIONS, { prompt: 'a', stream: true }));
+    for (let count = 0; count < 9; count++) await turn();
+    t.mock.timers.tick(1000);
+    const response = await answer;
+    assert.equal(response.status, 200);
+    const reader = any(response.body).pipeThrough(new TextDecoderStream()).getReader();
+    for (let count = 0; count < 2; count++) {
+      const comment = reader.read();
+      for (let turns = 0; turns < 9; turns++) await turn();
+      t.mock.timers.tick(10_000);
+      assert.deepEqual((await comment).value, ': waiting\n\n');
+    }
+    speech.say('Once').end('stop', [1, 0, 1]);
+    let text = '';
+    for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
+    assert.match(
+      text,
+      /^data: .*"text":"Once".*\n\ndata: .*"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/,
+    );
   });
 });
 
@@ -1248,7 +1320,7 @@ describe('errors of the engine', () => {
       [COMPLETIONS, 'ARG', undefined, ' n is', null],
       [COMPLETIONS, 'ARG', { option: 5 }, '', null],
       [COMPLETIONS, 'PROMPT_TOO_LONG', undefined, 'temperature is', 'prompt'],
-      [COMPLETIONS, 'ARG', { option: 'grammar' }, 'x', null],
+      [COMPLETIONS, 'ARG', { option: 'grammar' }, 'x', 'grammar'],
       [RERANK, 'PROMPT_TOO_LONG', undefined, 'x', 'documents'],
       [CHAT, 'PROMPT_TOO_LONG', undefined, 'x', 'messages'],
       [CHAT, 'GRAMMAR_TOO_LARGE', { option: 'grammar' }, 'n is', 'response_format'],

@@ -220,9 +220,9 @@ describe('OpenAI’s client', () => {
       [{ input: 'a', background: true }, 'background', 'unsupported_parameter'],
       [{ input: 'a', include: ['file_search_call.results'] }, 'include', 'unsupported_parameter'],
       [{ input: 'a', reasoning: { effort: 'much' } }, 'reasoning.effort', 'invalid_value'],
-      [{ input: 'a', truncation: 'auto' }, 'truncation', 'unsupported_parameter'],
-      [{ input: 'a', tools: [{ type: 'web_search' }] }, 'tools[0]', 'invalid_value'],
-      [{ input: 'a', tools: [{ ...tool, when: 1 }] }, 'tools[0].when', 'unknown_parameter'],
+      [{ input: 'a', truncation: 'some' }, 'truncation', 'unsupported_parameter'],
+      [{ input: 'a', tools: [{ type: 5 }] }, 'tools[0]', 'invalid_value'],
+      [{ input: 'a', tools: [{ ...tool, strict: 1 }] }, 'tools[0].strict', 'invalid_value'],
       [{ input: 'a', tools, tool_choice: 'maybe' }, 'tool_choice', 'invalid_value'],
       [{ input: 'a', text: { format: { type: 'xml' } } }, 'text.format', 'invalid_value'],
       [

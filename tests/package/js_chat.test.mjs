@@ -99,6 +99,25 @@ describe('turns', () => {
     assert.match(matched.text, /^\d{3}$/);
   });
 
+  test('countTokens counts what send would read, with every setting', async (t) => {
+    const chatTemplate =
+      '{{ reasoning_effort }} {{ enable_thinking }} {{ tools is defined }} {{ a }} {{ messages[0].content }}';
+    const engine = await openEngine(t, { chatTemplate });
+    const tool = { type: 'function', function: { name: 'weather_of_a_city', parameters: {} } };
+    for (const settings of /** @type {any[]} */ ([
+      { reasoning_effort: 'high' },
+      { reasoning_effort: 'none', chat_template_kwargs: { a: 'long text'.repeat(4) } },
+      { tools: [tool], tool_choice: 'none' },
+      { tools: [tool] },
+    ])) {
+      const chat = await engine.createChat({ temperature: 0, max_tokens: 1, ...settings });
+      const counted = await chat.countTokens('Hello');
+      const reply = chat.send('Hello');
+      await reply.text();
+      assert.equal(counted, reply.result?.usage.promptTokens, JSON.stringify(settings));
+    }
+  });
+
   test('countTokens is what the next prompt has', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'Hello');

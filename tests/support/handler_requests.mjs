@@ -1,6 +1,7 @@
 // Requests that the handler in JavaScript and the components answer alike: by what servers are opened with, and what is
 // compared of their answers.
 
+import { samplerNumbers, usualNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
 
 /**
@@ -62,6 +63,31 @@ const responses = [
   },
   { ...short, tools: [weather], tool_choice: 'none', reasoning: { effort: 'none' } },
   { ...short, reasoning: { effort: 'minimal', summary: null } },
+  { ...short, truncation: 'auto', max_output_tokens: -1, stop: ['.'] },
+  {
+    ...{ ...short, max_output_tokens: 60, tool_choice: 'required' },
+    tools: [
+      { type: 'web_search' },
+      { ...weather, colour: 1 },
+      { type: 'custom', name: 'a', format: {} },
+      { type: 'ä ä' },
+    ],
+  },
+  { ...short, tools: [{ type: 'local_shell' }] },
+  {
+    ...short,
+    input: [
+      { role: 'user', content: 'a' },
+      { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'R1' }] },
+      { role: 'user', content: 'b' },
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'R2' }] },
+      said,
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'R3' }] },
+      called,
+      answered,
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'R4' }] },
+    ],
+  },
   { ...short, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'] },
   {
     ...short,
@@ -77,6 +103,83 @@ const responses = [
     top_logprobs: 1,
   },
 ];
+
+const asked = { role: 'user', content: 'Hi' };
+/** Conversations as other servers, files and routers have them. @type {object[]} */
+const replayed = [
+  {
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'developer', content: 'Rhyme.' },
+      asked,
+    ],
+  },
+  {
+    messages: [
+      asked,
+      { role: 'assistant', content: 'Yes' },
+      { role: 'system', content: 'Go on.' },
+      asked,
+    ],
+  },
+  {
+    messages: [
+      asked,
+      {
+        ...{ role: 'assistant', content: 'Yes', tool_calls: [], reasoning: 'Hm.', name: null },
+        ...{ annotations: [], audio: null, refusal: null, function_call: null },
+        ...{ reasoning_details: [{}], provider_specific_fields: {}, thinking_blocks: [] },
+      },
+      asked,
+    ],
+  },
+  { messages: [asked, { role: 'assistant', content: null, refusal: 'No.' }, asked] },
+  { messages: [{ role: 'user', content: [...'ab'].map((text) => ({ type: 'text', text })) }] },
+  { messages: [asked], reasoning_effort: 'max' },
+  { messages: [asked], max_tokens: -1, stop: ['', '.'] },
+  { messages: [asked], chat_template_kwargs: { reasoning_effort: 'minimal', a: [1] } },
+  { messages: [asked], parseSpecial: true },
+  { messages: [asked], tool_choice: 'none', tools: [] },
+];
+/** What a text may be, for chats and completions. @type {object[]} */
+const limited = [
+  ...[{ regex: '[a-c]{3}' }, { choices: ['red', 'green'] }, { grammar: 'root ::= "a" | "b"' }],
+  ...[{ regex: '(' }, { grammar: 'root' }, { choices: [] }, { choices: [5] }, { regex: 5 }],
+  ...[
+    { regex: 'a', choices: ['b'] },
+    { top_p: 0, seed: 3, temperature: 1 },
+  ],
+  ...[{ typical_p: 0, seed: 3, temperature: 1 }, { max_tokens: 0 }, { max_tokens: -2 }],
+  ...[{ repeat_penalty: 0 }, { repeat_penalty: -1 }, { stop: Array(64).fill('zzz') }],
+  ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
+];
+/** Each number at its ends and beyond. @type {object[]} */
+const ends = Object.values({ ...usualNumbers, ...samplerNumbers }).flatMap(
+  ({ field, min, max = 3e38, whole }) =>
+    field === 'repeat_penalty' || field === 'thinking_budget_tokens'
+      ? []
+      : [
+          min,
+          whole && max > 2 ** 20 ? 2 ** 20 : max,
+          min - 1,
+          ...(max < 3e38 ? [max + 1] : []),
+        ].map((value) => ({ [field]: value })),
+);
+const brief = { temperature: 0, max_tokens: 5 };
+/** @type {[string, object][]} */
+const chats = [
+  ...replayed.map((body) => ({ ...brief, ...body })),
+  ...limited.map((body) => ({ ...brief, messages: [asked], ...body })),
+  { messages: [asked], regex: 'a', response_format: { type: 'json_object' } },
+  { messages: [{ role: 'assistant' }] },
+  { messages: [{ ...asked, audio: { id: 'a' } }] },
+  { messages: [{ ...asked, refusal: 5 }] },
+].map((body) => [CHAT, body]);
+/** @type {[string, object][]} */
+const completions = [
+  ...[...limited, ...ends].map((body) => ({ ...brief, prompt: 'a', ...body })),
+  { prompt: 'a', parseSpecial: false },
+].map((body) => ['/v1/completions', body]);
 
 /** Bodies of /v1/responses that are refused. */
 const wrongResponses = [
@@ -105,9 +208,11 @@ const wrongResponses = [
     { text: { verbosity: 'high' } },
     { text: { size: 1 } },
     { tools: {} },
-    { tools: [{ type: 'web_search' }] },
+    { tools: [{ type: 5 }] },
+    { tools: [5] },
     { tools: [{ ...weather, name: '' }] },
-    { tools: [{ ...weather, colour: 1 }] },
+    { tools: [{ ...weather, strict: 1 }] },
+    { tools: [{ type: 'web_search' }], tool_choice: 'required' },
     { tools: [{ ...weather, parameters: 5 }] },
     { tools: [weather, weather] },
     { tool_choice: 'required' },
@@ -119,7 +224,7 @@ const wrongResponses = [
     { reasoning: { effort: 'much' } },
     { include: 'all' },
     { include: ['file_search_call.results'] },
-    { truncation: 'auto' },
+    { truncation: 'some' },
     { background: true },
     { top_logprobs: 21 },
     { previous_response_id: 'resp_1' },
@@ -180,7 +285,7 @@ const isClear = (body) => typeof body !== 'string' || !body.includes('"messages"
 
 /** Of servers without options. @type {Asked[]} */
 export const plainRequests = [
-  ...posts(texts),
+  ...posts([...texts, ...chats, ...completions]),
   ...posts(
     responses.flatMap((body) => [
       [RESPONSES, body],
@@ -309,7 +414,12 @@ export const closedMetricsRequests = [
 
 const headerNames = [
   ...['allow', 'cache-control', 'content-type', 'retry-after', 'vary', 'www-authenticate'],
-  ...['x-accel-buffering', 'access-control-allow-origin', 'access-control-expose-headers'],
+  ...[
+    'x-wick-ignored',
+    'x-accel-buffering',
+    'access-control-allow-origin',
+    'access-control-expose-headers',
+  ],
   ...['access-control-allow-headers', 'access-control-allow-methods', 'access-control-max-age'],
 ];
 
@@ -342,7 +452,10 @@ function joined(events) {
 
 /** @param {string} text @returns {any[]} */
 function eventsOf(text) {
-  const parts = text.split('\n\n').slice(0, -1);
+  const parts = text
+    .split('\n\n')
+    .slice(0, -1)
+    .filter((part) => part !== ': waiting');
   return parts.map((part, index) => {
     const [, name, data] = /^(?:event: (.*)\n)?data: (.*)$/.exec(part) ?? [];
     const event = constantOf(data);
