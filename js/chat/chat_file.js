@@ -8,7 +8,6 @@
 //   JSON     {"messages": [...]}, UTF-8
 //   state    what session.save gives, which has checksums of its own
 
-import { bytesOfBlob } from '../base/blob_bytes.js';
 import { WickError } from '../index.js';
 
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
@@ -44,7 +43,7 @@ export function writeChatFile(messages, state) {
 
 /** @param {unknown} from @returns {Promise<Uint8Array>} */
 async function bytesOf(from) {
-  if (from instanceof Blob) return new Uint8Array(await bytesOfBlob(from));
+  if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
   if (from instanceof ArrayBuffer) return new Uint8Array(from);
   if (from instanceof Uint8Array) return from;
   throw new WickError('ARG', 'A chat is loaded from bytes or a Blob');

@@ -12,7 +12,6 @@ import {
   isObject,
   isText,
   missing,
-  must,
   object,
   pickFields,
   text,
