@@ -20,8 +20,8 @@ export const onlyInAll = [
   // random inputs and corrupt files, for minutes
   /_fuzz\.test/,
   /\/engine\/(fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
-  // further hosts, next to the one of each kind that `make test` runs
-  /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|fleet|library_emscripten|wasi_sdk)\.test/,
+  // further hosts and runtimes, next to the one of each kind that `make test` runs
+  /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
   /\/package\/(bundlers|extension|hosts|models_hosts)\.test/,
   /\/interfaces\/openai_clients\.test/,
   // releases, and builds that are made to be measured
