@@ -134,6 +134,7 @@ describe('the plan', () => {
   test('the queue follows from what a file imports, also through others', () => {
     assert.equal(plan('pages/chat_pdf').queue, 'browser'); // chat_page.mjs imports browsers.mjs
     assert.equal(plan('package/js_base').queue, 'cpu');
+    assert.equal(plan('repository/run_tests').queue, 'cpu'); // names it in a string only
     assert.equal(plan('engine/cli_bench').queue, 'alone');
     assert.equal(plan('engine/of_tomorrow').isMain, true);
   });
