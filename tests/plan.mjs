@@ -97,8 +97,7 @@ export const concerned = new Map(
 );
 
 /** In statements at the start of a line, and where a file is loaded later; not in the text of a string. */
-const importedPath =
-  /(?:^(?:import\b|export\b|\})[^;'"]*|\bawait import\()['"](\.[^'"]+)['"]/gm;
+const importedPath = /(?:^(?:import\b|export\b|\})[^;'"]*|\bawait import\()['"](\.[^'"]+)['"]/gm;
 
 /** @type {Map<string, string[]>} */
 const importsOf = new Map();
@@ -116,8 +115,7 @@ function directImports(file) {
   } catch {
     return found; // it fails when it runs
   }
-  for (const [, name] of source.matchAll(importedPath))
-    found.push(resolve(dirname(file), name));
+  for (const [, name] of source.matchAll(importedPath)) found.push(resolve(dirname(file), name));
   return found;
 }
 

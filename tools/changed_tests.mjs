@@ -40,7 +40,7 @@ export async function changedGroups(folder = root) {
     const commit = (await readFile(path.join(folder, RECORD), 'utf8')).trim();
     const others = ['--', `:!${RECORD}`];
     const tracked = await git(folder, 'diff', '--name-only', '--no-renames', commit, ...others);
-    const untracked = await git(folder, 'ls-files', '--others', '--exclude-standard');
+    const untracked = await git(folder, 'ls-files', '--others', '--exclude-standard', ...others);
     changed = `${tracked}\n${untracked}`.split('\n').filter((name) => name !== '');
   } catch {
     return groups;
