@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { onBattery, watchBars } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -38,7 +38,7 @@ function textOf(letters, who = 'fox') {
 
 before(async () => {
   mkdirSync(pictures, { recursive: true });
-  await buildChat(site);
+  await copyChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });

@@ -6,13 +6,13 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
 import { models } from '../../examples/chat/models.js';
 import { specOf } from '../../examples/chat/specs.js';
 import { expectSpeed, judge, quantisationOf } from '../../examples/chat/verdict.js';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { startListedHub } from '../support/fake_hub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -170,7 +170,7 @@ describe('in the page', { skip }, () => {
 
   before(async () => {
     mkdirSync(pictures, { recursive: true });
-    await buildChat(site);
+    await copyChat(site);
     server = await serve({ root: site });
     browser = await launchChromium();
     fake = await startListedHub(small);

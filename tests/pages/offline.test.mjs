@@ -6,9 +6,10 @@ import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync } from '
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { addServiceWorker, buildChat } from '../../examples/chat/build.mjs';
+import { addServiceWorker } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { isKept } from '../support/offline.mjs';
 import { temporaryFolder, untilTrue, waitUntil } from '../support/package.mjs';
@@ -21,7 +22,7 @@ const models = resolve(root, 'examples/models');
 let browser;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   if (!skip) browser = await launchChromium();
 });
 
@@ -69,7 +70,7 @@ test('the page is there without a network, isolated, and answers', { skip }, asy
 
 test('a new build is there at once, and kept from then on', { skip }, async (t) => {
   const folder = temporaryFolder();
-  await buildChat(folder);
+  await copyChat(folder);
   const server = await serve({ root: folder });
   const page = await newPage(t);
   await page.goto(server.url);
@@ -89,7 +90,7 @@ test('a new build is there at once, and kept from then on', { skip }, async (t) 
 
 test('a page stays until all of a newer one is kept', { skip }, async (t) => {
   const folder = temporaryFolder();
-  await buildChat(folder);
+  await copyChat(folder);
   // no browser with shared memory uses it, but it is a file of the page
   const last = resolve(folder, 'wick-llm/wasm/wick-simd128-single.wasm');
   /** @type {string[]} */

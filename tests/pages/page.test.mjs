@@ -6,9 +6,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat, site } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { builtPage } from '../support/built_pages.mjs';
 import { onBattery } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -18,6 +18,7 @@ const pictures = resolve(root, 'build/screenshots');
 const modelFile = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const answered = '.message.assistant footer';
 
+let site = '';
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 /** @type {import('playwright-core').Browser | undefined} */
@@ -25,7 +26,7 @@ let browser;
 
 before(async () => {
   mkdirSync(pictures, { recursive: true });
-  await buildChat();
+  site = await builtPage('chat');
   server = await serve({ root: site });
   if (!chromium.skip) browser = await launchChromium();
 });

@@ -7,14 +7,14 @@ import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pages } from '../../examples/shared/pages.mjs';
-import { buildSite } from '../../examples/site/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { builtPage } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { temporaryFolder, untilTrue } from '../support/package.mjs';
+import { untilTrue } from '../support/package.mjs';
 
 const { skip } = locate('chromium');
-const folder = join(temporaryFolder(), 'site');
+let folder = '';
 
 /** A host that sets no headers, and serves the site under a path. @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -22,7 +22,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildSite(folder);
+  folder = await builtPage('site');
   server = await serve({ root: { '/some/path/': folder }, isolated: false });
   if (!skip) browser = await launchChromium();
 });

@@ -25,13 +25,28 @@ const quiet = [
   '--disable-sync',
 ];
 
-/** @param {string[]} more arguments @returns {Promise<import('playwright-core').Browser>} */
-export function launchChromium(more = []) {
-  return chromium.launch({
-    executablePath: locate('chromium').path,
-    args: [...quiet, ...more],
-    timeout: PATIENCE_MS,
-  });
+/** How each Chromium of the tests is started. @param {string[]} [more] arguments */
+export const chromiumOptions = (more = []) => ({
+  executablePath: locate('chromium').path,
+  args: [...quiet, ...more],
+  timeout: PATIENCE_MS,
+});
+
+/**
+ * A Chromium of the caller's own, for tests that need arguments or measure its processes.
+ * @param {string[]} [more] arguments
+ * @returns {Promise<import('playwright-core').Browser>}
+ */
+export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more));
+
+/**
+ * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run alone has its own.
+ * To close it closes what was opened by this connection.
+ * @returns {Promise<import('playwright-core').Browser>}
+ */
+export function launchChromium() {
+  const endpoint = process.env.WICK_CHROMIUM_SERVER;
+  return endpoint ? chromium.connect(endpoint, { timeout: PATIENCE_MS }) : launchOwnChromium();
 }
 
 /**
@@ -40,11 +55,7 @@ export function launchChromium(more = []) {
  * @returns {Promise<import('playwright-core').BrowserContext>}
  */
 export function launchProfile(folder) {
-  return chromium.launchPersistentContext(folder, {
-    executablePath: locate('chromium').path,
-    args: quiet,
-    timeout: PATIENCE_MS,
-  });
+  return chromium.launchPersistentContext(folder, chromiumOptions());
 }
 
 /**

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium } from './browsers.mjs';
+import { copyChat } from './built_pages.mjs';
 import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
@@ -28,7 +28,7 @@ export function useChat(name, serving = {}) {
 
   before(async () => {
     mkdirSync(pictures, { recursive: true });
-    await buildChat(site);
+    await copyChat(site);
     server = await serve({ root: site, ...serving });
     if (!skip) browser = await launchChromium();
   });
