@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { openPackagePage } from '../support/package_page.mjs';
 
@@ -65,7 +66,9 @@ async function adaptedTokens({ build, threads, model, tokens, maxTokens, adapter
   return found;
 }
 
-describe('golden with adapters, Chromium', { skip: shared.skip || chromium.skip }, () => {
+describe('golden with adapters, Chromium', {
+  skip: shared.skip || chromium.skip || !isFull,
+}, () => {
   const vectors = join(shared.path, 'vectors');
   const page = openPackagePage(vectors);
   const manifest = shared.skip

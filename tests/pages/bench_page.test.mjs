@@ -10,6 +10,7 @@ import { buildBench, site } from '../../examples/bench/build.mjs';
 import { packFragment } from '../../examples/shared/fragment.js';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 
 const { skip } = locate('chromium');
@@ -117,7 +118,7 @@ test('a run on the built-in model: speeds, ops, environment, JSON and Markdown',
   await close();
 });
 
-test('a stop keeps what was measured', { skip }, async () => {
+test('a stop keeps what was measured', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   // 40,000 tokens: it is stopped long before its end
   await run(page, { ...small, threads: '1', tokens: '400', repetitions: '100' });
@@ -130,7 +131,7 @@ test('a stop keeps what was measured', { skip }, async () => {
   await close();
 });
 
-test('a model that is not there is said in words', { skip }, async () => {
+test('a model that is not there is said in words', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   await page.selectOption('#model', 'url');
   await run(page, { ...small, url: `${server.url}nothing.gguf` });
@@ -141,7 +142,7 @@ test('a model that is not there is said in words', { skip }, async () => {
 });
 
 test('what is no model, or several, is said in words before anything is recorded', {
-  skip,
+  skip: skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();
   const file = (/** @type {string} */ name, text = 'no model') => ({

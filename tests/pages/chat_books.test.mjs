@@ -10,6 +10,7 @@ import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
 import { onBattery, watchBars } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -165,7 +166,7 @@ test('a book that nothing was asked about yet comes back with Back, and after a 
 });
 
 test('a document is read once; questions, their variants and the next visit read none of it again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);
@@ -202,7 +203,7 @@ test('a document is read once; questions, their variants and the next visit read
 });
 
 test('Forget and words in a talk about a book read nothing of the book again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
@@ -246,7 +247,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
 });
 
 test('opening a book reads none of it, where its text as a question is read whole', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);
@@ -276,7 +277,7 @@ const holdSteps = (count) => `
   };`;
 
 test('a reading is paused, and goes on after a reload and in another tab without reading anything twice', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context, `${watchBars} ${holdSteps(1)}`);
@@ -300,7 +301,7 @@ test('a reading is paused, and goes on after a reload and in another tab without
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
 });
 
-test('a pause that comes as a step ends keeps the step', { skip }, async (t) => {
+test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
   // the page is busy until the second step has ended, and hears of it behind the pause
   const late = `addEventListener('click', ({ target }) => {
@@ -324,7 +325,7 @@ test('a pause that comes as a step ends keeps the step', { skip }, async (t) => 
 });
 
 test('two tabs read a book once; when one is closed the other one goes on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context, holdSteps(1));
@@ -345,7 +346,9 @@ test('two tabs read a book once; when one is closed the other one goes on', {
   assert.equal(await row(last, 'both.txt').count(), 0);
 });
 
-test('a text that is too long says by how much, and is read in parts', { skip }, async (t) => {
+test('a text that is too long says by how much, and is read in parts', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   const text = textOf(20_000);
@@ -390,7 +393,7 @@ const canBeFull = `const { put } = IDBObjectStore.prototype;
   };`;
 
 test('a full disk is said, nothing is lost, and nothing is read again when there is room', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
   await openShelf(page);
@@ -425,7 +428,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is said before anything is read', { skip }, async (t) => {
+test('too little room is said before anything is read', { skip: skip || !isFull }, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
   const page = await openPage(await newContext(t), script);
   await openShelf(page);
@@ -438,7 +441,7 @@ test('too little room is said before anything is read', { skip }, async (t) => {
 });
 
 test('a state that is damaged, or not of its text, goes: the book is read again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await page.evaluate(withDatabase);
@@ -469,7 +472,9 @@ test('a state that is damaged, or not of its text, goes: the book is read again'
   }
 });
 
-test('another model says that a book must be read again for it', { skip }, async (t) => {
+test('another model says that a book must be read again for it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   await add(page, 'models.txt', textOf(2000));
@@ -491,7 +496,9 @@ test('another model says that a book must be read again for it', { skip }, async
   await untilRead(page, 'models.txt');
 });
 
-test('what was deleted comes back, with what was read of it', { skip }, async (t) => {
+test('what was deleted comes back, with what was read of it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   await add(page, 'gone.txt', textOf(1500));
@@ -521,7 +528,7 @@ async function downloaded(page, act) {
 }
 
 test('a book from elsewhere is read again, unless a key of this user proves it', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
@@ -575,7 +582,7 @@ describe('as a phone and by night', () => {
     'books-dark': { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
   });
   for (const [name, options] of Object.entries(looks)) {
-    test(`${name}: the shelf fits`, { skip }, async (t) => {
+    test(`${name}: the shelf fits`, { skip: skip || !isFull }, async (t) => {
       const page = await openPage(await newContext(t, options));
       await openShelf(page);
       await add(

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, site, url: siteUrl, openPage } = useChat('chat-installed');
@@ -38,7 +39,9 @@ test('the manifest, its icons and the address it starts with are kept for use wi
   for (const file of files) assert.ok(worker.includes(JSON.stringify(file)), file);
 });
 
-test('Chromium finds nothing that keeps the page from being installed', { skip }, async (t) => {
+test('Chromium finds nothing that keeps the page from being installed', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const session = await page.context().newCDPSession(page);
   const { url, errors } = await session.send('Page.getAppManifest');
@@ -63,7 +66,7 @@ const offer = `
   }))`;
 
 test('Install is in the settings where the browser offers it, and asks once', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   const install = page.getByRole('button', { name: 'Install' });
@@ -105,7 +108,7 @@ test('a shared text is in the field of a new conversation, once, and is not sent
 });
 
 test('the shortcut begins a new conversation; a query of other names stays', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'Before', 'An answer.');
@@ -121,13 +124,15 @@ const queue = `Object.defineProperty(globalThis, 'launchQueue', { value: { setCo
   files: [{ getFile: async () => new File(['Some notes'], 'notes.md') }],
 }) } })`;
 
-test('a file that is opened with the page is in the message', { skip }, async (t) => {
+test('a file that is opened with the page is in the message', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { script: queue });
   await untilTrue(page, `${field}.includes('Some notes')`);
   assert.match(await page.inputValue('#prompt'), /^\s*notes\.md:\n```md\nSome notes\n```$/);
 });
 
-test('the window has the colours that the user chose', { skip }, async (t) => {
+test('the window has the colours that the user chose', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t, { options: { colorScheme: 'light' } });
   const colour = `[...document.querySelectorAll('meta[name=theme-color]')]
     .filter(({ media }) => matchMedia(media).matches).map(({ content }) => content).join()`;

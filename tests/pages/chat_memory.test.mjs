@@ -9,6 +9,7 @@ import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mj
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from '../support/chat_real.mjs';
 import { ask, onBattery, readAll, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -41,7 +42,7 @@ const toldFor = (page, question) =>
 const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
 test('what was forgotten a month ago is looked for once a day, not at each start', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const script = `globalThis.reads = [];
     const getAll = IDBObjectStore.prototype.getAll;
@@ -64,7 +65,7 @@ test('what was forgotten a month ago is looked for once a day, not at each start
 });
 
 test('the words behind the 4,000th can be read, and the page says that they cannot be chosen', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
   await talk(page, 'Much', `${'word '.repeat(4000)}and the end`);
@@ -144,7 +145,7 @@ test('what is forgotten is not told any more; the rest is read again behind ever
 });
 
 test('what is asked before what is left is read again: it is read after the answer, not beside it', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await threeTurns(page);
@@ -185,7 +186,7 @@ test('it is undone at once, and from its line after a reload', { skip }, async (
 });
 
 test('a reload right after the click loses nothing, even if the code of it has not come', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
@@ -215,7 +216,7 @@ test('a reload right after the click loses nothing, even if the code of it has n
 });
 
 test('where the code of it cannot be had, nothing is forgotten, then or later', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { expected: /ERR_FAILED/ });
   await talk(page, 'First', 'One.');
@@ -228,7 +229,7 @@ test('where the code of it cannot be had, nothing is forgotten, then or later', 
 });
 
 test('the only question: its title goes, too, and the next one begins anew', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'My secret name', 'Noted.');
@@ -242,7 +243,9 @@ test('the only question: its title goes, too, and the next one begins anew', {
   await page.getByText('Nothing was found.').waitFor();
 });
 
-test('a question without an answer; what was said after it stays', { skip }, async (t) => {
+test('a question without an answer; what was said after it stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
   await ask(page, 'Lost');
@@ -255,7 +258,9 @@ test('a question without an answer; what was said after it stays', { skip }, asy
   assert.ok(turns.some(({ content, forgotten }) => content === 'Lost' && forgotten > 0));
 });
 
-test('calls of tools and several versions go with their question', { skip }, async (t) => {
+test('calls of tools and several versions go with their question', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.click('#open-settings');
   await page.locator('[name=tools]').check();
@@ -295,7 +300,7 @@ test('for good: nothing of it is kept, and it is in no file', { skip }, async (t
 });
 
 test('Undo after other conversations were opened: the model is told again, and the title is back', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const options = { viewport: { width: 1280, height: 800 } };
   const page = await openPage(t, { script: keepNotices, options });
@@ -323,7 +328,7 @@ test('Undo after other conversations were opened: the model is told again, and t
 });
 
 test('exported files have nothing of what is forgotten, and come back whole', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { acceptDownloads: true } });
   await threeTurns(page);
@@ -352,7 +357,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
 });
 
 test('another tab forgets while an answer comes here: it comes to its end, and the next knows', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
@@ -397,7 +402,7 @@ async function open(t, script = onBattery) {
   return page;
 }
 
-test('after Forget the next question finds the rest read', { skip }, async (t) => {
+test('after Forget the next question finds the rest read', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
   await page.click('#developer summary');
   await askReal(page, 'What is a fork?');
@@ -455,7 +460,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
   await page.locator('.versions', { hasText: '1 / 2' }).waitFor();
 });
 
-test('an answer can end at a word', { skip }, async (t) => {
+test('an answer can end at a word', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');
   await page.locator('.open-words').click();
@@ -474,7 +479,9 @@ test('an answer can end at a word', { skip }, async (t) => {
   assert.equal(await page.locator('.continue').count(), 0, 'it has ended');
 });
 
-test('the tree of a conversation shows the pages that its branches share', { skip }, async (t) => {
+test('the tree of a conversation shows the pages that its branches share', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox and a very old lantern that nobody had seen.');
   // Another word goes on otherwise for certain; another draw can give the same text.
@@ -529,7 +536,7 @@ const sizes = {
 };
 
 test('axe finds nothing in the words and in the tree, wherever they are shown', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { pictures, useChat } from '../support/chat_page.mjs';
+import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
@@ -107,7 +108,7 @@ test('while a model downloads the one before answers; paused, it goes on after a
 });
 
 test('a download that was not paused goes on by itself after a reload, and answers when it is here', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
@@ -120,7 +121,7 @@ test('a download that was not paused goes on by itself after a reload, and answe
 });
 
 test('in the background a download leaves the page alone, and says when it is here', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
@@ -149,7 +150,9 @@ const drop = (page, name) =>
     [small.toString('base64'), name],
   );
 
-test('a dropped file is there at the next visit, with what it has read', { skip }, async (t) => {
+test('a dropped file is there at the next visit, with what it has read', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   await untilModel(page, 'Wick 4.2M');
@@ -213,7 +216,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
 });
 
 test('where there is no room a model is loaded, not kept, and the page says what could go', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   writeFileSync(resolve(site, 'large.gguf'), large); // servers of other origins do not tell sizes

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { pdfOf } from '../support/pdf.mjs';
 
@@ -46,7 +47,9 @@ test('the text of a PDF is in the message, page by page; the library comes when 
   await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('[Page 3]')));
 });
 
-test('what cannot be read says why, and what was typed stays', { skip }, async (t) => {
+test('what cannot be read says why, and what was typed stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.fill('#prompt', 'A question');
   /** @type {[name: string, text: string, says: RegExp][]} */
@@ -68,7 +71,7 @@ test('what cannot be read says why, and what was typed stays', { skip }, async (
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
-test('a PDF whose reading takes a while tells its pages', { skip }, async (t) => {
+test('a PDF whose reading takes a while tells its pages', { skip: skip || !isFull }, async (t) => {
   const script = `const now = performance.now.bind(performance);
     performance.now = () => 5000 * now(); // a slow device
     globalThis.told = [];

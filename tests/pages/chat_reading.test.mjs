@@ -7,6 +7,7 @@ import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { knowsNothing } from '../../examples/chat/ignorance.js';
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { ask, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, openPage } = useChat('chat-reading');
@@ -45,7 +46,7 @@ test('what a model thinks is folded, with its time, and kept with the answer', {
 });
 
 test('the line of what is being done: reading, then writing with a speed when there is one', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await ask(page, 'A long text');
@@ -67,7 +68,7 @@ test('the line of what is being done: reading, then writing with a speed when th
 });
 
 test('while an answer comes, Escape in a question that is worded anew closes it alone, and versions stay', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   const edit = page.getByRole('button', { name: 'Edit', exact: true });
@@ -91,7 +92,7 @@ test('while an answer comes, Escape in a question that is worded anew closes it 
 });
 
 test('a file of conversations that is damaged can be chosen again; a drawer that becomes a list is open', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
   const buffer = Buffer.from('{');
@@ -124,7 +125,9 @@ test('colours are the system’s, or the user’s, and stay', { skip }, async (t
   await untilTrue(page, `${colour} === '${light}'`);
 });
 
-test('the list of keys opens with ?, but not where a ? is typed', { skip }, async (t) => {
+test('the list of keys opens with ?, but not where a ? is typed', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const dialog = page.locator('#shortcuts-dialog');
   await page.fill('#prompt', 'What');
@@ -140,7 +143,7 @@ test('the list of keys opens with ?, but not where a ? is typed', { skip }, asyn
 });
 
 test('a larger model is offered once, after the first answer that knows nothing', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   for (const text of ['I do not know that.', 'I don’t know.', "I can't tell.", 'I am not sure.'])
     assert.ok(knowsNothing(text), text);
@@ -161,7 +164,9 @@ test('a larger model is offered once, after the first answer that knows nothing'
   assert.equal(await page.isHidden('#notice'), true);
 });
 
-test('what is offered covers no end of the answer, on a low screen either', { skip }, async (t) => {
+test('what is offered covers no end of the answer, on a low screen either', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 640, height: 400 } } });
   await talk(page, 'Who was king in 1703?', 'I do not know that.');
   await page.locator('#notice').waitFor();

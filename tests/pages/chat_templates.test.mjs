@@ -10,6 +10,7 @@ import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mj
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { openReal, setTemperature, writePlainModel } from '../support/chat_real.mjs';
 import { onBattery, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-templates');
@@ -88,7 +89,9 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   assert.equal(prompt, `${texts[0]}${texts[1]} Then`);
 });
 
-test('the weights of a model without a template are loaded once', { skip }, async (t) => {
+test('the weights of a model without a template are loaded once', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await open(t);
   const created = `created.filter(({ url, model, directoryOnly }) =>
     !directoryOnly && String(url ?? model).endsWith('${NAME}')).map(({ chatTemplate }) => typeof chatTemplate)`;
@@ -112,7 +115,9 @@ test('a template is chosen, and remembered with the model', { skip }, async (t) 
   await page.locator('.template', { hasText: 'ChatML' }).waitFor();
 });
 
-test('a template that fails is told, and the one before stays', { skip }, async (t) => {
+test('a template that fails is told, and the one before stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await open(t);
   await page.getByRole('button', { name: 'Choose a template' }).click();
   await page.selectOption('#template-dialog select', 'own');
@@ -167,7 +172,7 @@ const rendered = {
 };
 
 test('every template of the list renders a conversation, with a system message, too', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await open(t);
   const texts = await page.evaluate(`(async (all) => {

@@ -10,6 +10,7 @@ import { messagesOfRounds, roundsFrom } from '../../examples/chat/calling.js';
 import { runTool, tools } from '../../examples/chat/tools.js';
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
 
 const { skip, openPage } = useChat('chat-tools');
@@ -186,7 +187,7 @@ const hostile = [
 ];
 
 test('calls that mean harm are shown as text and told of, harm nothing, and are there after a reload', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 390, height: 780 } } });
   await allowTools(page);
@@ -242,7 +243,9 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
   assert.ok(told > 1000);
 });
 
-test('a page that closes behind a call goes on with its result', { skip }, async (t) => {
+test('a page that closes behind a call goes on with its result', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await allowTools(page);
   await ask(page, 'What is 2 + 2?');
@@ -287,7 +290,7 @@ test('a model that calls for ever answers without tools in the end; Stop keeps w
   await page.locator('.message.assistant .body', { hasText: 'Half done.' }).waitFor();
 });
 
-test('another tab shows the calls', { skip }, async (t) => {
+test('another tab shows the calls', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await allowTools(page);
   await ask(page, 'What is 2 + 2?');

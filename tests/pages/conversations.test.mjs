@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { pictures, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
 
@@ -124,7 +125,9 @@ test('search finds questions, answers, titles and drafts, by keyboard', { skip }
   assert.equal(await page.evaluate('document.activeElement.id'), 'prompt');
 });
 
-test('on a phone the list is a drawer, which Escape closes', { skip }, async (t) => {
+test('on a phone the list is a drawer, which Escape closes', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t, {
     viewport: { width: 390, height: 780 },
     isMobile: true,
@@ -326,7 +329,7 @@ test('a question whose page is closed is there, and so is half an answer, which 
 });
 
 test('two tabs see each other: questions, answers while they come, and the end of a tab', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
@@ -361,7 +364,7 @@ test('two tabs see each other: questions, answers while they come, and the end o
 });
 
 test('further answers: temperature 0 stays 0, and what follows the first answer stays in sight', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { buildFork, site } from '../../examples/fork/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 
 const { skip } = locate('chromium');
@@ -80,7 +81,9 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   await context.close();
 });
 
-test('stopping keeps the focus and what was told, which can be forked', { skip }, async () => {
+test('stopping keeps the focus and what was told, which can be forked', {
+  skip: skip || !isFull,
+}, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.url);

@@ -12,6 +12,7 @@ import { passagesOf, titleOf } from '../../examples/notes/passages.js';
 import { firstWords } from '../../examples/shared/query.js';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { temporaryFolder, untilTrue } from '../support/package.mjs';
 import { randomFrom } from '../support/random_numbers.mjs';
@@ -285,7 +286,7 @@ test('by meaning; only what is new or changed is embedded again; without a netwo
 });
 
 test('thousands of notes and one of 5 MB: a pause, a reload, and on from there', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   const page = await openPage(context);
@@ -335,7 +336,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
   t.diagnostic(`3,001 unchanged notes looked at in ${Math.round(performance.now() - again)} ms`);
 });
 
-test('two tabs: one makes the index, and both have it', { skip }, async (t) => {
+test('two tabs: one makes the index, and both have it', { skip: skip || !isFull }, async (t) => {
   const context = await openContext(t);
   const first = await openPage(context, true);
   const second = await openPage(context, true);
@@ -358,7 +359,7 @@ test('two tabs: one makes the index, and both have it', { skip }, async (t) => {
 });
 
 test('a disk that is full is told; what is there is searched, and it goes on with more room', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   // Chromium remembers for half a minute how much room there was, so there is little from the beginning
   const context = await openContext(t, undefined, { serviceWorkers: 'block' });
@@ -398,7 +399,7 @@ test('a disk that is full is told; what is there is searched, and it goes on wit
 });
 
 test('a model that writes texts is taken with a warning, one that ranks is refused', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   const page = await openPage(context, true);
@@ -419,7 +420,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
 });
 
 test('a folder that the browser gives a handle of is looked at again after a reload', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   // the origin's private folder stands for the one that a user picks
@@ -453,7 +454,9 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });
 
-test('two folders of one name are kept apart, and each is known again', { skip }, async (t) => {
+test('two folders of one name are kept apart, and each is known again', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await openContext(t));
   const first = folderOf({ 'garden.md': garden, 'README.md': '# First\n\nOf roses.\n' });
   const second = folderOf({

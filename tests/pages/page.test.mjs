@@ -10,6 +10,7 @@ import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { builtPage } from '../support/built_pages.mjs';
 import { onBattery } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -99,7 +100,9 @@ for (const [name, options] of Object.entries({
   dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 })) {
-  test(`the built-in model answers (${name})`, { skip: chromium.skip }, async () => {
+  test(`the built-in model answers (${name})`, {
+    skip: chromium.skip || (name !== 'light' && !isFull),
+  }, async () => {
     const { page, problems, close } = await openPage(server.url, options);
     await waitUntilReady(page);
     await page.screenshot({ path: `${pictures}/${name}-welcome.png` });
@@ -125,7 +128,7 @@ for (const [name, options] of Object.entries({
 }
 
 test('on a narrow phone: headings, code, wide tables, words without end, writing from the right', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   const viewport = { width: 360, height: 640 };
   const { page, problems, close } = await openPage(`${server.url}?model=none.gguf`, { viewport });
@@ -177,7 +180,7 @@ test('a text that is too long says by how much, and stays where it was typed', {
 });
 
 test('the developer panel shows the pages as they are while it answers', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   // no answer that begins before Enter has pages
   const { page, problems, close } = await openPage(server.url, {}, onBattery);
@@ -337,7 +340,9 @@ test('a broken address is told in words, can be tried again, and our own model a
   model.close();
 });
 
-test('where no model can be loaded, each reason is told', { skip: chromium.skip }, async () => {
+test('where no model can be loaded, each reason is told', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.route('**/wick-llm-demo-model/*.gguf', (route) => route.fulfill({ status: 410 }));
@@ -354,7 +359,7 @@ test('where no model can be loaded, each reason is told', { skip: chromium.skip 
   await page.close();
 });
 
-test('an interrupted download is taken up again', { skip: chromium.skip }, async () => {
+test('an interrupted download is taken up again', { skip: chromium.skip || !isFull }, async () => {
   const bytes = readFileSync(modelFile);
   let requests = 0;
   const model = await serveModel((request, response) => {
@@ -386,7 +391,9 @@ test('an interrupted download is taken up again', { skip: chromium.skip }, async
   model.close();
 });
 
-test('cancelling a download leaves a page that works', { skip: chromium.skip }, async () => {
+test('cancelling a download leaves a page that works', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const bytes = readFileSync(modelFile);
   const model = await serveModel((_, response) => {
     response.writeHead(200, { 'Content-Length': bytes.length });
@@ -403,7 +410,9 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   model.close();
 });
 
-test('without cross-origin isolation one thread answers', { skip: chromium.skip }, async () => {
+test('without cross-origin isolation one thread answers', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const plain = await serve({ root: site, isolated: false });
   const { page, close } = await openPage(plain.url);
   assert.equal(await page.evaluate('crossOriginIsolated'), false);

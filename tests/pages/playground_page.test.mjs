@@ -11,6 +11,7 @@ import { buildPlayground } from '../../examples/playground/build.mjs';
 import { packFragment } from '../../examples/shared/fragment.js';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -137,7 +138,7 @@ const broken = [
 
 for (const [kind, rule, mark, words] of broken) {
   test(`a rule that cannot be obeyed is told with its place: ${kind} ${JSON.stringify(rule)}`, {
-    skip,
+    skip: skip || !isFull,
   }, async (t) => {
     const page = await openPage(t);
     await page.check(`input[value="${kind}"]`);
@@ -157,7 +158,9 @@ for (const [kind, rule, mark, words] of broken) {
   });
 }
 
-test('a schema that is too large is refused, and the page goes on', { skip }, async (t) => {
+test('a schema that is too large is refused, and the page goes on', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const names = Array.from({ length: 120_000 }, (_, index) => `name ${index} ${'x'.repeat(20)}`);
   await page.fill('#rule', JSON.stringify({ enum: names }));
@@ -167,7 +170,9 @@ test('a schema that is too large is refused, and the page goes on', { skip }, as
   assert.match(await run(page), /^(true|false)$/);
 });
 
-test('a link holds the task; what is no link is said, and harms nothing', { skip }, async (t) => {
+test('a link holds the task; what is no link is said, and harms nothing', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.check('input[value="choices"]');
   await page.fill('#rule', 'rød\n<b>blå</b>');
@@ -198,7 +203,9 @@ test('a run is stopped, and what is there stays', { skip }, async (t) => {
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
 
-test('a model that cannot be loaded is told, and the one before goes on', { skip }, async (t) => {
+test('a model that cannot be loaded is told, and the one before goes on', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.selectOption('#model', 'file');
   await page.setInputFiles('#model-file', {

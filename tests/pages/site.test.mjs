@@ -10,6 +10,7 @@ import { pages } from '../../examples/shared/pages.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { builtPage } from '../support/built_pages.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -89,7 +90,7 @@ test('under a path: the first page leads to the others, and each is ready, witho
 });
 
 test('where the host sets no headers, the service worker isolates the chat from its second visit on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await page.goto(`${server.url}some/path/chat/`);
@@ -158,7 +159,7 @@ async function violations(page) {
 }
 
 test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const pictures = join(root, 'build/screenshots');
   mkdirSync(pictures, { recursive: true });

@@ -16,6 +16,7 @@ import {
 } from '../../examples/chat/tree.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { pictures, useChat } from '../support/chat_page.mjs';
+import { isFull } from '../support/level.mjs';
 
 const PAGE_TOKENS = 16;
 
@@ -158,7 +159,9 @@ for (const [name, options] of Object.entries({
   dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 })) {
-  test(`answers are written side by side, and one is chosen (${name})`, { skip }, async (t) => {
+  test(`answers are written side by side, and one is chosen (${name})`, {
+    skip: skip || (name !== 'light' && !isFull),
+  }, async (t) => {
     const { page, problems } = await openPage(t, options);
     // of random seeds, one in fifty gives two stories that are the same
     await page.click('#open-settings');
@@ -194,7 +197,9 @@ for (const [name, options] of Object.entries({
   });
 }
 
-test('who does not choose goes on with the first, and stopping keeps all', { skip }, async (t) => {
+test('who does not choose goes on with the first, and stopping keeps all', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { page, problems } = await openPage(t);
   await ask(page, 'Tell me a story about a fox.');
   await page.click('.compare');
@@ -214,7 +219,9 @@ test('who does not choose goes on with the first, and stopping keeps all', { ski
   assert.deepEqual(problems, []);
 });
 
-test('two tabs of the page have one model, and the one that stays answers', { skip }, async (t) => {
+test('two tabs of the page have one model, and the one that stays answers', {
+  skip: skip || !isFull,
+}, async (t) => {
   // which fetches the model once more, to keep it
   const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
