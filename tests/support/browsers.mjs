@@ -6,7 +6,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import puppeteer from 'puppeteer-core';
 import { locate } from './locate.mjs';
 
 /**
@@ -25,10 +24,22 @@ const quiet = [
   '--disable-sync',
 ];
 
+/**
+ * Of several such switches the last one counts, so that playwright's are repeated. Suggestions of the address bar are a page of
+ * Chromium's own in each new window, headless or not: as much work for the processor as a page of a test.
+ */
+const disabledFeatures = [
+  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades'],
+  ...['HttpsFirstBalancedModeAutoEnable', 'LensOverlay', 'MediaRouter', 'PaintHolding'],
+  ...['ThirdPartyStoragePartitioning', 'AvoidCorsURLLoaderRestartOnRedirect', 'OptimizationHints'],
+  ...['NetworkTimeServiceQuerying', 'AimEnabled', 'PreconnectToSearch'],
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
+];
+
 /** How each Chromium of the tests is started. @param {string[]} [more] arguments */
 export const chromiumOptions = (more = []) => ({
   executablePath: locate('chromium').path,
-  args: [...quiet, ...more],
+  args: [...quiet, `--disable-features=${disabledFeatures}`, ...more],
   timeout: PATIENCE_MS,
 });
 
@@ -63,7 +74,8 @@ export function launchProfile(folder) {
  * @param {string} [profile] a folder that outlives it
  * @returns {Promise<import('puppeteer-core').Browser>}
  */
-export function launchFirefox(preferences = {}, profile = undefined) {
+export async function launchFirefox(preferences = {}, profile = undefined) {
+  const { default: puppeteer } = await import('puppeteer-core'); // takes a while, and most files use none
   return puppeteer.launch({
     browser: 'firefox',
     executablePath: locate('firefox').path,
