@@ -337,7 +337,7 @@ test('a tab that follows another one’s download tells what has come, and the s
   const browser = await launchChromium();
   const remote = await serveModel(pretendedModel(2 * CHUNK_BYTES));
   t.after(() => Promise.all([browser.close(), remote.close()]));
-  remote.state.paceMs = 300;
+  remote.state.holdAt = CHUNK_BYTES / 2;
   let answer = () => {};
   const listened = new Promise((settle) => {
     answer = () => settle(undefined);

@@ -3,12 +3,13 @@
 // pass through Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
+import { bytesOf } from '../support/chat_page.mjs';
 import { onBattery, watchBars } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
@@ -524,7 +525,7 @@ test('what was deleted comes back, with what was read of it', {
 /** @param {Page} page @param {() => Promise<unknown>} act @returns {Promise<Buffer>} */
 async function downloaded(page, act) {
   const [download] = await Promise.all([page.waitForEvent('download'), act()]);
-  return readFileSync(/** @type {string} */ (await download.path()));
+  return bytesOf(download);
 }
 
 test('a book from elsewhere is read again, unless a key of this user proves it', {

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, pictures, useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from '../support/chat_real.mjs';
 import { ask, onBattery, readAll, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
@@ -342,9 +342,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
       page.waitForEvent('download'),
       page.getByRole('button', { name: `Save as ${kind}` }).click(),
     ]);
-    const chunks = [];
-    for await (const chunk of await saved.createReadStream()) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString();
+    const text = String(await bytesOf(saved));
     assert.match(text, /Third/);
     assert.doesNotMatch(text, /Second|Two/);
     if (kind !== 'JSON') continue;

@@ -43,11 +43,11 @@ async function newContext(t) {
   };
 }
 
-/** @param {import('node:test').TestContext} t */
+/** Two chunks and a megabyte of it come, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
 async function slowModel(t) {
   const model = await serveModel(large);
   t.after(() => model.close());
-  model.state.paceMs = 150;
+  model.state.holdAt = 2 * CHUNK_BYTES + 1e6;
   const address = `${model.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
   return { state: model.state, address, url: `${siteUrl()}?model=${encodeURIComponent(address)}` };
 }
@@ -99,7 +99,7 @@ test('while a model downloads the one before answers; paused, it goes on after a
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).waitFor();
   assert.equal(state.starts.length, 1, 'what is paused stays paused');
   await page.screenshot({ path: `${pictures}/models-paused.png` });
-  state.paceMs = 0;
+  state.holdAt = Infinity;
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).click();
   await page.getByRole('button', { name: 'Use: slow.gguf', exact: true }).click();
   await untilModel(page, 'slow.gguf');
@@ -115,6 +115,7 @@ test('a download that was not paused goes on by itself after a reload, and answe
   const page = await open(url);
   await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.goto(siteUrl());
+  state.holdAt = Infinity;
   await untilModel(page, 'Wick 4.2M');
   await untilModel(page, 'slow.gguf');
   assert.ok(state.starts.length === 2 && state.starts[1] >= CHUNK_BYTES, `${state.starts}`);
@@ -130,7 +131,7 @@ test('in the background a download leaves the page alone, and says when it is he
   await page.click('#hide-loading');
   await page.locator('#loading').waitFor({ state: 'hidden' });
   await ask(page);
-  state.paceMs = 0;
+  state.holdAt = Infinity;
   await page.locator('#notice-text', { hasText: 'slow.gguf is here.' }).waitFor();
   assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await page.click('#undo');
@@ -194,7 +195,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
-  state.paceMs = 0;
+  state.holdAt = Infinity;
   const page = await open(url);
   await untilModel(page, 'slow.gguf');
   await page.click('#choose-model');

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, pictures, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
@@ -158,14 +158,14 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.evaluate(`say(${JSON.stringify(answer)}); end()`);
   await page.getByText('End', { exact: true }).waitFor();
   await page.locator('#log[aria-busy=false]').waitFor();
-  /** @type {Record<string, string>} */
+  /** @type {Record<string, Buffer>} */
   const files = {};
   for (const kind of ['JSON', 'Markdown']) {
     const downloading = page.waitForEvent('download');
     await act(page, 'Say it', `Save as ${kind}`);
-    files[kind] = await (await downloading).path();
+    files[kind] = await bytesOf(await downloading);
   }
-  const markdown = readFileSync(files.Markdown, 'utf8');
+  const markdown = String(files.Markdown);
   assert.equal(
     markdown,
     `# Say it\n\n## You\n\nSay it\n\n## Model\n\n${answer.replace('# H', '\\# H').replace('## Y', '\\## Y')}\n`,
@@ -174,7 +174,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.setInputFiles('#import-file', {
     name: 'said.md',
     mimeType: 'text/markdown',
-    buffer: readFileSync(files.Markdown),
+    buffer: files.Markdown,
   });
   await untilListed(page, ['Say it', 'Say it']);
   assert.deepEqual(await shown(page), before);
@@ -182,7 +182,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.setInputFiles('#import-file', {
     name: 'said.json',
     mimeType: 'application/json',
-    buffer: readFileSync(files.JSON),
+    buffer: files.JSON,
   });
   await untilListed(page, ['Say it', 'Say it', 'Say it']);
   assert.deepEqual(await shown(page), before);

@@ -55,8 +55,9 @@ export async function builtPage(name) {
   return folder;
 }
 
-/** The chat page in a folder in which a test may change it. @param {string} folder */
+/** The chat page in a folder in which a test may change it, and which is there at once. @param {string} folder */
 export async function copyChat(folder) {
   rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
   cpSync(await builtPage('chat'), folder, { recursive: true });
 }

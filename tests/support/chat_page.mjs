@@ -14,6 +14,13 @@ import { locate, root } from './locate.mjs';
 /** Where screenshots go. */
 export const pictures = resolve(root, 'build/screenshots');
 
+/** A file that the page saved: a shared Chromium has it elsewhere. @param {import('playwright-core').Download} download */
+export async function bytesOf(download) {
+  const chunks = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
 /**
  * @param {string} name of the test, and of its folder in build/
  * @param {{onRequest?: (path: string) => void}} [serving]

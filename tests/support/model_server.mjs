@@ -22,12 +22,17 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
-/** @param {import('node:http').ServerResponse} response @param {Buffer} bytes @param {number} paceMs */
-async function sendSlowly(response, bytes, paceMs) {
+/**
+ * @param {import('node:http').ServerResponse} response
+ * @param {Buffer} bytes
+ * @param {{paceMs: number, holdAt: number}} state that the test may change meanwhile
+ */
+async function sendSlowly(response, bytes, state) {
   const step = 1 << 20;
   for (let at = 0; at < bytes.byteLength && !response.destroyed; at += step) {
     response.write(bytes.subarray(at, at + step));
-    await new Promise((settle) => setTimeout(settle, paceMs));
+    do await new Promise((settle) => setTimeout(settle, state.paceMs || 5));
+    while (at + step >= state.holdAt && !response.destroyed);
   }
   response.end();
 }
@@ -42,6 +47,8 @@ export async function serveModel(first) {
     sent: 0,
     /** A pause after each megabyte. */
     paceMs: 0,
+    /** After so many bytes an answer waits until the test sets this higher. */
+    holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
     /** Waited for before each answer. @type {() => Promise<unknown> | undefined} */
@@ -79,7 +86,7 @@ export async function serveModel(first) {
     const sent = fault.damaged ? Buffer.from(part) : part.subarray(0, cut);
     if (fault.damaged) sent[sent.length >> 1] ^= 1;
     state.sent += sent.byteLength;
-    if (state.paceMs > 0) return sendSlowly(response, sent, state.paceMs);
+    if (state.paceMs > 0 || state.holdAt < Infinity) return sendSlowly(response, sent, state);
     if (cut >= part.byteLength) return response.end(sent);
     return response.write(sent, () => {
       if (!fault.stall) setTimeout(() => response.destroy(), 5);
