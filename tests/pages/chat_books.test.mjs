@@ -3,7 +3,6 @@
 // pass through Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
@@ -14,13 +13,13 @@ import { onBattery, watchBars } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').BrowserContext} BrowserContext */
 /** @typedef {import('node:test').TestContext} TestContext */
 
 const site = resolve(root, 'build/chat-books');
-const pictures = resolve(root, 'build/screenshots');
 const { skip } = locate('chromium');
 /** Of one step in Chromium. */
 const ACTION_MS = 100_000;
@@ -39,7 +38,6 @@ function textOf(letters, who = 'fox') {
 }
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await copyChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -176,14 +174,14 @@ test('a document is read once; questions, their variants and the next visit read
   await add(page, 'foxes.txt', textOf(5000));
   const { tokens } = await untilRead(page, 'foxes.txt');
   assert.ok(tokens > 1000, `${tokens}`);
-  await page.screenshot({ path: resolve(pictures, 'books-light.png') });
+  await takePicture(page, 'books-light');
   await button(page, 'Ask', 'foxes.txt').click();
   await page.getByText('About “foxes.txt”').waitFor();
   const first = await ask(page, 'Where does the fox live?');
   assert.ok(first.cached >= tokens, JSON.stringify({ first, tokens }));
   const second = await ask(page, 'Why?');
   assert.ok(second.cached > first.prompt, JSON.stringify({ first, second }));
-  await page.screenshot({ path: resolve(pictures, 'books-talk.png') });
+  await takePicture(page, 'books-talk');
   await page.locator('.regenerate').last().click();
   await page.getByText('2 / 2').waitFor();
   await page.locator('.compare').last().click();
@@ -361,7 +359,7 @@ test('a text that is too long says by how much, and is read in parts', {
       .exec(await asked.innerText())
       ?.map(Number) ?? [];
   assert.equal(has - (size - free), tooLong);
-  await page.screenshot({ path: resolve(pictures, 'books-too-long.png') });
+  await takePicture(page, 'books-too-long');
   await button(page, 'Read it in parts', 'long.txt').click();
   await untilRead(page, 'long.txt (part 1 of 3)');
   await page.evaluate(withDatabase);
@@ -592,7 +590,7 @@ describe('as a phone and by night', () => {
         textOf(1500),
       );
       await untilRead(page, 'a document with a rather long name, of which a phone shows all.txt');
-      await page.screenshot({ path: resolve(pictures, `${name}.png`) });
+      await takePicture(page, `${name}`);
       const wide = await page.evaluate(
         "[...document.querySelectorAll('#books-dialog, #books-dialog *')].filter((one) => one.getBoundingClientRect().right > innerWidth + 1).length",
       );

@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, browser, url: siteUrl } = useChat('chat-context');
 /** @typedef {import('playwright-core').Page} Page */
@@ -202,7 +203,7 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
   await page.evaluate("say('I answer.'); end()");
   await page.locator('#room-text', { hasText: /storage is full: what you typed/ }).waitFor();
   await page.locator('#room').getByText('Delete: a deleted conversation').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-full.png` });
+  await takePicture(page, 'chat-full');
   await page.fill('#prompt', 'a draft, too');
   await page.locator('#log[aria-busy=false] .body', { hasText: 'I answer.' }).waitFor();
   const { turns } = await untilKept(page, () => true);
@@ -243,7 +244,7 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
   await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
   await page.locator('#problem-text', { hasText: 'goes on' }).waitFor();
   assert.equal((await page.evaluate('loaded')).length, 1);
-  await page.screenshot({ path: `${pictures}/chat-no-room-for-the-rest.png` });
+  await takePicture(page, 'chat-no-room-for-the-rest');
   await page.getByRole('button', { name: 'Load it without keeping it' }).click();
   await untilModel(page, 'other.gguf');
   assert.equal((await page.evaluate('loaded')).length, 2);
@@ -415,7 +416,7 @@ test('the oldest turns are folded into a summary, which is told, shown, kept and
   assert.ok(!JSON.stringify(body.messages).includes('Answer 1.'));
   await page.reload();
   await page.locator('.fold', { hasText: 'They spoke of foxes.' }).waitFor();
-  await page.screenshot({ path: `${pictures}/chat-folded.png` });
+  await takePicture(page, 'chat-folded');
   await page.locator('.forget').first().click();
   await page.locator('.fold').waitFor({ state: 'detached' });
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));

@@ -5,10 +5,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, url: siteUrl, openPage } = useChat('chat-installed');
 /** @typedef {import('playwright-core').Page} Page */
@@ -55,7 +56,7 @@ test('Chromium finds nothing that keeps the page from being installed', {
   );
   await page.setViewportSize({ width: 512, height: 512 });
   await page.goto(`${siteUrl()}icon-maskable-512.png`);
-  await page.screenshot({ path: resolve(pictures, 'chat-icon-maskable.png') });
+  await takePicture(page, 'chat-icon-maskable');
 });
 
 /** Runs in the page: a browser offers to install it. */
@@ -74,7 +75,7 @@ test('Install is in the settings where the browser offers it, and asks once', {
   assert.equal(await install.count(), 0);
   assert.equal(await page.evaluate(offer), false, 'the browser asks by itself');
   await install.waitFor();
-  await page.screenshot({ path: resolve(pictures, 'chat-install.png') });
+  await takePicture(page, 'chat-install');
   await install.click();
   await install.waitFor({ state: 'hidden' });
   assert.equal(await page.evaluate('prompted'), 1);

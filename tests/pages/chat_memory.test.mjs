@@ -2,16 +2,16 @@
 // answer, and the tree over the map of pages, by the package's own engine and the built-in model.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { bytesOf, pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from '../support/chat_real.mjs';
 import { ask, onBattery, readAll, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage, browser, url: siteUrl } = useChat('chat-memory');
 /** @typedef {import('playwright-core').Page} Page */
@@ -141,7 +141,7 @@ test('what is forgotten is not told any more; the rest is read again behind ever
   assert.ok(priority < 0 && max_tokens === 1);
   await talk(page, 'Fourth', 'Four.');
   assert.deepEqual(await toldFor(page, 'Fourth'), [['First', 'One.', 'Third', 'Three.', 'Fourth']]);
-  await page.screenshot({ path: `${pictures}/light-forgotten.png` });
+  await takePicture(page, 'light-forgotten');
 });
 
 test('what is asked before what is left is read again: it is read after the answer, not beside it', {
@@ -438,7 +438,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
     .evaluateAll((all) => all.map((one) => /** @type {HTMLMeterElement} */ (one).value));
   assert.ok(shares.every((one, index) => index === 0 || one <= shares[index - 1]));
   assert.ok(shares[0] > 0 && shares.reduce((sum, one) => sum + one, 0) <= 1.0001);
-  await page.screenshot({ path: `${pictures}/light-words.png` });
+  await takePicture(page, 'light-words');
   const start = (await words.allInnerTexts()).slice(0, 8).join('');
   const other = page.locator('.words li button:enabled').nth(1);
   const piece = await other.locator('bdi').innerText();
@@ -451,7 +451,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
     `it does not begin with ${start}${piece}`,
   );
   assert.match(await page.locator('.fork').innerText(), /^Version 1 goes on here: “/);
-  await page.screenshot({ path: `${pictures}/light-fork.png` });
+  await takePicture(page, 'light-fork');
   await page.locator('.fork button').click();
   assert.equal((await body.innerText()).trim(), old);
   await page.reload();
@@ -518,7 +518,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   await page.locator('.memory-tree [tabindex="0"]').focus();
   await page.keyboard.press('Home');
   assert.equal(await page.locator('.memory-pages .here').count(), Number.parseInt(facts[0], 10));
-  await page.screenshot({ path: `${pictures}/light-memory.png` });
+  await takePicture(page, 'light-memory');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.locator('.versions', { hasText: '1 / 2' }).waitFor();
@@ -549,7 +549,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
       assert.equal(await page.evaluate(isWide), false, `${name} ${size}`);
       for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.emulateMedia({ colorScheme });
-        await page.screenshot({ path: `${pictures}/${colorScheme}-${name}-${size}.png` });
+        await takePicture(page, `${colorScheme}-${name}-${size}`);
       }
     }
   };
@@ -622,5 +622,5 @@ test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   t.after(() => page.close());
   await page.goto(siteUrl());
   assertPassed(await page.evaluate(wholePass));
-  writeFileSync(`${pictures}/webkit-memory.png`, await page.screenshot());
+  await takePicture(page, 'webkit-memory');
 });

@@ -8,11 +8,12 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-models');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
@@ -98,7 +99,7 @@ test('while a model downloads the one before answers; paused, it goes on after a
   await page.click('#choose-model');
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).waitFor();
   assert.equal(state.starts.length, 1, 'what is paused stays paused');
-  await page.screenshot({ path: `${pictures}/models-paused.png` });
+  await takePicture(page, 'models-paused');
   state.holdAt = Infinity;
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).click();
   await page.getByRole('button', { name: 'Use: slow.gguf', exact: true }).click();
@@ -205,7 +206,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
   await damage(page, 2);
   await line.getByRole('button', { name: 'Verify' }).click();
   await line.getByText('1 damaged part: Resume fetches them again').waitFor();
-  await page.screenshot({ path: `${pictures}/models-damaged.png` });
+  await takePicture(page, 'models-damaged');
   await line.getByRole('button', { name: 'Resume' }).click();
   await line.getByRole('button', { name: 'Verify' }).click();
   await line.getByText('undamaged').waitFor();

@@ -5,10 +5,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { knowsNothing } from '../../examples/chat/ignorance.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-reading');
 
@@ -28,7 +29,7 @@ test('what a model thinks is folded, with its time, and kept with the answer', {
   await summary.click();
   assert.equal(await page.getByText('First I count. Then I add.').isVisible(), true);
   assert.equal(await page.isHidden('#live'), true);
-  await page.screenshot({ path: `${pictures}/chat-reasoning.png` });
+  await takePicture(page, 'chat-reasoning');
   const { turns } = await untilKept(page, ({ turns: all }) => all.at(-1)?.state === 'whole');
   const answer = turns.find(({ role }) => role === 'assistant');
   assert.deepEqual([answer.content, answer.reasoning], ['Four.', 'First I count. Then I add.']);
@@ -137,7 +138,7 @@ test('the list of keys opens with ?, but not where a ? is typed', {
   await page.focus('#new-chat');
   await page.keyboard.press('?');
   await dialog.getByText('search all conversations').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-keys.png` });
+  await takePicture(page, 'chat-keys');
   await page.keyboard.press('Escape');
   assert.equal(await dialog.isVisible(), false);
 });
@@ -156,7 +157,7 @@ test('a larger model is offered once, after the first answer that knows nothing'
   await page
     .locator('#notice-text', { hasText: /SmolLM2 360M Instruct, Q8_0 \(384 MB.*\) knows more\.$/ })
     .waitFor();
-  await page.screenshot({ path: `${pictures}/chat-offer.png` });
+  await takePicture(page, 'chat-offer');
   await page.getByRole('button', { name: 'Choose a model', exact: true }).click();
   assert.equal(await page.isChecked('[value="smollm2-360m"]'), true);
   await page.keyboard.press('Escape');
@@ -171,7 +172,7 @@ test('what is offered covers no end of the answer, on a low screen either', {
   await talk(page, 'Who was king in 1703?', 'I do not know that.');
   await page.locator('#notice').waitFor();
   await untilTrue(page, 'log.scrollHeight - log.scrollTop - log.clientHeight < 2');
-  await page.screenshot({ path: `${pictures}/chat-offer-low.png` });
+  await takePicture(page, 'chat-offer-low');
 });
 
 test('an answer is announced while it comes, by whole sentences, each once', {
@@ -206,7 +207,7 @@ test('the system prompt of a conversation is in sight, and of no other', { skip 
   assert.equal(await page.innerText('#told-text'), 'You are <b>brief</b>.');
   await page.reload();
   await page.locator('#told').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-system.png` });
+  await takePicture(page, 'chat-system');
   if (!(await page.isVisible('#conversations'))) await page.click('#open-list');
   await page.getByRole('link', { name: 'Without' }).click();
   await page.locator('.body', { hasText: 'One.' }).waitFor();

@@ -6,8 +6,9 @@ import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Marked } from 'marked';
 import { formulas } from '../../examples/chat/formulas.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask } from '../support/chat_stub.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage } = useChat('chat-rich');
 
@@ -91,11 +92,11 @@ test('code has colours, formulas are typeset, pictures are their words; the libr
     }),
   );
   assert.equal(new Set(colours).size, 3);
-  await page.screenshot({ path: `${pictures}/chat-rich-light.png` });
+  await takePicture(page, 'chat-rich-light');
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.screenshot({ path: `${pictures}/chat-rich-dark.png` });
+  await takePicture(page, 'chat-rich-dark');
   await page.setViewportSize({ width: 390, height: 780 });
-  await page.screenshot({ path: `${pictures}/chat-rich-phone.png` });
+  await takePicture(page, 'chat-rich-phone');
 });
 
 test('while an answer comes, a block that still grows has no colours yet, the others do', {

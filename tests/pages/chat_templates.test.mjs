@@ -7,11 +7,12 @@ import { before, test } from 'node:test';
 import { templates } from '../../examples/chat/template_list.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { openReal, setTemperature, writePlainModel } from '../support/chat_real.mjs';
 import { onBattery, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-templates');
 /** @typedef {import('playwright-core').Page} Page */
@@ -66,7 +67,7 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   const kept = await untilTurns(page, (turns) => turns.some(({ state }) => state === 'length'));
   assert.equal(kept[0].content, begun);
   assert.ok(kept[1].content !== '' && expected.startsWith(kept[1].content));
-  await page.screenshot({ path: `${pictures}/light-continuing.png` });
+  await takePicture(page, 'light-continuing');
   await page.reload();
   await page.locator('.template').waitFor();
   await page.locator('.continue').click();
@@ -124,7 +125,7 @@ test('a template that fails is told, and the one before stays', {
   await assertAccessible(page);
   await page.setViewportSize({ width: 390, height: 780 });
   await assertAccessible(page);
-  await page.screenshot({ path: `${pictures}/light-template-phone.png` });
+  await takePicture(page, 'light-template-phone');
   await page.setViewportSize({ width: 1280, height: 720 });
   await page.locator('#template-dialog [value=cancel]').click();
   for (const source of [

@@ -2,16 +2,16 @@
 // and what is kept of it. In Chromium, over an engine that says what the test wants.
 
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { calculate } from '../../examples/chat/calculator.js';
 import { messagesOfRounds, roundsFrom } from '../../examples/chat/calling.js';
 import { runTool, tools } from '../../examples/chat/tools.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, openStub, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-tools');
 /** @typedef {import('playwright-core').Page} Page */
@@ -128,10 +128,10 @@ test('a conversation has tools when the user wants it; each call is seen, kept a
   });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: resolve(pictures, `chat-tools-${colorScheme}.png`) });
+    await takePicture(page, `chat-tools-${colorScheme}`);
   }
   await page.setViewportSize({ width: 390, height: 780 });
-  await page.screenshot({ path: resolve(pictures, 'chat-tools-phone.png') });
+  await takePicture(page, 'chat-tools-phone');
   await page.setViewportSize({ width: 1280, height: 720 });
   await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
   await page.reload();
@@ -232,7 +232,7 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
     assert.ok(found.letters < 50_000, `${found.letters} letters are drawn`);
   };
   await check();
-  await page.screenshot({ path: resolve(pictures, 'chat-tools-hostile.png') });
+  await takePicture(page, 'chat-tools-hostile');
   await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');

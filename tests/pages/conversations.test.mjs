@@ -7,11 +7,12 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { bytesOf, pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
 /** @typedef {import('playwright-core').Page} Page */
@@ -138,7 +139,7 @@ test('on a phone the list is a drawer, which Escape closes', {
   assert.equal(await page.isVisible('#conversation-list'), false);
   await page.click('#open-list');
   await untilListed(page, ['A question']);
-  await page.screenshot({ path: `${pictures}/conversations-phone.png` });
+  await takePicture(page, 'conversations-phone');
   await page.keyboard.press('Escape');
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
   await page.waitForSelector('#open-list[aria-expanded=false]'); // told after the drawer has closed

@@ -2,7 +2,7 @@
 // Screenshots go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -13,9 +13,9 @@ import { onBattery } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const chromium = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
 const modelFile = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const answered = '.message.assistant footer';
 
@@ -26,7 +26,6 @@ let server;
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   site = await builtPage('chat');
   server = await serve({ root: site });
   if (!chromium.skip) browser = await launchChromium();
@@ -105,23 +104,23 @@ for (const [name, options] of Object.entries({
   }, async () => {
     const { page, problems, close } = await openPage(server.url, options);
     await waitUntilReady(page);
-    await page.screenshot({ path: `${pictures}/${name}-welcome.png` });
+    await takePicture(page, `${name}-welcome`);
     assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
     assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
     assert.match(await page.locator(answered).last().innerText(), /tokens\/s.*first after/s);
-    await page.screenshot({ path: `${pictures}/${name}-chat.png` });
+    await takePicture(page, `${name}-chat`);
     await page.click('#developer summary');
     await page.locator('#kv-pages .cached').first().waitFor();
-    await page.screenshot({ path: `${pictures}/${name}-developer.png` });
+    await takePicture(page, `${name}-developer`);
     const sideways = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     assert.equal(sideways, 0, 'the page does not scroll sideways');
     await page.click('#choose-model');
-    await page.screenshot({ path: `${pictures}/${name}-models.png` });
+    await takePicture(page, `${name}-models`);
     await page.keyboard.press('Escape');
     await page.click('#open-settings');
-    await page.screenshot({ path: `${pictures}/${name}-settings.png` });
+    await takePicture(page, `${name}-settings`);
     assert.deepEqual(problems, []);
     await close();
   });
@@ -144,7 +143,7 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
   );
   await page.reload();
   await page.locator('.message').nth(3).waitFor();
-  await page.screenshot({ path: `${pictures}/phone-content.png` });
+  await takePicture(page, 'phone-content');
   assert.ok(((await page.locator('.body h1').boundingBox())?.height ?? 0) > 12, 'it can be read');
   assert.equal(
     await page.evaluate('document.getElementById("log").scrollWidth'),
@@ -310,7 +309,7 @@ test('a file that is no model is refused in words, and the model before goes on'
     const said = await page.innerText('#problem-text');
     assert.match(said, /^letter\.gguf could not be loaded: .*GGUF/s);
     assert.ok(said.endsWith(` ${before} goes on.`), said);
-    await page.screenshot({ path: `${pictures}/light-problem.png` });
+    await takePicture(page, 'light-problem');
     await waitForModel(page, before);
   }
   await close();
@@ -401,7 +400,7 @@ test('cancelling a download leaves a page that works', {
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
   await page.locator('#loading-facts', { hasText: /^[1-9][0-9.]* [kM]B of [0-9.]+ MB/ }).waitFor();
-  await page.screenshot({ path: `${pictures}/light-loading.png` });
+  await takePicture(page, 'light-loading');
   await page.click('#cancel-loading');
   await waitUntilReady(page);
   assert.equal(await page.isHidden('#problem'), true);
@@ -460,7 +459,7 @@ test('WebKitGTK loads the page and answers', {
     await untilTrue(waitReadyScript);
     await page.evaluate(askScript);
     assert.match(await untilTrue(answerScript), /\w+ \w+/);
-    writeFileSync(`${pictures}/webkit-chat.png`, await page.screenshot());
+    await takePicture(page, 'webkit-chat');
   } finally {
     await page.close();
   }

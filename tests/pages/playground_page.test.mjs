@@ -3,30 +3,26 @@
 // phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildPlayground } from '../../examples/playground/build.mjs';
 import { packFragment } from '../../examples/shared/fragment.js';
 import { serve } from '../../tools/serve.mjs';
+import { violations } from '../support/accessible.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
 const site = resolve(root, 'build/playground-test');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 /** @type {import('playwright-core').Browser} */
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await buildPlayground(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -77,18 +73,6 @@ async function run(page) {
   return page.locator('#output').innerText();
 }
 
-/** @param {Page} page */
-async function violations(page) {
-  await page.evaluate(axe);
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-  const { violations: found } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  return found.flatMap((/** @type {any} */ { id, nodes }) =>
-    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
-  );
-}
-
 test('a schema: its record, token by token, its figures and its code', { skip }, async (t) => {
   const page = await openPage(t);
   const record = JSON.parse(await run(page));
@@ -101,13 +85,10 @@ test('a schema: its record, token by token, its figures and its code', { skip },
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await violations(page), [], colorScheme);
-    await page.screenshot({
-      path: resolve(pictures, `playground-${colorScheme}.png`),
-      fullPage: true,
-    });
+    await takePicture(page, `playground-${colorScheme}`, { fullPage: true });
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: resolve(pictures, 'playground-phone.png'), fullPage: true });
+  await takePicture(page, 'playground-phone', { fullPage: true });
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
   await page.uncheck('#tokens');
   assert.deepEqual(JSON.parse(await run(page)), record);
@@ -150,7 +131,7 @@ for (const [kind, rule, mark, words] of broken) {
     await page.click('#rule-go');
     assert.equal(await page.evaluate('getSelection().toString()'), mark);
     assert.deepEqual(await violations(page), []);
-    await page.screenshot({ path: resolve(pictures, 'playground-error.png') });
+    await takePicture(page, 'playground-error');
     assert.equal(await run(page), '');
     await page.fill('#rule', '{ "type": "integer", "maximum": 9, "minimum": 1 }');
     assert.match(await run(page), /^\d$/);

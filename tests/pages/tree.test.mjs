@@ -15,8 +15,9 @@ import {
   toTurn,
 } from '../../examples/chat/tree.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { isFull } from '../support/level.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const PAGE_TOKENS = 16;
 
@@ -178,7 +179,7 @@ for (const [name, options] of Object.entries({
     assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
     const variants = await page.locator('.variant .body').allInnerTexts();
     assert.equal(new Set(variants).size, 3, 'they differ');
-    await page.screenshot({ path: `${pictures}/tree-${name}-variants.png` });
+    await takePicture(page, `tree-${name}-variants`);
     const sideways = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
@@ -190,9 +191,9 @@ for (const [name, options] of Object.entries({
     assert.equal((await shown(page))[1], variants[2]);
     await page.getByRole('button', { name: 'Next version' }).click();
     assert.equal((await shown(page))[1], first, 'after the last comes the first');
-    await page.screenshot({ path: `${pictures}/tree-${name}-versions.png` });
+    await takePicture(page, `tree-${name}-versions`);
     await page.getByRole('button', { name: 'Edit' }).click();
-    await page.screenshot({ path: `${pictures}/tree-${name}-edit.png` });
+    await takePicture(page, `tree-${name}-edit`);
     assert.deepEqual(problems, []);
   });
 }

@@ -2,7 +2,6 @@
 // engine of the test's own in which nothing goes wrong unseen.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
@@ -10,9 +9,6 @@ import { launchChromium } from './browsers.mjs';
 import { copyChat } from './built_pages.mjs';
 import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
-
-/** Where screenshots go. */
-export const pictures = resolve(root, 'build/screenshots');
 
 /** A file that the page saved: a shared Chromium has it elsewhere. @param {import('playwright-core').Download} download */
 export async function bytesOf(download) {
@@ -34,7 +30,6 @@ export function useChat(name, serving = {}) {
   let browser;
 
   before(async () => {
-    mkdirSync(pictures, { recursive: true });
     await copyChat(site);
     server = await serve({ root: site, ...serving });
     if (!skip) browser = await launchChromium();
