@@ -324,7 +324,7 @@ async function sharesDownload(t, browser) {
 }
 
 test('two tabs of Chromium fetch a model once, and one goes on for the other', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());

@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { openPackagePage } from '../support/package_page.mjs';
 
@@ -67,7 +66,7 @@ async function adaptedTokens({ build, threads, model, tokens, maxTokens, adapter
 }
 
 describe('golden with adapters, Chromium', {
-  skip: shared.skip || chromium.skip || !isFull,
+  skip: shared.skip || chromium.skip,
 }, () => {
   const vectors = join(shared.path, 'vectors');
   const page = openPackagePage(vectors);

@@ -10,7 +10,6 @@ import { assertAccessible } from '../support/accessible.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal } from '../support/chat_real.mjs';
 import { onBattery } from '../support/chat_stub.mjs';
-import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
@@ -116,7 +115,7 @@ test('a size is chosen with its cost in sight, kept with the conversation, and t
 });
 
 test('conversations have contexts of their own; a model that cannot have one says so', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await open(t);
   await openSettings(page);

@@ -7,7 +7,6 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
-import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -41,7 +40,7 @@ test('the manifest, its icons and the address it starts with are kept for use wi
 });
 
 test('Chromium finds nothing that keeps the page from being installed', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   const session = await page.context().newCDPSession(page);
@@ -67,7 +66,7 @@ const offer = `
   }))`;
 
 test('Install is in the settings where the browser offers it, and asks once', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   const install = page.getByRole('button', { name: 'Install' });
@@ -109,7 +108,7 @@ test('a shared text is in the field of a new conversation, once, and is not sent
 });
 
 test('the shortcut begins a new conversation; a query of other names stays', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'Before', 'An answer.');
@@ -126,14 +125,14 @@ const queue = `Object.defineProperty(globalThis, 'launchQueue', { value: { setCo
 }) } })`;
 
 test('a file that is opened with the page is in the message', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t, { script: queue });
   await untilTrue(page, `${field}.includes('Some notes')`);
   assert.match(await page.inputValue('#prompt'), /^\s*notes\.md:\n```md\nSome notes\n```$/);
 });
 
-test('the window has the colours that the user chose', { skip: skip || !isFull }, async (t) => {
+test('the window has the colours that the user chose', { skip }, async (t) => {
   const page = await openPage(t, { options: { colorScheme: 'light' } });
   const colour = `[...document.querySelectorAll('meta[name=theme-color]')]
     .filter(({ media }) => matchMedia(media).matches).map(({ content }) => content).join()`;

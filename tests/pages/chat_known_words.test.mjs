@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, saying } from '../support/chat_real.mjs';
-import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, browser, url } = useChat('chat-known-words');
@@ -58,7 +57,7 @@ test('an invented word is not shown: the page refuses, and says why', { skip }, 
   assert.equal(messages.at(-1).content, 'Hello!');
 });
 
-test('a made-up word that the user has typed is copied', { skip: skip || !isFull }, async (t) => {
+test('a made-up word that the user has typed is copied', { skip }, async (t) => {
   const page = await open(t, 'Your name is Zorble.');
   await untilListed(page);
   assert.equal(await askReal(page, 'i am zorble'), 'Your name is Zorble.');
@@ -79,7 +78,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
   ['is a page instead', { status: 200, body: '<!doctype html><title>none</title>' }],
   ['is not all of it', { status: 200, body: '1435 words\na\nabort\n' }],
 ]))
-  test(`the list ${name}: the model answers as it is`, { skip: skip || !isFull }, async (t) => {
+  test(`the list ${name}: the model answers as it is`, { skip }, async (t) => {
     const page = await open(t, 'The capital is Zorble.', (one) =>
       one.route(LIST, (route) => route.fulfill(reply)),
     );
@@ -89,13 +88,13 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
     await page.locator('[data-fact="Known words"]', { hasText: 'no list of words' }).waitFor();
   });
 
-test('the list does not come: nobody waits for it', { skip: skip || !isFull }, async (t) => {
+test('the list does not come: nobody waits for it', { skip }, async (t) => {
   const page = await open(t, 'The capital is Zorble.', (one) => one.route(LIST, () => {}));
   assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
 });
 
 test('an answer without an invented word is what the model says by itself', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   /** @type {string[]} */
   const problems = [];

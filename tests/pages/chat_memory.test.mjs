@@ -168,7 +168,9 @@ test('what is asked before what is left is read again: it is read after the answ
   ]);
 });
 
-test('it is undone at once, and from its line after a reload', { skip }, async (t) => {
+test('it is undone at once, and from its line after a reload', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { script: keepNotices });
   await threeTurns(page);
   const all = ['First', 'One.', 'Second', 'Two.', 'Third', 'Three.'];
@@ -283,7 +285,9 @@ test('calls of tools and several versions go with their question', {
   await untilShown(page, ['How much?', 'Zwei.', 'Next', 'Yes.']);
 });
 
-test('for good: nothing of it is kept, and it is in no file', { skip }, async (t) => {
+test('for good: nothing of it is kept, and it is in no file', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await threeTurns(page);
   await forget(page, 1);

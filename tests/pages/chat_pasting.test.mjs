@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
-import { isFull } from '../support/level.mjs';
 
 const { skip, openPage, url } = useChat('chat-pasting');
 
@@ -46,7 +45,7 @@ test('1 MB of lines is pasted where the caret is, and can be kept as a book', {
 });
 
 test('a text of usual length is pasted by the browser; one of more than 1 MB is not taken, and says so', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
@@ -67,7 +66,7 @@ test('a text of usual length is pasted by the browser; one of more than 1 MB is 
 });
 
 test('a long text of Windows replaces what is selected, the caret is behind it, and Ctrl+Z takes it back', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });
@@ -95,7 +94,7 @@ test('a long text of Windows replaces what is selected, the caret is behind it, 
 });
 
 test('1 MB of lines is pasted into a question that is worded anew, is kept there, and is taken back', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url() });

@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { untilKept } from '../support/chat_stub.mjs';
-import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { pdfOf } from '../support/pdf.mjs';
 import { takePicture } from '../support/pictures.mjs';
@@ -48,7 +47,7 @@ test('the text of a PDF is in the message, page by page; the library comes when 
 });
 
 test('what cannot be read says why, and what was typed stays', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await openPage(t);
   await page.fill('#prompt', 'A question');
@@ -71,7 +70,7 @@ test('what cannot be read says why, and what was typed stays', {
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
-test('a PDF whose reading takes a while tells its pages', { skip: skip || !isFull }, async (t) => {
+test('a PDF whose reading takes a while tells its pages', { skip }, async (t) => {
   const script = `const now = performance.now.bind(performance);
     performance.now = () => 5000 * now(); // a slow device
     globalThis.told = [];

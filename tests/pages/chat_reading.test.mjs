@@ -107,7 +107,7 @@ test('a file of conversations that is damaged can be chosen again; a drawer that
   assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
 });
 
-test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
+test('colours are the system’s, or the user’s, and stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   const colour = 'getComputedStyle(document.body).backgroundColor';
   const back = () => page.evaluate(colour);

@@ -10,7 +10,6 @@ import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mj
 import { useChat } from '../support/chat_page.mjs';
 import { openReal, setTemperature, writePlainModel } from '../support/chat_real.mjs';
 import { onBattery, untilKept } from '../support/chat_stub.mjs';
-import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -91,7 +90,7 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
 });
 
 test('the weights of a model without a template are loaded once', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await open(t);
   const created = `created.filter(({ url, model, directoryOnly }) =>
@@ -117,7 +116,7 @@ test('a template is chosen, and remembered with the model', { skip }, async (t) 
 });
 
 test('a template that fails is told, and the one before stays', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await open(t);
   await page.getByRole('button', { name: 'Choose a template' }).click();
@@ -173,7 +172,7 @@ const rendered = {
 };
 
 test('every template of the list renders a conversation, with a system message, too', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const page = await open(t);
   const texts = await page.evaluate(`(async (all) => {

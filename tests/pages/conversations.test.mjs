@@ -204,7 +204,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
 });
 
 test('Back of the browser returns to the conversation before a new one, and Forward goes on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
@@ -219,7 +219,9 @@ test('Back of the browser returns to the conversation before a new one, and Forw
   assert.deepEqual(await shown(page), ['About rivers', 'They are long.']);
 });
 
-test('settings that a file brings are within their limits, or as usual', { skip }, async (t) => {
+test('settings that a file brings are within their limits, or as usual', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   const settings = {

@@ -160,7 +160,7 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
 });
 
 test('a text that is too long says by how much, and stays where it was typed', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();
   await waitUntilReady(page);
@@ -261,7 +261,7 @@ test('stopping keeps what was written, and the next question is answered', {
   await close();
 });
 
-test('a dropped file is loaded', { skip: chromium.skip }, async () => {
+test('a dropped file is loaded', { skip: chromium.skip || !isFull }, async () => {
   const { page, close } = await openPage();
   await waitUntilReady(page);
   const bytes = readFileSync(modelFile).toString('base64');
@@ -316,7 +316,7 @@ test('a file that is no model is refused in words, and the model before goes on'
 });
 
 test('a broken address is told in words, can be tried again, and our own model answers', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;
   const model = await serveModel((_, response) => {

@@ -16,7 +16,6 @@ import {
   PATIENCE_MS,
 } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
-import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
 
@@ -144,7 +143,7 @@ const statesKept = (page) =>
   });
 
 test('a second visit goes on with the conversation, and reads only what is new', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const profile = newProfile(t);
   const first = await visit(profile, async (page) => {
@@ -201,7 +200,7 @@ test('each conversation has a state of its own, and goes with it', { skip }, asy
 });
 
 test('what is damaged is refused by name, and the next visit has a new state', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
@@ -238,7 +237,7 @@ test('what is damaged is refused by name, and the next visit has a new state', {
 });
 
 test('the state of another model is not used, and replaced', {
-  skip: skip || !isFull,
+  skip,
 }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, (page) => ask(page, 'What is Wick?'));
@@ -260,7 +259,7 @@ test('the state of another model is not used, and replaced', {
   });
 });
 
-test('who does not want to be remembered is not', { skip: skip || !isFull }, async (t) => {
+test('who does not want to be remembered is not', { skip }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
     await ask(page, 'What is Wick?');
