@@ -22,17 +22,21 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
+/** A byte comes so often of an answer that is held, so that nobody takes it for a broken one. */
+const HELD_MS = 100;
+
 /**
  * @param {import('node:http').ServerResponse} response
  * @param {Buffer} bytes
  * @param {{paceMs: number, holdAt: number}} state that the test may change meanwhile
  */
 async function sendSlowly(response, bytes, state) {
-  const step = 1 << 20;
-  for (let at = 0; at < bytes.byteLength && !response.destroyed; at += step) {
-    response.write(bytes.subarray(at, at + step));
-    do await new Promise((settle) => setTimeout(settle, state.paceMs || 5));
-    while (at + step >= state.holdAt && !response.destroyed);
+  for (let at = 0; at < bytes.byteLength && !response.destroyed; ) {
+    const isHeld = at >= state.holdAt;
+    const end = at + (isHeld ? 1 : 1 << 20);
+    response.write(bytes.subarray(at, end));
+    at = end;
+    await new Promise((settle) => setTimeout(settle, isHeld ? HELD_MS : state.paceMs));
   }
   response.end();
 }
@@ -47,7 +51,7 @@ export async function serveModel(first) {
     sent: 0,
     /** A pause after each megabyte. */
     paceMs: 0,
-    /** After so many bytes an answer waits until the test sets this higher. */
+    /** After so many bytes an answer is held until the test sets this higher. */
     holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
