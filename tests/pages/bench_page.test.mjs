@@ -9,7 +9,7 @@ import { serve } from '../../tools/serve.mjs';
 import { violations } from '../support/accessible.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { isFull } from '../support/level.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { locate } from '../support/locate.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');

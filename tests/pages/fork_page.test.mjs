@@ -7,7 +7,7 @@ import { buildFork, site } from '../../examples/fork/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { isFull } from '../support/level.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { locate } from '../support/locate.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
