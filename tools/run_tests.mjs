@@ -26,6 +26,7 @@ import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { nameOf, planOf, root } from '../tests/plan.mjs';
+import { startBrowserServers } from '../tests/support/browser_server.mjs';
 import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
 /** Of `cpu`, of `browser`, of `alone`. */
@@ -284,7 +285,11 @@ async function main(args) {
   const all = named.length > 0 ? named : await findTestFiles();
   const files = all.filter((file) => !group || planOf(file).group === group);
   const phases = await phasesOf(level, files);
+  const needsBrowser = named.length === 0 && files.some((file) => planOf(file).usesBrowser);
+  const servers = needsBrowser ? await startBrowserServers() : undefined;
+  Object.assign(process.env, servers?.env); // for the test files
   const outcomes = await runTests(phases);
+  await servers?.close();
   const passed = outcomes.size > 0 && ![...outcomes.values()].some(hasFailed);
   if (named.length === 0) await writeDurations(outcomes);
   if (named.length === 0 && passed && level === 'all' && !group) await recordFullRun();
