@@ -26,7 +26,6 @@ import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { nameOf, planOf, root } from '../tests/plan.mjs';
-import { startBrowserServers } from '../tests/support/browser_server.mjs';
 import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
 /** Of `cpu`, of `browser`, of `alone`. */
@@ -269,6 +268,10 @@ async function phasesOf(level, files) {
   ];
 }
 
+/** Loaded when it is needed: --list runs before the packages are installed. */
+const startServers = async () =>
+  (await import('../tests/support/browser_server.mjs')).startBrowserServers();
+
 /** @param {string[]} args @returns {Promise<number>} the exit code */
 async function main(args) {
   const { values, positionals } = parseArgs({
@@ -286,7 +289,7 @@ async function main(args) {
   const files = all.filter((file) => !group || planOf(file).group === group);
   const phases = await phasesOf(level, files);
   const needsBrowser = named.length === 0 && files.some((file) => planOf(file).usesBrowser);
-  const servers = needsBrowser ? await startBrowserServers() : undefined;
+  const servers = needsBrowser ? await startServers() : undefined;
   Object.assign(process.env, servers?.env); // for the test files
   const outcomes = await runTests(phases);
   await servers?.close();
