@@ -4,7 +4,7 @@
 include flags.mk
 
 # As many jobs as processors; a -j on the command line wins.
-MAKEFLAGS += --no-builtin-rules --no-builtin-variables -j$(shell nproc)
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables $(if $(filter 0,$(MAKELEVEL)),-j$(shell nproc))
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -229,7 +229,7 @@ $(eval $(call program,build/test/wasi/%.wasm,wasi,units,build/test/wasi-plain/li
 $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,units,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
-.PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
+.PHONY: test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
 test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%) \
   build/test/host_shim.so
 # For LD_PRELOAD: a host without memory, and a fast clock.
@@ -240,10 +240,41 @@ test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
 test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
 
-# The last lines are the runner's counts, before them the tests that failed; in CI the report is TAP.
+# Which files are whose is in tests/plan.mjs. The last lines are the runner's counts, before them the tests that failed
+# and how long set-up, build and tests took; in CI the report is TAP.
 RUN_TESTS := $(NODE) tools/run_tests.mjs
-test: setup-all all library edge test-programs ## sets up, builds and runs every test
-	$(Q)$(RUN_TESTS) $(wildcard tests/*/*.test.mjs)
+TEST_GROUPS := engine package interfaces pages edge repository
+main_build := all library edge test-native
+engine_build := all library test-programs
+package_build := all
+interfaces_build := all
+pages_build := all
+edge_build := all library edge
+repository_build := $(main_build)
+all_build := $(main_build) test-programs
+changed_build = $(main_build) $(foreach group,$(shell $(RUN_TESTS) --list),$($(group)_build))
+.PHONY: test test-all test-changed $(TEST_GROUPS:%=test-%)
+test: BUILD = $(main_build)
+test: ARGUMENTS := --level main
+test: ## sets up, builds and runs what a change is likely to break: minutes
+test-all: BUILD = $(all_build)
+test-all: ARGUMENTS := --level all
+test-all: ## sets up, builds and runs every test
+test-changed: BUILD = $(sort $(changed_build))
+test-changed: ARGUMENTS := --level changed
+test-changed: ## make test, and all tests of the groups that have changed since the last make test-all
+test-engine: ## every test of the engine; likewise test-package, -interfaces, -pages, -edge, -repository
+$(TEST_GROUPS:%=test-%): BUILD = $($(@:test-%=%)_build)
+$(TEST_GROUPS:%=test-%): ARGUMENTS = --level all --group $(@:test-%=%)
+
+TIMES := build/test/times
+test test-all test-changed $(TEST_GROUPS:%=test-%):
+	@mkdir -p $(dir $(TIMES)) && date +%s >$(TIMES)
+	@$(MAKE) --no-print-directory setup-all
+	@date +%s >>$(TIMES)
+	@$(MAKE) --no-print-directory $(BUILD)
+	@date +%s >>$(TIMES)
+	$(Q)WICK_TEST_TIMES="$$(echo $$(cat $(TIMES)))" $(RUN_TESTS) $(ARGUMENTS)
 
 CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
 conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed systems' 80 cases, a line each

@@ -1,33 +1,50 @@
-// Runs test files with Node's test runner, two at a time. Files in which a test failed run once more, alone.
+// Runs test files with Node's test runner, several at a time, and ends with the runner's counts.
 //
-//   node tools/run_tests.mjs FILE...      TAP where CI is set, else the reporter for people
+//   node tools/run_tests.mjs FILE...          these files, whole
+//   node tools/run_tests.mjs --level main     what `make test` runs
+//   node tools/run_tests.mjs --level all      what `make test-all` runs; --group NAME limits it to a folder of tests/
+//   node tools/run_tests.mjs --level changed  `make test`, and the whole of the groups that have changed since the last
+//                                             full run; --list prints these groups instead
 //
-// A test that fails twice fails the run. One that fails beside other tests and passes alone is unsteady: the run
-// passes and names it, because a browser that was starved of its processor says nothing about the code. More than
-// UNSTEADY_FILES_MAX files with failures are no accident, and what a fuzzer or a random test found counts at once:
-// then nothing is run again. The last lines are the runner's counts, each test once, with the result that it had
-// last; the failed tests stand before them, so that the end of a long log tells what is wrong. Before these stand
-// the files that took the longest, so that one sees where the time of CI goes.
+// The report is TAP if CI is set, else the reporter for people. Files that use the processor run as many at a time as
+// it has cores; next to them run files that mostly wait for a browser; what is measured in time or memory runs alone
+// at the end. tests/plan.mjs decides which file is which. The longest files come first.
+//
+// A test that fails fails the run. Only `--level all` runs browser files with failures once more, alone: a test that
+// passes then is named as unsteady. If more than UNSTEADY_FILES_MAX files failed, nothing runs again. The last lines
+// are the counts, each test once; before them come the failed tests, the slowest files, and how long set-up, build and
+// tests took.
 
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
+import { nameOf, planOf, root } from '../tests/plan.mjs';
+import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
-const CONCURRENCY = 2;
+/** Of `cpu`, of `browser`, of `alone`. */
+const CONCURRENCY = {
+  cpu: availableParallelism(),
+  browser: Math.min(8, 3 * availableParallelism()),
+  alone: 1,
+};
+/** Ends a file that hangs, so that the report names it. */
+const FILE_TIMEOUT_MS = 20 * 60_000;
 const UNSTEADY_FILES_MAX = 6;
-const SLOWEST_FILES = 12;
-/** What the files of fuzzers name. Other random tests have a seed that only a soak changes. */
-const FUZZERS = /build\/test\/fuzz/;
+const SLOWEST_FILES = 20;
+const DURATIONS = path.join(root, 'build/test/durations.json');
 const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo', 'duration_ms'];
 const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 
-/** @typedef {{file: string, name: string, reason: string}} Failure */
-/** @typedef {{counts: Record<string, number>, failures: Failure[], elapsedMs: Map<string, number>}} Outcome */
+/** @typedef {{name: string, reason: string}} Failure */
+/** @typedef {{counts: Record<string, number>, failures: Failure[], elapsedMs: number}} Outcome */
+/** @typedef {{level: 'main' | 'all' | undefined, files: string[]}} Phase files that run at one level */
 
 /**
  * The first line of an error's cause that is not empty, what a browser waited for, and the line of the test.
@@ -37,8 +54,8 @@ const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
  */
 function reasonOf(details, file = '') {
   const error = details?.error?.cause ?? details?.error;
-  const told = stripVTControlCharacters(String(error?.message ?? '')).trim();
-  const [first, ...rest] = told.split('\n');
+  const message = stripVTControlCharacters(String(error?.message ?? '')).trim();
+  const [first, ...rest] = message.split('\n');
   const waited = rest.find((line) => line.includes('waiting for'))?.replace(/^.*?(?=waiting)/, '');
   const name = path.basename(file);
   const lines = String(error?.stack ?? '').split('\n');
@@ -47,97 +64,240 @@ function reasonOf(details, file = '') {
   return more ? `${first} (${more})` : first;
 }
 
-/** Passes on what the runner tells but its counts: they come last, after what runs again. @param {AsyncIterable<any>} events */
-async function* withoutCounts(events) {
-  for await (const event of events) {
-    const counted = event.type === 'test:diagnostic' && event.data.nesting === 0;
-    if (!counted || !COUNT_LINE.test(event.data.message)) yield event;
+/** Prints the events of all files as one report. */
+class Report {
+  #events = new PassThrough({ objectMode: true });
+  #printed;
+  #tests = 0;
+
+  constructor() {
+    const report = /** @type {any} */ (this.#events).compose(process.env.CI ? tap : new spec());
+    report.pipe(process.stdout, { end: false });
+    this.#printed = finished(report);
+  }
+
+  /** Adds the events of a whole file, without its own plan and counts. @param {any[]} events */
+  add(events) {
+    for (const { type, data } of events) {
+      const ofFile = data?.nesting === 0;
+      if (ofFile && type === 'test:plan') continue;
+      if (ofFile && type === 'test:diagnostic' && COUNT_LINE.test(data.message)) continue;
+      const isResult = ofFile && (type === 'test:pass' || type === 'test:fail');
+      this.#events.write({ type, data: isResult ? { ...data, testNumber: ++this.#tests } : data });
+    }
+  }
+
+  async end() {
+    this.#events.end({ type: 'test:plan', data: { nesting: 0, count: this.#tests } });
+    await this.#printed;
   }
 }
 
 /**
- * Runs files and reports them on standard output.
- * @param {string[]} files
- * @param {number} concurrency
+ * Runs a file and reports it when it has ended.
+ * @param {string} file
+ * @param {Report} report
+ * @param {number} timeout
  * @returns {Promise<Outcome>}
  */
-async function runFiles(files, concurrency) {
+async function runFile(file, report, timeout) {
+  const begun = performance.now();
   /** @type {Record<string, number>} */
   const counts = {};
   /** @type {Failure[]} */
   const failures = [];
-  /** Of each file as a whole. @type {Map<string, number>} */
-  const elapsedMs = new Map();
-  /** As much of Node's TestsStream as is used. @type {any} */
-  const stream = run({ files, concurrency });
-  stream.on('test:diagnostic', (/** @type {any} */ { message, nesting }) => {
-    const [, name, value] = (nesting === 0 && COUNT_LINE.exec(message)) || [];
-    if (name) counts[name] = Number(value);
+  /** @type {any[]} */
+  const events = [];
+  /** Node's TestsStream. @type {AsyncIterable<any>} */
+  const stream = run({ files: [file], concurrency: 1, timeout });
+  for await (const event of stream) {
+    const { type, data } = event;
+    events.push(event);
+    if (type === 'test:diagnostic') {
+      const [, name, value] = (data.nesting === 0 && COUNT_LINE.exec(data.message)) || [];
+      if (name) counts[name] = Number(value);
+    }
+    const ofItsParts = data?.details?.error?.failureType === 'subtestsFailed';
+    if (type === 'test:fail' && data.todo === undefined && !ofItsParts)
+      failures.push({ name: data.name, reason: reasonOf(data.details, file) });
+  }
+  report.add(events);
+  return { counts, failures, elapsedMs: performance.now() - begun };
+}
+
+/** @returns {Promise<Record<string, number>>} how long files took the last time, in milliseconds */
+async function readDurations() {
+  try {
+    return JSON.parse(await readFile(DURATIONS, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** @param {Map<string, Outcome>} outcomes */
+async function writeDurations(outcomes) {
+  const durations = await readDurations();
+  for (const [file, { elapsedMs }] of outcomes) durations[nameOf(file)] = Math.round(elapsedMs);
+  await mkdir(path.dirname(DURATIONS), { recursive: true });
+  await writeFile(DURATIONS, `${JSON.stringify(durations, undefined, 1)}\n`);
+}
+
+/**
+ * The longest first, as the last run has measured them; without it, as the plan lists them.
+ * @param {string[]} files
+ * @param {Record<string, number>} durations
+ */
+const sorted = (files, durations) =>
+  files.toSorted((a, b) => {
+    const [first, second] = [durations[nameOf(a)], durations[nameOf(b)]];
+    if (first !== undefined && second !== undefined) return second - first;
+    return planOf(a).rank - planOf(b).rank;
   });
-  stream.on('test:complete', (/** @type {any} */ { file, nesting, details }) => {
-    if (nesting === 0 && file)
-      elapsedMs.set(file, (elapsedMs.get(file) ?? 0) + details.duration_ms);
+
+/** @param {string[]} files @param {number} concurrency @param {(file: string) => Promise<void>} runOne */
+async function drain(files, concurrency, runOne) {
+  const left = [...files];
+  const work = async () => {
+    for (let file = left.shift(); file !== undefined; file = left.shift()) await runOne(file);
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+}
+
+/**
+ * Runs the files of a phase by their queues.
+ * @param {Phase} phase
+ * @param {Report} report
+ * @param {Map<string, Outcome>} outcomes
+ */
+async function runPhase({ level, files }, report, outcomes) {
+  process.env.WICK_TEST_LEVEL = level;
+  if (level === undefined) delete process.env.WICK_TEST_LEVEL;
+  const timeout = level === undefined ? Number.POSITIVE_INFINITY : FILE_TIMEOUT_MS;
+  const ordered = sorted(files, await readDurations());
+  const runQueue = (/** @type {import('../tests/plan.mjs').Queue} */ queue) => {
+    const own = ordered.filter((file) => planOf(file).queue === queue);
+    return drain(own, CONCURRENCY[queue], async (file) => {
+      outcomes.set(file, await runFile(file, report, timeout));
+    });
+  };
+  await Promise.all([runQueue('cpu'), runQueue('browser')]);
+  await runQueue('alone');
+}
+
+/** @param {Outcome} outcome */
+const hasFailed = ({ counts, failures }) =>
+  counts.fail > 0 || counts.cancelled > 0 || failures.length > 0;
+
+/**
+ * Runs the browser files of a phase that failed once more, alone.
+ * @param {Phase} phase
+ * @param {Report} report
+ * @param {Map<string, Outcome>} outcomes that get the second result
+ * @returns {Promise<string[]>} what failed the first time, as lines
+ */
+async function runAgain({ level, files }, report, outcomes) {
+  const failed = [...outcomes].filter(([, outcome]) => hasFailed(outcome));
+  if (level !== 'all' || failed.length > UNSTEADY_FILES_MAX) return [];
+  const again = failed.filter(([file]) => files.includes(file) && planOf(file).usesBrowser);
+  for (const [file] of again) outcomes.set(file, await runFile(file, report, FILE_TIMEOUT_MS));
+  return again.flatMap(([file, { failures }]) => failures.map((one) => lineOf(file, one)));
+}
+
+/** @param {string} file @param {Failure} failure */
+const lineOf = (file, { name, reason }) =>
+  `# ${path.relative(process.cwd(), file)}: ${name}: ${reason}\n`;
+
+/** E.g. "# slowest files: 210 s tests/pages/page.test.mjs, 90 s tests/engine/cli.test.mjs". @param {Map<string, Outcome>} outcomes */
+function slowestOf(outcomes) {
+  const slowest = [...outcomes]
+    .sort(([, a], [, b]) => b.elapsedMs - a.elapsedMs)
+    .slice(0, SLOWEST_FILES)
+    .map(([file, { elapsedMs }]) => {
+      return `${Math.round(elapsedMs / 1000)} s ${path.relative(process.cwd(), file)}`;
+    });
+  return `# slowest files: ${slowest.join(', ')}\n`;
+}
+
+/**
+ * @param {number} elapsedMs of the tests
+ * @param {string} times when set-up began and ended and when the build ended, in seconds
+ */
+function timesOf(elapsedMs, times) {
+  const [begun, ready, built] = times.split(/\s+/).map(Number);
+  const before = built > 0 ? `set-up ${ready - begun} s, build ${built - ready} s, ` : '';
+  return `# ${before}tests ${Math.round(elapsedMs / 1000)} s\n`;
+}
+
+/** Runs the phases, one after the other, and reports them. @param {Phase[]} phases */
+async function runTests(phases) {
+  const begun = performance.now();
+  const report = new Report();
+  /** @type {Map<string, Outcome>} */
+  const outcomes = new Map();
+  /** @type {string[]} */
+  const unsteady = [];
+  process.setMaxListeners(0); // each run listens to what nobody catches
+  for (const phase of phases) await runPhase(phase, report, outcomes);
+  for (const phase of phases) unsteady.push(...(await runAgain(phase, report, outcomes)));
+  await report.end();
+  const elapsedMs = performance.now() - begun;
+  const print = (/** @type {string} */ line) => process.stdout.write(line);
+  print(slowestOf(outcomes));
+  print(timesOf(elapsedMs, process.env.WICK_TEST_TIMES ?? ''));
+  if (unsteady.length > 0) print('# failed next to other tests, so the file ran again:\n');
+  for (const line of unsteady) print(line);
+  const failed = [...outcomes].filter(([, outcome]) => hasFailed(outcome));
+  if (failed.length > 0) print('# failed:\n');
+  for (const [file, { failures }] of failed)
+    for (const failure of failures) print(lineOf(file, failure));
+  const sum = (/** @type {string} */ name) =>
+    [...outcomes.values()].reduce((total, { counts }) => total + (counts[name] ?? 0), 0);
+  for (const name of COUNTS)
+    print(`# ${name} ${name === 'duration_ms' ? elapsedMs.toFixed(3) : sum(name)}\n`);
+  return outcomes;
+}
+
+/** @param {string | undefined} level @param {string[]} files @returns {Promise<Phase[]>} */
+async function phasesOf(level, files) {
+  if (level === undefined || level === 'all') return [{ level, files }];
+  const whole = level === 'changed' ? await changedGroups() : [];
+  const isWhole = (/** @type {string} */ file) => whole.includes(planOf(file).group);
+  return [
+    { level: 'main', files: files.filter((file) => planOf(file).isMain && !isWhole(file)) },
+    { level: 'all', files: files.filter(isWhole) },
+  ];
+}
+
+/** Loaded when it is needed: --list runs before the packages are installed. */
+const startServers = async () =>
+  (await import('../tests/support/browser_server.mjs')).startBrowserServers();
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+async function main(args) {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { level: { type: 'string' }, group: { type: 'string' }, list: { type: 'boolean' } },
+    allowPositionals: true,
   });
-  stream.on('test:fail', (/** @type {any} */ { name, file, details, todo }) => {
-    const ofItsParts = details?.error?.failureType === 'subtestsFailed';
-    if (todo === undefined && !ofItsParts)
-      failures.push({ file, name, reason: reasonOf(details, file) });
-  });
-  const report = stream.compose(withoutCounts).compose(process.env.CI ? tap : new spec());
-  report.pipe(process.stdout, { end: false });
-  await finished(report);
-  return { counts, failures, elapsedMs };
+  const { level, group, list } = values;
+  if (list) {
+    console.log((await changedGroups()).join(' '));
+    return 0;
+  }
+  const named = positionals.map((file) => path.resolve(file));
+  const all = named.length > 0 ? named : await findTestFiles();
+  const files = all.filter((file) => !group || planOf(file).group === group);
+  const phases = await phasesOf(level, files);
+  const needsBrowser = named.length === 0 && files.some((file) => planOf(file).usesBrowser);
+  const servers = needsBrowser ? await startServers() : undefined;
+  Object.assign(process.env, servers?.env); // for the test files
+  const outcomes = await runTests(phases);
+  await servers?.close();
+  const passed = outcomes.size > 0 && ![...outcomes.values()].some(hasFailed);
+  if (named.length === 0) await writeDurations(outcomes);
+  if (named.length === 0 && passed && level === 'all' && !group) await recordFullRun();
+  return passed ? 0 : 1;
 }
 
-/** Whether all failures are of files whose tests do the same each time. @param {string[]} files */
-async function mayRunAgain(files) {
-  if (process.env.WICK_SOAK || !files.every(Boolean)) return false;
-  if (files.length === 0 || files.length > UNSTEADY_FILES_MAX) return false;
-  const sources = files.map((file) => readFile(file, 'utf8').catch(() => undefined));
-  return (await Promise.all(sources)).every((one) => one !== undefined && !FUZZERS.test(one));
-}
-
-/** @param {Failure} failure */
-const lineOf = ({ file, name, reason }) =>
-  `# ${path.relative(process.cwd(), file ?? '')}: ${name}: ${reason}\n`;
-
-/** E.g. "# slowest files: 210 s tests/pages/page.test.mjs, 90 s tests/engine/cli.test.mjs". @param {Map<string, number>} elapsedMs */
-function slowestOf(elapsedMs) {
-  const sorted = [...elapsedMs].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_FILES);
-  const told = sorted.map(
-    ([file, ms]) => `${Math.round(ms / 1000)} s ${path.relative(process.cwd(), file)}`,
-  );
-  return `# slowest files: ${told.join(', ')}\n`;
-}
-
-/** The counts of all tests, those of the files that ran again as they ended the second time. @param {Outcome} first @param {Outcome | undefined} second */
-function sum(first, second) {
-  if (!second) return first.counts;
-  const failed = first.counts.fail + first.counts.cancelled;
-  /** @type {Record<string, number>} */
-  const counts = { ...first.counts, fail: second.counts.fail, cancelled: second.counts.cancelled };
-  counts.pass += failed - second.counts.fail - second.counts.cancelled;
-  counts.duration_ms += second.counts.duration_ms;
-  return counts;
-}
-
-/** Runs `files`, and those that failed once more. Gives the process's exit code. @param {string[]} files */
-export async function runTests(files) {
-  const first = await runFiles(files, CONCURRENCY);
-  const again = [...new Set(first.failures.map(({ file }) => file))];
-  const rerun = await mayRunAgain(again);
-  const second = rerun ? await runFiles(again, 1) : undefined;
-  const left = (second ?? first).failures;
-  process.stdout.write(slowestOf(first.elapsedMs));
-  if (rerun) process.stdout.write('# failed beside other tests, so that its file ran again:\n');
-  if (rerun) for (const failure of first.failures) process.stdout.write(lineOf(failure));
-  if (left.length > 0) process.stdout.write('# failed:\n');
-  for (const failure of left) process.stdout.write(lineOf(failure));
-  const counts = sum(first, second);
-  for (const name of COUNTS) process.stdout.write(`# ${name} ${counts[name]}\n`);
-  return counts.fail > 0 || counts.cancelled > 0 || left.length > 0 ? 1 : 0;
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.exitCode = await runTests(process.argv.slice(2).map((file) => path.resolve(file)));
-}
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = await main(process.argv.slice(2));

@@ -1,18 +1,20 @@
 // Runs the C unit tests of tests/c/: natively under the sanitizers (and under ThreadSanitizer what
-// is named *_tsan_test.c), and as WASI modules made of the very objects that are shipped. A soak (make soak)
-// runs natively those alone that do more then.
+// is named *_tsan_test.c), and as WASI modules made of the very objects that are shipped. `make test` runs them
+// natively. A soak (make soak) runs natively only those that do more then.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { availableParallelism, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { isFull } from '../support/level.mjs';
 import { built, locate, locateRelaxedNode, root } from '../support/locate.mjs';
-import { run, runWasi } from '../support/process.mjs';
+import { run } from '../support/process.mjs';
 import { isSoak } from '../support/soak.mjs';
+import { openPool } from '../support/wasi_pool.mjs';
 
 const shared = locate('shared');
-const relaxedNode = locateRelaxedNode();
+const concurrency = availableParallelism();
 const temporary = mkdtempSync(join(tmpdir(), 'wick-units-'));
 after(() => rmSync(temporary, { recursive: true }));
 
@@ -27,7 +29,12 @@ const soaks = (/** @type {string} */ name) =>
   /\bsoak_(count|seed|is_on)\b/.test(readFileSync(sources.get(name) ?? '', 'utf8'));
 const threaded = programs.filter((name) => name.endsWith('_tsan_test') && !isSoak);
 const units = programs.filter((name) => !name.endsWith('_tsan_test') && (!isSoak || soaks(name)));
-const wasiUnits = isSoak ? [] : units;
+const wasiUnits = isSoak || !isFull ? [] : units;
+/** Relaxed SIMD changes kernels, and so what runs whole models. */
+const relaxedRooms = ['conformance', 'engine', 'kernels', 'kv', 'model'];
+const relaxedUnits = wasiUnits.filter((name) =>
+  relaxedRooms.includes(basename(dirname(sources.get(name) ?? ''))),
+);
 
 const sanitizers = {
   ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1',
@@ -49,8 +56,8 @@ async function runNative(program) {
   assertPassed(await run(built(program), [], { env }));
 }
 
-/** @param {string} runtime @param {string} module */
-async function runModule(runtime, module) {
+/** @param {ReturnType<typeof openPool>} pool @param {string} module */
+async function runModule(pool, module) {
   /** @type {Record<string, string>} */
   const folders = { '/repository': root, '/temporary': temporary };
   if (shared.path) folders['/shared'] = shared.path;
@@ -59,10 +66,17 @@ async function runModule(runtime, module) {
     WICK_ROOT: '/repository',
     WICK_TMP: '/temporary',
   };
-  assertPassed(await runWasi(runtime, built(module), [], { folders, env }));
+  assertPassed(await pool.run(built(module), [], { folders, env }));
 }
 
-describe('C units, native, address and undefined behaviour sanitizers', { concurrency: 2 }, () => {
+/** @param {'node' | 'node24'} runtime @param {string} folder @param {string[]} names */
+function testModules(runtime, folder, names) {
+  const pool = openPool(runtime);
+  after(pool.close);
+  for (const name of names) test(name, () => runModule(pool, `test/${folder}/${name}.wasm`));
+}
+
+describe('C units, native, address and undefined behaviour sanitizers', { concurrency }, () => {
   for (const name of units) test(name, () => runNative(`test/native/${name}`));
 });
 
@@ -70,11 +84,13 @@ describe('C units, native, thread sanitizer', () => {
   for (const name of threaded) test(name, () => runNative(`test/tsan/${name}`));
 });
 
-describe('C units, WASI, plain SIMD', { concurrency: 2 }, () => {
-  for (const name of wasiUnits) test(name, () => runModule('node', `test/wasi/${name}.wasm`));
-});
+if (wasiUnits.length > 0) {
+  describe('C units, WASI, plain SIMD', { concurrency }, () => {
+    testModules('node', 'wasi', wasiUnits);
+  });
 
-describe('C units, WASI, relaxed SIMD', { concurrency: 2, skip: relaxedNode.skip }, () => {
-  for (const name of wasiUnits)
-    test(name, () => runModule('node24', `test/wasi-relaxed/${name}.wasm`));
-});
+  const { skip } = locateRelaxedNode();
+  describe('C units, WASI, relaxed SIMD', { concurrency, skip }, () => {
+    testModules('node24', 'wasi-relaxed', relaxedUnits);
+  });
+}

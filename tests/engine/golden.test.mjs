@@ -1,21 +1,37 @@
 // The engine's results against published text and llama.cpp's logits, through the command line:
-// natively (the best kernels for this processor) and as WASI modules with plain and relaxed SIMD.
+// natively (the best kernels for this processor) and as WASI modules with plain SIMD and, in `make test-all`, relaxed SIMD.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
-import { native, plainHosts, relaxedHosts, temporaryFolder, wick } from '../support/cli.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { after, describe, test } from 'node:test';
+import { native, plainHosts, relaxedHosts, wick as wickAlone } from '../support/cli.mjs';
+import { isFull } from '../support/level.mjs';
+import { built, locate, root } from '../support/locate.mjs';
+import { openPool } from '../support/wasi_pool.mjs';
 
 const shared = locate('shared');
 const vectors = join(shared.path, 'vectors');
 const reference = join(vectors, 'reference');
 const more = join(vectors, 'reference-more');
 const stories = join(vectors, 'stories260K');
-const temporary = temporaryFolder();
+const concurrency = availableParallelism();
 
-const hosts = [native, plainHosts[0], relaxedHosts[0]];
+const hosts = [native, plainHosts[0], ...(isFull ? [relaxedHosts[0]] : [])];
+/** By the runtime: its calls are instances in one process. @type {Map<string, ReturnType<typeof openPool>>} */
+const pools = new Map();
+after(() => pools.forEach((pool) => void pool.close()));
+
+/** @param {import('../support/cli.mjs').Host} host @param {string[]} args */
+function wick(host, args) {
+  const runtime = /** @type {'node' | 'node24' | undefined} */ (host.runtime);
+  if (runtime === undefined) return wickAlone(host, args);
+  const pool = pools.get(runtime) ?? openPool(runtime);
+  pools.set(runtime, pool);
+  const folders = { [root]: root, [shared.path]: shared.path };
+  return pool.run(built(host.program), args, { folders });
+}
 
 // Delta nets: llama.cpp itself is off by up to 5.2e-4 there, as the manifests say.
 const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-legacy'];
@@ -85,7 +101,7 @@ async function computeLogits(host, model, tokens, folder = reference, threads = 
   const args = ['logits', join(folder, model), '--tokens', tokens.join(','), '--out', '-'];
   if (threads !== 1) args.push('--threads', `${threads}`);
   for (const { file, scale } of adapters) args.push('--lora', `${join(more, file)}:${scale}`);
-  const { code, stdout, stderr } = await wick(host, args, { folders: [temporary] });
+  const { code, stdout, stderr } = await wick(host, args);
   assert.equal(code, 0, stderr);
   return floatsOf(stdout);
 }
@@ -123,7 +139,7 @@ function assertGreedy(logits, testCase, vocab, tolerance) {
 for (const host of hosts) {
   const skip = shared.skip || host.skip;
 
-  describe(`golden, ${host.name}`, { concurrency: 2, skip }, () => {
+  describe(`golden, ${host.name}`, { concurrency, skip }, () => {
     test('stories260K tells the published story', async () => {
       const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
       const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
@@ -168,7 +184,7 @@ for (const host of hosts) {
     }
   });
 
-  describe(`golden of quantised models, ${host.name}`, { concurrency: 2, skip }, () => {
+  describe(`golden of quantised models, ${host.name}`, { concurrency, skip }, () => {
     for (const { id, model, cases } of quantisedModels) {
       test(`${id}: as near to the exact logits as llama.cpp`, async () => {
         for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
@@ -181,7 +197,7 @@ for (const host of hosts) {
     }
   });
 
-  describe(`golden with adapters, ${host.name}`, { concurrency: 2, skip }, () => {
+  describe(`golden with adapters, ${host.name}`, { concurrency, skip }, () => {
     for (const { id, base_model: model, adapters, cases } of adapterCases) {
       if (!cases) continue;
       test(`${id}: logits and greedy tokens with adapters`, async () => {
@@ -210,7 +226,7 @@ for (const host of hosts) {
   });
 }
 
-describe('the same bits, native', { concurrency: 2, skip: shared.skip }, () => {
+describe('the same bits, native', { concurrency, skip: shared.skip }, () => {
   for (const { id, model, cases, folder } of runningModels) {
     test(`${id}: for a beginning alone, and with two threads`, async () => {
       const { tokens, greedy } = cases[cases.length - 1];

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { launchOwnChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { locate } from '../support/locate.mjs';
 import { dist, modelFolder, openEngine, untilTrue } from '../support/package.mjs';
 
@@ -118,7 +118,7 @@ before(async () => {
   if (skip) return;
   await once(server.listen(0, '127.0.0.1'), 'listening');
   ({ port } = /** @type {import('node:net').AddressInfo} */ (server.address()));
-  browser = await launchChromium(['--host-resolver-rules=MAP app.test 127.0.0.1']);
+  browser = await launchOwnChromium(['--host-resolver-rules=MAP app.test 127.0.0.1']);
 });
 after(async () => {
   await browser?.close();

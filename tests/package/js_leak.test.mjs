@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
-import { launchChromium } from '../support/browsers.mjs';
+import { launchOwnChromium } from '../support/browsers.mjs';
 import { memoryAfterCollections } from '../support/chromium_memory.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { dist, modelPath } from '../support/package.mjs';
@@ -59,7 +59,7 @@ test('soak: an engine in Chromium keeps nothing of its requests', {
   const pages = resolve(root, 'tests/support/empty_page');
   const site = { '/': pages, '/dist/': dist, '/dist/models/': models };
   const server = await serve({ root: site });
-  const browser = await launchChromium();
+  const browser = await launchOwnChromium();
   t.after(async () => {
     await browser.close();
     await server.close();

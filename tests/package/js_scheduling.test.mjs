@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import {
   dist,
@@ -159,7 +160,7 @@ describe('priorities and pages', () => {
   });
 
   test('in Chromium, too: the file lies in the origin private file system', {
-    skip: locate('chromium').skip,
+    skip: locate('chromium').skip || !isFull,
   }, async (t) => {
     const server = await serve({
       root: {

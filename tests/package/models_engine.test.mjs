@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { startHub } from '../support/fake_hub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import {
@@ -286,7 +287,7 @@ const lacks = {
 };
 
 test('a page that cannot keep a model loads it nevertheless', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -312,7 +313,7 @@ test('a page that cannot keep a model loads it nevertheless', {
 });
 
 test('messages of others in the channel of the store are passed by', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());

@@ -15,6 +15,7 @@ import {
   launchWebKit,
   PATIENCE_MS,
 } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
 import { waitUntil } from '../support/package.mjs';
@@ -166,7 +167,7 @@ test('Chromium keeps models in files', { skip: locate('chromium').skip }, async 
 });
 
 test('Chromium keeps models in IndexedDB where a page cannot write files', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -195,7 +196,7 @@ const soon = `
     globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
 
 test('a page whose IndexedDB never answers is told so, and loads models without keeping them', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -214,7 +215,7 @@ test('a page whose IndexedDB never answers is told so, and loads models without 
 });
 
 test('a file system of the origin that never answers is given up, and said', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -262,7 +263,7 @@ async function readsWhileItIsWritten(browser) {
 }
 
 test('Chromium: a record that another tab replaces is there at every moment', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -323,7 +324,7 @@ async function sharesDownload(t, browser) {
 }
 
 test('two tabs of Chromium fetch a model once, and one goes on for the other', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
@@ -331,12 +332,12 @@ test('two tabs of Chromium fetch a model once, and one goes on for the other', {
 });
 
 test('a tab that follows another one’s download tells what has come, and the size, before a chunk is stored', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   const remote = await serveModel(pretendedModel(2 * CHUNK_BYTES));
   t.after(() => Promise.all([browser.close(), remote.close()]));
-  remote.state.paceMs = 300;
+  remote.state.holdAt = CHUNK_BYTES / 2;
   let answer = () => {};
   const listened = new Promise((settle) => {
     answer = () => settle(undefined);
@@ -365,7 +366,7 @@ test('a tab that follows another one’s download tells what has come, and the s
 });
 
 test('a download goes on after Chromium has crashed', {
-  skip: locate('chromium').skip,
+  skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const remote = await serveModel(pretendedModel(3 * CHUNK_BYTES));
   const profile = mkdtempSync(join(tmpdir(), 'wick-models-crash-'));

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { dist, hasCode, openEngine, waitUntil } from '../support/package.mjs';
 
@@ -143,7 +144,7 @@ test('two tabs load one model, and say at the same time what they say alone', {
   );
 });
 
-test('another name, or another model, is another engine', { skip }, async (t) => {
+test('another name, or another model, is another engine', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const other = '/dist/models/wick-2.6m-q8_0.gguf';
   for (const wanted of [
@@ -155,7 +156,7 @@ test('another name, or another model, is another engine', { skip }, async (t) =>
   }
 });
 
-test('a tab that is closed leaves nothing behind', { skip }, async (t) => {
+test('a tab that is closed leaves nothing behind', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'closed' });
@@ -206,7 +207,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   await waitUntilEmpty(third);
 });
 
-test('what was read comes back where a page has kept it', { skip }, async (t) => {
+test('what was read comes back where a page has kept it', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'kept' });
@@ -239,7 +240,9 @@ test('what was read comes back where a page has kept it', { skip }, async (t) =>
   assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
 });
 
-test('an engine that is closed is handed over while its tab stays', { skip }, async (t) => {
+test('an engine that is closed is handed over while its tab stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'handed' });
@@ -252,7 +255,7 @@ test('an engine that is closed is handed over while its tab stays', { skip }, as
 });
 
 test('a leader that is closed while it loads the model is followed by the next', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
@@ -273,7 +276,9 @@ test('a leader that is closed while it loads the model is followed by the next',
   assert.equal(await opening, 'leader');
 });
 
-test('an engine that crashes has crashed for all, and is begun anew', { skip }, async (t) => {
+test('an engine that crashes has crashed for all, and is begun anew', {
+  skip: skip || !isFull,
+}, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(`(async () => {
@@ -298,7 +303,9 @@ test('an engine that crashes has crashed for all, and is begun anew', { skip }, 
   assert.equal(await first.evaluate(open, { model, shared: 'crash' }), 'follower');
 });
 
-test('a model that cannot be loaded is refused in each tab', { skip }, async (t) => {
+test('a model that cannot be loaded is refused in each tab', {
+  skip: skip || !isFull,
+}, async (t) => {
   const newTab = await newBrowser(t);
   const tabs = [await newTab(), await newTab()];
   const code = `(wanted) => (${open})(wanted).then(() => 'loaded', (error) => error.code)`;
@@ -409,7 +416,7 @@ async function talkNonsense(names) {
   }
 }
 
-test('messages that are none of ours are passed by', { skip }, async (t) => {
+test('messages that are none of ours are passed by', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const tabs = [await newTab(), await newTab()];
   for (const tab of tabs) {
@@ -453,7 +460,7 @@ test('without tabs an engine is its own, and a wrong name is refused', async (t)
 });
 
 test('a page that may keep nothing, and so may not lock, has an engine of its own', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const tab = await (await newBrowser(t))();
   await tab.evaluate(`LockManager.prototype.request = async () => {

@@ -65,7 +65,9 @@ async function adaptedTokens({ build, threads, model, tokens, maxTokens, adapter
   return found;
 }
 
-describe('golden with adapters, Chromium', { skip: shared.skip || chromium.skip }, () => {
+describe('golden with adapters, Chromium', {
+  skip: shared.skip || chromium.skip,
+}, () => {
   const vectors = join(shared.path, 'vectors');
   const page = openPackagePage(vectors);
   const manifest = shared.skip

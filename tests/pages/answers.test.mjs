@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { onBattery, stubModels } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -58,7 +59,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });
@@ -143,7 +144,7 @@ test('an answer runs nothing, loads nothing, and takes the place of nothing', {
   assert.equal(await body.locator('strong').innerText(), 'bold');
 });
 
-test('code keeps its button, which copies it', { skip }, async (t) => {
+test('code keeps its button, which copies it', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   const body = await answerWith(page, '```js\nconst one = 1;\n```');
   await page.evaluate('new Promise((settle) => requestAnimationFrame(() => setTimeout(settle)))');
@@ -205,7 +206,7 @@ test('an answer that fails can be asked for again, an engine that crashed is loa
   assert.equal(await page.getByText('Answer again').count(), 0);
 });
 
-test('Enter in a dialog does what its main button does', { skip }, async (t) => {
+test('Enter in a dialog does what its main button does', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.click('#open-settings');
   await page.fill('[name=topK]', '7');

@@ -2,19 +2,17 @@
 // words for what cannot be done; results that are saved, linked to and read again, also in Firefox and WebKitGTK. Screenshots (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildBench, site } from '../../examples/bench/build.mjs';
 import { packFragment } from '../../examples/shared/fragment.js';
 import { serve } from '../../tools/serve.mjs';
+import { violations } from '../support/accessible.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { isFull } from '../support/level.mjs';
+import { locate } from '../support/locate.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -22,7 +20,6 @@ let server;
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await buildBench();
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -95,29 +92,19 @@ test('a run on the built-in model: speeds, ops, environment, JSON and Markdown',
   assert.match(markdown, /^\| threads \| prompt \|/);
   assert.match(markdown, /\| decode gate_up \|/);
 
-  await page.screenshot({ path: resolve(pictures, 'bench-light.png'), fullPage: true });
+  await takePicture(page, 'bench-light', { fullPage: true });
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.waitForTimeout(200);
-  await page.screenshot({ path: resolve(pictures, 'bench-dark.png'), fullPage: true });
+  await takePicture(page, 'bench-dark', { fullPage: true });
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.waitForTimeout(200);
-  await page.screenshot({ path: resolve(pictures, 'bench-phone.png'), fullPage: true });
+  await takePicture(page, 'bench-phone', { fullPage: true });
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(width <= 390, `${width} pixels wide on a phone`);
-  await page.evaluate(axe);
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-  const { violations } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  assert.deepEqual(
-    violations.map((/** @type {any} */ one) => [one.id, one.nodes[0].html]),
-    [],
-  );
+  assert.deepEqual(await violations(page), []);
   assert.deepEqual(problems, []);
   await close();
 });
 
-test('a stop keeps what was measured', { skip }, async () => {
+test('a stop keeps what was measured', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   // 40,000 tokens: it is stopped long before its end
   await run(page, { ...small, threads: '1', tokens: '400', repetitions: '100' });
@@ -130,7 +117,7 @@ test('a stop keeps what was measured', { skip }, async () => {
   await close();
 });
 
-test('a model that is not there is said in words', { skip }, async () => {
+test('a model that is not there is said in words', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   await page.selectOption('#model', 'url');
   await run(page, { ...small, url: `${server.url}nothing.gguf` });
@@ -141,7 +128,7 @@ test('a model that is not there is said in words', { skip }, async () => {
 });
 
 test('what is no model, or several, is said in words before anything is recorded', {
-  skip,
+  skip: skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();
   const file = (/** @type {string} */ name, text = 'no model') => ({

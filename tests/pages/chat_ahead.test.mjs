@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import {
   askReal,
   openReal,
@@ -16,6 +16,7 @@ import {
 import { onBattery } from '../support/chat_stub.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
 const { skip, browser, url: siteUrl } = useChat('chat-ahead');
@@ -88,7 +89,7 @@ test('what is typed is answered at Enter with what would have been answered, and
     expected,
   );
   await untilFact(page, 'Last prompt', /^\d+ tokens, [1-9]\d* of them read before/);
-  await page.screenshot({ path: `${pictures}/light-ahead.png` });
+  await takePicture(page, 'light-ahead');
 });
 
 test('what is not used gives its pages back', { skip }, async (t) => {
@@ -133,7 +134,7 @@ test('the switch is remembered', { skip }, async (t) => {
   await type(page, 'What is Wick?');
   await page.click('#open-settings');
   await page.locator('[name=ahead]').uncheck();
-  await page.screenshot({ path: `${pictures}/light-ahead-switch.png` });
+  await takePicture(page, 'light-ahead-switch');
   await page.click('#settings-form [value=save]');
   await untilAllReturned(page);
   await page.reload();
@@ -153,7 +154,7 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   await chips.nth(1).waitFor();
   await untilFact(page, 'Follow-ups', /^2 answers begun/);
   await untilTrue(page, 'engine.kvStats().then(({ sessions }) => sessions >= 2)');
-  await page.screenshot({ path: `${pictures}/light-follow-ups.png` });
+  await takePicture(page, 'light-follow-ups');
   const question = await chips.first().innerText();
   await untilTrue(page, 'engine.kvStats().then(({ pages }) => pages.shared > 0)');
   await chips.first().click();

@@ -3,22 +3,23 @@
 // pass through Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
+import { bytesOf } from '../support/chat_page.mjs';
 import { onBattery, watchBars } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').BrowserContext} BrowserContext */
 /** @typedef {import('node:test').TestContext} TestContext */
 
 const site = resolve(root, 'build/chat-books');
-const pictures = resolve(root, 'build/screenshots');
 const { skip } = locate('chromium');
 /** Of one step in Chromium. */
 const ACTION_MS = 100_000;
@@ -37,8 +38,7 @@ function textOf(letters, who = 'fox') {
 }
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
-  await buildChat(site);
+  await copyChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });
@@ -165,7 +165,7 @@ test('a book that nothing was asked about yet comes back with Back, and after a 
 });
 
 test('a document is read once; questions, their variants and the next visit read none of it again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);
@@ -174,14 +174,14 @@ test('a document is read once; questions, their variants and the next visit read
   await add(page, 'foxes.txt', textOf(5000));
   const { tokens } = await untilRead(page, 'foxes.txt');
   assert.ok(tokens > 1000, `${tokens}`);
-  await page.screenshot({ path: resolve(pictures, 'books-light.png') });
+  await takePicture(page, 'books-light');
   await button(page, 'Ask', 'foxes.txt').click();
   await page.getByText('About “foxes.txt”').waitFor();
   const first = await ask(page, 'Where does the fox live?');
   assert.ok(first.cached >= tokens, JSON.stringify({ first, tokens }));
   const second = await ask(page, 'Why?');
   assert.ok(second.cached > first.prompt, JSON.stringify({ first, second }));
-  await page.screenshot({ path: resolve(pictures, 'books-talk.png') });
+  await takePicture(page, 'books-talk');
   await page.locator('.regenerate').last().click();
   await page.getByText('2 / 2').waitFor();
   await page.locator('.compare').last().click();
@@ -202,7 +202,7 @@ test('a document is read once; questions, their variants and the next visit read
 });
 
 test('Forget and words in a talk about a book read nothing of the book again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
@@ -246,7 +246,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
 });
 
 test('opening a book reads none of it, where its text as a question is read whole', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context);
@@ -276,7 +276,7 @@ const holdSteps = (count) => `
   };`;
 
 test('a reading is paused, and goes on after a reload and in another tab without reading anything twice', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context, `${watchBars} ${holdSteps(1)}`);
@@ -300,7 +300,7 @@ test('a reading is paused, and goes on after a reload and in another tab without
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
 });
 
-test('a pause that comes as a step ends keeps the step', { skip }, async (t) => {
+test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
   // the page is busy until the second step has ended, and hears of it behind the pause
   const late = `addEventListener('click', ({ target }) => {
@@ -324,7 +324,7 @@ test('a pause that comes as a step ends keeps the step', { skip }, async (t) => 
 });
 
 test('two tabs read a book once; when one is closed the other one goes on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
   const page = await openPage(context, holdSteps(1));
@@ -345,7 +345,9 @@ test('two tabs read a book once; when one is closed the other one goes on', {
   assert.equal(await row(last, 'both.txt').count(), 0);
 });
 
-test('a text that is too long says by how much, and is read in parts', { skip }, async (t) => {
+test('a text that is too long says by how much, and is read in parts', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   const text = textOf(20_000);
@@ -357,7 +359,7 @@ test('a text that is too long says by how much, and is read in parts', { skip },
       .exec(await asked.innerText())
       ?.map(Number) ?? [];
   assert.equal(has - (size - free), tooLong);
-  await page.screenshot({ path: resolve(pictures, 'books-too-long.png') });
+  await takePicture(page, 'books-too-long');
   await button(page, 'Read it in parts', 'long.txt').click();
   await untilRead(page, 'long.txt (part 1 of 3)');
   await page.evaluate(withDatabase);
@@ -390,7 +392,7 @@ const canBeFull = `const { put } = IDBObjectStore.prototype;
   };`;
 
 test('a full disk is said, nothing is lost, and nothing is read again when there is room', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
   await openShelf(page);
@@ -425,7 +427,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is said before anything is read', { skip }, async (t) => {
+test('too little room is said before anything is read', { skip: skip || !isFull }, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
   const page = await openPage(await newContext(t), script);
   await openShelf(page);
@@ -438,7 +440,7 @@ test('too little room is said before anything is read', { skip }, async (t) => {
 });
 
 test('a state that is damaged, or not of its text, goes: the book is read again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await page.evaluate(withDatabase);
@@ -469,7 +471,9 @@ test('a state that is damaged, or not of its text, goes: the book is read again'
   }
 });
 
-test('another model says that a book must be read again for it', { skip }, async (t) => {
+test('another model says that a book must be read again for it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   await add(page, 'models.txt', textOf(2000));
@@ -491,7 +495,9 @@ test('another model says that a book must be read again for it', { skip }, async
   await untilRead(page, 'models.txt');
 });
 
-test('what was deleted comes back, with what was read of it', { skip }, async (t) => {
+test('what was deleted comes back, with what was read of it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
   await add(page, 'gone.txt', textOf(1500));
@@ -517,11 +523,11 @@ test('what was deleted comes back, with what was read of it', { skip }, async (t
 /** @param {Page} page @param {() => Promise<unknown>} act @returns {Promise<Buffer>} */
 async function downloaded(page, act) {
   const [download] = await Promise.all([page.waitForEvent('download'), act()]);
-  return readFileSync(/** @type {string} */ (await download.path()));
+  return bytesOf(download);
 }
 
 test('a book from elsewhere is read again, unless a key of this user proves it', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
   await openShelf(page);
@@ -575,7 +581,7 @@ describe('as a phone and by night', () => {
     'books-dark': { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
   });
   for (const [name, options] of Object.entries(looks)) {
-    test(`${name}: the shelf fits`, { skip }, async (t) => {
+    test(`${name}: the shelf fits`, { skip: skip || !isFull }, async (t) => {
       const page = await openPage(await newContext(t, options));
       await openShelf(page);
       await add(
@@ -584,7 +590,7 @@ describe('as a phone and by night', () => {
         textOf(1500),
       );
       await untilRead(page, 'a document with a rather long name, of which a phone shows all.txt');
-      await page.screenshot({ path: resolve(pictures, `${name}.png`) });
+      await takePicture(page, `${name}`);
       const wide = await page.evaluate(
         "[...document.querySelectorAll('#books-dialog, #books-dialog *')].filter((one) => one.getBoundingClientRect().right > innerWidth + 1).length",
       );

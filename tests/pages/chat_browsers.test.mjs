@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { stubEngine, stubModels } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { pdfOf } from '../support/pdf.mjs';
@@ -28,7 +28,7 @@ const prelude = `
   localStorage.setItem('wick-chat-settings', '{"ahead":false}');`;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + stubEngine);
   writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
   server = await serve({ root: site });

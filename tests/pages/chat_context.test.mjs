@@ -8,9 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, browser, url: siteUrl } = useChat('chat-context');
 /** @typedef {import('playwright-core').Page} Page */
@@ -51,7 +53,7 @@ const held = `globalThis.holdLoading = (options) => {
 };`;
 
 test('the old engine answers until the new one is ready, and a bad file does not unload it', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: held });
@@ -83,7 +85,7 @@ const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => n
 });`;
 
 test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download goes on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: heldDownload });
@@ -137,7 +139,7 @@ test('the model of a conversation comes back with it', { skip }, async (t) => {
 });
 
 test('the browser is asked to keep what is stored once there is something to lose', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const script = `globalThis.asks = 0;
@@ -171,7 +173,7 @@ const fillUp = `async () => {
 }`;
 
 test('a full disk is said; what was typed stays, and is stored when there is room', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   // DevTools set the quota of a profile, not of one in memory
   const folder = mkdtempSync(join(tmpdir(), 'wick-profile-'));
@@ -201,7 +203,7 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
   await page.evaluate("say('I answer.'); end()");
   await page.locator('#room-text', { hasText: /storage is full: what you typed/ }).waitFor();
   await page.locator('#room').getByText('Delete: a deleted conversation').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-full.png` });
+  await takePicture(page, 'chat-full');
   await page.fill('#prompt', 'a draft, too');
   await page.locator('#log[aria-busy=false] .body', { hasText: 'I answer.' }).waitFor();
   const { turns } = await untilKept(page, () => true);
@@ -223,7 +225,7 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
 });
 
 test('where there is no room for the rest of a model nothing of it is fetched again, unless the user says so', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const part = { id: 'part', name: 'other.gguf', urls: [`${siteUrl()}other.gguf`], isWhole: false };
@@ -242,13 +244,13 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
   await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
   await page.locator('#problem-text', { hasText: 'goes on' }).waitFor();
   assert.equal((await page.evaluate('loaded')).length, 1);
-  await page.screenshot({ path: `${pictures}/chat-no-room-for-the-rest.png` });
+  await takePicture(page, 'chat-no-room-for-the-rest');
   await page.getByRole('button', { name: 'Load it without keeping it' }).click();
   await untilModel(page, 'other.gguf');
   assert.equal((await page.evaluate('loaded')).length, 2);
 });
 
-test('little room is said before there is none', { skip }, async (t) => {
+test('little room is said before there is none', { skip: skip || !isFull }, async (t) => {
   const { open } = await newContext(t);
   // Chromium does not tell pages of a quota that DevTools have set
   const script = `StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 10e6 });`;
@@ -272,7 +274,7 @@ test('where nothing can be stored the page says so and works', { skip }, async (
 });
 
 test('where the storage never answers the page says so in half a minute, and works', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const script = `
@@ -291,7 +293,7 @@ test('where the storage never answers the page says so in half a minute, and wor
 });
 
 test('where the kept models are never given the page says why, and goes on without them', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
@@ -313,7 +315,9 @@ test('where the kept models are never given the page says why, and goes on witho
   await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
 });
 
-test('31 turns and a long paste in a small context end in no error', { skip }, async (t) => {
+test('31 turns and a long paste in a small context end in no error', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: 'globalThis.contextSize = 64;' });
   const problem = page.locator('#problem');
@@ -364,7 +368,9 @@ test('31 turns and a long paste in a small context end in no error', { skip }, a
   await page.locator('#gauge-text', { hasText: /^2\d\d of 64|^3\d\d of 64/ }).waitFor();
 });
 
-test('of a conversation of 3,000 turns it is soon found how many must go', { skip }, async (t) => {
+test('of a conversation of 3,000 turns it is soon found how many must go', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: 'globalThis.contextSize = 640;' });
   const turns = Array.from({ length: 3000 }, (_, index) => ({
@@ -410,14 +416,14 @@ test('the oldest turns are folded into a summary, which is told, shown, kept and
   assert.ok(!JSON.stringify(body.messages).includes('Answer 1.'));
   await page.reload();
   await page.locator('.fold', { hasText: 'They spoke of foxes.' }).waitFor();
-  await page.screenshot({ path: `${pictures}/chat-folded.png` });
+  await takePicture(page, 'chat-folded');
   await page.locator('.forget').first().click();
   await page.locator('.fold').waitFor({ state: 'detached' });
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });
 
 test('turns that are left out are dropped from what was read: what stays is not read again', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await browser().newContext({ serviceWorkers: 'block' });
   t.after(() => context.close());

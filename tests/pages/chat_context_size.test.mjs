@@ -7,11 +7,12 @@ import { resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { sizesOf } from '../../examples/chat/context_sizes.js';
 import { assertAccessible } from '../support/accessible.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal } from '../support/chat_real.mjs';
 import { onBattery } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-context-size');
 /** @typedef {import('playwright-core').Page} Page */
@@ -85,7 +86,7 @@ test('a size is chosen with its cost in sight, kept with the conversation, and t
   assert.match(offered[2], /^16,384 tokens: about \d+(\.\d)? MB of memory more$/);
   assert.match(await page.innerText('#context-hint'), /trained to read 16,384 tokens/);
   await assertAccessible(page);
-  await page.screenshot({ path: `${pictures}/chat-context.png` });
+  await takePicture(page, 'chat-context');
   const before = await page.evaluate('engine.info().then(({ memory }) => memory.usedBytes)');
   await page.selectOption('[name=context]', String(TRAINED));
   await page.click('#settings-form [value=save]');

@@ -8,10 +8,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { serve } from '../../tools/serve.mjs';
 import { killFirefox, launchFirefox, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { begin, prelude } from '../support/chat_steps.mjs';
 import { stubEngine } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
@@ -25,7 +25,7 @@ const words = 'The answer has some words, which come one after the other. '.repe
 let server;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   const answers = `globalThis.answersByItself = ${JSON.stringify(words)};`;
   writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + answers + stubEngine);
   server = await serve({ root: site });

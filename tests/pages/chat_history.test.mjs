@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { openStub, readAll, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
 
 const { skip, openPage, url } = useChat('chat-history');
@@ -52,7 +53,7 @@ test('Back pressed again before a conversation is there leaves the way Forward',
 });
 
 test('Back, Back and on again at once: what was on its way before leads nowhere', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes', 'rivers', 'lamps']);
@@ -75,7 +76,9 @@ test('Back, Back and on again at once: what was on its way before leads nowhere'
   assert.equal(await page.isVisible('#notice'), false, 'nothing is deleted');
 });
 
-test('New chat while Back is on its way is where the user stays', { skip }, async (t) => {
+test('New chat while Back is on its way is where the user stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes', 'rivers']);
   await page.evaluate(async () => {
@@ -90,7 +93,7 @@ test('New chat while Back is on its way is where the user stays', { skip }, asyn
 });
 
 test('Back to a conversation that was deleted says so, and it can be had back', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes', 'rivers']);
@@ -104,7 +107,7 @@ test('Back to a conversation that was deleted says so, and it can be had back', 
 });
 
 test('so does an address of a conversation that was deleted, or is not here', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes', 'rivers']);
@@ -127,7 +130,9 @@ test('so does an address of a conversation that was deleted, or is not here', {
   assert.equal(await page.isVisible('#notice'), false);
 });
 
-test('what is typed and not sent has a place in the history', { skip }, async (t) => {
+test('what is typed and not sent has a place in the history', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes']);
   await page.click('#new-chat');
@@ -156,7 +161,7 @@ const holdLocks = `
   };`;
 
 test('words that are typed while a conversation opens stay, behind its draft', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
   await talkAbout(page, ['foxes']);
@@ -182,7 +187,7 @@ test('words that are typed while a conversation opens stay, behind its draft', {
   });
 });
 
-test('Back while the page starts is no error', { skip }, async (t) => {
+test('Back while the page starts is no error', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
   await talkAbout(page, ['foxes', 'rivers']);
   await page.evaluate(() => {
@@ -204,7 +209,7 @@ test('Back while the page starts is no error', { skip }, async (t) => {
 });
 
 test('a visitor sees that the page is starting before its scripts have come', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
   /** @type {(value?: unknown) => void} */
@@ -227,7 +232,9 @@ test('a visitor sees that the page is starting before its scripts have come', {
   assert.equal(said, '“https://[” is no address of a model.');
 });
 
-test('a tab that is duplicated keeps its draft and its answer to itself', { skip }, async (t) => {
+test('a tab that is duplicated keeps its draft and its answer to itself', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes']);
   await page.fill('#prompt', 'Tell me more');

@@ -5,9 +5,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, url: siteUrl, openPage } = useChat('chat-installed');
 /** @typedef {import('playwright-core').Page} Page */
@@ -38,7 +39,9 @@ test('the manifest, its icons and the address it starts with are kept for use wi
   for (const file of files) assert.ok(worker.includes(JSON.stringify(file)), file);
 });
 
-test('Chromium finds nothing that keeps the page from being installed', { skip }, async (t) => {
+test('Chromium finds nothing that keeps the page from being installed', {
+  skip,
+}, async (t) => {
   const page = await openPage(t);
   const session = await page.context().newCDPSession(page);
   const { url, errors } = await session.send('Page.getAppManifest');
@@ -52,7 +55,7 @@ test('Chromium finds nothing that keeps the page from being installed', { skip }
   );
   await page.setViewportSize({ width: 512, height: 512 });
   await page.goto(`${siteUrl()}icon-maskable-512.png`);
-  await page.screenshot({ path: resolve(pictures, 'chat-icon-maskable.png') });
+  await takePicture(page, 'chat-icon-maskable');
 });
 
 /** Runs in the page: a browser offers to install it. */
@@ -71,7 +74,7 @@ test('Install is in the settings where the browser offers it, and asks once', {
   assert.equal(await install.count(), 0);
   assert.equal(await page.evaluate(offer), false, 'the browser asks by itself');
   await install.waitFor();
-  await page.screenshot({ path: resolve(pictures, 'chat-install.png') });
+  await takePicture(page, 'chat-install');
   await install.click();
   await install.waitFor({ state: 'hidden' });
   assert.equal(await page.evaluate('prompted'), 1);
@@ -121,7 +124,9 @@ const queue = `Object.defineProperty(globalThis, 'launchQueue', { value: { setCo
   files: [{ getFile: async () => new File(['Some notes'], 'notes.md') }],
 }) } })`;
 
-test('a file that is opened with the page is in the message', { skip }, async (t) => {
+test('a file that is opened with the page is in the message', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, { script: queue });
   await untilTrue(page, `${field}.includes('Some notes')`);
   assert.match(await page.inputValue('#prompt'), /^\s*notes\.md:\n```md\nSome notes\n```$/);

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { openStub, readAll, shown, untilKept } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -21,7 +21,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });

@@ -2,15 +2,16 @@
 // answer, and the tree over the map of pages, by the package's own engine and the built-in model.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from '../support/chat_real.mjs';
 import { ask, onBattery, readAll, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage, browser, url: siteUrl } = useChat('chat-memory');
 /** @typedef {import('playwright-core').Page} Page */
@@ -41,7 +42,7 @@ const toldFor = (page, question) =>
 const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
 test('what was forgotten a month ago is looked for once a day, not at each start', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const script = `globalThis.reads = [];
     const getAll = IDBObjectStore.prototype.getAll;
@@ -64,7 +65,7 @@ test('what was forgotten a month ago is looked for once a day, not at each start
 });
 
 test('the words behind the 4,000th can be read, and the page says that they cannot be chosen', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
   await talk(page, 'Much', `${'word '.repeat(4000)}and the end`);
@@ -140,11 +141,11 @@ test('what is forgotten is not told any more; the rest is read again behind ever
   assert.ok(priority < 0 && max_tokens === 1);
   await talk(page, 'Fourth', 'Four.');
   assert.deepEqual(await toldFor(page, 'Fourth'), [['First', 'One.', 'Third', 'Three.', 'Fourth']]);
-  await page.screenshot({ path: `${pictures}/light-forgotten.png` });
+  await takePicture(page, 'light-forgotten');
 });
 
 test('what is asked before what is left is read again: it is read after the answer, not beside it', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await threeTurns(page);
@@ -167,7 +168,9 @@ test('what is asked before what is left is read again: it is read after the answ
   ]);
 });
 
-test('it is undone at once, and from its line after a reload', { skip }, async (t) => {
+test('it is undone at once, and from its line after a reload', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { script: keepNotices });
   await threeTurns(page);
   const all = ['First', 'One.', 'Second', 'Two.', 'Third', 'Three.'];
@@ -185,7 +188,7 @@ test('it is undone at once, and from its line after a reload', { skip }, async (
 });
 
 test('a reload right after the click loses nothing, even if the code of it has not come', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
@@ -215,7 +218,7 @@ test('a reload right after the click loses nothing, even if the code of it has n
 });
 
 test('where the code of it cannot be had, nothing is forgotten, then or later', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { expected: /ERR_FAILED/ });
   await talk(page, 'First', 'One.');
@@ -228,7 +231,7 @@ test('where the code of it cannot be had, nothing is forgotten, then or later', 
 });
 
 test('the only question: its title goes, too, and the next one begins anew', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'My secret name', 'Noted.');
@@ -242,7 +245,9 @@ test('the only question: its title goes, too, and the next one begins anew', {
   await page.getByText('Nothing was found.').waitFor();
 });
 
-test('a question without an answer; what was said after it stays', { skip }, async (t) => {
+test('a question without an answer; what was said after it stays', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
   await ask(page, 'Lost');
@@ -255,7 +260,9 @@ test('a question without an answer; what was said after it stays', { skip }, asy
   assert.ok(turns.some(({ content, forgotten }) => content === 'Lost' && forgotten > 0));
 });
 
-test('calls of tools and several versions go with their question', { skip }, async (t) => {
+test('calls of tools and several versions go with their question', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.click('#open-settings');
   await page.locator('[name=tools]').check();
@@ -278,7 +285,9 @@ test('calls of tools and several versions go with their question', { skip }, asy
   await untilShown(page, ['How much?', 'Zwei.', 'Next', 'Yes.']);
 });
 
-test('for good: nothing of it is kept, and it is in no file', { skip }, async (t) => {
+test('for good: nothing of it is kept, and it is in no file', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await threeTurns(page);
   await forget(page, 1);
@@ -295,7 +304,7 @@ test('for good: nothing of it is kept, and it is in no file', { skip }, async (t
 });
 
 test('Undo after other conversations were opened: the model is told again, and the title is back', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const options = { viewport: { width: 1280, height: 800 } };
   const page = await openPage(t, { script: keepNotices, options });
@@ -323,7 +332,7 @@ test('Undo after other conversations were opened: the model is told again, and t
 });
 
 test('exported files have nothing of what is forgotten, and come back whole', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { acceptDownloads: true } });
   await threeTurns(page);
@@ -337,9 +346,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
       page.waitForEvent('download'),
       page.getByRole('button', { name: `Save as ${kind}` }).click(),
     ]);
-    const chunks = [];
-    for await (const chunk of await saved.createReadStream()) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString();
+    const text = String(await bytesOf(saved));
     assert.match(text, /Third/);
     assert.doesNotMatch(text, /Second|Two/);
     if (kind !== 'JSON') continue;
@@ -352,7 +359,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
 });
 
 test('another tab forgets while an answer comes here: it comes to its end, and the next knows', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First', 'One.');
@@ -397,7 +404,7 @@ async function open(t, script = onBattery) {
   return page;
 }
 
-test('after Forget the next question finds the rest read', { skip }, async (t) => {
+test('after Forget the next question finds the rest read', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
   await page.click('#developer summary');
   await askReal(page, 'What is a fork?');
@@ -435,7 +442,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
     .evaluateAll((all) => all.map((one) => /** @type {HTMLMeterElement} */ (one).value));
   assert.ok(shares.every((one, index) => index === 0 || one <= shares[index - 1]));
   assert.ok(shares[0] > 0 && shares.reduce((sum, one) => sum + one, 0) <= 1.0001);
-  await page.screenshot({ path: `${pictures}/light-words.png` });
+  await takePicture(page, 'light-words');
   const start = (await words.allInnerTexts()).slice(0, 8).join('');
   const other = page.locator('.words li button:enabled').nth(1);
   const piece = await other.locator('bdi').innerText();
@@ -448,14 +455,14 @@ test('a word is chosen in place of another: the answer goes on there, the old on
     `it does not begin with ${start}${piece}`,
   );
   assert.match(await page.locator('.fork').innerText(), /^Version 1 goes on here: “/);
-  await page.screenshot({ path: `${pictures}/light-fork.png` });
+  await takePicture(page, 'light-fork');
   await page.locator('.fork button').click();
   assert.equal((await body.innerText()).trim(), old);
   await page.reload();
   await page.locator('.versions', { hasText: '1 / 2' }).waitFor();
 });
 
-test('an answer can end at a word', { skip }, async (t) => {
+test('an answer can end at a word', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');
   await page.locator('.open-words').click();
@@ -474,7 +481,9 @@ test('an answer can end at a word', { skip }, async (t) => {
   assert.equal(await page.locator('.continue').count(), 0, 'it has ended');
 });
 
-test('the tree of a conversation shows the pages that its branches share', { skip }, async (t) => {
+test('the tree of a conversation shows the pages that its branches share', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox and a very old lantern that nobody had seen.');
   // Another word goes on otherwise for certain; another draw can give the same text.
@@ -513,7 +522,7 @@ test('the tree of a conversation shows the pages that its branches share', { ski
   await page.locator('.memory-tree [tabindex="0"]').focus();
   await page.keyboard.press('Home');
   assert.equal(await page.locator('.memory-pages .here').count(), Number.parseInt(facts[0], 10));
-  await page.screenshot({ path: `${pictures}/light-memory.png` });
+  await takePicture(page, 'light-memory');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.locator('.versions', { hasText: '1 / 2' }).waitFor();
@@ -529,7 +538,7 @@ const sizes = {
 };
 
 test('axe finds nothing in the words and in the tree, wherever they are shown', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');
@@ -544,7 +553,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
       assert.equal(await page.evaluate(isWide), false, `${name} ${size}`);
       for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.emulateMedia({ colorScheme });
-        await page.screenshot({ path: `${pictures}/${colorScheme}-${name}-${size}.png` });
+        await takePicture(page, `${colorScheme}-${name}-${size}`);
       }
     }
   };
@@ -617,5 +626,5 @@ test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   t.after(() => page.close());
   await page.goto(siteUrl());
   assertPassed(await page.evaluate(wholePass));
-  writeFileSync(`${pictures}/webkit-memory.png`, await page.screenshot());
+  await takePicture(page, 'webkit-memory');
 });

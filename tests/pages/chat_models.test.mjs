@@ -8,10 +8,12 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
+import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-models');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
@@ -42,11 +44,11 @@ async function newContext(t) {
   };
 }
 
-/** @param {import('node:test').TestContext} t */
+/** Two chunks and a megabyte of it come, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
 async function slowModel(t) {
   const model = await serveModel(large);
   t.after(() => model.close());
-  model.state.paceMs = 150;
+  model.state.holdAt = 2 * CHUNK_BYTES + 1e6;
   const address = `${model.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
   return { state: model.state, address, url: `${siteUrl()}?model=${encodeURIComponent(address)}` };
 }
@@ -97,8 +99,8 @@ test('while a model downloads the one before answers; paused, it goes on after a
   await page.click('#choose-model');
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).waitFor();
   assert.equal(state.starts.length, 1, 'what is paused stays paused');
-  await page.screenshot({ path: `${pictures}/models-paused.png` });
-  state.paceMs = 0;
+  await takePicture(page, 'models-paused');
+  state.holdAt = Infinity;
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).click();
   await page.getByRole('button', { name: 'Use: slow.gguf', exact: true }).click();
   await untilModel(page, 'slow.gguf');
@@ -107,20 +109,21 @@ test('while a model downloads the one before answers; paused, it goes on after a
 });
 
 test('a download that was not paused goes on by itself after a reload, and answers when it is here', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
   const page = await open(url);
   await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.goto(siteUrl());
+  state.holdAt = Infinity;
   await untilModel(page, 'Wick 4.2M');
   await untilModel(page, 'slow.gguf');
   assert.ok(state.starts.length === 2 && state.starts[1] >= CHUNK_BYTES, `${state.starts}`);
 });
 
 test('in the background a download leaves the page alone, and says when it is here', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
@@ -129,7 +132,7 @@ test('in the background a download leaves the page alone, and says when it is he
   await page.click('#hide-loading');
   await page.locator('#loading').waitFor({ state: 'hidden' });
   await ask(page);
-  state.paceMs = 0;
+  state.holdAt = Infinity;
   await page.locator('#notice-text', { hasText: 'slow.gguf is here.' }).waitFor();
   assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await page.click('#undo');
@@ -149,7 +152,9 @@ const drop = (page, name) =>
     [small.toString('base64'), name],
   );
 
-test('a dropped file is there at the next visit, with what it has read', { skip }, async (t) => {
+test('a dropped file is there at the next visit, with what it has read', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   await untilModel(page, 'Wick 4.2M');
@@ -191,7 +196,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
 }, async (t) => {
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
-  state.paceMs = 0;
+  state.holdAt = Infinity;
   const page = await open(url);
   await untilModel(page, 'slow.gguf');
   await page.click('#choose-model');
@@ -201,7 +206,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
   await damage(page, 2);
   await line.getByRole('button', { name: 'Verify' }).click();
   await line.getByText('1 damaged part: Resume fetches them again').waitFor();
-  await page.screenshot({ path: `${pictures}/models-damaged.png` });
+  await takePicture(page, 'models-damaged');
   await line.getByRole('button', { name: 'Resume' }).click();
   await line.getByRole('button', { name: 'Verify' }).click();
   await line.getByText('undamaged').waitFor();
@@ -213,7 +218,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
 });
 
 test('where there is no room a model is loaded, not kept, and the page says what could go', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   writeFileSync(resolve(site, 'large.gguf'), large); // servers of other origins do not tell sizes

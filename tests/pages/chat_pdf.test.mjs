@@ -2,12 +2,12 @@
 // library comes with the first one. In Chromium, over an engine of the test's own.
 
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { pdfOf } from '../support/pdf.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 /** @type {string[]} */
 const asked = [];
@@ -42,11 +42,13 @@ test('the text of a PDF is in the message, page by page; the library comes when 
     'What is it about?\n\nodd “name” #.pdf:\n```pdf\n[Page 1]\nThe fox is red.\n\n[Page 3]\nThe end.\n```',
   );
   assert.ok(asked.some((path) => /pdfs-.*\.js/.test(path)));
-  await page.screenshot({ path: resolve(pictures, 'chat-pdf.png') });
+  await takePicture(page, 'chat-pdf');
   await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('[Page 3]')));
 });
 
-test('what cannot be read says why, and what was typed stays', { skip }, async (t) => {
+test('what cannot be read says why, and what was typed stays', {
+  skip,
+}, async (t) => {
   const page = await openPage(t);
   await page.fill('#prompt', 'A question');
   /** @type {[name: string, text: string, says: RegExp][]} */

@@ -3,23 +3,23 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
 import { models } from '../../examples/chat/models.js';
 import { specOf } from '../../examples/chat/specs.js';
 import { expectSpeed, judge, quantisationOf } from '../../examples/chat/verdict.js';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { startListedHub } from '../support/fake_hub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
 const site = resolve(root, 'build/chat-picker');
-const pictures = resolve(root, 'build/screenshots');
 const hub = 'https://huggingface.co';
 const wick = resolve(root, 'build/native/wick');
 
@@ -169,8 +169,7 @@ describe('in the page', { skip }, () => {
   let fake;
 
   before(async () => {
-    mkdirSync(pictures, { recursive: true });
-    await buildChat(site);
+    await copyChat(site);
     server = await serve({ root: site });
     browser = await launchChromium();
     fake = await startListedHub(small);
@@ -211,7 +210,7 @@ describe('in the page', { skip }, () => {
     assert.match(said, /It fits: it needs 11 MB/);
     assert.match(said, /llama, 3 M parameters/);
     assert.match(said, /about \d+ tokens\/s/);
-    await page.screenshot({ path: `${pictures}/models-verdict.png` });
+    await takePicture(page, 'models-verdict');
     await page.click('#load-model');
     await page.locator('#model-name', { hasText: 'tiny-Q4_0.gguf' }).waitFor();
     await page.click('#choose-model');
@@ -235,7 +234,7 @@ describe('in the page', { skip }, () => {
     await page.click('#choose-model');
     await page.fill('#model-url', 'wick/tiny-GGUF:q4_0');
     await page.locator('#found .verdict').waitFor();
-    await page.screenshot({ path: `${pictures}/phone-dark-verdict.png` });
+    await takePicture(page, 'phone-dark-verdict');
     await page.fill('#model-url', `${fake.url}/wick/tiny-GGUF/blob/main/broken.gguf`);
     await page.locator('#found .bad', { hasText: 'ends in the header' }).waitFor();
     await page.fill('#model-url', 'nobody/nothing');
@@ -266,7 +265,7 @@ describe('in the page', { skip }, () => {
     assert.match(await card.innerText(), /about \d+ tokens\/s/);
     assert.equal(await card.count(), 1);
     assert.ok(await page.locator('#choose-model').isVisible());
-    await page.screenshot({ path: `${pictures}/models-listed.png` });
+    await takePicture(page, 'models-listed');
     await page.check('[value="wick"]');
     await card.waitFor({ state: 'detached' });
     // at once, without the card: it is judged first, and stays unless the user insists
@@ -314,7 +313,7 @@ describe('in the page', { skip }, () => {
     await page.fill('#hub-address', `${fake.url}/`);
     await page.press('#hub-address', 'Enter');
     await says.getByText('Models are searched for and downloaded there').waitFor();
-    await page.screenshot({ path: `${pictures}/models-hub.png` });
+    await takePicture(page, 'models-hub');
     await page.reload();
     await page.waitForSelector('#send:not([disabled])');
     await page.click('#choose-model');

@@ -5,9 +5,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { knowsNothing } from '../../examples/chat/ignorance.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-reading');
 
@@ -27,7 +29,7 @@ test('what a model thinks is folded, with its time, and kept with the answer', {
   await summary.click();
   assert.equal(await page.getByText('First I count. Then I add.').isVisible(), true);
   assert.equal(await page.isHidden('#live'), true);
-  await page.screenshot({ path: `${pictures}/chat-reasoning.png` });
+  await takePicture(page, 'chat-reasoning');
   const { turns } = await untilKept(page, ({ turns: all }) => all.at(-1)?.state === 'whole');
   const answer = turns.find(({ role }) => role === 'assistant');
   assert.deepEqual([answer.content, answer.reasoning], ['Four.', 'First I count. Then I add.']);
@@ -45,7 +47,7 @@ test('what a model thinks is folded, with its time, and kept with the answer', {
 });
 
 test('the line of what is being done: reading, then writing with a speed when there is one', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await ask(page, 'A long text');
@@ -67,7 +69,7 @@ test('the line of what is being done: reading, then writing with a speed when th
 });
 
 test('while an answer comes, Escape in a question that is worded anew closes it alone, and versions stay', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   const edit = page.getByRole('button', { name: 'Edit', exact: true });
@@ -91,7 +93,7 @@ test('while an answer comes, Escape in a question that is worded anew closes it 
 });
 
 test('a file of conversations that is damaged can be chosen again; a drawer that becomes a list is open', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
   const buffer = Buffer.from('{');
@@ -105,7 +107,7 @@ test('a file of conversations that is damaged can be chosen again; a drawer that
   assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
 });
 
-test('colours are the system’s, or the user’s, and stay', { skip }, async (t) => {
+test('colours are the system’s, or the user’s, and stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   const colour = 'getComputedStyle(document.body).backgroundColor';
   const back = () => page.evaluate(colour);
@@ -124,7 +126,9 @@ test('colours are the system’s, or the user’s, and stay', { skip }, async (t
   await untilTrue(page, `${colour} === '${light}'`);
 });
 
-test('the list of keys opens with ?, but not where a ? is typed', { skip }, async (t) => {
+test('the list of keys opens with ?, but not where a ? is typed', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const dialog = page.locator('#shortcuts-dialog');
   await page.fill('#prompt', 'What');
@@ -134,13 +138,13 @@ test('the list of keys opens with ?, but not where a ? is typed', { skip }, asyn
   await page.focus('#new-chat');
   await page.keyboard.press('?');
   await dialog.getByText('search all conversations').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-keys.png` });
+  await takePicture(page, 'chat-keys');
   await page.keyboard.press('Escape');
   assert.equal(await dialog.isVisible(), false);
 });
 
 test('a larger model is offered once, after the first answer that knows nothing', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   for (const text of ['I do not know that.', 'I don’t know.', "I can't tell.", 'I am not sure.'])
     assert.ok(knowsNothing(text), text);
@@ -153,7 +157,7 @@ test('a larger model is offered once, after the first answer that knows nothing'
   await page
     .locator('#notice-text', { hasText: /SmolLM2 360M Instruct, Q8_0 \(384 MB.*\) knows more\.$/ })
     .waitFor();
-  await page.screenshot({ path: `${pictures}/chat-offer.png` });
+  await takePicture(page, 'chat-offer');
   await page.getByRole('button', { name: 'Choose a model', exact: true }).click();
   assert.equal(await page.isChecked('[value="smollm2-360m"]'), true);
   await page.keyboard.press('Escape');
@@ -161,12 +165,14 @@ test('a larger model is offered once, after the first answer that knows nothing'
   assert.equal(await page.isHidden('#notice'), true);
 });
 
-test('what is offered covers no end of the answer, on a low screen either', { skip }, async (t) => {
+test('what is offered covers no end of the answer, on a low screen either', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 640, height: 400 } } });
   await talk(page, 'Who was king in 1703?', 'I do not know that.');
   await page.locator('#notice').waitFor();
   await untilTrue(page, 'log.scrollHeight - log.scrollTop - log.clientHeight < 2');
-  await page.screenshot({ path: `${pictures}/chat-offer-low.png` });
+  await takePicture(page, 'chat-offer-low');
 });
 
 test('an answer is announced while it comes, by whole sentences, each once', {
@@ -201,7 +207,7 @@ test('the system prompt of a conversation is in sight, and of no other', { skip 
   assert.equal(await page.innerText('#told-text'), 'You are <b>brief</b>.');
   await page.reload();
   await page.locator('#told').waitFor();
-  await page.screenshot({ path: `${pictures}/chat-system.png` });
+  await takePicture(page, 'chat-system');
   if (!(await page.isVisible('#conversations'))) await page.click('#open-list');
   await page.getByRole('link', { name: 'Without' }).click();
   await page.locator('.body', { hasText: 'One.' }).waitFor();

@@ -6,8 +6,10 @@ import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Marked } from 'marked';
 import { formulas } from '../../examples/chat/formulas.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage } = useChat('chat-rich');
 
@@ -91,15 +93,15 @@ test('code has colours, formulas are typeset, pictures are their words; the libr
     }),
   );
   assert.equal(new Set(colours).size, 3);
-  await page.screenshot({ path: `${pictures}/chat-rich-light.png` });
+  await takePicture(page, 'chat-rich-light');
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.screenshot({ path: `${pictures}/chat-rich-dark.png` });
+  await takePicture(page, 'chat-rich-dark');
   await page.setViewportSize({ width: 390, height: 780 });
-  await page.screenshot({ path: `${pictures}/chat-rich-phone.png` });
+  await takePicture(page, 'chat-rich-phone');
 });
 
 test('while an answer comes, a block that still grows has no colours yet, the others do', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'First?', code);
@@ -152,7 +154,7 @@ test('nothing of an answer loads, runs or looks like the page', { skip }, async 
 });
 
 test('without its library a formula is read as it was written', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await page.route(

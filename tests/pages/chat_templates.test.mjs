@@ -7,10 +7,11 @@ import { before, test } from 'node:test';
 import { templates } from '../../examples/chat/template_list.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { openReal, setTemperature, writePlainModel } from '../support/chat_real.mjs';
 import { onBattery, untilKept } from '../support/chat_stub.mjs';
 import { locate } from '../support/locate.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-templates');
 /** @typedef {import('playwright-core').Page} Page */
@@ -65,7 +66,7 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   const kept = await untilTurns(page, (turns) => turns.some(({ state }) => state === 'length'));
   assert.equal(kept[0].content, begun);
   assert.ok(kept[1].content !== '' && expected.startsWith(kept[1].content));
-  await page.screenshot({ path: `${pictures}/light-continuing.png` });
+  await takePicture(page, 'light-continuing');
   await page.reload();
   await page.locator('.template').waitFor();
   await page.locator('.continue').click();
@@ -88,7 +89,9 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   assert.equal(prompt, `${texts[0]}${texts[1]} Then`);
 });
 
-test('the weights of a model without a template are loaded once', { skip }, async (t) => {
+test('the weights of a model without a template are loaded once', {
+  skip,
+}, async (t) => {
   const page = await open(t);
   const created = `created.filter(({ url, model, directoryOnly }) =>
     !directoryOnly && String(url ?? model).endsWith('${NAME}')).map(({ chatTemplate }) => typeof chatTemplate)`;
@@ -112,14 +115,16 @@ test('a template is chosen, and remembered with the model', { skip }, async (t) 
   await page.locator('.template', { hasText: 'ChatML' }).waitFor();
 });
 
-test('a template that fails is told, and the one before stays', { skip }, async (t) => {
+test('a template that fails is told, and the one before stays', {
+  skip,
+}, async (t) => {
   const page = await open(t);
   await page.getByRole('button', { name: 'Choose a template' }).click();
   await page.selectOption('#template-dialog select', 'own');
   await assertAccessible(page);
   await page.setViewportSize({ width: 390, height: 780 });
   await assertAccessible(page);
-  await page.screenshot({ path: `${pictures}/light-template-phone.png` });
+  await takePicture(page, 'light-template-phone');
   await page.setViewportSize({ width: 1280, height: 720 });
   await page.locator('#template-dialog [value=cancel]').click();
   for (const source of [

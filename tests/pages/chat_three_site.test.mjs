@@ -2,21 +2,19 @@
 // documentation. The same in Chromium, at length: tests/pages/site.test.mjs.
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { pages } from '../../examples/shared/pages.mjs';
-import { buildSite } from '../../examples/site/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { findViolations } from '../support/accessible.mjs';
-import { temporaryFolder } from '../support/package.mjs';
+import { builtPage } from '../support/built_pages.mjs';
 import { testInBoth } from '../support/two_browsers.mjs';
 
-const folder = join(temporaryFolder(), 'site');
+let folder = '';
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 
 before(async () => {
-  await buildSite(folder);
+  folder = await builtPage('site');
   server = await serve({ root: { '/some/path/': folder }, isolated: false });
 });
 after(() => server.close());

@@ -2,15 +2,16 @@
 // and what is kept of it. In Chromium, over an engine that says what the test wants.
 
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { calculate } from '../../examples/chat/calculator.js';
 import { messagesOfRounds, roundsFrom } from '../../examples/chat/calling.js';
 import { runTool, tools } from '../../examples/chat/tools.js';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
 import { ask, openStub, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-tools');
 /** @typedef {import('playwright-core').Page} Page */
@@ -127,10 +128,10 @@ test('a conversation has tools when the user wants it; each call is seen, kept a
   });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: resolve(pictures, `chat-tools-${colorScheme}.png`) });
+    await takePicture(page, `chat-tools-${colorScheme}`);
   }
   await page.setViewportSize({ width: 390, height: 780 });
-  await page.screenshot({ path: resolve(pictures, 'chat-tools-phone.png') });
+  await takePicture(page, 'chat-tools-phone');
   await page.setViewportSize({ width: 1280, height: 720 });
   await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
   await page.reload();
@@ -186,7 +187,7 @@ const hostile = [
 ];
 
 test('calls that mean harm are shown as text and told of, harm nothing, and are there after a reload', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 390, height: 780 } } });
   await allowTools(page);
@@ -231,7 +232,7 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
     assert.ok(found.letters < 50_000, `${found.letters} letters are drawn`);
   };
   await check();
-  await page.screenshot({ path: resolve(pictures, 'chat-tools-hostile.png') });
+  await takePicture(page, 'chat-tools-hostile');
   await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
@@ -242,7 +243,9 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
   assert.ok(told > 1000);
 });
 
-test('a page that closes behind a call goes on with its result', { skip }, async (t) => {
+test('a page that closes behind a call goes on with its result', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await allowTools(page);
   await ask(page, 'What is 2 + 2?');
@@ -287,7 +290,7 @@ test('a model that calls for ever answers without tools in the end; Stop keeps w
   await page.locator('.message.assistant .body', { hasText: 'Half done.' }).waitFor();
 });
 
-test('another tab shows the calls', { skip }, async (t) => {
+test('another tab shows the calls', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await allowTools(page);
   await ask(page, 'What is 2 + 2?');

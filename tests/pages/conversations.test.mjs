@@ -7,10 +7,12 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
 /** @typedef {import('playwright-core').Page} Page */
@@ -124,7 +126,9 @@ test('search finds questions, answers, titles and drafts, by keyboard', { skip }
   assert.equal(await page.evaluate('document.activeElement.id'), 'prompt');
 });
 
-test('on a phone the list is a drawer, which Escape closes', { skip }, async (t) => {
+test('on a phone the list is a drawer, which Escape closes', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t, {
     viewport: { width: 390, height: 780 },
     isMobile: true,
@@ -135,7 +139,7 @@ test('on a phone the list is a drawer, which Escape closes', { skip }, async (t)
   assert.equal(await page.isVisible('#conversation-list'), false);
   await page.click('#open-list');
   await untilListed(page, ['A question']);
-  await page.screenshot({ path: `${pictures}/conversations-phone.png` });
+  await takePicture(page, 'conversations-phone');
   await page.keyboard.press('Escape');
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
   await page.waitForSelector('#open-list[aria-expanded=false]'); // told after the drawer has closed
@@ -155,14 +159,14 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.evaluate(`say(${JSON.stringify(answer)}); end()`);
   await page.getByText('End', { exact: true }).waitFor();
   await page.locator('#log[aria-busy=false]').waitFor();
-  /** @type {Record<string, string>} */
+  /** @type {Record<string, Buffer>} */
   const files = {};
   for (const kind of ['JSON', 'Markdown']) {
     const downloading = page.waitForEvent('download');
     await act(page, 'Say it', `Save as ${kind}`);
-    files[kind] = await (await downloading).path();
+    files[kind] = await bytesOf(await downloading);
   }
-  const markdown = readFileSync(files.Markdown, 'utf8');
+  const markdown = String(files.Markdown);
   assert.equal(
     markdown,
     `# Say it\n\n## You\n\nSay it\n\n## Model\n\n${answer.replace('# H', '\\# H').replace('## Y', '\\## Y')}\n`,
@@ -171,7 +175,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.setInputFiles('#import-file', {
     name: 'said.md',
     mimeType: 'text/markdown',
-    buffer: readFileSync(files.Markdown),
+    buffer: files.Markdown,
   });
   await untilListed(page, ['Say it', 'Say it']);
   assert.deepEqual(await shown(page), before);
@@ -179,7 +183,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   await page.setInputFiles('#import-file', {
     name: 'said.json',
     mimeType: 'application/json',
-    buffer: readFileSync(files.JSON),
+    buffer: files.JSON,
   });
   await untilListed(page, ['Say it', 'Say it', 'Say it']);
   assert.deepEqual(await shown(page), before);
@@ -200,7 +204,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
 });
 
 test('Back of the browser returns to the conversation before a new one, and Forward goes on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
@@ -215,7 +219,9 @@ test('Back of the browser returns to the conversation before a new one, and Forw
   assert.deepEqual(await shown(page), ['About rivers', 'They are long.']);
 });
 
-test('settings that a file brings are within their limits, or as usual', { skip }, async (t) => {
+test('settings that a file brings are within their limits, or as usual', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   const settings = {
@@ -326,7 +332,7 @@ test('a question whose page is closed is there, and so is half an answer, which 
 });
 
 test('two tabs see each other: questions, answers while they come, and the end of a tab', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
@@ -361,7 +367,7 @@ test('two tabs see each other: questions, answers while they come, and the end o
 });
 
 test('further answers: temperature 0 stays 0, and what follows the first answer stays in sight', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();

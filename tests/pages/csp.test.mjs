@@ -6,10 +6,10 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildBench } from '../../examples/bench/build.mjs';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { buildFork } from '../../examples/fork/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
@@ -122,7 +122,7 @@ const servers = {};
 let other;
 
 before(async () => {
-  await buildChat(chatSite);
+  await copyChat(chatSite);
   await buildBench(benchSite);
   await buildFork(forkSite);
   for (const [name, site] of Object.entries(sites)) {

@@ -2,16 +2,15 @@
 // story, the picture of the pages. Screenshots (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildFork, site } from '../../examples/fork/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { isFull } from '../support/level.mjs';
+import { locate } from '../support/locate.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -19,7 +18,6 @@ let server;
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await buildFork();
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -66,11 +64,11 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   const kept = await page.locator('article:nth-child(4) .kept').innerText();
   assert.ok(kept.length > 3 && stories[0].startsWith(kept.trimEnd()), `${kept} | ${stories[0]}`);
   assert.match(await page.locator('#facts').innerText(), / 4 forks, /);
-  await page.screenshot({ path: resolve(pictures, 'fork-light.png'), fullPage: true });
+  await takePicture(page, 'fork-light', { fullPage: true });
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.screenshot({ path: resolve(pictures, 'fork-dark.png'), fullPage: true });
+  await takePicture(page, 'fork-dark', { fullPage: true });
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: resolve(pictures, 'fork-phone.png'), fullPage: true });
+  await takePicture(page, 'fork-phone', { fullPage: true });
   const overflow = await page.evaluate(
     () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
   );
@@ -80,7 +78,9 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   await context.close();
 });
 
-test('stopping keeps the focus and what was told, which can be forked', { skip }, async () => {
+test('stopping keeps the focus and what was told, which can be forked', {
+  skip: skip || !isFull,
+}, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.url);

@@ -3,34 +3,32 @@
 // Screenshots (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildNotes } from '../../examples/notes/build.mjs';
 import { passagesOf, titleOf } from '../../examples/notes/passages.js';
 import { firstWords } from '../../examples/shared/query.js';
 import { serve } from '../../tools/serve.mjs';
+import { violations } from '../support/accessible.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { temporaryFolder, untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 import { randomFrom } from '../support/random_numbers.mjs';
 
 const { skip: skipChromium } = locate('chromium');
 const shared = locate('shared');
 const models = join(shared.path, 'vectors/reference-more/models');
 const skip = skipChromium || shared.skip;
-const pictures = resolve(root, 'build/screenshots');
 const site = resolve(root, 'build/notes-test');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 /** @type {import('playwright-core').Browser} */
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await buildNotes(site);
   server = await serve({ root: shared.skip ? { '/': site } : { '/': site, '/models/': models } });
   if (!skipChromium) browser = await launchChromium();
@@ -102,18 +100,6 @@ const whole = (/** @type {Page} */ page) =>
 /** @param {Page} page @param {string} id @param {RegExp} text of the first hit */
 const firstHit = (page, id, text) =>
   page.locator(`#${id} li:first-child`, { hasText: text }).waitFor();
-
-/** @param {Page} page */
-async function violations(page) {
-  await page.evaluate(axe);
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-  const { violations: found } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  return found.flatMap((/** @type {any} */ { id, nodes }) =>
-    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
-  );
-}
 
 const garden =
   '# The garden\n\nThe roses need water in the evening.\n\n## Tools\n\nA spade and two buckets.\n';
@@ -230,10 +216,10 @@ test('by meaning; only what is new or changed is embedded again; without a netwo
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await violations(page), [], colorScheme);
-    await page.screenshot({ path: join(pictures, `notes-${colorScheme}.png`), fullPage: true });
+    await takePicture(page, `notes-${colorScheme}`, { fullPage: true });
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: join(pictures, 'notes-phone.png'), fullPage: true });
+  await takePicture(page, 'notes-phone', { fullPage: true });
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
 
   /** Each vector's first number is replaced: whatever is embedded again has another one. */
@@ -285,7 +271,7 @@ test('by meaning; only what is new or changed is embedded again; without a netwo
 });
 
 test('thousands of notes and one of 5 MB: a pause, a reload, and on from there', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   const page = await openPage(context);
@@ -335,7 +321,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
   t.diagnostic(`3,001 unchanged notes looked at in ${Math.round(performance.now() - again)} ms`);
 });
 
-test('two tabs: one makes the index, and both have it', { skip }, async (t) => {
+test('two tabs: one makes the index, and both have it', { skip: skip || !isFull }, async (t) => {
   const context = await openContext(t);
   const first = await openPage(context, true);
   const second = await openPage(context, true);
@@ -358,7 +344,7 @@ test('two tabs: one makes the index, and both have it', { skip }, async (t) => {
 });
 
 test('a disk that is full is told; what is there is searched, and it goes on with more room', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   // Chromium remembers for half a minute how much room there was, so there is little from the beginning
   const context = await openContext(t, undefined, { serviceWorkers: 'block' });
@@ -398,7 +384,7 @@ test('a disk that is full is told; what is there is searched, and it goes on wit
 });
 
 test('a model that writes texts is taken with a warning, one that ranks is refused', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   const page = await openPage(context, true);
@@ -419,7 +405,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
 });
 
 test('a folder that the browser gives a handle of is looked at again after a reload', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
   // the origin's private folder stands for the one that a user picks
@@ -453,7 +439,9 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });
 
-test('two folders of one name are kept apart, and each is known again', { skip }, async (t) => {
+test('two folders of one name are kept apart, and each is known again', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(await openContext(t));
   const first = folderOf({ 'garden.md': garden, 'README.md': '# First\n\nOf roses.\n' });
   const second = folderOf({

@@ -6,9 +6,11 @@ import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync } from '
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { addServiceWorker, buildChat } from '../../examples/chat/build.mjs';
+import { addServiceWorker } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { isKept } from '../support/offline.mjs';
 import { temporaryFolder, untilTrue, waitUntil } from '../support/package.mjs';
@@ -21,7 +23,7 @@ const models = resolve(root, 'examples/models');
 let browser;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   if (!skip) browser = await launchChromium();
 });
 
@@ -67,9 +69,11 @@ test('the page is there without a network, isolated, and answers', { skip }, asy
   assert.equal(icon, true);
 });
 
-test('a new build is there at once, and kept from then on', { skip }, async (t) => {
+test('a new build is there at once, and kept from then on', {
+  skip: skip || !isFull,
+}, async (t) => {
   const folder = temporaryFolder();
-  await buildChat(folder);
+  await copyChat(folder);
   const server = await serve({ root: folder });
   const page = await newPage(t);
   await page.goto(server.url);
@@ -87,9 +91,9 @@ test('a new build is there at once, and kept from then on', { skip }, async (t) 
   assert.equal(await page.evaluate('globalThis.isNew'), true);
 });
 
-test('a page stays until all of a newer one is kept', { skip }, async (t) => {
+test('a page stays until all of a newer one is kept', { skip: skip || !isFull }, async (t) => {
   const folder = temporaryFolder();
-  await buildChat(folder);
+  await copyChat(folder);
   // no browser with shared memory uses it, but it is a file of the page
   const last = resolve(folder, 'wick-llm/wasm/wick-simd128-single.wasm');
   /** @type {string[]} */
@@ -141,7 +145,7 @@ const untilModel = (page, name) =>
   untilTrue(page, `document.getElementById('model-name').textContent === ${JSON.stringify(name)}`);
 
 test('a model of an address is kept: no server is asked for it again, until it is deleted', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const folder = temporaryFolder();
   const file = resolve(folder, 'own.gguf');
@@ -268,7 +272,7 @@ async function badAnswers(t, newTab) {
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
 }
 
-test('a kept model stays until another one is whole', { skip }, async (t) => {
+test('a kept model stays until another one is whole', { skip: skip || !isFull }, async (t) => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);

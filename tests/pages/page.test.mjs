@@ -2,30 +2,31 @@
 // Screenshots go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat, site } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { builtPage } from '../support/built_pages.mjs';
 import { onBattery } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const chromium = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
 const modelFile = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const answered = '.message.assistant footer';
 
+let site = '';
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 /** @type {import('playwright-core').Browser | undefined} */
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
-  await buildChat();
+  site = await builtPage('chat');
   server = await serve({ root: site });
   if (!chromium.skip) browser = await launchChromium();
 });
@@ -98,33 +99,35 @@ for (const [name, options] of Object.entries({
   dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 })) {
-  test(`the built-in model answers (${name})`, { skip: chromium.skip }, async () => {
+  test(`the built-in model answers (${name})`, {
+    skip: chromium.skip || (name !== 'light' && !isFull),
+  }, async () => {
     const { page, problems, close } = await openPage(server.url, options);
     await waitUntilReady(page);
-    await page.screenshot({ path: `${pictures}/${name}-welcome.png` });
+    await takePicture(page, `${name}-welcome`);
     assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
     assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
     assert.match(await page.locator(answered).last().innerText(), /tokens\/s.*first after/s);
-    await page.screenshot({ path: `${pictures}/${name}-chat.png` });
+    await takePicture(page, `${name}-chat`);
     await page.click('#developer summary');
     await page.locator('#kv-pages .cached').first().waitFor();
-    await page.screenshot({ path: `${pictures}/${name}-developer.png` });
+    await takePicture(page, `${name}-developer`);
     const sideways = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     assert.equal(sideways, 0, 'the page does not scroll sideways');
     await page.click('#choose-model');
-    await page.screenshot({ path: `${pictures}/${name}-models.png` });
+    await takePicture(page, `${name}-models`);
     await page.keyboard.press('Escape');
     await page.click('#open-settings');
-    await page.screenshot({ path: `${pictures}/${name}-settings.png` });
+    await takePicture(page, `${name}-settings`);
     assert.deepEqual(problems, []);
     await close();
   });
 }
 
 test('on a narrow phone: headings, code, wide tables, words without end, writing from the right', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   const viewport = { width: 360, height: 640 };
   const { page, problems, close } = await openPage(`${server.url}?model=none.gguf`, { viewport });
@@ -140,7 +143,7 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
   );
   await page.reload();
   await page.locator('.message').nth(3).waitFor();
-  await page.screenshot({ path: `${pictures}/phone-content.png` });
+  await takePicture(page, 'phone-content');
   assert.ok(((await page.locator('.body h1').boundingBox())?.height ?? 0) > 12, 'it can be read');
   assert.equal(
     await page.evaluate('document.getElementById("log").scrollWidth'),
@@ -157,7 +160,7 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
 });
 
 test('a text that is too long says by how much, and stays where it was typed', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();
   await waitUntilReady(page);
@@ -176,7 +179,7 @@ test('a text that is too long says by how much, and stays where it was typed', {
 });
 
 test('the developer panel shows the pages as they are while it answers', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   // no answer that begins before Enter has pages
   const { page, problems, close } = await openPage(server.url, {}, onBattery);
@@ -258,7 +261,7 @@ test('stopping keeps what was written, and the next question is answered', {
   await close();
 });
 
-test('a dropped file is loaded', { skip: chromium.skip }, async () => {
+test('a dropped file is loaded', { skip: chromium.skip || !isFull }, async () => {
   const { page, close } = await openPage();
   await waitUntilReady(page);
   const bytes = readFileSync(modelFile).toString('base64');
@@ -306,14 +309,14 @@ test('a file that is no model is refused in words, and the model before goes on'
     const said = await page.innerText('#problem-text');
     assert.match(said, /^letter\.gguf could not be loaded: .*GGUF/s);
     assert.ok(said.endsWith(` ${before} goes on.`), said);
-    await page.screenshot({ path: `${pictures}/light-problem.png` });
+    await takePicture(page, 'light-problem');
     await waitForModel(page, before);
   }
   await close();
 });
 
 test('a broken address is told in words, can be tried again, and our own model answers', {
-  skip: chromium.skip,
+  skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;
   const model = await serveModel((_, response) => {
@@ -336,7 +339,9 @@ test('a broken address is told in words, can be tried again, and our own model a
   model.close();
 });
 
-test('where no model can be loaded, each reason is told', { skip: chromium.skip }, async () => {
+test('where no model can be loaded, each reason is told', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.route('**/wick-llm-demo-model/*.gguf', (route) => route.fulfill({ status: 410 }));
@@ -353,7 +358,7 @@ test('where no model can be loaded, each reason is told', { skip: chromium.skip 
   await page.close();
 });
 
-test('an interrupted download is taken up again', { skip: chromium.skip }, async () => {
+test('an interrupted download is taken up again', { skip: chromium.skip || !isFull }, async () => {
   const bytes = readFileSync(modelFile);
   let requests = 0;
   const model = await serveModel((request, response) => {
@@ -385,7 +390,9 @@ test('an interrupted download is taken up again', { skip: chromium.skip }, async
   model.close();
 });
 
-test('cancelling a download leaves a page that works', { skip: chromium.skip }, async () => {
+test('cancelling a download leaves a page that works', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const bytes = readFileSync(modelFile);
   const model = await serveModel((_, response) => {
     response.writeHead(200, { 'Content-Length': bytes.length });
@@ -393,7 +400,7 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
   await page.locator('#loading-facts', { hasText: /^[1-9][0-9.]* [kM]B of [0-9.]+ MB/ }).waitFor();
-  await page.screenshot({ path: `${pictures}/light-loading.png` });
+  await takePicture(page, 'light-loading');
   await page.click('#cancel-loading');
   await waitUntilReady(page);
   assert.equal(await page.isHidden('#problem'), true);
@@ -402,7 +409,9 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   model.close();
 });
 
-test('without cross-origin isolation one thread answers', { skip: chromium.skip }, async () => {
+test('without cross-origin isolation one thread answers', {
+  skip: chromium.skip || !isFull,
+}, async () => {
   const plain = await serve({ root: site, isolated: false });
   const { page, close } = await openPage(plain.url);
   assert.equal(await page.evaluate('crossOriginIsolated'), false);
@@ -450,7 +459,7 @@ test('WebKitGTK loads the page and answers', {
     await untilTrue(waitReadyScript);
     await page.evaluate(askScript);
     assert.match(await untilTrue(answerScript), /\w+ \w+/);
-    writeFileSync(`${pictures}/webkit-chat.png`, await page.screenshot());
+    await takePicture(page, 'webkit-chat');
   } finally {
     await page.close();
   }

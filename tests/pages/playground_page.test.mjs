@@ -3,29 +3,26 @@
 // phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildPlayground } from '../../examples/playground/build.mjs';
 import { packFragment } from '../../examples/shared/fragment.js';
 import { serve } from '../../tools/serve.mjs';
+import { violations } from '../support/accessible.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
-const pictures = resolve(root, 'build/screenshots');
 const site = resolve(root, 'build/playground-test');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 /** @type {import('playwright-core').Browser} */
 let browser;
 
 before(async () => {
-  mkdirSync(pictures, { recursive: true });
   await buildPlayground(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -76,18 +73,6 @@ async function run(page) {
   return page.locator('#output').innerText();
 }
 
-/** @param {Page} page */
-async function violations(page) {
-  await page.evaluate(axe);
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-  const { violations: found } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  return found.flatMap((/** @type {any} */ { id, nodes }) =>
-    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
-  );
-}
-
 test('a schema: its record, token by token, its figures and its code', { skip }, async (t) => {
   const page = await openPage(t);
   const record = JSON.parse(await run(page));
@@ -100,13 +85,10 @@ test('a schema: its record, token by token, its figures and its code', { skip },
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await violations(page), [], colorScheme);
-    await page.screenshot({
-      path: resolve(pictures, `playground-${colorScheme}.png`),
-      fullPage: true,
-    });
+    await takePicture(page, `playground-${colorScheme}`, { fullPage: true });
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: resolve(pictures, 'playground-phone.png'), fullPage: true });
+  await takePicture(page, 'playground-phone', { fullPage: true });
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
   await page.uncheck('#tokens');
   assert.deepEqual(JSON.parse(await run(page)), record);
@@ -137,7 +119,7 @@ const broken = [
 
 for (const [kind, rule, mark, words] of broken) {
   test(`a rule that cannot be obeyed is told with its place: ${kind} ${JSON.stringify(rule)}`, {
-    skip,
+    skip: skip || !isFull,
   }, async (t) => {
     const page = await openPage(t);
     await page.check(`input[value="${kind}"]`);
@@ -149,7 +131,7 @@ for (const [kind, rule, mark, words] of broken) {
     await page.click('#rule-go');
     assert.equal(await page.evaluate('getSelection().toString()'), mark);
     assert.deepEqual(await violations(page), []);
-    await page.screenshot({ path: resolve(pictures, 'playground-error.png') });
+    await takePicture(page, 'playground-error');
     assert.equal(await run(page), '');
     await page.fill('#rule', '{ "type": "integer", "maximum": 9, "minimum": 1 }');
     assert.match(await run(page), /^\d$/);
@@ -157,7 +139,9 @@ for (const [kind, rule, mark, words] of broken) {
   });
 }
 
-test('a schema that is too large is refused, and the page goes on', { skip }, async (t) => {
+test('a schema that is too large is refused, and the page goes on', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const names = Array.from({ length: 120_000 }, (_, index) => `name ${index} ${'x'.repeat(20)}`);
   await page.fill('#rule', JSON.stringify({ enum: names }));
@@ -167,7 +151,9 @@ test('a schema that is too large is refused, and the page goes on', { skip }, as
   assert.match(await run(page), /^(true|false)$/);
 });
 
-test('a link holds the task; what is no link is said, and harms nothing', { skip }, async (t) => {
+test('a link holds the task; what is no link is said, and harms nothing', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.check('input[value="choices"]');
   await page.fill('#rule', 'rød\n<b>blå</b>');
@@ -187,7 +173,7 @@ test('a link holds the task; what is no link is said, and harms nothing', { skip
   }
 });
 
-test('a run is stopped, and what is there stays', { skip }, async (t) => {
+test('a run is stopped, and what is there stays', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
   await page.click('#run');
@@ -198,7 +184,9 @@ test('a run is stopped, and what is there stays', { skip }, async (t) => {
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
 
-test('a model that cannot be loaded is told, and the one before goes on', { skip }, async (t) => {
+test('a model that cannot be loaded is told, and the one before goes on', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   await page.selectOption('#model', 'file');
   await page.setInputFiles('#model-file', {

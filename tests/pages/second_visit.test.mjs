@@ -7,7 +7,6 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import {
   launchChromium,
@@ -16,6 +15,7 @@ import {
   launchWebKit,
   PATIENCE_MS,
 } from '../support/browsers.mjs';
+import { copyChat } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
 
@@ -39,7 +39,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildChat(site);
+  await copyChat(site);
   cpSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'), join(site, 'other.gguf'));
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
@@ -236,7 +236,9 @@ test('what is damaged is refused by name, and the next visit has a new state', {
   });
 });
 
-test('the state of another model is not used, and replaced', { skip }, async (t) => {
+test('the state of another model is not used, and replaced', {
+  skip,
+}, async (t) => {
   const profile = await newContext(t);
   await visit(profile, (page) => ask(page, 'What is Wick?'));
   const other = { address: `${server.url}?model=other.gguf` };

@@ -2,19 +2,21 @@
 // in it leads somewhere. Screenshots of the documentation (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pages } from '../../examples/shared/pages.mjs';
-import { buildSite } from '../../examples/site/build.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { violations } from '../support/accessible.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { builtPage } from '../support/built_pages.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { temporaryFolder, untilTrue } from '../support/package.mjs';
+import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip } = locate('chromium');
-const folder = join(temporaryFolder(), 'site');
+let folder = '';
 
 /** A host that sets no headers, and serves the site under a path. @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -22,7 +24,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildSite(folder);
+  folder = await builtPage('site');
   server = await serve({ root: { '/some/path/': folder }, isolated: false });
   if (!skip) browser = await launchChromium();
 });
@@ -89,7 +91,7 @@ test('under a path: the first page leads to the others, and each is ready, witho
 });
 
 test('where the host sets no headers, the service worker isolates the chat from its second visit on', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await page.goto(`${server.url}some/path/chat/`);
@@ -143,25 +145,9 @@ test('every document of the repository is a page of the documentation', () => {
     assert.ok(pagesThere.has(join('docs', name.replace(/md$/, 'html'))), name);
 });
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** @param {import('playwright-core').Page} page @returns {Promise<string[]>} */
-async function violations(page) {
-  await page.evaluate(axe);
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
-  const { violations: found } = /** @type {any} */ (
-    await page.evaluate(`axe.run(document, ${JSON.stringify({ runOnly: tags })})`)
-  );
-  return found.flatMap((/** @type {any} */ { id, nodes }) =>
-    nodes.map((/** @type {any} */ one) => `${id}: ${one.html} ${one.failureSummary}`),
-  );
-}
-
 test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
-  skip,
+  skip: skip || !isFull,
 }, async (t) => {
-  const pictures = join(root, 'build/screenshots');
-  mkdirSync(pictures, { recursive: true });
   const page = await openPage(t);
   for (const name of [
     '',
@@ -174,8 +160,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
       await page.emulateMedia({ colorScheme });
       assert.deepEqual(await violations(page), [], `${name} ${colorScheme}`);
       if (name === '' || name === 'js-api.html') {
-        const path = join(pictures, `docs-${name || 'first'}-${colorScheme}.png`);
-        await page.screenshot({ path });
+        await takePicture(page, `docs-${name || 'first'}-${colorScheme}`);
       }
     }
   }
@@ -197,5 +182,5 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   assert.ok(
     /** @type {number} */ (await page.evaluate('document.documentElement.scrollWidth')) <= 390,
   );
-  await page.screenshot({ path: join(pictures, 'docs-phone.png') });
+  await takePicture(page, 'docs-phone');
 });

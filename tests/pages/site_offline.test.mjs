@@ -2,24 +2,23 @@
 // server is closed meanwhile. In Chromium; tests/pages/offline.test.mjs has the chat in Firefox, too.
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildSite } from '../../examples/site/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { builtPage } from '../support/built_pages.mjs';
 import { locate } from '../support/locate.mjs';
 import { isKept } from '../support/offline.mjs';
-import { temporaryFolder, untilTrue } from '../support/package.mjs';
+import { untilTrue } from '../support/package.mjs';
 import { pdfOf } from '../support/pdf.mjs';
 
 const { skip } = locate('chromium');
-const folder = join(temporaryFolder(), 'site');
+let folder = '';
 
 /** @type {import('playwright-core').Browser | undefined} */
 let browser;
 
 before(async () => {
-  await buildSite(folder);
+  folder = await builtPage('site');
   if (!skip) browser = await launchChromium();
 });
 

@@ -15,7 +15,9 @@ import {
   toTurn,
 } from '../../examples/chat/tree.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
-import { pictures, useChat } from '../support/chat_page.mjs';
+import { useChat } from '../support/chat_page.mjs';
+import { isFull } from '../support/level.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const PAGE_TOKENS = 16;
 
@@ -158,7 +160,9 @@ for (const [name, options] of Object.entries({
   dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 })) {
-  test(`answers are written side by side, and one is chosen (${name})`, { skip }, async (t) => {
+  test(`answers are written side by side, and one is chosen (${name})`, {
+    skip: skip || (name !== 'light' && !isFull),
+  }, async (t) => {
     const { page, problems } = await openPage(t, options);
     // of random seeds, one in fifty gives two stories that are the same
     await page.click('#open-settings');
@@ -175,7 +179,7 @@ for (const [name, options] of Object.entries({
     assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
     const variants = await page.locator('.variant .body').allInnerTexts();
     assert.equal(new Set(variants).size, 3, 'they differ');
-    await page.screenshot({ path: `${pictures}/tree-${name}-variants.png` });
+    await takePicture(page, `tree-${name}-variants`);
     const sideways = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
@@ -187,14 +191,16 @@ for (const [name, options] of Object.entries({
     assert.equal((await shown(page))[1], variants[2]);
     await page.getByRole('button', { name: 'Next version' }).click();
     assert.equal((await shown(page))[1], first, 'after the last comes the first');
-    await page.screenshot({ path: `${pictures}/tree-${name}-versions.png` });
+    await takePicture(page, `tree-${name}-versions`);
     await page.getByRole('button', { name: 'Edit' }).click();
-    await page.screenshot({ path: `${pictures}/tree-${name}-edit.png` });
+    await takePicture(page, `tree-${name}-edit`);
     assert.deepEqual(problems, []);
   });
 }
 
-test('who does not choose goes on with the first, and stopping keeps all', { skip }, async (t) => {
+test('who does not choose goes on with the first, and stopping keeps all', {
+  skip: skip || !isFull,
+}, async (t) => {
   const { page, problems } = await openPage(t);
   await ask(page, 'Tell me a story about a fox.');
   await page.click('.compare');
@@ -214,7 +220,9 @@ test('who does not choose goes on with the first, and stopping keeps all', { ski
   assert.deepEqual(problems, []);
 });
 
-test('two tabs of the page have one model, and the one that stays answers', { skip }, async (t) => {
+test('two tabs of the page have one model, and the one that stays answers', {
+  skip: skip || !isFull,
+}, async (t) => {
   // which fetches the model once more, to keep it
   const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;

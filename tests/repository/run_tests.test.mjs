@@ -1,34 +1,38 @@
-// The runner of the tests: what fails twice fails the run, what fails once is named, and a crash is a failure.
+// The runner of the tests: what it runs and when, its report, and which failures it forgives.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
+import { changedGroups, findTestFiles, recordFullRun } from '../../tools/changed_tests.mjs';
+import { alone, concerned, groups, groupsOf, longest, onlyInAll, planOf } from '../plan.mjs';
 import { root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 
 const RUNNER = join(root, 'tools/run_tests.mjs');
-/** The environment of a run of its own, as CI has it. */
-const CLEAN = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_SOAK: undefined };
+/** The environment of a separate run, as CI has it. */
+const CLEAN = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_TEST_LEVEL: undefined };
 const OK = "import { test } from 'node:test'; test('fine', () => {});";
 const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Error('always'); });";
 const ONCE = `import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';
   const seen = new URL('seen', import.meta.url);
   test('unsteady', () => { if (!existsSync(seen)) { writeFileSync(seen, ''); throw new Error('once'); } });`;
+/** Such a file waits in the browsers' queue. */
+const BROWSER = "import './browsers.mjs';";
 
 /**
  * Runs test files made of `sources` as CI does.
  * @param {Record<string, string>} sources by file name
- * @param {Record<string, string>} [env]
+ * @param {string[]} [args] of the runner
  */
-async function runs(sources, env = {}) {
+async function runs(sources, args = []) {
   const folder = await mkdtemp(join(tmpdir(), 'wick-run-'));
   const files = Object.keys(sources).map((name) => join(folder, name));
   for (const file of files) await writeFile(file, sources[file.slice(folder.length + 1)] ?? '');
-  const { code, stdout } = await run(process.execPath, [RUNNER, ...files], {
-    env: { ...CLEAN, ...env },
-  });
+  await writeFile(join(folder, 'browsers.mjs'), '');
+  const { code, stdout } = await run(process.execPath, [RUNNER, ...args, ...files], { env: CLEAN });
   await rm(folder, { recursive: true });
   return { code, text: stdout.toString() };
 }
@@ -36,75 +40,163 @@ async function runs(sources, env = {}) {
 /** The count that the output ends with, e.g. countOf(text, 'pass'). */
 const countOf = (/** @type {string} */ text, /** @type {string} */ name) =>
   Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(text.split('\n').slice(-9).join('\n'))?.[1]);
+const countsOf = (/** @type {string} */ text) =>
+  ['tests', 'pass', 'fail'].map((name) => countOf(text, name));
 
-test('all pass: the counts are last, nothing runs again', async () => {
-  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': OK });
-  assert.equal(code, 0);
+describe('the report', () => {
+  test('if all tests pass, the counts are last and nothing runs again', async () => {
+    const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': OK });
+    assert.equal(code, 0);
+    assert.deepEqual(countsOf(text), [2, 2, 0]);
+    assert.doesNotMatch(text, /# failed/);
+    assert.match(text, /^ok 2 - fine\n[\s\S]*^1\.\.2\n/m);
+    assert.equal(text.match(/^1\.\./gm)?.length, 1);
+  });
+
+  test('the slowest files are named, the slowest first', async () => {
+    const slow = OK.replace('() => {}', '() => new Promise((done) => setTimeout(done, 3000))');
+    const { text } = await runs({ 'quick.test.mjs': OK, 'slow.test.mjs': slow });
+    assert.match(text, /^# slowest files: \d+ s .*slow\.test\.mjs, \d+ s .*quick\.test\.mjs$/m);
+  });
+
+  test('set-up, build and tests are timed separately', async () => {
+    const env = { ...CLEAN, WICK_TEST_TIMES: '100 130 190' };
+    const { stdout } = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env });
+    assert.match(stdout.toString(), /^# set-up 30 s, build 60 s, tests \d+ s$/m);
+  });
+
+  test('a failed test fails the run and is named at its end', async () => {
+    const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': BAD });
+    assert.equal(code, 1);
+    assert.deepEqual(countsOf(text), [2, 1, 1]);
+    assert.match(text, /# failed:\n# .*b\.test\.mjs: bad: always \(b\.test\.mjs:\d+\)\n# tests 2/);
+  });
+
+  test('a message that begins with an empty line is shown by its second line', async () => {
+    const { text } = await runs({ 'a.test.mjs': BAD.replace("'always'", "'\\nnot ok 2'") });
+    assert.match(text, /# .*a\.test\.mjs: bad: not ok 2 \(/);
+  });
+
+  test('a file that ends its process or is not a program is a failure', async () => {
+    const ended = await runs({ 'a.test.mjs': OK, 'b.test.mjs': 'process.exit(3)' });
+    assert.equal(ended.code, 1);
+    assert.match(ended.text, /# failed:\n# .*b\.test\.mjs/);
+    assert.equal((await runs({ 'a.test.mjs': 'const' })).code, 1);
+    const none = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env: CLEAN });
+    assert.equal(none.code, 1);
+    assert.equal(countOf(none.stdout.toString(), 'fail'), 1);
+  });
+});
+
+describe('levels', () => {
+  test('the main level runs a part of the files, and tells them so', async () => {
+    const level = `import assert from 'node:assert'; import { test } from 'node:test';
+      test('level', () => assert.equal(process.env.WICK_TEST_LEVEL, 'main'));`;
+    const sources = { 'a.test.mjs': level, 'a_kills.test.mjs': level };
+    const { code, text } = await runs(sources, ['--level', 'main']);
+    assert.equal(code, 0, text);
+    assert.deepEqual(countsOf(text), [1, 1, 0]);
+  });
+
+  test('a browser file runs again in the full level only, and is named', async () => {
+    const sources = { 'a.test.mjs': OK, 'b.test.mjs': BROWSER + ONCE };
+    for (const args of [[], ['--level', 'main']])
+      assert.deepEqual(countsOf((await runs(sources, args)).text), [2, 1, 1]);
+    const { code, text } = await runs(sources, ['--level', 'all']);
+    assert.equal(code, 0);
+    assert.deepEqual(countsOf(text), [2, 2, 0]);
+    assert.match(
+      text,
+      /# failed next to other tests, so the file ran again:\n# .*b\.test\.mjs: unsteady: once \(b\.test\.mjs:\d+\)\n# tests/,
+    );
+    const failing = await runs({ 'b.test.mjs': BROWSER + BAD }, ['--level', 'all']);
+    assert.deepEqual(countsOf(failing.text), [1, 0, 1]);
+  });
+
+  test('a file without a browser never runs again', async () => {
+    const { code, text } = await runs({ 'b.test.mjs': ONCE }, ['--level', 'all']);
+    assert.equal(code, 1);
+    assert.deepEqual(countsOf(text), [1, 0, 1]);
+  });
+
+  test('if many files fail, none runs again', async () => {
+    const bad = [...'bcdefg'].map((letter) => [`${letter}.test.mjs`, BROWSER + BAD]);
+    const sources = { 'a.test.mjs': BROWSER + ONCE, ...Object.fromEntries(bad) };
+    const { text } = await runs(sources, ['--level', 'all']);
+    assert.deepEqual(countsOf(text), [7, 0, 7]);
+    assert.doesNotMatch(text, /ran again/);
+  });
+});
+
+describe('the plan', () => {
+  const plan = (/** @type {string} */ name) => planOf(join(root, `tests/${name}.test.mjs`));
+
+  test('the queue follows from what a file imports, also through others', () => {
+    assert.equal(plan('pages/chat_pdf').queue, 'browser'); // chat_page.mjs imports browsers.mjs
+    assert.equal(plan('package/js_base').queue, 'cpu');
+    assert.equal(plan('repository/run_tests').queue, 'cpu'); // names it in a string only
+    assert.equal(plan('engine/cli_bench').queue, 'alone');
+    assert.equal(plan('engine/of_tomorrow').isMain, true);
+  });
+
+  test('each rule and each listed file applies to a file', async () => {
+    const files = await findTestFiles();
+    for (const rule of [...onlyInAll, ...alone])
+      assert.ok(
+        files.some((file) => rule.test(file)),
+        `${rule}`,
+      );
+    for (const name of longest) assert.ok(files.some((file) => file.endsWith(`/${name}.test.mjs`)));
+    for (const path of concerned.keys()) assert.ok(existsSync(join(root, path)), path);
+  });
+
+  test('the groups that a change concerns', async () => {
+    const files = await findTestFiles();
+    const of = (/** @type {string[]} */ ...paths) => groupsOf(paths, files);
+    assert.deepEqual(of(), []);
+    assert.deepEqual(of('CHANGELOG.md'), []);
+    assert.deepEqual(of('src/model/rope.c'), ['engine']);
+    assert.deepEqual(of('examples/chat/index.html', 'component/component.mk'), [
+      ...['pages', 'edge', 'repository'],
+    ]);
+    assert.deepEqual(of('tests/package/js_base.test.mjs'), ['package']);
+    assert.deepEqual(of('tests/support/fleet.mjs'), ['edge']);
+    for (const path of ['Makefile', 'flags.mk', 'tools/setup.sh', 'package.json', 'nobody/knows.c'])
+      assert.deepEqual(of(path), groups, path);
+  });
+});
+
+test('what has changed since the last full run', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'wick-changed-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const git = async (/** @type {string[]} */ ...args) => {
+    const who = ['-c', 'user.name=a', '-c', 'user.email=a@b.example'];
+    const { code, stdout, stderr } = await run('git', [...who, ...args], { cwd: folder });
+    assert.equal(code, 0, stderr);
+    return stdout.toString().trim();
+  };
+  assert.deepEqual(await changedGroups(folder), groups, 'no repository');
+  await git('init', '-q');
+  await mkdir(join(folder, 'tests'));
+  await writeFile(join(folder, 'README.md'), 'one');
+  await git('add', '.');
+  await git('commit', '-qm', 'one');
+  assert.deepEqual(await changedGroups(folder), groups, 'no record');
+  await recordFullRun(folder);
+  assert.deepEqual(await changedGroups(folder), []);
+  await mkdir(join(folder, 'library'));
+  await writeFile(join(folder, 'library/new.c'), '');
+  assert.deepEqual(await changedGroups(folder), ['edge'], 'an untracked file');
+  await recordFullRun(folder);
+  const record = await readFile(join(folder, 'tests/full_run.txt'), 'utf8');
+  await git('add', '.');
+  await git('commit', '-qm', 'two');
   assert.deepEqual(
-    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
-    [2, 2, 0],
+    await changedGroups(folder),
+    ['edge'],
+    'the record stays while files are changed',
   );
-  assert.doesNotMatch(text, /# failed/);
-});
-
-test('the files that took the longest are named, the longest first', async () => {
-  const slow = OK.replace('() => {}', '() => new Promise((done) => setTimeout(done, 1200))');
-  const { text } = await runs({ 'quick.test.mjs': OK, 'slow.test.mjs': slow });
-  assert.match(text, /^# slowest files: [1-9]\d* s .*slow\.test\.mjs, \d+ s .*quick\.test\.mjs$/m);
-});
-
-test('what fails twice fails the run, and is named at its end', async () => {
-  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': BAD });
-  assert.equal(code, 1);
-  assert.deepEqual(
-    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
-    [2, 1, 1],
-  );
-  assert.match(text, /# failed:\n# .*b\.test\.mjs: bad: always \(b\.test\.mjs:\d+\)\n# tests 2/);
-});
-
-test('what fails beside others and passes alone is named, and the run passes', async () => {
-  const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': ONCE });
-  assert.equal(code, 0);
-  assert.deepEqual(
-    [countOf(text, 'tests'), countOf(text, 'pass'), countOf(text, 'fail')],
-    [2, 2, 0],
-  );
-  assert.match(
-    text,
-    /# failed beside other tests, so that its file ran again:\n# .*b\.test\.mjs: unsteady: once \(b\.test\.mjs:\d+\)\n# tests/,
-  );
-});
-
-test('in a soak and of a fuzzer one failure is enough', async () => {
-  const soak = await runs({ 'b.test.mjs': ONCE }, { WICK_SOAK: '1' });
-  assert.equal(soak.code, 1);
-  const fuzz = await runs({ 'b.test.mjs': `${ONCE} // build/test/fuzz` });
-  assert.equal(fuzz.code, 1);
-  assert.equal(countOf(fuzz.text, 'fail'), 1);
-});
-
-test('failures in many files are no accident', async () => {
-  const bad = [...'bcdefg'].map((letter) => [`${letter}.test.mjs`, BAD]);
-  const { code, text } = await runs({ 'a.test.mjs': ONCE, ...Object.fromEntries(bad) });
-  assert.equal(code, 1);
-  assert.doesNotMatch(text, /ran again/);
-  const few = await runs({ 'a.test.mjs': ONCE, ...Object.fromEntries(bad.slice(1)) });
-  assert.match(few.text, /ran again/);
-  assert.equal(countOf(few.text, 'fail'), 5);
-});
-
-test('a message that begins with an empty line is told by its next', async () => {
-  const { text } = await runs({ 'a.test.mjs': BAD.replace("'always'", "'\\nnot ok 2'") });
-  assert.match(text, /# .*a\.test\.mjs: bad: not ok 2 \(/);
-});
-
-test('a file that ends its process or cannot be read as a program is a failure', async () => {
-  const ended = await runs({ 'a.test.mjs': OK, 'b.test.mjs': 'process.exit(3)' });
-  assert.equal(ended.code, 1);
-  assert.match(ended.text, /# failed:\n# .*b\.test\.mjs/);
-  assert.equal((await runs({ 'a.test.mjs': 'const' })).code, 1);
-  const none = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env: CLEAN });
-  assert.equal(none.code, 1);
-  assert.equal(countOf(none.stdout.toString(), 'fail'), 1);
+  assert.notEqual(record.trim(), await git('rev-parse', 'HEAD'));
+  await writeFile(join(folder, 'tests/full_run.txt'), `${'1'.repeat(40)}\n`);
+  assert.deepEqual(await changedGroups(folder), groups, 'an unknown commit');
 });

@@ -6,7 +6,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import puppeteer from 'puppeteer-core';
 import { locate } from './locate.mjs';
 
 /**
@@ -25,13 +24,40 @@ const quiet = [
   '--disable-sync',
 ];
 
-/** @param {string[]} more arguments @returns {Promise<import('playwright-core').Browser>} */
-export function launchChromium(more = []) {
-  return chromium.launch({
-    executablePath: locate('chromium').path,
-    args: [...quiet, ...more],
-    timeout: PATIENCE_MS,
-  });
+/**
+ * Of several such switches the last one counts, so that playwright's are repeated. Suggestions of the address bar are a page of
+ * Chromium's own in each new window, headless or not: as much work for the processor as a page of a test.
+ */
+const disabledFeatures = [
+  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades'],
+  ...['HttpsFirstBalancedModeAutoEnable', 'LensOverlay', 'MediaRouter', 'PaintHolding'],
+  ...['ThirdPartyStoragePartitioning', 'AvoidCorsURLLoaderRestartOnRedirect', 'OptimizationHints'],
+  ...['NetworkTimeServiceQuerying', 'AimEnabled', 'PreconnectToSearch'],
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
+];
+
+/** How each Chromium of the tests is started. @param {string[]} [more] arguments */
+export const chromiumOptions = (more = []) => ({
+  executablePath: locate('chromium').path,
+  args: [...quiet, `--disable-features=${disabledFeatures}`, ...more],
+  timeout: PATIENCE_MS,
+});
+
+/**
+ * A Chromium of the caller's own, for tests that need arguments or measure its processes.
+ * @param {string[]} [more] arguments
+ * @returns {Promise<import('playwright-core').Browser>}
+ */
+export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more));
+
+/**
+ * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run alone has its own.
+ * To close it closes what was opened by this connection.
+ * @returns {Promise<import('playwright-core').Browser>}
+ */
+export function launchChromium() {
+  const endpoint = process.env.WICK_CHROMIUM_SERVER;
+  return endpoint ? chromium.connect(endpoint, { timeout: PATIENCE_MS }) : launchOwnChromium();
 }
 
 /**
@@ -40,11 +66,7 @@ export function launchChromium(more = []) {
  * @returns {Promise<import('playwright-core').BrowserContext>}
  */
 export function launchProfile(folder) {
-  return chromium.launchPersistentContext(folder, {
-    executablePath: locate('chromium').path,
-    args: quiet,
-    timeout: PATIENCE_MS,
-  });
+  return chromium.launchPersistentContext(folder, chromiumOptions());
 }
 
 /**
@@ -52,7 +74,8 @@ export function launchProfile(folder) {
  * @param {string} [profile] a folder that outlives it
  * @returns {Promise<import('puppeteer-core').Browser>}
  */
-export function launchFirefox(preferences = {}, profile = undefined) {
+export async function launchFirefox(preferences = {}, profile = undefined) {
+  const { default: puppeteer } = await import('puppeteer-core'); // takes a while, and most files use none
   return puppeteer.launch({
     browser: 'firefox',
     executablePath: locate('firefox').path,

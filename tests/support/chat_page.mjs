@@ -2,17 +2,20 @@
 // engine of the test's own in which nothing goes wrong unseen.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before } from 'node:test';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium } from './browsers.mjs';
+import { copyChat } from './built_pages.mjs';
 import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
-/** Where screenshots go. */
-export const pictures = resolve(root, 'build/screenshots');
+/** A file that the page saved: a shared Chromium has it elsewhere. @param {import('playwright-core').Download} download */
+export async function bytesOf(download) {
+  const chunks = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
 
 /**
  * @param {string} name of the test, and of its folder in build/
@@ -27,8 +30,7 @@ export function useChat(name, serving = {}) {
   let browser;
 
   before(async () => {
-    mkdirSync(pictures, { recursive: true });
-    await buildChat(site);
+    await copyChat(site);
     server = await serve({ root: site, ...serving });
     if (!skip) browser = await launchChromium();
   });

@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isFull } from './level.mjs';
 
 /** The repository's root. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -90,11 +91,15 @@ const known = {
   wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
 };
 
+/** What only `make test-all` uses: the main path of each page runs in Chromium. */
+const onlyInFull = ['firefox', 'webkitDriver'];
+
 /**
  * @param {string} what one of the above
  * @returns {{path: string, skip: false} | {path: '', skip: string}}
  */
 export function locate(what) {
+  if (!isFull && onlyInFull.includes(what)) return { path: '', skip: `make test-all uses ${what}` };
   const { variable, places, install } = known[what];
   const named = variable && process.env[variable];
   const path = named ? (existsSync(named) ? named : undefined) : places.find((p) => existsSync(p));

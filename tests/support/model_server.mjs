@@ -22,12 +22,21 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
-/** @param {import('node:http').ServerResponse} response @param {Buffer} bytes @param {number} paceMs */
-async function sendSlowly(response, bytes, paceMs) {
-  const step = 1 << 20;
-  for (let at = 0; at < bytes.byteLength && !response.destroyed; at += step) {
-    response.write(bytes.subarray(at, at + step));
-    await new Promise((settle) => setTimeout(settle, paceMs));
+/** A byte comes so often of an answer that is held, so that nobody takes it for a broken one. */
+const HELD_MS = 100;
+
+/**
+ * @param {import('node:http').ServerResponse} response
+ * @param {Buffer} bytes
+ * @param {{paceMs: number, holdAt: number}} state that the test may change meanwhile
+ */
+async function sendSlowly(response, bytes, state) {
+  for (let at = 0; at < bytes.byteLength && !response.destroyed; ) {
+    const isHeld = at >= state.holdAt;
+    const end = at + (isHeld ? 1 : 1 << 20);
+    response.write(bytes.subarray(at, end));
+    at = end;
+    await new Promise((settle) => setTimeout(settle, isHeld ? HELD_MS : state.paceMs));
   }
   response.end();
 }
@@ -42,6 +51,8 @@ export async function serveModel(first) {
     sent: 0,
     /** A pause after each megabyte. */
     paceMs: 0,
+    /** After so many bytes an answer is held until the test sets this higher. */
+    holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
     /** Waited for before each answer. @type {() => Promise<unknown> | undefined} */
@@ -79,7 +90,7 @@ export async function serveModel(first) {
     const sent = fault.damaged ? Buffer.from(part) : part.subarray(0, cut);
     if (fault.damaged) sent[sent.length >> 1] ^= 1;
     state.sent += sent.byteLength;
-    if (state.paceMs > 0) return sendSlowly(response, sent, state.paceMs);
+    if (state.paceMs > 0 || state.holdAt < Infinity) return sendSlowly(response, sent, state);
     if (cut >= part.byteLength) return response.end(sent);
     return response.write(sent, () => {
       if (!fault.stall) setTimeout(() => response.destroy(), 5);

@@ -83,19 +83,24 @@ const PATIENCE_MS = 300_000;
 /**
  * @param {() => boolean | Promise<boolean>} condition
  * @param {string} what is waited for
+ * @param {number} [intervalMs]
  */
-export async function waitUntil(condition, what) {
-  for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(5)) {
+export async function waitUntil(condition, what, intervalMs = 5) {
+  for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(intervalMs)) {
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
   }
 }
+
+/** To ask a page takes milliseconds of four processes. */
+const PAGE_INTERVAL_MS = 25;
 
 /**
  * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also
  * takes a promise for true, and this does not.
  * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
  */
-export const untilTrue = (page, condition) => waitUntil(() => page.evaluate(condition), condition);
+export const untilTrue = (page, condition) =>
+  waitUntil(() => page.evaluate(condition), condition, PAGE_INTERVAL_MS);
 
 /** @param {import('../../js/index.js').Generation} generation */
 export function resultOf(generation) {

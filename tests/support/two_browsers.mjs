@@ -6,9 +6,9 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { buildChat } from '../../examples/chat/build.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from './browsers.mjs';
+import { copyChat } from './built_pages.mjs';
 import { capturing } from './chat_real.mjs';
 import { begin, prelude } from './chat_steps.mjs';
 import { stubEngine, stubModels } from './chat_stub.mjs';
@@ -75,7 +75,7 @@ function useSite(name, change) {
   /** @type {Awaited<ReturnType<typeof serve>>} */
   let server;
   before(async () => {
-    await buildChat(site);
+    await copyChat(site);
     await change(site);
     server = await serve({ root: site });
   });

@@ -557,5 +557,6 @@ TEST(an_allocation_that_fails_is_a_status) {
       {"{\"a\": \"xx\", \"b\": [1, 2]}"},
       {"{\"a\": \"xy\"}"}};
   check_without_memory(&MORE, 1);
-  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) check_without_memory(&CASES[i], 5);
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+    check_without_memory(&CASES[i], 5 * level_step(5));
 }

@@ -194,7 +194,7 @@ TEST(logits_do_not_depend_on_batch_threads_or_company) {
     said first = read_rows(engine, &wanted);
     hear(engine, &first, 1);
     wick_engine_destroy(engine);
-    for (uint32_t i = 0; i < 15; i++) {
+    for (uint32_t i = 0; i < 15; i += level_step(4)) {
       wick_config config = config_of(BATCHES[i % 5]);
       config.threads = 1 + i / 5 % 2;
       engine = open_with(&files[which], &config);
@@ -237,7 +237,7 @@ TEST(a_session_cut_anywhere_goes_on_as_a_fresh_one) {
     wick_engine *engine = open_engine(which, 16);
     const uint32_t session = session_of(engine, text, 45);
     ask(engine, session, text + 45, 5, 2);
-    for (uint32_t at = 0; at <= 55; at++) {
+    for (uint32_t at = 0; at <= 55; at += level_step(3)) {
       uint32_t child = 0;
       REQUIRE(wick_session_fork(engine, session, &child, NULL) == WICK_OK);
       CHECK_EQ_INT(wick_session_truncate(engine, child, at, NULL), WICK_OK);
@@ -594,7 +594,7 @@ TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     uint32_t refused = 0, failed = 0, done = 0;
-    for (uint64_t budget = 40 << 10; budget < 3 << 20; budget += 16 << 10) {
+    for (uint64_t budget = 40 << 10; budget < 3 << 20; budget += (16 << 10) * level_step(4)) {
       wick_config config = config_of(8);
       config.context_tokens = 64;
       config.memory_bytes_max = budget;

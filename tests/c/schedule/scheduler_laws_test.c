@@ -10,6 +10,10 @@ enum { LONG_REQUESTS = 100000, SQUEEZED_REQUESTS = 10000 };
 
 enum { RECURRENT_REQUESTS = 5000 };
 
+static uint32_t long_requests(void) { return LONG_REQUESTS / level_step(10); }
+static uint32_t squeezed_requests(void) { return SQUEEZED_REQUESTS / level_step(5); }
+static uint32_t recurrent_requests(void) { return RECURRENT_REQUESTS / level_step(2); }
+
 static simulation sim;
 
 static uint32_t submit_waited(traffic *t, int32_t priority, uint32_t passes_waited) {
@@ -37,20 +41,20 @@ static void run_traffic(simulation *s, traffic *t) {
 
 TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   REQUIRE(simulation_open(&sim, &TIGHT));
-  traffic t = {.random = 1, .to_come = LONG_REQUESTS};
+  traffic t = {.random = 1, .to_come = long_requests()};
   run_traffic(&sim, &t);
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
-  CHECK(sim.ended >= LONG_REQUESTS);
+  CHECK(sim.ended >= long_requests());
   CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
   CHECK_EQ_UINT(stats.refused, t.refused);
   CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
   // what it is about has happened
-  CHECK(stats.preempted > LONG_REQUESTS / 100);
+  CHECK(stats.preempted > long_requests() / 100);
   CHECK(stats.refused > 0);
   CHECK(stats.tokens_cached > stats.tokens_prompt / 20);
   CHECK(stats.tokens_accepted > 0);
   CHECK(stats.tokens_accepted < stats.tokens_proposed);
-  CHECK(sim.dropped > LONG_REQUESTS / 20);
+  CHECK(sim.dropped > long_requests() / 20);
   CHECK_EQ_UINT(stats.running_max, TIGHT.running_max);
   simulation_close(&sim);
 }
@@ -62,17 +66,17 @@ static void check_requests_of(simulation_groups groups, bool is_recurrent, uint6
   setup.is_recurrent = is_recurrent;
   setup.groups = groups;
   REQUIRE(simulation_open(&sim, &setup));
-  traffic t = {.random = soak_seed() + seed, .to_come = RECURRENT_REQUESTS};
+  traffic t = {.random = soak_seed() + seed, .to_come = recurrent_requests()};
   run_traffic(&sim, &t);
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
-  CHECK(sim.ended >= RECURRENT_REQUESTS);
+  CHECK(sim.ended >= recurrent_requests());
   CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
   CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
-  CHECK(stats.preempted > RECURRENT_REQUESTS / 100);
+  CHECK(stats.preempted > recurrent_requests() / 100);
   CHECK(stats.tokens_cached > stats.tokens_prompt / 50);
   CHECK(stats.tokens_accepted > 0);
   CHECK(stats.tokens_accepted < stats.tokens_proposed);
-  CHECK(sim.dropped > RECURRENT_REQUESTS / 20);
+  CHECK(sim.dropped > recurrent_requests() / 20);
   simulation_close(&sim);
 }
 
@@ -135,9 +139,9 @@ static void check_whatever_happens(uint32_t draft_pages, simulation_groups group
   setup.requests_max = setup.running_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
   sim.may_fail = true;
-  traffic t = {.random = seed, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
+  traffic t = {.random = seed, .to_come = squeezed_requests(), .has_poison = true};
   uint32_t squeezed = 0, stood = 0;
-  while (t.to_come != 0 && sim.steps < 200 * (uint64_t)SQUEEZED_REQUESTS) {
+  while (t.to_come != 0 && sim.steps < 200 * (uint64_t)squeezed_requests()) {
     let_arrive(&sim, &t);
     disturb(&sim, &t, &squeezed);
     const uint64_t passes = sim.forward.passes;
@@ -152,11 +156,11 @@ static void check_whatever_happens(uint32_t draft_pages, simulation_groups group
   CHECK(simulation_run(&sim, 100000));
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
   CHECK(stood > 0);
-  CHECK(stats.aborted > SQUEEZED_REQUESTS / 100);
-  CHECK(stats.failed > SQUEEZED_REQUESTS / 100);
-  CHECK(stats.preempted > SQUEEZED_REQUESTS / 100);
-  CHECK(stats.stopped + stats.length > SQUEEZED_REQUESTS / 2);
-  CHECK(sim.dropped > SQUEEZED_REQUESTS / 100);
+  CHECK(stats.aborted > squeezed_requests() / 100);
+  CHECK(stats.failed > squeezed_requests() / 100);
+  CHECK(stats.preempted > squeezed_requests() / 100);
+  CHECK(stats.stopped + stats.length > squeezed_requests() / 2);
+  CHECK(sim.dropped > squeezed_requests() / 100);
   simulation_close(&sim);
 }
 

@@ -1,0 +1,176 @@
+// What the runner of the tests knows of a test file: its group, its queue and whether `make test` runs it. A new file
+// needs no entry here: its group is its folder, its queue follows from what it imports, and `make test` runs it unless
+// its name or an import says that it is a test of `make test-all`.
+
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const tests = dirname(fileURLToPath(import.meta.url));
+export const root = dirname(tests);
+
+/** Each is a folder of tests/, and `make test-GROUP` runs it. */
+export const groups = ['engine', 'package', 'interfaces', 'pages', 'edge', 'repository'];
+
+/** Files that only `make test-all` runs. The others may leave parts out: support/level.mjs. */
+export const onlyInAll = [
+  // killed browsers, three browsers side by side
+  /_kills\.test/,
+  /\/pages\/chat_three_/,
+  // random inputs and corrupt files, for minutes
+  /_fuzz\.test/,
+  /\/engine\/(fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
+  // further hosts and runtimes, next to the one of each kind that `make test` runs
+  /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
+  /\/package\/(bundlers|extension|hosts|models_hosts)\.test/,
+  /\/interfaces\/openai_clients\.test/,
+  // releases, and builds that are made to be measured
+  /\/repository\/(bench|release|mutants)\.test/,
+];
+
+/** What is measured in time or in memory runs alone, after the others. */
+export const alone = [
+  /bench|latency|leak/,
+  /\/engine\/(kl|large_file|memory_limit|native_kernels)\.test/,
+  /\/package\/(js_scheduling|js_memory)\.test/,
+  /\/pages\/(chat_memory|chat_ahead)\.test/,
+  /\/edge\/fleet\.test/,
+];
+
+/** A file that imports one of these, also through others, waits for a browser most of its time. */
+const browserHelpers = /(^|\/)browsers\.mjs$/;
+
+/**
+ * The files that take the longest, as far as no run has measured them here: a clean clone begins with them.
+ */
+export const longest = [
+  'pages/chat_books',
+  'engine/c_units',
+  'engine/fuzz',
+  'engine/golden',
+  'pages/page',
+  'package/models_page',
+  'package/bundlers',
+  'pages/chat_kills',
+  'package/models_engine',
+];
+
+/** The test groups that a change of a file below a folder concerns; the longest path counts. Others concern all. */
+export const concerned = new Map(
+  Object.entries({
+    'CHANGELOG.md': [],
+    'CONTRIBUTING.md': ['repository'],
+    'README.md': ['repository', 'engine'],
+    '.gitignore': [],
+    'component/': ['edge'],
+    'docs/': ['repository', 'engine'],
+    'emscripten/': ['edge'],
+    'examples/': ['repository', 'pages'],
+    'examples/c/': ['edge'],
+    ...Object.fromEntries(
+      ['bun', 'component', 'deno', 'fleet', 'node-server', 'workers'].map((name) => [
+        `examples/${name}/`,
+        ['edge'],
+      ]),
+    ),
+    'examples/wasi/': ['engine', 'edge'],
+    'include/': ['engine', 'edge'],
+    'js/': ['package', 'interfaces', 'pages'],
+    'js/cli/': ['package', 'interfaces', 'edge'],
+    'library/': ['edge'],
+    'src/': ['engine'],
+    'src/bench/': ['engine', 'repository'],
+    'src/cli/': ['engine', 'edge'],
+    'src/platform/': ['engine', 'package', 'edge'],
+    'tests/c/': ['engine'],
+    'tests/fuzz/': ['engine'],
+    'tests/library/': ['edge'],
+    'tools/bench/': ['repository'],
+    'tools/coverage/': ['repository'],
+    'tools/mutants/': ['repository'],
+    'tools/run_tests.mjs': ['repository'],
+    'tools/train/': ['repository'],
+    'wasi/': ['engine', 'edge'],
+    'web/': ['engine', 'package'],
+    ...Object.fromEntries(groups.map((group) => [`tests/${group}/`, [group]])),
+  }),
+);
+
+/** In statements at the start of a line, and where a file is loaded later; not in the text of a string. */
+const importedPath = /(?:^(?:import\b|export\b|\})[^;'"]*|\bawait import\()['"](\.[^'"]+)['"]/gm;
+
+/** @type {Map<string, string[]>} */
+const importsOf = new Map();
+
+/** @param {string} file @returns {string[]} what it imports by a relative path */
+function directImports(file) {
+  const known = importsOf.get(file);
+  if (known) return known;
+  /** @type {string[]} */
+  const found = [];
+  importsOf.set(file, found);
+  let source = '';
+  try {
+    source = readFileSync(file, 'utf8');
+  } catch {
+    return found; // it fails when it runs
+  }
+  for (const [, name] of source.matchAll(importedPath)) found.push(resolve(dirname(file), name));
+  return found;
+}
+
+/** @param {string} file @returns {Set<string>} the file and what it imports, directly or through others */
+function allImports(file) {
+  const seen = new Set([file]);
+  for (const one of seen)
+    if (one === file || one.startsWith(join(tests, 'support')))
+      for (const imported of directImports(one)) seen.add(imported);
+  return seen;
+}
+
+/** @typedef {'browser' | 'cpu' | 'alone'} Queue */
+
+/**
+ * @param {string} file an absolute path
+ * @returns {{group: string, queue: Queue, isMain: boolean, rank: number,
+ *   usesBrowser: boolean}} `rank` orders files that were never measured
+ */
+export function planOf(file) {
+  const group = basename(dirname(file));
+  const rank = longest.indexOf(`${group}/${basename(file, '.test.mjs')}`);
+  const needsBrowser = [...allImports(file)].some((one) => browserHelpers.test(one));
+  return {
+    group,
+    queue: alone.some((one) => one.test(file)) ? 'alone' : needsBrowser ? 'browser' : 'cpu',
+    usesBrowser: needsBrowser,
+    isMain: !onlyInAll.some((one) => one.test(file)),
+    rank: rank < 0 ? longest.length : rank,
+  };
+}
+
+/**
+ * The groups that a change of these files concerns.
+ * @param {string[]} changed paths from the root
+ * @param {string[]} testFiles absolute paths, whose helpers are found by their imports
+ * @returns {string[]}
+ */
+export function groupsOf(changed, testFiles) {
+  const found = new Set(changed.flatMap((path) => groupsOfOne(path, testFiles)));
+  return groups.filter((group) => found.has(group));
+}
+
+/** @param {string} path @param {string[]} testFiles @returns {string[]} */
+function groupsOfOne(path, testFiles) {
+  if (path.startsWith('tests/support/') && path.endsWith('.mjs')) {
+    const users = testFiles.filter((file) => allImports(file).has(resolve(root, path)));
+    return users.length > 0 ? users.map((file) => planOf(file).group) : groups;
+  }
+  for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 2) + 1) {
+    const known = concerned.get(path.slice(0, end));
+    if (known) return known;
+  }
+  return groups;
+}
+
+/** @param {string} file */
+export const nameOf = (file) => relative(root, file);

@@ -1,0 +1,63 @@
+// The example pages that take long to build, once for all test files of a run: the runner says in WICK_PAGES where they are
+// (browser_server.mjs). A file that is run alone builds them for itself.
+
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { root } from './locate.mjs';
+import { waitUntil } from './package.mjs';
+
+/** @type {Record<string, (folder: string) => Promise<unknown>>} */
+const builders = {
+  chat: async (folder) => (await import('../../examples/chat/build.mjs')).buildChat(folder),
+  site: async (folder) => (await import('../../examples/site/build.mjs')).buildSite(folder),
+};
+
+/** @returns {string} a folder in build/ that is removed when this process exits */
+export function makePagesFolder() {
+  mkdirSync(resolve(root, 'build'), { recursive: true });
+  const folder = mkdtempSync(resolve(root, 'build/pages-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** @type {string | undefined} */
+let ownFolder;
+
+/** Whether this process is the one that builds. @param {string} lock a folder */
+function take(lock) {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Of processes that need a page at once, one builds it. @param {string} name @param {string} folder */
+async function buildOnce(name, folder) {
+  const lock = `${folder}.building`;
+  await waitUntil(() => existsSync(folder) || take(lock), `${folder} is built`);
+  if (existsSync(folder)) return;
+  try {
+    await builders[name](join(lock, name));
+    renameSync(join(lock, name), folder);
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+/** @param {'chat' | 'site'} name @returns {Promise<string>} its folder, in which nothing may be changed */
+export async function builtPage(name) {
+  ownFolder ??= process.env.WICK_PAGES ?? makePagesFolder();
+  const folder = join(ownFolder, name);
+  await buildOnce(name, folder);
+  return folder;
+}
+
+/** The chat page in a folder in which a test may change it, and which is there at once. @param {string} folder */
+export async function copyChat(folder) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(await builtPage('chat'), folder, { recursive: true });
+}
