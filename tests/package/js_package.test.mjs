@@ -331,9 +331,6 @@ describe('the command', () => {
     detokenize: ['--tokens', '1'],
     inspect: [],
     bench: [],
-    'bench --serve': [],
-    'bench --convoy': [],
-    'bench --saturation': [],
     perplexity: ['-f', '-'],
   };
   for (const [words, more] of Object.entries(wanted)) {
