@@ -87,7 +87,14 @@ MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
-# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
+# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md. Make would take the
+# later of two levels, and ignores a name without a source.
+MODULE_SRC := $(sort $(WEB_SRC) $(WASI_SRC) $(WASI_PROGRAM_SRC))
+of_modules = $(filter $(1:%=%.c),$(MODULE_SRC))
+twice := $(filter $(SHORTEST_SOURCES:%=%.c),$(call of_modules,$(SHORT_SOURCES)))
+$(if $(twice),$(error flags.mk: in SHORTEST_SOURCES and in SHORT_SOURCES: $(twice)))
+$(foreach list,SHORTEST_SOURCES SHORT_SOURCES GRAMMAR_SOURCES EXTRAS_SOURCES,$(foreach name,$($(list)),\
+  $(if $(call of_modules,$(name)),,$(error flags.mk: $(list) has $(name), which is not a source of a module))))
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORTEST_SOURCES),\
@@ -153,8 +160,12 @@ $(foreach config,wasi wasi-relaxed,\
 $(eval $(call linked,wasi,wick-lab,$(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(call web_link,$(variant)))))
 
-build/wasi/wick.wasm: build/obj/wasi/wick.wasm
-build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm
+build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
+build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
+extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o)
+build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
+	$(Q)NM=$(LLVM_NM) $(NODE) tools/build/check_extras.mjs $(call extras_objects,$*) -- $(linked_$*_wick)
+	@touch $@
 build/wasi/wick-full.wasm: build/obj/wasi/wick-full.wasm
 build/wasi/wick-lab.wasm: build/obj/wasi/wick-lab.wasm
 build/wasi/wick-full-relaxed.wasm: build/obj/wasi-relaxed/wick-full.wasm

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { built, ci, locateRelaxedNode, root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
@@ -161,4 +161,65 @@ test('what only tests use is linked into nothing that is shipped', async () => {
     assert.ok(found.has('kv_row_write'), `${file} has no names`);
     for (const name of names) assert.ok(!found.has(name), `${file} has ${name}`);
   }
+});
+
+describe('the lists of flags.mk', () => {
+  const make = (/** @type {string[]} */ ...args) => run('make', ['-n', ...args], { cwd: root });
+
+  test('a source has one level of optimization, and each name a source', async () => {
+    for (const [list, fault] of [
+      [
+        'SHORT_SOURCES=src/kv/write src/kv/page',
+        /in SHORTEST_SOURCES and in SHORT_.*src\/kv\/page/,
+      ],
+      ['SHORTEST_SOURCES=src/kv/%', /in SHORTEST_SOURCES and in SHORT_SOURCES: src\/kv\/write\.c/],
+      ['SHORT_SOURCES=src/kv/none', /SHORT_SOURCES has src\/kv\/none, which is not a source/],
+      ['EXTRAS_SOURCES=src/kv/none', /EXTRAS_SOURCES has src\/kv\/none, which is not a source/],
+    ]) {
+      const { code, stderr } = await make('help', String(list));
+      assert.equal(code, 2, `${list}`);
+      assert.match(stderr, /** @type {RegExp} */ (fault));
+    }
+  });
+
+  test('extras have no call that src/api/extras.c does not guard, and its tables name the others', async () => {
+    const stamp = 'build/obj/wasi/extras.ok';
+    const { stdout } = await make('-W', 'tools/build/check_extras.mjs', stamp);
+    const [, nm, line] = /^NM=(\S+) \S+ (.*)$/m.exec(stdout.toString()) ?? assert.fail('no check');
+    const [script, ...args] = line.split(' ');
+    const at = args.indexOf('--');
+    /** @param {string[]} more objects that are extras, too @param {string[]} [fewer] that are not */
+    const check = async (more, fewer = []) => {
+      const objectOf = (/** @type {string} */ name) => `build/obj/wasi/src/${name}.o`;
+      const extra = args.slice(0, at).concat(more.map(objectOf));
+      const [moved, added] = [more.map(objectOf), fewer.map(objectOf)];
+      const others = args.slice(at + 1).filter((object) => !moved.includes(object));
+      const list = [
+        ...extra.filter((object) => !added.includes(object)),
+        '--',
+        ...others,
+        ...added,
+      ];
+      return run(process.execPath, [script, ...list], { cwd: root, env: { NM: nm } });
+    };
+    assert.deepEqual((await check([])).code, 0);
+    /** @type {[string[], string[], RegExp][]} */
+    const mistakes = [
+      [
+        ['sample/dry'],
+        [],
+        /^src\/sample\/\w+\.c uses \w+ of src\/sample\/dry\.c, which is in EXT/m,
+      ],
+      [['model/families/qwen2'], [], /the architecture 'qwen2' is extra code/],
+      [[], ['model/families/lfm2'], /the architecture 'lfm2' is not extra code/],
+      [[], ['kernels/fp4'], /the type 'mxfp4' is not extra code/],
+      [['text/spm'], [], /the tokenizer 'llama' is extra code/],
+      [[], ['text/wpm'], /the tokenizer 'bert' is not extra code/],
+    ];
+    for (const [more, fewer, fault] of mistakes) {
+      const { code, stderr } = await check(more, fewer);
+      assert.equal(code, 1, `${more}, ${fewer}`);
+      assert.match(stderr, fault);
+    }
+  });
 });
