@@ -333,6 +333,7 @@ check-quick: setup-dev
 	$(Q)$(NODE) tools/build/check_callers.mjs
 	$(Q)$(NODE) tools/build/check_formats.mjs
 	$(Q)$(NODE) tools/build/check_js_rooms.mjs
+	$(Q)$(NODE) tools/build/check_commits.mjs
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
 	$(Q)$(call header_check,$(NATIVE_CC),c++20,c++) -Wconversion
