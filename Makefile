@@ -15,19 +15,21 @@ comma := ,
 space := $(subst ,, )
 
 # ---- sources: new files are found by themselves ----
-# Of the command line's programs one has the usual commands, the others have all.
-CLI_SRC := $(filter-out src/cli/commands_usual.c,$(wildcard src/cli/*.c))
+# Of the command line's programs one has the usual commands, the others have all. wick-lab is the same
+# program with the commands of src/lab; synth is in both.
+CLI_SRC := $(filter-out src/cli/commands_usual.c,$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
+LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Of hosts whose C library has it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
 # What the specification asks for and inference does not need: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-ENGINE_SRC := $(filter-out src/cli/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
+ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
 # What the command line has there beside the engine
-WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c wasi/malloc.c
+WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # What is compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
@@ -85,7 +87,14 @@ MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
-# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
+# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md. Make would take the
+# later of two levels, and ignores a name without a source.
+MODULE_SRC := $(sort $(WEB_SRC) $(WASI_SRC) $(WASI_PROGRAM_SRC))
+of_modules = $(filter $(1:%=%.c),$(MODULE_SRC))
+twice := $(filter $(SHORTEST_SOURCES:%=%.c),$(call of_modules,$(SHORT_SOURCES)))
+$(if $(twice),$(error flags.mk: in SHORTEST_SOURCES and in SHORT_SOURCES: $(twice)))
+$(foreach list,SHORTEST_SOURCES SHORT_SOURCES GRAMMAR_SOURCES EXTRAS_SOURCES,$(foreach name,$($(list)),\
+  $(if $(call of_modules,$(name)),,$(error flags.mk: $(list) has $(name), which is not a source of a module))))
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORTEST_SOURCES),\
@@ -97,7 +106,7 @@ native_flags = $(NATIVE_RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)
 test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(CHECKED_FLAGS) $(1)
 level_flags = $($(1)_FLAGS) -DWICK_LEVEL=$(1)
 
-$(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(LAB_SRC)))
 $(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
   $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
@@ -119,13 +128,17 @@ $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIV
 all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the default)
 	@$(NODE) tools/build/sizes.mjs
 
-native: build/native/wick ## build/native/wick, the command line
-wasi: $(WASI_PROGRAMS) ## the command line for WASI runtimes: a small program, and one with everything
+native: build/native/wick build/native/wick-lab ## the command line, build/native/wick, and wick-lab for those who work on Wick
+wasi: $(WASI_PROGRAMS) build/wasi/wick-lab.wasm ## the command line for WASI runtimes: a small program, and one with everything
 web: $(WEB_MODULES) ## the browser's modules
 
 # $(call levels,CONFIG): the objects of its levels
 levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
-build/native/wick: $(objects_native) $(call levels,native) build/obj/native/list
+# $(call others,CONFIG,SOURCES): objects of CONFIG without those of SOURCES
+others = $(filter-out $(patsubst %.c,build/obj/$(1)/%.o,$(2)),$(objects_$(1)))
+build/native/wick: $(call others,native,$(LAB_SRC))
+build/native/wick-lab: $(call others,native,src/cli/commands_all.c)
+build/native/wick build/native/wick-lab: $(call levels,native) build/obj/native/list
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	$(Q)$(NATIVE_CC) $(filter %.o,$^) $(NATIVE_RELEASE_LINK) $(NATIVE_LINK) -o $@
@@ -134,7 +147,7 @@ build/native/wick: $(objects_native) $(call levels,native) build/obj/native/list
 # names for profilers and disassemblers; the modules that are shipped do not. Its map says where functions
 # are from.
 define linked
-linked_$(1)_$(2) := $(filter-out $(4:%=build/obj/$(1)/%.o),$(objects_$(1)))
+linked_$(1)_$(2) := $(call others,$(1),$(4))
 build/obj/$(1)/$(2).wasm: $$(linked_$(1)_$(2)) build/obj/$(1)/list flags.mk
 	@echo "  LD $$@"
 	$$(Q)$(WASM_CC) $(3) -Wl,-Map=$$@.map $$(linked_$(1)_$(2)) -o $$@
@@ -142,13 +155,19 @@ endef
 shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES) src/cli/commands_all))\
-  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual)))
+  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC)))\
+  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC))))
+$(eval $(call linked,wasi,wick-lab,$(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(call web_link,$(variant)))))
 
-build/wasi/wick.wasm: build/obj/wasi/wick.wasm
-build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm
+build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
+build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
+extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o)
+build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
+	$(Q)NM=$(LLVM_NM) $(NODE) tools/build/check_extras.mjs $(call extras_objects,$*) -- $(linked_$*_wick)
+	@touch $@
 build/wasi/wick-full.wasm: build/obj/wasi/wick-full.wasm
+build/wasi/wick-lab.wasm: build/obj/wasi/wick-lab.wasm
 build/wasi/wick-full-relaxed.wasm: build/obj/wasi-relaxed/wick-full.wasm
 build/wasi/%.wasm:
 	@mkdir -p $(@D)
@@ -184,13 +203,13 @@ include component/component.mk
 # that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Its name is unique,
 # and its object is build/obj/CONFIG/units/NAME.o. Helpers that every test may use are in tests/c/support/, those
 # of fuzzers in tests/fuzz/.
-TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC)
+TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC) src/lab/summary.c src/lab/verdict.c
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
   $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
-$(1): $(filter-out build/obj/$(2)/src/cli/% build/obj/$(2)/wasi/malloc.o,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
+$(1): $(filter-out build/obj/$(2)/src/cli/% build/obj/$(2)/src/lab/% build/obj/$(2)/wasi/malloc.o,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
   $(call levels,$(2)) \
   build/obj/$(2)/list
 	@mkdir -p $$(@D)
@@ -302,7 +321,8 @@ mutants: setup-dev all $(if $(filter 0,$(C)),,$(UNIT_TESTS:%=build/test/native/%
 	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
 	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \
 	  MUTANTS_TEST_LINK='-fuse-ld=lld $(NATIVE_LINK) $(ASAN_FLAGS)' \
-	  MUTANTS_NATIVE_OBJECTS='$(objects_native) $(call levels,native)' \
+	  MUTANTS_WICK_OBJECTS='$(call others,native,$(LAB_SRC)) $(call levels,native)' \
+	  MUTANTS_WICK_LAB_OBJECTS='$(call others,native,src/cli/commands_all.c) $(call levels,native)' \
 	  MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_RELEASE_LINK) $(NATIVE_LINK)' \
 	  LLVM='$(LLVM)' SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' AT='$(AT)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
 	  $(NODE) tools/mutants/run.mjs
@@ -322,7 +342,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 	@touch $$@
 endef
 .PHONY: tidy check-quick
-$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
+$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(LAB_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
 $(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/cli/commands_usual.c src/platform/no_threads.c $(wildcard wasi/*.c component/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
@@ -344,6 +364,7 @@ check-quick: setup-dev
 	$(Q)$(NODE) tools/build/check_callers.mjs
 	$(Q)$(NODE) tools/build/check_formats.mjs
 	$(Q)$(NODE) tools/build/check_js_rooms.mjs
+	$(Q)$(NODE) tools/build/check_commits.mjs
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
 	$(Q)$(call header_check,$(NATIVE_CC),c++20,c++) -Wconversion

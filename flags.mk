@@ -37,28 +37,43 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -
 C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Iinclude -Isrc $(WARNINGS)
 RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
-# Modules: sources whose code runs once a load or a request, where a short module, which is soon
-# loaded and compiled, is worth more than speed.
+# $(call in,FOLDER,NAMES): sources of a folder, without their suffix
+in = $(addprefix $(1)/,$(2))
+# How the sources of modules are optimized. A source is in one of the two lists, or in neither and built with -O3;
+# make stops when a source is in both or a name has no source (docs/build.md).
+# Code that runs once a load or a request: a short module, which is soon loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
-SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed extras info_json kinds load metrics pages_json) \
-  $(patsubst %,src/api/%,reply state stats_json tables tokens value_json version) \
-  src/base/decimal src/base/extras src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
-  $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
-  src/grammar/schema% \
-  src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/grid_points src/kernels/recurrent \
-  src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
-  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/predictor src/model/blocks/relative_attention src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/tables src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
-  $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
-  src/reply/% $(patsubst %,src/kv/%,page pool prefix prefix_entries sequence state statistics) src/store/% src/tensor/% \
-  $(patsubst %,src/schedule/%,admission draft embedding healing predict request session session_record swap thought) src/text/roles src/text/special src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
-# Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
+SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% src/model/families/% src/platform/% src/quantize/% \
+    src/reply/% src/store/% src/template/% src/tensor/% \
+  $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load metrics \
+    pages_json reply state stats_json tables tokens value_json version) \
+  $(call in,src/base,decimal extras json salt split_name text) \
+  $(call in,src/grammar,dfa document finish formats gbnf grammar numbers program regex schema_arguments \
+    schema_cases schema_combine schema_items schema_keywords schema_members schema_properties schema_refs \
+    schema_scalars schema_tasks schema_values shelf spell work) \
+  $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
+  $(call in,src/kv,page pool prefix prefix_entries sequence state statistics) \
+  $(call in,src/load,directories loader ranges) \
+  $(call in,src/model,adapter adapter_set arena binder family head keys measure tables weights whole_attention) \
+  $(call in,src/model/blocks,latent_attention laurel layer_inputs padded_heads predictor relative_attention rwkv \
+    side_by_side) \
+  $(call in,src/sample,create distribution dry pattern settings) \
+  $(call in,src/schedule,admission draft embedding healing predict request session session_record swap thought) \
+  $(call in,src/text,roles special special_index unicode vocabulary) \
+  $(call in,src/thread,choice)
+# Code that runs once a step or a token: with -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
-SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,free machine mask said trie) \
-  src/kernels/fewbits src/kernels/floats_scalar src/kernels/iq4 src/kernels/lowbits src/kv/% src/model/blocks/altup src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
-  src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
-  src/model/adapter_product src/model/forward src/model/pass src/model/rope src/model/segments \
-  $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% \
-  src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports web/extras_web
+SHORT_SOURCES := $(call in,src/api,engine events) \
+  $(call in,src/base,memory) \
+  $(call in,src/grammar,free machine mask said trie) \
+  $(call in,src/kernels,fewbits floats_scalar iq4 lowbits) \
+  $(call in,src/kv,write) \
+  $(call in,src/model,adapter_product forward pass rope segments) \
+  $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
+  $(call in,src/sample,penalty rng sampler stop truncate) \
+  $(call in,src/schedule,events jump pass scheduler speculation) \
+  $(call in,src/text,detokenize spm tokenizer wpm) \
+  $(call in,web,exports extras_web)
 
 # ---- native ----
 # A helper thread and the command line are all that differs from the other hosts.
@@ -124,25 +139,26 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
 
 # Of the web builds modules of their own (tools/build/split.mjs). This one is loaded when the first request
 # has a grammar or tools. What the first module calls of it without such a request has no place here.
-GRAMMAR_SOURCES := $(patsubst %,src/grammar/%,dfa finish formats free gbnf grammar machine mask numbers program \
-  regex schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
-  schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
-  $(patsubst %,src/reply/%,hold hold_calls hold_channels)
+GRAMMAR_SOURCES := $(call in,src/grammar,dfa finish formats free gbnf grammar machine mask numbers program regex \
+    schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
+    schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
+  $(call in,src/reply,hold hold_calls hold_channels)
 
 # This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
-# models these are. What others run has no place here.
-EXTRAS_SOURCES := $(patsubst %,src/kernels/%,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points \
-  grids iq4 iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
-  $(patsubst %,src/model/blocks/%,altup delta_net expert_adapters experts latent_attention laurel layer_inputs rwkv short_conv \
-  predictor relative_attention side_by_side ssm) \
-  $(patsubst %,src/model/%,convolution tables whole_attention) \
-  $(patsubst %,src/api/%,kinds tables) \
-  $(patsubst %,src/model/families/%,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba lfm2 mamba \
-  modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
-  $(patsubst %,src/text/%,charsmap rwkv ugm wpm) \
-  $(patsubst %,src/kv/%,state) \
-  $(patsubst %,src/schedule/%,predict session_record) \
-  $(patsubst %,src/store/%,record)
+# models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. What others run
+# has no place here.
+EXTRAS_SOURCES := $(call in,src/kernels,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points grids iq4 \
+    iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
+  $(call in,src/model/blocks,altup delta_net expert_adapters experts latent_attention laurel layer_inputs predictor \
+    relative_attention rwkv short_conv side_by_side ssm) \
+  $(call in,src/model,convolution tables whole_attention) \
+  $(call in,src/api,kinds tables) \
+  $(call in,src/model/families,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba \
+    lfm2 mamba modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
+  $(call in,src/text,charsmap rwkv ugm wpm) \
+  src/kv/state \
+  $(call in,src/schedule,predict session_record) \
+  src/store/record
 
 # ---- the C library, where others link (docs/c-library.md) ----
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.

@@ -18,26 +18,8 @@ import { followMemory } from './cli/wasi_memory.js';
 
 /** The options without a value. All others have one. */
 const flags = new Set([
-  ...[
-    '--adaptive',
-    '--convoy',
-    '--healing',
-    '--help',
-    '-h',
-    '--json',
-    '--metrics',
-    '--no-bos',
-    '--no-special',
-  ],
-  ...[
-    '--logprobs-after',
-    '--no-predictor',
-    '--no-speculation',
-    '--saturation',
-    '--serve',
-    '--special',
-    '--stats',
-  ],
+  ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
+  ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 

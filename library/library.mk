@@ -19,7 +19,7 @@ $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
 # An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to
 # Emscripten's, too: what the C library has lowers the processor's clock.
 engine_objects = $(ENGINE_SRC:%.c=build/obj/$(1)/%.o)
-library_native := $(filter-out build/obj/native/src/cli/%,$(objects_native)) $(call levels,native) \
+library_native := $(filter-out build/obj/native/src/cli/% build/obj/native/src/lab/%,$(objects_native)) $(call levels,native) \
   $(LIBRARY_SRC:%.c=build/obj/native/%.o)
 library_wasi-simd128 := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(LIBRARY_SRC))
 library_wasi-relaxed := $(patsubst %.c,build/obj/wasi-relaxed/%.o,$(WASI_SRC) $(LIBRARY_SRC))

@@ -1,6 +1,7 @@
 // api/extras.c — which models need the code that some builds are without (extras in flags.mk): in
 // web builds they wait for it, the small WASI program refuses them. Whatever is not named here
-// needs it, so that what is added later does, too.
+// needs it, so that what is added later does, too. tools/build/check_extras.mjs compares the tables
+// with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
 
 #include <string.h>

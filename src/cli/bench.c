@@ -6,7 +6,6 @@
 #include "bench/stats.h"
 #include "cli/args.h"
 #include "cli/bench_run.h"
-#include "cli/bench_serve.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
 #include "platform/platform.h"
@@ -247,17 +246,7 @@ static exit_code check_options(const bench_options *options) {
   return EXIT_DONE;
 }
 
-static bool has_flag(int argc, char **argv, const char *flag) {
-  for (int i = 0; i < argc; i++) {
-    if (strcmp(argv[i], flag) == 0) return true;
-  }
-  return false;
-}
-
 exit_code command_bench(int argc, char **argv) {
-  if (has_flag(argc, argv, "--serve")) return bench_serve(argc, argv);
-  if (has_flag(argc, argv, "--convoy")) return bench_convoy(argc, argv);
-  if (has_flag(argc, argv, "--saturation")) return bench_saturation(argc, argv);
   enum { TOKENS_MAX = 1000000, REPETITIONS_MAX = 10000 };
   int32_t one_thread[] = {1};
   bench_options bench = {.setup = {.prompt_tokens = 128, .decode_tokens = 32, .repetitions = 5},
@@ -275,9 +264,7 @@ exit_code command_bench(int argc, char **argv) {
       adapter_files_option(&bench.setup.adapters),
   };
   const args_spec spec = {
-      "wick bench MODEL [options]",
-      "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve, "
-      "--convoy, --saturation (with --help for their options).",
+      "wick bench MODEL [options]", "Random tokens, greedy. The interval is a bootstrap's.",
       options,
       7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV | SETTINGS_TABLES, options + 7),
       1};

@@ -40,7 +40,7 @@ exit_code command_constrain(int argc, char **argv);
 
 // ---- messages (report.c) ----
 
-// One line on stderr: "wick: ...".
+// One line on stderr: "wick: ...", with the name of the program.
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // A file may have any bytes in its names. Those that could control a terminal become '?'.
 void replace_controls(char *text);

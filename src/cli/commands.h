@@ -1,9 +1,13 @@
-// cli/commands.h — the list of commands. commands_all.c makes a program with all of them,
-// commands_usual.c a small one, which is linked without the code of the further commands.
+// cli/commands.h — the program and its list of commands. commands_all.c makes wick with all of
+// them, commands_usual.c a small one, which is linked without the code of the further commands, and
+// lab/commands_lab.c makes wick-lab.
 #ifndef WICK_CLI_COMMANDS_H
 #define WICK_CLI_COMMANDS_H
 
 #include "cli/command.h"
+
+#define WICK_NAME "wick"
+#define WICK_PURPOSE "runs GGUF language models"
 
 // The function, the name, what it does.
 #define COMMANDS_USUAL(X)                                                \
@@ -28,6 +32,7 @@
 // A command that only FULL_PROGRAM has.
 #define COMMAND_ELSEWHERE(function, name, summary) {name, summary, NULL},
 
+extern const char PROGRAM_NAME[], PROGRAM_PURPOSE[];
 // The last one has no name.
 extern const command COMMANDS[];
 // The program that has what this one is without: commands, and extras (base/extras.h). NULL: this

@@ -2,6 +2,7 @@
 // extras, too.
 #include "cli/commands.h"
 
+const char PROGRAM_NAME[] = WICK_NAME, PROGRAM_PURPOSE[] = WICK_PURPOSE;
 const command COMMANDS[] = {COMMANDS_USUAL(COMMAND_HERE)
                                 COMMANDS_FURTHER(COMMAND_ELSEWHERE){NULL, NULL, NULL}};
 #ifdef __wasm_relaxed_simd__

@@ -1,4 +1,5 @@
-// cli/main.c — the command line: finds the command and runs it. One program for every host.
+// cli/main.c — the command line: finds the command and runs it. One program for every host;
+// wick-lab has the same main.
 #include <string.h>
 
 #include "base/extras.h"
@@ -16,18 +17,20 @@ static void print_commands_elsewhere(output_stream out) {
 }
 
 static void print_help(output_stream out) {
-  output_format(out, "wick runs GGUF language models.\n\nusage: wick COMMAND ...\n");
+  output_format(out, "%s %s.\n\nusage: %s COMMAND ...\n", PROGRAM_NAME, PROGRAM_PURPOSE,
+                PROGRAM_NAME);
   for (const command *one = COMMANDS; one->name != NULL; one++) {
     if (one->run != NULL) output_row(out, NAME_COLUMN_BYTES, one->name, one->summary);
   }
   if (FULL_PROGRAM != NULL) print_commands_elsewhere(out);
   output_format(
       out,
-      "\n'wick COMMAND --help' lists a command's options, 'wick --version' tells the version.\nA "
+      "\n'%s COMMAND --help' lists a command's options, '%s --version' tells the version.\nA "
       "MODEL is a file, or - for standard "
       "input;\nof a split model it is the first file. Text goes to standard output, everything "
       "else to\nstandard error. Exit status: 0 done, 2 usage, 3 file or model, 4 memory, 5 "
-      "internal.\n");
+      "internal.\n",
+      PROGRAM_NAME, PROGRAM_NAME);
 }
 
 static const command *find_command(const char *name) {
@@ -43,7 +46,7 @@ static exit_code refuse_command(const char *name) {
   if (meant.name != NULL) {
     report("there is no command '%s'; did you mean '%s'?", name, meant.name);
   } else {
-    report("there is no command '%s' ('wick help' lists them)", name);
+    report("there is no command '%s' ('%s help' lists them)", name, PROGRAM_NAME);
   }
   return EXIT_USAGE;
 }
@@ -79,8 +82,8 @@ int main(int argc, char **argv) {
   }
   if (is_one_of(name, "help", "--help", "-h")) return (int)help(argv[2]);
   if (is_one_of(name, "version", "--version", "-V")) {
-    output_format(OUTPUT_TEXT, "wick %d.%d.%d\n", WICK_VERSION_MAJOR, WICK_VERSION_MINOR,
-                  WICK_VERSION_PATCH);
+    output_format(OUTPUT_TEXT, "%s %d.%d.%d\n", PROGRAM_NAME, WICK_VERSION_MAJOR,
+                  WICK_VERSION_MINOR, WICK_VERSION_PATCH);
     return (int)output_end();
   }
   extras_leave_out(FULL_PROGRAM);

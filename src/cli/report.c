@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 
 void replace_controls(char *text) {
   for (; *text != '\0'; text++) {
@@ -20,7 +20,7 @@ void report(const char *format, ...) {
   va_end(arguments);
   replace_controls(line);
   output_flush(OUTPUT_TEXT);
-  output_format(OUTPUT_LOG, "wick: %s\n", line);
+  output_format(OUTPUT_LOG, "%s: %s\n", PROGRAM_NAME, line);
   output_flush(OUTPUT_LOG);
 }
 

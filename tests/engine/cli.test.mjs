@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { native, temporaryFolder, wick } from '../support/cli.mjs';
+import { lab, native, temporaryFolder, wick } from '../support/cli.mjs';
 import { built, locate, root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 import { weightsFile } from '../support/weights_file.mjs';
@@ -70,6 +70,23 @@ describe('the command line itself', () => {
     ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
     assert.equal(await text(['help', 'run']), await text(['run', '--help']));
+  });
+
+  test('wick-lab has the commands of the laboratory and names itself; wick bench has none of them', async () => {
+    const of = async (/** @type {string[]} */ ...args) => await wick(lab, args);
+    const help = (await of('help')).stdout.toString();
+    assert.match(help, /usage: wick-lab COMMAND/);
+    const commands = [...help.matchAll(/^ {2}(\w+) {2,}/gm)].map(([, name]) => name);
+    assert.deepEqual(commands, ['serve', 'convoy', 'saturation', 'synth']);
+    for (const name of commands) {
+      const { code, stdout } = await of(name, '--help');
+      assert.equal(code, 0);
+      assert.ok(stdout.toString().startsWith(`usage: wick-lab ${name} `), name);
+    }
+    assert.match((await of('run', 'x')).stderr, /^wick-lab: there is no command 'run'/);
+    assert.match((await of('--version')).stdout.toString(), /^wick-lab \d/);
+    for (const option of ['--serve', '--convoy', '--saturation'])
+      assert.match((await cli(['bench', 'x', option])).stderr, /^wick: unknown option '--/);
   });
 
   test('its version is the package’s', async () => {

@@ -1,11 +1,11 @@
-// `wick bench` and its --serve, --convoy and --saturation on a host whose clock runs with looks at it alone
+// `wick bench`, and `wick-lab` with its serve, convoy and saturation on a host whose clock runs with looks at it alone
 // (tests/support/host_shim.c): two runs are the same, so the tables must say what the JSON says, and the JSON's
 // figures must follow from its raw samples. Nothing depends on how fast the machine is.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { native, temporaryFolder, wick } from '../support/cli.mjs';
+import { lab, native, temporaryFolder, wick } from '../support/cli.mjs';
 import { built, root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 
@@ -16,9 +16,12 @@ const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_TIME_S: '1700000000'
 const even = { ...shim, SHIM_CLOCK_STEP_US: '250' };
 const uneven = { ...even, SHIM_CLOCK_SPREAD: '7' };
 
-/** @param {Record<string, string>} env @param {string} model @param {string[]} options */
+/** @param {Record<string, string>} env @param {string} model @param {string[]} options of `wick bench`, or a command of wick-lab with its options */
 async function bench(env, model, ...options) {
-  const done = await run(built('native/wick'), ['bench', model, ...options], { env });
+  const [first, ...rest] = options;
+  const done = first.startsWith('-')
+    ? await run(built('native/wick'), ['bench', model, ...options], { env })
+    : await run(built('native/wick-lab'), [first, model, ...rest], { env });
   assert.equal(done.code, 0, done.stderr);
   return { text: done.stdout.toString(), told: done.stderr };
 }
@@ -221,6 +224,14 @@ describe('bench', () => {
     assert.ok(text.indexOf('\nload ') > text.indexOf('| 1 | '));
     assert.equal(text.split('| prefill | count').length, 3);
   });
+
+  test('more tokens than the context holds are refused, not measured in part', async () => {
+    const few = ['-p', '60', '-r', '1', '--ctx', '64'];
+    const { code, stderr } = await wick(native, ['bench', builtIn, ...few, '-n', '5']);
+    assert.equal(code, 2);
+    assert.match(stderr, /-p 60 and -n 5 are 65 tokens, the context is 64/);
+    assert.equal((await wick(native, ['bench', builtIn, ...few, '-n', '4'])).code, 0);
+  });
 });
 
 // ---- requests that arrive by themselves ----
@@ -301,7 +312,7 @@ function assertLoad(load, requests) {
   assert.ok(load.elapsed_ms >= last && load.elapsed_ms < last + 50);
 }
 
-describe('bench --serve', () => {
+describe('wick-lab serve', () => {
   const columns =
     '| class | requests | served well | goodput, requests/s | TTFT ms, p50 / p95 / p99 | ITL ms, p50 / ' +
     'p95 / p99 |\n|---|---|---|---|---|---|\n';
@@ -335,7 +346,7 @@ describe('bench --serve', () => {
   }
 
   test('the table says what the JSON says, and that follows from the requests', async () => {
-    const options = ['--serve', '--requests', '21', '--rate', '50', '--mix', '20/6:3,8/5:1,5/1:1'];
+    const options = ['serve', '--requests', '21', '--rate', '50', '--mix', '20/6:3,8/5:1,5/1:1'];
     const limits = ['--ttft', '90', '--itl', '26', '--seed', '5'];
     const { text, json } = await both(uneven, builtIn, ...options, ...limits);
     assert.equal(text, table(json, 'wall time'));
@@ -374,7 +385,7 @@ describe('bench --serve', () => {
 
   test('a run that takes next to no time has its rates, too', async () => {
     const quick = { ...shim, SHIM_CLOCK_STEP_US: '1' };
-    const options = ['--serve', '--requests', '2', '--mix', '4/2', '--rate', '0'];
+    const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0'];
     const { text, json } = await both(quick, builtIn, ...options);
     assert.equal(text, table(json, 'wall time'));
     const { load, overall, requests } = json;
@@ -386,7 +397,7 @@ describe('bench --serve', () => {
     const saturation = await bench(
       quick,
       builtIn,
-      '--saturation',
+      'saturation',
       '--short',
       '2x4/2',
       '--format',
@@ -402,19 +413,19 @@ describe('bench --serve', () => {
 
   test('a clock that stands still gives rates of 0, and no load to make', async () => {
     const still = { ...shim, SHIM_CLOCK_STEP_US: '0' };
-    const { text, json } = await both(still, builtIn, '--serve', '--mix', '1/2', '--rate', '0');
+    const { text, json } = await both(still, builtIn, 'serve', '--mix', '1/2', '--rate', '0');
     assert.equal(text, table(json, 'wall time'));
     const { load, overall, result, requests } = json;
     assert.equal(requests.length, 100, 'as many as the help tells');
     assert.deepEqual([overall.finished, overall.served_well, overall.goodput_per_s], [100, 100, 0]);
     assert.deepEqual([load.elapsed_ms, load.tokens_per_s, load.tokens_out], [0, 0, 200]);
     assert.deepEqual([result.prefill_tok_s, result.generation_tok_s], [[], []]);
-    const args = ['bench', builtIn, '--saturation', '--short', '2x4/2'];
-    const { code, stdout, stderr } = await run(built('native/wick'), args, { env: still });
+    const args = ['saturation', builtIn, '--short', '2x4/2'];
+    const { code, stdout, stderr } = await run(built('native/wick-lab'), args, { env: still });
     assert.deepEqual([code, stdout.length], [5, 0]);
     assert.equal(
       stderr,
-      'wick: no request of 4/2 has ended in a time that the clock tells: there is no load to make\n',
+      'wick-lab: no request of 4/2 has ended in a time that the clock tells: there is no load to make\n',
     );
     const plain = await bench(still, builtIn, '-p', '2', '-n', '2', '-r', '1', '--metrics');
     assert.match(
@@ -426,7 +437,7 @@ describe('bench --serve', () => {
   });
 
   test('what surrounds a run is told', async () => {
-    const options = ['--serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
+    const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
     const more = ['--ctx', '128', '--kv', 'q8:f16', '--kv-tokens', '256', '--seed', '9'];
     const { text, json } = await both(even, builtIn, ...options, ...more);
     assert.equal(text, table(json, 'processor time'));
@@ -440,12 +451,12 @@ describe('bench --serve', () => {
       ...{ clock: 'cpu', seed: 9, timestamp_s: 1700000000 },
     });
     const threads = ['--threads', '2', '--clock', 'wall', '--mix', '4/2', '--requests', '1'];
-    const two = await bench(even, builtIn, '--serve', ...threads, '--rate', '0');
+    const two = await bench(even, builtIn, 'serve', ...threads, '--rate', '0');
     assert.match(two.text, / kernels, 2 threads, context 4096, seed 1, wall time\n/);
   });
 
   test('without options: the classes, rate and limits that the help tells', async () => {
-    const options = ['--serve', '--requests', '1', '--clock', 'cpu', '--format', 'json'];
+    const options = ['serve', '--requests', '1', '--clock', 'cpu', '--format', 'json'];
     const { workload } = JSON.parse((await bench(even, builtIn, ...options)).text);
     assert.deepEqual(
       { ...workload, mix: workload.mix.map((/** @type {any} */ of) => Object.values(of)) },
@@ -461,7 +472,7 @@ describe('bench --serve', () => {
   });
 
   test('arrivals are a Poisson process, classes come by their shares', async () => {
-    const options = ['--serve', '--requests', '500', '--mix', '2/1:2,1/1:1,3/1:1', '--rate', '40'];
+    const options = ['serve', '--requests', '500', '--mix', '2/1:2,1/1:1,3/1:1', '--rate', '40'];
     const { text } = await bench(even, builtIn, ...options, '--clock', 'cpu', '--format', 'json');
     const { requests } = JSON.parse(text);
     assert.equal(requests.length, 500);
@@ -485,7 +496,7 @@ describe('bench --serve', () => {
   });
 
   test('until the speed is steady: a hundred requests, and two checks behind the first', async () => {
-    const options = ['--serve', '--requests', '0', '--mix', '4/3', '--rate', '1', '--clock', 'cpu'];
+    const options = ['serve', '--requests', '0', '--mix', '4/3', '--rate', '1', '--clock', 'cpu'];
     const { text } = await bench(even, builtIn, ...options, '--format', 'json');
     const { workload, overall, result, summary } = JSON.parse(text);
     assert.equal(workload.adaptive, true);
@@ -496,12 +507,12 @@ describe('bench --serve', () => {
 
   test('how far it is is told every ten seconds', async () => {
     const slow = { ...shim, SHIM_CLOCK_STEP_US: '1000000' };
-    const options = ['--serve', '--requests', '3', '--mix', '4/3', '--rate', '0'];
+    const options = ['serve', '--requests', '3', '--mix', '4/3', '--rate', '0'];
     const { told } = await bench(slow, builtIn, ...options);
     const lines = told.trimEnd().split('\n');
     const found = lines.flatMap((line) => {
       const [, second, ended, all] =
-        /^wick: (\d+) s: (\d) of (\d) requests have ended$/.exec(line) ?? [];
+        /^wick-lab: (\d+) s: (\d) of (\d) requests have ended$/.exec(line) ?? [];
       assert.ok(ended, line);
       return all === '1' ? [] : [[Number(second), Number(ended), Number(all)]]; // not the warm-up
     });
@@ -516,7 +527,7 @@ describe('bench --serve', () => {
   test('what is no mix, and the most that is one', async () => {
     const eight = Array.from({ length: 8 }, (_, i) => `${i + 1}/1`);
     const env = { ...even };
-    const options = ['--serve', '--requests', '1', '--rate', '0', '--format', 'json'];
+    const options = ['serve', '--requests', '1', '--rate', '0', '--format', 'json'];
     const { text } = await bench(env, builtIn, ...options, '--mix', eight.join(','));
     assert.equal(JSON.parse(text).workload.mix.length, 8);
     for (const mix of [
@@ -549,11 +560,11 @@ describe('bench --serve', () => {
       ],
       ...['1/1:nan', '1/1:inf', '1/1:-1', `${'0'.repeat(21)}1/1`],
     ]) {
-      const done = await wick(native, ['bench', builtIn, '--serve', '--mix', mix]);
+      const done = await wick(lab, ['serve', builtIn, '--mix', mix]);
       assert.deepEqual([done.code, done.stdout.length], [2, 0], `'${mix}': ${done.stderr}`);
       assert.equal(
         done.stderr,
-        `wick: --mix takes classes with their shares, as chat:0.7,short:0.2,512/128:0.1, not '${mix}'\n`,
+        `wick-lab: --mix takes classes with their shares, as chat:0.7,short:0.2,512/128:0.1, not '${mix}'\n`,
       );
     }
     const named = `${'0'.repeat(20)}1/1`;
@@ -565,8 +576,8 @@ describe('bench --serve', () => {
 
 // ---- short requests beside long ones ----
 
-test('bench --convoy: the tables say what the JSON says, and that follows from the requests', async () => {
-  const options = ['--convoy', '--long', '2x70/5', '--short', '9x4/3', '--rate', '30'];
+test('wick-lab convoy: the tables say what the JSON says, and that follows from the requests', async () => {
+  const options = ['convoy', '--long', '2x70/5', '--short', '9x4/3', '--rate', '30'];
   const { text, json } = await both(uneven, builtIn, ...options, '--ctx', '128');
   const { environment, config, baseline, convoy, verdict } = json;
   assert.deepEqual(config, {
@@ -640,8 +651,8 @@ test('bench --convoy: the tables say what the JSON says, and that follows from t
   );
 });
 
-test('bench --convoy: short ones may come at once, and groups are counts of classes', async () => {
-  const options = ['--convoy', '--long', '1x20/2', '--short', '2x4/2'];
+test('wick-lab convoy: short ones may come at once, and groups are counts of classes', async () => {
+  const options = ['convoy', '--long', '1x20/2', '--short', '2x4/2'];
   const { text } = await bench(even, builtIn, ...options);
   assert.match(text, /\nConvoy of 1 x 20\/2, 2 x 4\/2 at once: (passed|failed by [A-Z_ 0-9]+)\n/);
   for (const [name, wrong] of [
@@ -660,24 +671,24 @@ test('bench --convoy: short ones may come at once, and groups are counts of clas
     ].map((each) => ['--long', each]),
     ['--short', '2x4'],
   ]) {
-    const done = await wick(native, ['bench', builtIn, '--convoy', name, wrong]);
+    const done = await wick(lab, ['convoy', builtIn, name, wrong]);
     assert.deepEqual([done.code, done.stdout.length], [2, 0], `'${wrong}': ${done.stderr}`);
     assert.equal(
       done.stderr,
-      `wick: ${name} takes a number of requests and their lengths, as 10x2048/512, not '${wrong}'\n`,
+      `wick-lab: ${name} takes a number of requests and their lengths, as 10x2048/512, not '${wrong}'\n`,
     );
   }
-  const large = await wick(native, ['bench', builtIn, '--convoy', '--short', '1x4000/97']);
+  const large = await wick(lab, ['convoy', builtIn, '--short', '1x4000/97']);
   assert.deepEqual(
     [large.code, large.stderr],
-    [2, 'wick: requests of class 4000/97 need 4097 tokens, the context is 4096\n'],
+    [2, 'wick-lab: requests of class 4000/97 need 4097 tokens, the context is 4096\n'],
   );
 });
 
 // ---- one by one, alone and under load ----
 
-test('bench --saturation: the table says what the JSON says, and that follows from the requests', async () => {
-  const { text, json } = await both(uneven, builtIn, '--saturation', '--short', '7x4/3');
+test('wick-lab saturation: the table says what the JSON says, and that follows from the requests', async () => {
+  const { text, json } = await both(uneven, builtIn, 'saturation', '--short', '7x4/3');
   const { environment, config, alone, loaded, verdict } = json;
   assert.deepEqual(config, {
     ...{ class: '4/3', tokens_in: 4, tokens_out: 3, adaptive: false },
@@ -718,8 +729,8 @@ test('bench --saturation: the table says what the JSON says, and that follows fr
   );
 });
 
-test('bench --saturation --adaptive ends when the speed is steady', async () => {
-  const options = ['--saturation', '--adaptive', '--short', '110x4/3', '--format', 'json'];
+test('wick-lab saturation --adaptive ends when the speed is steady', async () => {
+  const options = ['saturation', '--adaptive', '--short', '110x4/3', '--format', 'json'];
   const { config, alone } = JSON.parse((await bench(uneven, builtIn, ...options)).text);
   assert.equal(config.adaptive, true);
   assert.equal(alone.requests.length, 102);
@@ -733,22 +744,23 @@ test('bench --saturation --adaptive ends when the speed is steady', async () => 
 test('requests that are too long for the context, and clocks that are no clock of threads', async () => {
   for (const [options, told] of [
     [
-      ['--saturation', '--short', '1x4090/7'],
+      ['saturation', '--short', '1x4090/7'],
       'requests of class 4090/7 need 4097 tokens, the context is 4096',
     ],
     [
-      ['--serve', '--clock', 'cpu', '--threads', '2'],
+      ['serve', '--clock', 'cpu', '--threads', '2'],
       '--clock cpu counts one thread: it cannot be had with --threads 2',
     ],
   ]) {
-    const done = await wick(native, ['bench', builtIn, ...options]);
-    assert.deepEqual([done.code, done.stderr], [2, `wick: ${told}\n`]);
+    const [command, ...rest] = options;
+    const done = await wick(lab, [command, builtIn, ...rest]);
+    assert.deepEqual([done.code, done.stderr], [2, `wick-lab: ${told}\n`]);
     assert.equal(done.stdout.length, 0);
   }
   const fits = await bench(
     even,
     builtIn,
-    '--serve',
+    'serve',
     '--requests',
     '1',
     '--mix',

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { native, temporaryFolder, wick } from '../support/cli.mjs';
+import { lab, native, temporaryFolder, wick } from '../support/cli.mjs';
 import { built, locate, root } from '../support/locate.mjs';
 import { run as runProgram } from '../support/process.mjs';
 
@@ -93,7 +93,7 @@ const commands = {
     '--kv': model['--kv'],
     ...tables,
   },
-  'bench --serve': {
+  'wick-lab serve': {
     ...load,
     '--rate': 'a number from 0 to 100000',
     '--requests': 'a whole number from 0 to 10000',
@@ -101,13 +101,13 @@ const commands = {
     '--ttft': 'a number from 0 to 1e7',
     '--itl': 'a number from 0 to 1e7',
   },
-  'bench --convoy': {
+  'wick-lab convoy': {
     ...load,
     '--long': classOfRequests,
     '--short': classOfRequests,
     '--rate': 'a number from 0 to 100000',
   },
-  'bench --saturation': { ...load, '--short': classOfRequests },
+  'wick-lab saturation': { ...load, '--short': classOfRequests },
   perplexity: { ...model, ...tables },
   quantize: { '--threads': model['--threads'] },
   constrain: {},
@@ -122,8 +122,9 @@ const positionals = {
 
 /** @param {string} command @param {string[]} options */
 function run(command, options) {
-  const [name, ...flags] = command.split(' ');
-  return cli([name, ...(positionals[name] ?? [absent]), ...flags, ...options]);
+  const name = command.replace('wick-lab ', '');
+  const args = [name, ...(positionals[name] ?? [absent]), ...options];
+  return wick(name === command ? native : lab, args);
 }
 
 const tiny = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
@@ -216,6 +217,7 @@ describe('every option says what it takes', { concurrency: 2 }, () => {
         assert.match(line, /^ {2}-\S+( ([A-Z\d]\S*|\w+\|\S+) +| {2,})\S.{4}/);
       }
       const listed = [...stdout.toString().matchAll(/^ {2}(-\S+) \S+ /gm)].map(([, name]) => name);
+      const program = command.startsWith('wick-lab ') ? 'wick-lab' : 'wick';
       const refusing = [];
       for (const name of listed) {
         const { code, stderr } = await run(command, [name, '?']);
@@ -223,7 +225,7 @@ describe('every option says what it takes', { concurrency: 2 }, () => {
         const says =
           what?.startsWith('f32') || /^(md|wall|auto)/.test(what) ? 'is one of' : 'takes';
         if (what === undefined) assert.doesNotMatch(stderr, /takes|is one of/, name);
-        else assert.equal(stderr, `wick: ${name} ${says} ${what}, not '?'\n`);
+        else assert.equal(stderr, `${program}: ${name} ${says} ${what}, not '?'\n`);
         if (what !== undefined) assert.equal(code, 2, name);
         if (what !== undefined) refusing.push(name);
       }

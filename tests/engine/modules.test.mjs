@@ -1,11 +1,11 @@
 // What is promised of the built WebAssembly modules: which instructions they hold, what they ask of
-// their host, and how big they may become.
+// their host, how big they may become, and the lists of sources that they are built from.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { describe, test } from 'node:test';
+import { builtSizes, CHAT_PAGE, sizeFault } from '../../tools/build/sizes.mjs';
 import { built, ci, locateRelaxedNode, root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 
@@ -21,12 +21,6 @@ const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
 /** All of it. */
 const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
 const wasi = [...small, ...full];
-const modules = { web, grammar, extras, small, full };
-/** @type {Record<keyof typeof modules, number>} */
-const gzippedBytesMax = {
-  ...{ web: 220_000, grammar: 45_300, extras: 61_300 },
-  ...{ small: 259_300, full: 364_500 },
-};
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
@@ -125,15 +119,40 @@ test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async 
   }
 });
 
-for (const [kind, files] of Object.entries(modules)) {
-  const most = gzippedBytesMax[/** @type {keyof typeof modules} */ (kind)];
-  test(`${kind}: a module is at most ${most} bytes when gzipped`, () => {
-    for (const file of files) {
-      const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
-      assert.ok(gzipped <= most, `${file}: ${gzipped}`);
-    }
-  });
-}
+test('no module is larger than docs/sizes.md allows', () => {
+  const sizes = [...builtSizes()].filter(([name]) => name.endsWith('.wasm'));
+  for (const file of [...web, ...grammar, ...extras, ...wasi])
+    assert.ok(
+      sizes.some(([name]) => name === `build/${file}`),
+      file,
+    );
+  for (const [name, bytes] of sizes) assert.equal(sizeFault(name, bytes), undefined);
+});
+
+test('a file may be 3 % above its row, never above its goal', () => {
+  const module = 'build/web/wick-relaxed-single.wasm';
+  const table = new Map([
+    ['dist/index.js', 20_000],
+    [module, 236_000],
+  ]);
+  const fault = (/** @type {string} */ name, /** @type {number} */ bytes) =>
+    sizeFault(name, bytes, table) ?? '';
+  assert.equal(fault('dist/index.js', 20_600), '');
+  assert.match(fault('dist/index.js', 20_601), /20,601 bytes, more than 3 % above the 20,000 of/);
+  assert.match(fault('dist/new.js', 1), /^dist\/new\.js: has no row in docs\/sizes\.md/);
+  assert.equal(fault(module, 240_000), '');
+  assert.match(fault(module, 240_001), /240,001 bytes, the goal is 240,000/);
+  for (const [name, goal] of /** @type {const} */ ([
+    ['build/web/wick-simd128-threads-grammar.wasm', 50_000],
+    ['build/web/wick-simd128-threads-extras.wasm', 75_000],
+    ['build/wasi/wick-relaxed.wasm', 280_000],
+    [CHAT_PAGE, 130_000],
+  ])) {
+    const large = new Map([[name, goal]]);
+    assert.equal(sizeFault(name, goal, large), undefined);
+    assert.match(sizeFault(name, goal + 1, large) ?? '', /the goal is/, name);
+  }
+});
 
 /** The functions that a source defines for others. @param {string} text @returns {string[]} */
 function functionsOf(text) {
@@ -143,7 +162,7 @@ function functionsOf(text) {
   );
 }
 
-test('what only tests use is linked into nothing that is shipped', async () => {
+test('what only tests and wick-lab use is linked into nothing that is shipped', async () => {
   const folder = join(root, 'src/reference');
   const sources = readdirSync(folder).filter((file) => file.endsWith('.c'));
   const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));
@@ -155,10 +174,72 @@ test('what only tests use is linked into nothing that is shipped', async () => {
       ['wick', 'wick-full'].map((name) => `obj/${config}/${name}.wasm`),
     ),
   ];
+  names.push('lab_serve', 'lab_convoy', 'lab_saturation', 'serve_run_all');
   for (const file of ['native/wick', ...linked].map(built)) {
     const { stdout } = await run('llvm-nm-19', ['--defined-only', '--format=just-symbols', file]);
     const found = new Set(stdout.toString().split('\n'));
     assert.ok(found.has('kv_row_write'), `${file} has no names`);
     for (const name of names) assert.ok(!found.has(name), `${file} has ${name}`);
   }
+});
+
+describe('the lists of flags.mk', () => {
+  const make = (/** @type {string[]} */ ...args) => run('make', ['-n', ...args], { cwd: root });
+
+  test('a source has one level of optimization, and each name a source', async () => {
+    for (const [list, fault] of [
+      [
+        'SHORT_SOURCES=src/kv/write src/kv/page',
+        /in SHORTEST_SOURCES and in SHORT_.*src\/kv\/page/,
+      ],
+      ['SHORTEST_SOURCES=src/kv/%', /in SHORTEST_SOURCES and in SHORT_SOURCES: src\/kv\/write\.c/],
+      ['SHORT_SOURCES=src/kv/none', /SHORT_SOURCES has src\/kv\/none, which is not a source/],
+      ['EXTRAS_SOURCES=src/kv/none', /EXTRAS_SOURCES has src\/kv\/none, which is not a source/],
+    ]) {
+      const { code, stderr } = await make('help', String(list));
+      assert.equal(code, 2, `${list}`);
+      assert.match(stderr, /** @type {RegExp} */ (fault));
+    }
+  });
+
+  test('extras have no call that src/api/extras.c does not guard, and its tables name the others', async () => {
+    const stamp = 'build/obj/wasi/extras.ok';
+    const { stdout } = await make('-W', 'tools/build/check_extras.mjs', stamp);
+    const [, nm, line] = /^NM=(\S+) \S+ (.*)$/m.exec(stdout.toString()) ?? assert.fail('no check');
+    const [script, ...args] = line.split(' ');
+    const at = args.indexOf('--');
+    /** @param {string[]} more objects that are extras, too @param {string[]} [fewer] that are not */
+    const check = async (more, fewer = []) => {
+      const objectOf = (/** @type {string} */ name) => `build/obj/wasi/src/${name}.o`;
+      const extra = args.slice(0, at).concat(more.map(objectOf));
+      const [moved, added] = [more.map(objectOf), fewer.map(objectOf)];
+      const others = args.slice(at + 1).filter((object) => !moved.includes(object));
+      const list = [
+        ...extra.filter((object) => !added.includes(object)),
+        '--',
+        ...others,
+        ...added,
+      ];
+      return run(process.execPath, [script, ...list], { cwd: root, env: { NM: nm } });
+    };
+    assert.deepEqual((await check([])).code, 0);
+    /** @type {[string[], string[], RegExp][]} */
+    const mistakes = [
+      [
+        ['sample/dry'],
+        [],
+        /^src\/sample\/\w+\.c uses \w+ of src\/sample\/dry\.c, which is in EXT/m,
+      ],
+      [['model/families/qwen2'], [], /the architecture 'qwen2' is extra code/],
+      [[], ['model/families/lfm2'], /the architecture 'lfm2' is not extra code/],
+      [[], ['kernels/fp4'], /the type 'mxfp4' is not extra code/],
+      [['text/spm'], [], /the tokenizer 'llama' is extra code/],
+      [[], ['text/wpm'], /the tokenizer 'bert' is not extra code/],
+    ];
+    for (const [more, fewer, fault] of mistakes) {
+      const { code, stderr } = await check(more, fewer);
+      assert.equal(code, 1, `${more}, ${fewer}`);
+      assert.match(stderr, fault);
+    }
+  });
 });

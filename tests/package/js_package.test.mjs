@@ -17,8 +17,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
-import { gzipSync } from 'node:zlib';
 import { VERSION } from '../../js/connection/messages.js';
+import { builtSizes, PACKAGE, sizeFault } from '../../tools/build/sizes.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { locate, locateRelaxedNode, root } from '../support/locate.mjs';
 import {
@@ -44,23 +44,6 @@ async function text(program, args, options) {
   return stdout.toString();
 }
 
-/** The most bytes of each file, gzipped. What `wick-llm` loads at first use is in files of its own. */
-const bytesMost = {
-  'index.js': 22_000,
-  'worker.js': 32_000,
-  'sources.js': 4500,
-  'tabs.js': 4000,
-  'tasks.js': 7000,
-  'edge.js': 42_000,
-  'openai.js': 12_500,
-  'chat.js': 3600,
-  'ai-sdk.js': 5000,
-  'prompt-api.js': 8000,
-  'pipeline.js': 4500,
-  'models.js': 18_400,
-  'cli.js': 10_000,
-};
-
 describe('files', () => {
   test('the package holds what its exports name, and nothing else', async () => {
     const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
@@ -83,7 +66,7 @@ describe('files', () => {
     assert.deepEqual(strange, []);
     const models = files.filter((/** @type {string} */ path) => path.endsWith('.gguf'));
     assert.deepEqual(models, []);
-    assert.ok(npm[0].size < 3_300_000, `${npm[0].size} bytes packed`);
+    assert.equal(sizeFault(PACKAGE, npm[0].size), undefined);
   });
 
   test('the demo model is a package of its own', async () => {
@@ -145,14 +128,11 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('each file of JavaScript has its limit', () => {
-    const size = (/** @type {string} */ name) =>
-      gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
+  test('no file of JavaScript is larger than docs/sizes.md allows', () => {
+    const sizes = [...builtSizes()].filter(([name]) => name.startsWith('dist/'));
     const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
-    assert.deepEqual(files.sort(), Object.keys(bytesMost).sort());
-    for (const [name, most] of Object.entries(bytesMost)) {
-      assert.ok(size(name) <= most, `${name} has ${size(name)} bytes, ${most} are allowed`);
-    }
+    assert.equal(sizes.length, files.length);
+    for (const [name, bytes] of sizes) assert.equal(sizeFault(name, bytes), undefined);
   });
 
   test('bundlers find the worker and the builds by their literals', () => {
@@ -387,9 +367,6 @@ describe('the command', () => {
     detokenize: ['--tokens', '1'],
     inspect: [],
     bench: [],
-    'bench --serve': [],
-    'bench --convoy': [],
-    'bench --saturation': [],
     perplexity: ['-f', '-'],
   };
   for (const [words, more] of Object.entries(wanted)) {

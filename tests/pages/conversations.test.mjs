@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { CHAT_PAGE, chatPageBytes, sizeFault } from '../../tools/build/sizes.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
@@ -387,19 +386,8 @@ test('further answers: temperature 0 stays 0, and what follows the first answer 
   assert.equal(await later.count(), 0);
 });
 
-/** @param {string} name of a script of the page @returns {string[]} it, and what comes with it */
-function withImports(name) {
-  const text = readFileSync(resolve(site, name), 'utf8');
-  const parts = [...text.matchAll(/(?:from|import)"\.\/([\w-]+\.js)"/g)].map(([, part]) => part);
-  return [...new Set([name, ...parts.flatMap(withImports)])];
-}
-
 test('the page is small: all of its own scripts, and those of the package that come with it', () => {
-  const ofPackage = ['index', 'models', 'tabs', 'sources'].map((name) => `wick-llm/${name}.js`);
-  const files = [...withImports('page.js'), ...ofPackage];
-  const sizes = files.map((name) => gzipSync(readFileSync(resolve(site, name))).length);
-  const sum = sizes.reduce((all, one) => all + one, 0);
-  assert.ok(sum <= 120 * 1024, `${files.join(', ')}: ${sizes.join(' + ')} bytes gzipped`);
+  assert.equal(sizeFault(CHAT_PAGE, chatPageBytes(site)), undefined);
 });
 
 // ---- the other browsers, with the package's own engine ----

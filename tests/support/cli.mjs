@@ -36,6 +36,8 @@ function wasiHost(runtime, program) {
 
 /** @type {Host} */
 export const native = { name: 'native', program: 'native/wick', skip: false };
+/** @type {Host} */
+export const lab = { name: 'wick-lab', program: 'native/wick-lab', skip: false };
 /** @param {string} program @param {boolean} isExtra @returns {Host[]} it in the runtimes that take it */
 const wasiHosts = (program, isExtra) =>
   Object.entries(wasiRuntimes)

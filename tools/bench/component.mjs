@@ -1,5 +1,5 @@
 // Measures the component of WASI 0.3 under `wasmtime serve` with 8 clients against 8 requests of the same build in
-// `wick bench --serve` under `wasmtime run`, in turns; and requests for one token: of an instance that is reused, and of
+// `wick-lab serve` under `wasmtime run`, in turns; and requests for one token: of an instance that is reused, and of
 // a snapshot with an instance each.
 //   node tools/bench/component.mjs [--model wick-2.6m:q8_0] [--clients 8] [--tokens 200] [--rounds 9] [--runs 200]
 // Linux only: processor time is that of /proc. The clients run on the same processors.
@@ -37,9 +37,9 @@ const model = modelFile(options.model);
 
 /** @returns {Promise<Load>} */
 async function direct() {
-  const guest = ['bench', `/models/${basename(model)}`, '--serve', '--rate', '0'];
+  const guest = ['serve', `/models/${basename(model)}`, '--rate', '0'];
   const mix = ['--requests', `${clients}`, '--mix', `${PROMPT_TOKENS}/${tokens}:1`];
-  const args = ['run', '--dir', `${dirname(model)}::/models`, built('wasi/wick-full.wasm')];
+  const args = ['run', '--dir', `${dirname(model)}::/models`, built('wasi/wick-lab.wasm')];
   const wasmtime = locate('wasmtimeCommand').path;
   const told = ['--format', 'json'];
   const { code, stdout, stderr } = await run(wasmtime, [...args, ...guest, ...mix, ...told]);

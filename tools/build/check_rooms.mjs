@@ -11,7 +11,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = (
   'base platform metrics thread format kernels tensor kv store quantize text template model ' +
-  'sample grammar reply load schedule api bench reference cli'
+  'sample grammar reply load schedule api bench reference cli lab'
 ).split(' ');
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
@@ -23,9 +23,10 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
  * @type {[file: RegExp, headers: RegExp][]}
  */
 const outside = [
-  [/^src\/cli\/synth/, /^(cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
+  [/^src\/lab\/synth/, /^(lab|cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
+  [/^src\/lab\//, /^(lab|cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
-  [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
+  [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
@@ -55,7 +56,7 @@ function faultOfSystemHeader(file, header) {
     return publicHeaders.includes(header) ? undefined : `<${header}>: wick.h reads alone`;
   }
   if (!file.startsWith('src/')) return undefined;
-  const isEngine = !/^src\/(cli\/|platform\/(posix|pthreads|getentropy)\.c)/.test(file);
+  const isEngine = !/^src\/((cli|lab)\/|platform\/(posix|pthreads|getentropy)\.c)/.test(file);
   if (!isEngine || engineHeaders.includes(header.replace(/\.h$/, ''))) return undefined;
   if (file.startsWith('src/kernels/') && kernelHeaders.some((h) => header.startsWith(h)))
     return undefined;

@@ -1,41 +1,162 @@
-// Prints the raw and gzipped size of every program, module and JavaScript file that make built; with
-// a folder as its argument, of the archives below that.
+// The sizes of what make built, gzipped, beside those of docs/sizes.md. A file may be 3 % larger than its row there, and some
+// have a goal that no row may exceed; the tests of modules, package and chat page ask sizeFault.
+//   node tools/build/sizes.mjs            prints the table (make does it after each build)
+//   node tools/build/sizes.mjs --write    writes today's sizes into docs/sizes.md: commit it with the reason
+//   node tools/build/sizes.mjs FOLDER     prints the archives below a folder
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+const document = join(root, 'docs/sizes.md');
+const HEADROOM = 0.03;
+/** What is no file. */
+export const CHAT_PAGE = 'the chat page until it can be used';
+export const PACKAGE = 'the npm package, packed';
 
-/** @param {string} folder @returns {string[]} the files below it, as paths from the root */
-function filesBelow(folder) {
+/** The most bytes that a row may have. @type {[name: RegExp, bytes: number][]} */
+const goals = [
+  [/^build\/web\/wick-\w+-(single|threads)\.wasm$/, 240_000],
+  [/^build\/web\/.*-extras\.wasm$/, 75_000],
+  [/^build\/web\/.*-grammar\.wasm$/, 50_000],
+  [/^build\/wasi\/wick(-relaxed)?\.wasm$/, 280_000],
+  [new RegExp(`^${CHAT_PAGE}$`), 130_000],
+];
+/** @param {string} name @returns {number | undefined} */
+const goalOf = (name) => goals.find(([names]) => names.test(name))?.[1];
+
+/** @param {string} path @returns {number} */
+const gzippedBytes = (path) => gzipSync(readFileSync(path), { level: 9 }).byteLength;
+
+/** @param {string} folder @param {RegExp} names @returns {string[]} the files below it, as paths from the root */
+function filesBelow(folder, names) {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { withFileTypes: true })
-    .flatMap((entry) =>
-      entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)],
-    )
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return filesBelow(path, names);
+      return names.test(entry.name) ? [path] : [];
+    })
     .sort();
 }
 
-const [folder] = process.argv.slice(2);
-const files = folder ? filesBelow(folder).filter((file) => file.endsWith('.a')) : programs();
-
-/** @returns {string[]} */
-function programs() {
-  return [
-    ...filesBelow('build/native'),
-    ...filesBelow('build/wasi').filter((file) => file.endsWith('.wasm')),
-    ...filesBelow('build/web').filter((file) => file.endsWith('.wasm')),
-    ...filesBelow('dist').filter((file) => /\.(js|mjs|cjs|css|html)$/.test(file)),
+/** @returns {Map<string, number>} the gzipped bytes of each file that is built */
+export function builtSizes() {
+  const files = [
+    ...filesBelow('build/web', /\.wasm$/),
+    ...filesBelow('build/wasi', /\.wasm$/),
+    ...filesBelow('dist', /\.js$/),
   ];
+  return new Map(files.map((file) => [file, gzippedBytes(join(root, file))]));
 }
 
-const bytes = (/** @type {number} */ n) => n.toLocaleString('en').padStart(12);
-const width = Math.max(0, ...files.map((file) => file.length));
-console.log(`${'bytes'.padEnd(width)}${'raw'.padStart(12)}${'gzipped'.padStart(12)}`);
-for (const file of files) {
-  const path = join(root, file);
-  const gzipped = gzipSync(readFileSync(path), { level: 9 }).length;
-  console.log(`${file.padEnd(width)}${bytes(statSync(path).size)}${bytes(gzipped)}`);
+/** @param {string} site a folder with the built chat page @returns {number} its own scripts and the package's that come with them */
+export function chatPageBytes(site) {
+  /** @param {string} name @param {Set<string>} found */
+  const addImports = (name, found) => {
+    if (found.has(name)) return found;
+    found.add(name);
+    const text = readFileSync(join(site, name), 'utf8');
+    for (const [, part] of text.matchAll(/(?:from|import)"\.\/([\w-]+\.js)"/g))
+      addImports(part, found);
+    return found;
+  };
+  const ofPackage = ['index', 'models', 'tabs', 'sources'].map((name) => `wick-llm/${name}.js`);
+  const files = [...addImports('page.js', new Set()), ...ofPackage];
+  return files.reduce((sum, name) => sum + gzippedBytes(join(site, name)), 0);
+}
+
+/** @returns {Map<string, number>} the rows of docs/sizes.md */
+function tableSizes() {
+  const rows = readFileSync(document, 'utf8').matchAll(/^\| (.+?) \| ([\d,]+) \|/gm);
+  return new Map(
+    [...rows].map(([, name, bytes]) => [
+      name.replaceAll('`', ''),
+      Number(bytes.replaceAll(',', '')),
+    ]),
+  );
+}
+
+const digits = (/** @type {number} */ bytes) => bytes.toLocaleString('en');
+
+/**
+ * @param {string} name of a row @param {number} bytes of it now @param {Map<string, number>} [table]
+ * @returns {string | undefined} why it is too large
+ */
+export function sizeFault(name, bytes, table = tableSizes()) {
+  const [listed, goal] = [table.get(name), goalOf(name)];
+  if (goal && bytes > goal)
+    return `${name}: ${digits(bytes)} bytes, the goal is ${digits(goal)}. Make it smaller.`;
+  const raise = 'If it needs the room: node tools/build/sizes.mjs --write, and say why.';
+  if (listed === undefined) return `${name}: has no row in docs/sizes.md. ${raise}`;
+  if (bytes <= listed * (1 + HEADROOM)) return undefined;
+  return `${name}: ${digits(bytes)} bytes, more than 3 % above the ${digits(listed)} of docs/sizes.md. ${raise}`;
+}
+
+// ---- the command ----
+
+/** @returns {Promise<number>} */
+async function measurePage() {
+  const { buildChat } = await import('../../examples/chat/build.mjs');
+  const site = mkdtempSync(join(tmpdir(), 'wick-sizes-'));
+  await buildChat(site);
+  const bytes = chatPageBytes(site);
+  rmSync(site, { recursive: true });
+  return bytes;
+}
+
+function measurePackage() {
+  const args = ['pack', '--dry-run', '--json', '--offline'];
+  const packed = execFileSync('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
+  return JSON.parse(packed.toString())[0].size;
+}
+
+async function writeTable() {
+  const sizes = builtSizes();
+  sizes.set(CHAT_PAGE, await measurePage());
+  sizes.set(PACKAGE, measurePackage());
+  const rows = [...sizes].map(([name, bytes]) => {
+    const goal = goalOf(name);
+    const shown = name.includes('/') ? `\`${name}\`` : name;
+    return `| ${shown} | ${digits(bytes)} | ${goal ? digits(goal) : ''} |\n`;
+  });
+  const text = readFileSync(document, 'utf8');
+  const [head] = text.split(/^\| /m);
+  writeFileSync(document, `${head}| what | bytes | goal |\n|---|---:|---:|\n${rows.join('')}`);
+}
+
+/** @param {Map<string, number>} sizes */
+function printTable(sizes) {
+  const table = tableSizes();
+  const width = Math.max(...[...sizes.keys()].map((name) => name.length));
+  const columns = ['gzipped', 'docs/sizes.md', 'change'].map((name) => name.padStart(14)).join('');
+  console.log(`${'bytes'.padEnd(width)}${columns}`);
+  for (const [name, bytes] of sizes) {
+    const listed = table.get(name);
+    const change = listed ? `${(((bytes - listed) / listed) * 100).toFixed(1)} %` : 'new';
+    const row = [digits(bytes), listed ? digits(listed) : '', change];
+    console.log(`${name.padEnd(width)}${row.map((cell) => cell.padStart(14)).join('')}`);
+  }
+  for (const [name, bytes] of sizes) {
+    const fault = sizeFault(name, bytes, table);
+    if (fault) console.log(`  ${fault}`);
+  }
+}
+
+/** @param {string} folder */
+function printArchives(folder) {
+  for (const file of filesBelow(folder, /\.a$/))
+    console.log(`${digits(gzippedBytes(join(root, file))).padStart(12)} bytes gzipped  ${file}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [word] = process.argv.slice(2);
+  if (word === '--write') await writeTable();
+  else if (word) printArchives(word);
+  else printTable(builtSizes());
 }

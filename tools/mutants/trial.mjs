@@ -37,6 +37,8 @@ const sanitizers = {
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue'}} Ended */
 /** No test of CPU seconds waits so much longer for others, on a machine with much other work. */
+/** The native programs, and the variable with the objects of each. */
+const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
 const WAIT_TIMES = 30;
 const LOOK_MS = 500;
 /** Less than this share of the time on a processor is a timer that looks whether something has come. */
@@ -261,8 +263,13 @@ export class Place {
       if (/^(native|mutants)$/.test(name)) continue;
       symlinkSync(join(root, 'build', name), join(this.tree, 'build', name));
     }
-    cpSync(join(root, 'build/native/wick'), join(this.tree, 'build/native/wick'));
+    this.#copyPrograms();
     cpSync(join(root, 'dist'), join(this.tree, 'dist'), { recursive: true });
+  }
+
+  #copyPrograms() {
+    for (const name of Object.keys(PROGRAMS))
+      cpSync(join(root, 'build/native', name), join(this.tree, 'build/native', name));
   }
 
   /** Where the host's own temporary files go. */
@@ -282,7 +289,7 @@ export class Place {
     const options = { env: this.#env, limits };
     const [file, ...words] = test.split(' ');
     if (isOfNode(test)) {
-      await this.#linkProgram();
+      await this.#linkPrograms();
       const only = words.length === 0 ? [] : [`--test-name-pattern=${words.join(' ')}`];
       const args = ['--test-reporter=tap', ...only, join(this.tree, file)];
       return runUntilFailure(process.execPath, args, { ...options, cwd: this.tree });
@@ -303,21 +310,19 @@ export class Place {
   }
 
   /** The command with the mutant in place of the source's object, for the first test that runs it. */
-  async #linkProgram() {
+  async #linkPrograms() {
     if (!this.mutantOf) return;
     const own = `build/obj/native/${this.mutantOf.replace(/\.c$/, '.o')}`;
-    const objects = given('MUTANTS_NATIVE_OBJECTS').map((name) =>
-      name === own ? join(this.out, 'changed.o') : name,
-    );
-    const wick = join(this.tree, 'build/native/wick');
     const [compiler] = given('MUTANTS_CC');
-    const linked = await runTool(compiler, [
-      ...objects,
-      ...given('MUTANTS_NATIVE_LINK'),
-      '-o',
-      wick,
-    ]);
-    if (linked.status !== 0) throw new Error(`wick does not link: ${linked.stderr}`);
+    for (const [program, variable] of Object.entries(PROGRAMS)) {
+      const objects = given(variable);
+      if (!objects.includes(own)) continue;
+      objects[objects.indexOf(own)] = join(this.out, 'changed.o');
+      const out = ['-o', join(this.tree, 'build/native', program)];
+      const args = [...objects, ...given('MUTANTS_NATIVE_LINK'), ...out];
+      const linked = await runTool(compiler, args);
+      if (linked.status !== 0) throw new Error(`${program} does not link: ${linked.stderr}`);
+    }
     this.mutantOf = '';
   }
 
@@ -376,7 +381,7 @@ export class Place {
   /** Takes a mutant back. @param {string} file */
   restore(file) {
     if (file.endsWith('.js')) cpSync(join(root, file), join(this.tree, file));
-    else cpSync(join(root, 'build/native/wick'), join(this.tree, 'build/native/wick'));
+    else this.#copyPrograms();
     this.mutantOf = '';
   }
 }

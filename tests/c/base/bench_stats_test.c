@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bench/convoy.h"
 #include "bench/quality.h"
 #include "bench/stats.h"
-#include "bench/summary.h"
 #include "check.h"
 #include "format/types.h"
+#include "lab/summary.h"
+#include "lab/verdict.h"
 #include "platform/platform.h"
 #include "reference/measurement.h"
 

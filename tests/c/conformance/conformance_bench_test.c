@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/convoy.h"
 #include "bench/quality.h"
 #include "bench/stats.h"
-#include "bench/summary.h"
 #include "check.h"
+#include "lab/summary.h"
+#include "lab/verdict.h"
 #include "platform/platform.h"
 #include "reference/measurement.h"
 #include "sample/rng.h"

@@ -1,7 +1,7 @@
-// cli/synth_weights.h — random values in the block formats of GGUF files, made directly: random
+// lab/synth_weights.h — random values in the block formats of GGUF files, made directly: random
 // codes under scales that give the wanted deviation.
-#ifndef WICK_CLI_SYNTH_WEIGHTS_H
-#define WICK_CLI_SYNTH_WEIGHTS_H
+#ifndef WICK_LAB_SYNTH_WEIGHTS_H
+#define WICK_LAB_SYNTH_WEIGHTS_H
 
 #include <stddef.h>
 #include <stdint.h>

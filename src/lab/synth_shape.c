@@ -1,5 +1,5 @@
-// cli/synth_shape.c — shapes from the models' published configurations.
-#include "cli/synth_shape.h"
+// lab/synth_shape.c — shapes from the models' published configurations.
+#include "lab/synth_shape.h"
 
 #include <string.h>
 

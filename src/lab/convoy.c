@@ -1,4 +1,4 @@
-// cli/bench_convoy.c — wick bench MODEL --convoy: how much slower short requests become when long
+// lab/convoy.c — wick-lab convoy MODEL: how much slower short requests become when long
 // ones are served beside them. The short requests run twice with the same arrivals: alone, and
 // behind the long ones, which all come at the beginning.
 //
@@ -9,9 +9,9 @@
 // be filled, and is reported apart (as Kwon et al. 2023 do).
 #include <stdlib.h>
 
-#include "bench/convoy.h"
-#include "cli/bench_report.h"
-#include "cli/bench_serve.h"
+#include "lab/lab.h"
+#include "lab/run_report.h"
+#include "lab/verdict.h"
 
 enum { KIND_LONG, KIND_SHORT, KINDS };
 
@@ -294,21 +294,19 @@ static exit_code convoy(const convoy_job *job) {
   return code == EXIT_DONE ? output_end() : code;
 }
 
-exit_code bench_convoy(int argc, char **argv) {
+exit_code lab_convoy(int argc, char **argv) {
   enum { RATE_MAX = 100000 };
   convoy_job job = {.common = serve_options_default(), .group_texts = {"10x2048/512", "100x32/64"}};
-  bool is_convoy = true;
-  args_option options[4 + SERVE_OPTIONS_MAX] = {
-      args_flag("--convoy", &is_convoy, "short requests alone, and behind long ones"),
+  args_option options[3 + SERVE_OPTIONS_MAX] = {
       args_string("--long", &job.group_texts[KIND_LONG], "COUNTxIN/OUT", "default: 10x2048/512"),
       args_string("--short", &job.group_texts[KIND_SHORT], "COUNTxIN/OUT", "default: 100x32/64"),
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
                "arrivals of short ones a second, Poisson; 0: all at once (default)"),
   };
   const args_spec spec = {
-      "wick bench MODEL --convoy [options]",
+      "wick-lab convoy MODEL [options]",
       "Random tokens, greedy, no prefix cache, no speculation. The long ones come first, together.",
-      options, 4 + serve_options_list(&job.common, options + 4), 1};
+      options, 3 + serve_options_list(&job.common, options + 3), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

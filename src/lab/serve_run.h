@@ -1,10 +1,10 @@
-// cli/serve_run.h — drives an engine with requests that arrive while it works.
-#ifndef WICK_CLI_SERVE_RUN_H
-#define WICK_CLI_SERVE_RUN_H
+// lab/serve_run.h — drives an engine with requests that arrive while it works.
+#ifndef WICK_LAB_SERVE_RUN_H
+#define WICK_LAB_SERVE_RUN_H
 
-#include "bench/summary.h"
-#include "cli/serve_clock.h"
-#include "cli/workload.h"
+#include "lab/serve_clock.h"
+#include "lab/summary.h"
+#include "lab/workload.h"
 
 typedef struct serve_run {
   // These requests arrive at their times, however busy the engine is (an open loop).

@@ -1,12 +1,12 @@
-// cli/workload.c — classes and arrivals.
-#include "cli/workload.h"
+// lab/workload.c — classes and arrivals.
+#include "lab/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/decimal.h"
 #include "base/math.h"
-#include "bench/convoy.h"
+#include "lab/verdict.h"
 #include "sample/rng.h"
 
 enum { TOKENS_MAX = 1000000 };

@@ -1,5 +1,5 @@
-// cli/synth_vocab.c — the made-up vocabulary.
-#include "cli/synth_vocab.h"
+// lab/synth_vocab.c — the made-up vocabulary.
+#include "lab/synth_vocab.h"
 
 #include <string.h>
 

@@ -1,15 +1,16 @@
-// cli/synth.c — writes a model with random weights of a known shape, for benchmarks and tests.
+// lab/synth.c — writes a model with random weights of a known shape, for benchmarks and tests.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/math.h"
+#include "base/text.h"
 #include "cli/args.h"
-#include "cli/command.h"
-#include "cli/synth_metadata.h"
-#include "cli/synth_shape.h"
-#include "cli/synth_weights.h"
+#include "cli/commands.h"
 #include "format/gguf_writer.h"
+#include "lab/synth_metadata.h"
+#include "lab/synth_shape.h"
+#include "lab/synth_weights.h"
 #include "platform/platform.h"
 
 typedef struct synth_job {
@@ -124,8 +125,12 @@ static exit_code write_file(synth_job *job, const char *path) {
 static bool find_names(synth_job *job, const char *shape, const char *mix) {
   job->shape = synth_find_shape(shape);
   job->mix = synth_find_mix(mix);
-  if (job->shape == NULL) report("there is no shape '%s' ('wick synth --help' lists them)", shape);
-  if (job->mix == NULL) report("there is no type '%s' ('wick synth --help' lists them)", mix);
+  if (job->shape == NULL) {
+    report("there is no shape '%s' ('%s synth --help' lists them)", shape, PROGRAM_NAME);
+  }
+  if (job->mix == NULL) {
+    report("there is no type '%s' ('%s synth --help' lists them)", mix, PROGRAM_NAME);
+  }
   return job->shape != NULL && job->mix != NULL;
 }
 
@@ -141,13 +146,14 @@ static void list_names(char *out, size_t size_bytes) {
 
 exit_code command_synth(int argc, char **argv) {
   synth_job job = {.seed = 1};
-  char names[512];
+  char usage[64], names[512];
+  text_format(usage, sizeof usage, "%s synth SHAPE TYPE OUT [--seed S]   (OUT: a file, or -)",
+              PROGRAM_NAME);
   list_names(names, sizeof names);
   const args_option options[] = {
       args_u64("--seed", &job.seed, "S", "of the weights (default: 1); the same gives the same"),
   };
-  const args_spec spec = {"wick synth SHAPE TYPE OUT [--seed S]   (OUT: a file, or -)", names,
-                          options, sizeof options / sizeof options[0], 3};
+  const args_spec spec = {usage, names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, given);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

@@ -1,7 +1,7 @@
-// cli/serve_run.c — the loop: submit the requests that have arrived, run one unit of work, take its
+// lab/serve_run.c — the loop: submit the requests that have arrived, run one unit of work, take its
 // events. The clock is read after each unit. A latency begins at the arrival, not at the
 // submission, so a busy engine cannot hide a delay.
-#include "cli/serve_run.h"
+#include "lab/serve_run.h"
 
 #include <stdlib.h>
 #include <string.h>

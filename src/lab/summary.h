@@ -1,9 +1,9 @@
-// bench/summary.h — a benchmark's raw samples, the figures computed from them, and when to stop
+// lab/summary.h — a benchmark's raw samples, the figures computed from them, and when to stop
 // sampling.
 //
 //   TTFT: submit to first token.  ITL: gap between tokens.  tok/s: inverse of the mean gap.
-#ifndef WICK_BENCH_SUMMARY_H
-#define WICK_BENCH_SUMMARY_H
+#ifndef WICK_LAB_SUMMARY_H
+#define WICK_LAB_SUMMARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-// cli/synth_shape.h — shapes of known models, and which type llama-quantize gives to each tensor.
-#ifndef WICK_CLI_SYNTH_SHAPE_H
-#define WICK_CLI_SYNTH_SHAPE_H
+// lab/synth_shape.h — shapes of known models, and which type llama-quantize gives to each tensor.
+#ifndef WICK_LAB_SYNTH_SHAPE_H
+#define WICK_LAB_SYNTH_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>

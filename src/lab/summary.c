@@ -1,5 +1,5 @@
-// bench/summary.c — the numbers of a benchmark run.
-#include "bench/summary.h"
+// lab/summary.c — the numbers of a benchmark run.
+#include "lab/summary.h"
 
 #include <string.h>
 

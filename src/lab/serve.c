@@ -1,11 +1,11 @@
-// cli/bench_serve.c — wick bench MODEL --serve: requests of several classes arrive at their times,
+// lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at their times,
 // whether the engine keeps up or not. It reports how many were served well, and how fast.
 //
 // A request was served well when its first token came within one limit and the mean gap between its
 // tokens was within another. Goodput is the number of such requests a second (Zhong et al. 2024,
 // DistServe).
-#include "cli/bench_serve.h"
-#include "cli/bench_report.h"
+#include "lab/lab.h"
+#include "lab/run_report.h"
 
 typedef struct serve_job {
   serve_options common;
@@ -189,7 +189,7 @@ static exit_code serve(const serve_job *job) {
   return code == EXIT_DONE ? output_end() : code;
 }
 
-exit_code bench_serve(int argc, char **argv) {
+exit_code lab_serve(int argc, char **argv) {
   enum { RATE_MAX = 100000, MS_MAX = 10000000 };
   serve_job job = {.common = serve_options_default(),
                    .rate = 1,
@@ -197,9 +197,7 @@ exit_code bench_serve(int argc, char **argv) {
                    .itl_ms_max = 100,
                    .requests = 100,
                    .mix_text = "chat:0.7,short:0.2,long:0.1"};
-  bool is_serve = true;
-  args_option options[6 + SERVE_OPTIONS_MAX] = {
-      args_flag("--serve", &is_serve, "requests arrive while others are served"),
+  args_option options[5 + SERVE_OPTIONS_MAX] = {
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
                "arrivals a second, Poisson; 0: all at once (default: 1)"),
       args_u32("--requests", &job.requests, "N", 0, WORKLOAD_REQUESTS_MAX,
@@ -212,10 +210,10 @@ exit_code bench_serve(int argc, char **argv) {
                "served well: mean gap between tokens within (default: 100)"),
   };
   const args_spec spec = {
-      "wick bench MODEL --serve [options]",
+      "wick-lab serve MODEL [options]",
       "Random tokens, greedy, no prefix cache, no speculation. The default mix is "
       "chat:0.7,short:0.2,long:0.1.",
-      options, 6 + serve_options_list(&job.common, options + 6), 1};
+      options, 5 + serve_options_list(&job.common, options + 5), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -1,13 +1,13 @@
-// cli/bench_report.h — what the serving benchmarks share: their options, the engine that they
+// lab/run_report.h — what the serving benchmarks share: their options, the engine that they
 // measure, and the report of a run, as JSON (raw samples and summary) and as tables.
-#ifndef WICK_CLI_BENCH_REPORT_H
-#define WICK_CLI_BENCH_REPORT_H
+#ifndef WICK_LAB_RUN_REPORT_H
+#define WICK_LAB_RUN_REPORT_H
 
 #include "base/json.h"
-#include "bench/summary.h"
 #include "cli/args.h"
-#include "cli/serve_run.h"
 #include "cli/settings.h"
+#include "lab/serve_run.h"
+#include "lab/summary.h"
 
 typedef struct serve_options {
   model_settings model;

@@ -1,5 +1,5 @@
-// bench/convoy.c — limits on what short requests may lose.
-#include "bench/convoy.h"
+// lab/verdict.c — limits on what short requests may lose.
+#include "lab/verdict.h"
 
 #include <string.h>
 

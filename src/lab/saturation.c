@@ -1,11 +1,11 @@
-// cli/bench_saturation.c — wick bench MODEL --saturation: does the engine hold up under load? A
+// lab/saturation.c — wick-lab saturation MODEL: does the engine hold up under load? A
 // chain of short requests runs, each starting when the one before it has ended: first alone, then
 // beside others of their kind that arrive at half the rate which the engine served alone.
 #include <stdlib.h>
 
-#include "bench/convoy.h"
-#include "cli/bench_report.h"
-#include "cli/bench_serve.h"
+#include "lab/lab.h"
+#include "lab/run_report.h"
+#include "lab/verdict.h"
 
 typedef struct saturation_job {
   serve_options common;
@@ -174,19 +174,17 @@ static exit_code saturate(const saturation_job *job) {
   return code == EXIT_DONE ? output_end() : code;
 }
 
-exit_code bench_saturation(int argc, char **argv) {
+exit_code lab_saturation(int argc, char **argv) {
   saturation_job job = {.common = serve_options_default(), .group_text = "100x32/64"};
-  bool is_saturation = true;
-  args_option options[3 + SERVE_OPTIONS_MAX] = {
-      args_flag("--saturation", &is_saturation, "requests one by one, alone and under load"),
+  args_option options[2 + SERVE_OPTIONS_MAX] = {
       args_string("--short", &job.group_text, "COUNTxIN/OUT", "default: 100x32/64"),
       args_flag("--adaptive", &job.is_adaptive,
                 "ends when their speed is steady, at the latest "
                 "with the count"),
   };
-  const args_spec spec = {"wick bench MODEL --saturation [options]",
+  const args_spec spec = {"wick-lab saturation MODEL [options]",
                           "Random tokens, greedy, no prefix cache, no speculation.", options,
-                          3 + serve_options_list(&job.common, options + 3), 1};
+                          2 + serve_options_list(&job.common, options + 2), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -1,9 +1,9 @@
-// cli/serve_clock.c — WASI has a clock of the processor time of a thread, which its C library does
+// lab/serve_clock.c — WASI has a clock of the processor time of a thread, which its C library does
 // not offer.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // clock_gettime, nanosleep
 #endif
-#include "cli/serve_clock.h"
+#include "lab/serve_clock.h"
 
 #include <time.h>
 

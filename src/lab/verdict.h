@@ -1,7 +1,7 @@
-// bench/convoy.h — judges measured latencies. The convoy test: how much do short requests lose when
+// lab/verdict.h — judges measured latencies. The convoy test: how much do short requests lose when
 // long ones are served beside them? The saturation test: how much is lost under load?
-#ifndef WICK_BENCH_CONVOY_H
-#define WICK_BENCH_CONVOY_H
+#ifndef WICK_LAB_VERDICT_H
+#define WICK_LAB_VERDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>

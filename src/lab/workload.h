@@ -1,7 +1,7 @@
-// cli/workload.h — requests that arrive by themselves: classes of prompt and answer lengths,
+// lab/workload.h — requests that arrive by themselves: classes of prompt and answer lengths,
 // arrival times, and what was measured of each.
-#ifndef WICK_CLI_WORKLOAD_H
-#define WICK_CLI_WORKLOAD_H
+#ifndef WICK_LAB_WORKLOAD_H
+#define WICK_LAB_WORKLOAD_H
 
 #include "cli/command.h"
 

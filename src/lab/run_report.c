@@ -1,5 +1,5 @@
-// cli/bench_report.c — the engine that is measured, and the report of a run.
-#include "cli/bench_report.h"
+// lab/run_report.c — the engine that is measured, and the report of a run.
+#include "lab/run_report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-// cli/synth_tensors.c — the tensors of a shape; types as llama-quant.cpp of llama.cpp chooses them.
+// lab/synth_tensors.c — the tensors of a shape; types as llama-quant.cpp of llama.cpp chooses them.
 #include <stdio.h>
 
-#include "cli/synth_shape.h"
+#include "lab/synth_shape.h"
 
 typedef enum part {
   PART_EMBEDDING,

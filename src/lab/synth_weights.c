@@ -1,5 +1,5 @@
-// cli/synth_weights.c — random blocks. Layouts: ggml-common.h of ggml.
-#include "cli/synth_weights.h"
+// lab/synth_weights.c — random blocks. Layouts: ggml-common.h of ggml.
+#include "lab/synth_weights.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-// cli/serve_clock.h — the time in which requests arrive and are served: the time of the machine, or
+// lab/serve_clock.h — the time in which requests arrive and are served: the time of the machine, or
 // the processor time of this program. On a machine that others use, too, processor time tells how
 // fast the program would be alone.
-#ifndef WICK_CLI_SERVE_CLOCK_H
-#define WICK_CLI_SERVE_CLOCK_H
+#ifndef WICK_LAB_SERVE_CLOCK_H
+#define WICK_LAB_SERVE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

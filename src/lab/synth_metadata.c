@@ -1,10 +1,10 @@
-// cli/synth_metadata.c — keys of dense, hybrid and expert models.
-#include "cli/synth_metadata.h"
+// lab/synth_metadata.c — keys of dense, hybrid and expert models.
+#include "lab/synth_metadata.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/synth_vocab.h"
+#include "lab/synth_vocab.h"
 
 typedef struct synth_keys {
   gguf_writer *writer;
