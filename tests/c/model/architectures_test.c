@@ -351,7 +351,8 @@ static bool runs_or_is_refused(const memory_file *file) {
 // Other types, among them ones that do not exist, and shapes that hold more and less.
 static void change_optional(const changed_model *model, const gguf_tensor *tensor) {
   static const uint32_t TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0, 4, 26, 42};
-  uint8_t *dims = model->changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes + 4;
+  uint8_t *dims =
+      model->changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes + 4;
   uint8_t *type = dims + 8 * (size_t)tensor->dim_count;
   for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
     memcpy(type, &TYPES[i], sizeof *TYPES);
@@ -379,7 +380,8 @@ static bool check_each_tensor(const memory_file *file, const char *name, uint32_
   }
   for (size_t i = 0; i < gguf_tensor_count(model.directory); i++) {
     const gguf_tensor *tensor = gguf_tensor_at(model.directory, i);
-    uint8_t *last = model.changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes - 1;
+    uint8_t *last =
+        model.changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes - 1;
     *last ^= 1;
     const bool is_optional = runs_or_is_refused(&model.changed);
     *last ^= 1;
