@@ -348,13 +348,14 @@ wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_byte
                           wick_error *error);
 
 // Loads a whole model of one file that lies in memory; the bytes may be freed afterwards. Errors as
-// wick_load_feed, WICK_E_UNSUPPORTED for a split model.
+// wick_load_feed, WICK_E_UNSUPPORTED for a split model, WICK_E_BUSY when the engine already has a
+// model.
 wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
                             wick_error *error);
 
 // Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
 // WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
-// may be repeated.
+// may be repeated. WICK_E_BUSY when the engine already has a model.
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
 
 // Loads a whole model from a file, or, by the name of the first one, from the files of a split
@@ -999,15 +1000,16 @@ typedef struct wick_embed_request {
 // All of it 0.
 void wick_embed_default(wick_embed_request *request);
 
-// Begins: makes tokens of the texts and copies them. What is begun is worked off by wick_embed_step
-// and beside requests, which it does not wait for. A vector depends on its text alone. WICK_E_ARG
-// (no texts, an empty one, an id out of the vocabulary, a setting out of its range), WICK_E_FULL (a
-// text over the context), WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (what
-// was begun before was not ended), WICK_E_NODATA (directory not ready), WICK_E_NOMEM.
+// Begins: makes tokens of the texts and copies them. What is begun is worked off by
+// wick_embed_step, next to requests. A request may take the pages of a text, which is then read
+// again. A vector depends on its text alone. WICK_E_ARG (no texts, an empty one, an id out of the
+// vocabulary, a setting out of its range), WICK_E_FULL (a text over the context),
+// WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (what was begun before was not
+// ended), WICK_E_NODATA (directory not ready), WICK_E_NOMEM.
 wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, wick_error *error);
-// Works for about budget_us (0: one unit of work). *result: WICK_STEP_IDLE when all is done. After
-// a failure nothing goes on: WICK_E_PAGES (a causal model's requests hold all room for keys and
-// values), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA when nothing was begun.
+// Works for about budget_us (0: one unit). Texts wait for pages while requests run. *result:
+// WICK_STEP_IDLE when all is done. Final errors: WICK_E_PAGES (no room for a text even without
+// requests), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA when nothing was begun.
 wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us, wick_step_result *result,
                             wick_error *error);
 

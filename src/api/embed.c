@@ -246,7 +246,8 @@ static wick_status begin_job(wick_engine *engine, const wick_embed_request *requ
                                  .store = engine->store,
                                  .forward = is_encoder ? engine->forward : engine->embed_pass,
                                  .batch_tokens = engine_batch_tokens(engine),
-                                 .adapters = *adapters};
+                                 .adapters = *adapters,
+                                 .scheduler = engine->scheduler};
   status = embedding_create(&parts, tokens, counts, request->text_count, pooling, width,
                             request->normalizes, &engine->embedding, error);
   engine->embed_count = request->text_count;

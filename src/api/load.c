@@ -64,9 +64,17 @@ static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
                    (unsigned long long)size_bytes);
 }
 
+// An engine loads one model. Without this check a second source would not even be opened.
+static wick_status check_empty(const wick_engine *engine, wick_error *error) {
+  if (!loader_is_complete(engine->loader)) return WICK_OK;
+  return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
+                   "load: the engine already has a model. Create another engine for this one.");
+}
+
 wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
                             wick_error *error) {
-  wick_status status = wick_load_end(engine, 0, size_bytes, error);
+  wick_status status = check_empty(engine, error);
+  if (status == WICK_OK) status = wick_load_end(engine, 0, size_bytes, error);
   while (status == WICK_OK && !loader_is_complete(engine->loader)) {
     uint32_t file;
     uint64_t offset, length;
@@ -97,7 +105,7 @@ static wick_status feed_piece(wick_engine *engine, const wick_reader *reader, ui
 }
 
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error) {
-  wick_status status = WICK_OK;
+  wick_status status = check_empty(engine, error);
   if (reader->piece_bytes == 0) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
   }

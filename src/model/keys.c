@@ -39,13 +39,36 @@ static void check_count(model_keys *keys, const char *key, uint32_t value, uint3
                            "'%s' is %u, which is not within %u and %u", key, value, least, most);
 }
 
+// Some files have an array with a number for each layer where others have one number for all.
+static wick_status get_count(const model_keys *keys, const char *key, uint32_t *out) {
+  const gguf_value *value = gguf_find(keys->directory, key);
+  const bool is_list = value != NULL && value->type == GGUF_ARRAY && value->count != 0 &&
+                       value->item_type != GGUF_STRING && value->item_type != GGUF_ARRAY;
+  if (!is_list) return gguf_get_u32(keys->directory, key, out, keys->error);
+  const int64_t first = gguf_array_i64(value, 0);
+  for (uint64_t i = 1; i < value->count; i++) {
+    const int64_t item = gguf_array_i64(value, i);
+    if (item == first) continue;
+    return fail_with(keys->error, WICK_E_UNSUPPORTED, value->offset_bytes,
+                     "'%s' is %lld in the first layer and %lld in layer %llu. This architecture "
+                     "needs one number for all layers.",
+                     key, (long long)first, (long long)item, (unsigned long long)i);
+  }
+  if (first < 0 || first > UINT32_MAX) {
+    return fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
+                     "'%s' is %lld in every layer, which is not a count", key, (long long)first);
+  }
+  *out = (uint32_t)first;
+  return WICK_OK;
+}
+
 uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
                     uint32_t fallback) {
   char key[KEY_BYTES];
   make_key(keys, name, key);
   uint32_t value = fallback;
   if (keys->status != WICK_OK) return value;
-  const wick_status status = gguf_get_u32(keys->directory, key, &value, keys->error);
+  const wick_status status = get_count(keys, key, &value);
   if (status == WICK_E_NODATA && fallback == 0) {
     fail_missing(keys, key);
   } else if (status != WICK_OK && status != WICK_E_NODATA) {

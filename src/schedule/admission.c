@@ -69,7 +69,8 @@ static void preempt(scheduler *scheduler, request *request) {
   request->was_preempted = true;
   request->fed = request->jump_unread = 0;
   scheduler->running--;
-  scheduler->queue_tokens += request->tokens_count;
+  request->queue_tokens = request->tokens_count;
+  scheduler->queue_tokens += request->queue_tokens;
   scheduler->stats.preempted++;
 }
 
@@ -104,39 +105,36 @@ static request *last_holding(const scheduler *scheduler, const request *first) {
   return found;
 }
 
-// Of the sessions with pages, the one that has been without a request for the longest time; NULL:
-// none.
-static session *longest_idle(const session_table *table) {
-  session *found = NULL;
-  for (uint32_t i = 0; i < table->count; i++) {
-    session *at = table->items[i];
-    if (at->is_busy || store_tokens(table->store, at->sequence) == 0) continue;
-    if (!session_is_plain(table, at)) continue;
-    if (found == NULL || at->idle_since < found->idle_since) found = at;
-  }
-  return found;
+static bool guest_gives_pages(const scheduler *scheduler) {
+  const page_guest *guest = &scheduler->guest;
+  return guest->give_pages != NULL && guest->give_pages(guest->context);
 }
 
-// When `first` could not continue otherwise: takes the pages of sessions without a request, which
-// read their tokens again later, or of sessions whose request waits behind it. False when there are
-// none.
-static bool take_from_sessions(scheduler *scheduler, const request *first) {
+// When `first` could not continue otherwise: takes the pages of a guest, of sessions without a
+// request, or of sessions whose request waits after it. All of these read their tokens again later.
+// False when none has pages.
+static bool take_from_others(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
-  request *last = NULL;
-  session *holding = longest_idle(scheduler->parts.sessions);
-  if (holding == NULL) {
-    last = last_holding(scheduler, first);
-    if (last == NULL) return false;
-    holding = last->session;
-  }
+  if (guest_gives_pages(scheduler) || sessions_give_pages(scheduler->parts.sessions)) return true;
+  request *last = last_holding(scheduler, first);
+  if (last == NULL) return false;
+  const session *holding = last->session;
   const uint32_t stored = store_tokens(store, holding->sequence);
   store_remember(store, holding->sequence, adapter_salt(holding->salt, &holding->adapters),
-                 last == NULL ? holding->tokens : last->tokens, stored);
-  if (last != NULL) {
-    keep_outside(scheduler, last, holding->sequence, stored, stored);
-    scheduler->stats.preempted++;
-  }
+                 last->tokens, stored);
+  keep_outside(scheduler, last, holding->sequence, stored, stored);
+  scheduler->stats.preempted++;
   store_truncate(store, holding->sequence, 0);
+  return true;
+}
+
+bool scheduler_gives_room(scheduler *scheduler) {
+  if (sessions_give_pages(scheduler->parts.sessions)) return true;
+  // the rows of a resting request may be in the pass under way
+  if (scheduler->phase != PASS_NONE) return false;
+  request *last = last_running(scheduler);
+  if (last == NULL || !request_rests(last)) return false;
+  preempt(scheduler, last);
   return true;
 }
 
@@ -147,7 +145,7 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) 
     if (store_prepare(store, request->sequence, tokens, NULL) == WICK_OK) return true;
     struct request *last = last_running(scheduler);
     if (last == NULL) last = request;
-    if (last == request && take_from_sessions(scheduler, request)) continue;
+    if (last == request && take_from_others(scheduler, request)) continue;
     preempt(scheduler, last);
     if (last == request) return false;
   }
@@ -169,7 +167,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
     struct request *last = last_running(scheduler);
     if (last != NULL && last != request) {
       preempt(scheduler, last);
-    } else if (!take_from_sessions(scheduler, request)) {
+    } else if (!take_from_others(scheduler, request)) {
       // when the request is the last in order, another one is the first and continues
       return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
     }
@@ -203,6 +201,7 @@ static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   const uint32_t end = request_tokens_in_the_end(request);
   const store_room room = pages_to_come(scheduler);
+  store_expect(parts->store, scheduler->running);
   store_reserve(parts->store, request->sequence, end, entries_to_come(scheduler));
   store_grow_for(parts->store, &room, NULL);
 }
@@ -212,7 +211,8 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   request->sequence = sequence;
   request->fed = fed;
   request->phase = REQUEST_RUNNING;
-  scheduler->queue_tokens -= request->tokens_count;
+  scheduler->queue_tokens -= request->queue_tokens;
+  request->has_read_prompt = request->has_read_prompt || fed >= request->prompt_count;
   if (is_first) {
     request->cached = fed;
     request->started_us = scheduler->parts.now_us();
@@ -381,9 +381,9 @@ static request *next_to_start(const scheduler *scheduler) {
 }
 
 // Preempts a request of lower priority, or a paused one, for a request that waits. When no request
-// runs, sessions lose their pages.
+// runs, guests and sessions lose their pages.
 static bool make_way(scheduler *scheduler, const request *waiting) {
-  if (scheduler->running == 0) return take_from_sessions(scheduler, waiting);
+  if (scheduler->running == 0) return take_from_others(scheduler, waiting);
   request *last = last_running(scheduler);
   if (last == NULL) return false;
   const bool is_lower =

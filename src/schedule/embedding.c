@@ -35,6 +35,16 @@ struct embedding {
   wick_error failure;   // status WICK_OK: none
 };
 
+static void free_sequences(embedding *job);
+
+// Its texts begin again from their first tokens.
+static bool give_pages(void *context) {
+  embedding *job = context;
+  if (job->part_count == 0 && job->fed == 0) return false;
+  free_sequences(job);
+  return true;
+}
+
 static bool is_score(const embedding *job) { return job->pooling == WICK_POOLING_RANK; }
 
 static uint32_t rows_of(const embedding *job, uint32_t text) {
@@ -85,6 +95,9 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
     embedding_destroy(job);
     return memory_fail(parts->memory, error, "the vectors of texts");
   }
+  if (parts->scheduler != NULL) {
+    scheduler_set_guest(parts->scheduler, (page_guest){job, give_pages});
+  }
   *out = job;
   return WICK_OK;
 }
@@ -103,6 +116,7 @@ static void free_sequences(embedding *job) {
 void embedding_destroy(embedding *job) {
   if (job == NULL) return;
   memory_gate *memory = job->parts.memory;
+  if (job->parts.scheduler != NULL) scheduler_set_guest(job->parts.scheduler, (page_guest){0});
   free_sequences(job);
   adapter_set_let_go(&job->parts.adapters);
   memory_free(memory, job->tokens);
@@ -128,14 +142,16 @@ static bool is_wanted(const embedding *job, uint32_t position, uint32_t count) {
   return true;
 }
 
-// Room in the store for rows of a causal model's text.
-static wick_status prepare_sequence(embedding *job, embedding_part *part, wick_error *error) {
+// Room in the store for a causal model's text. All of its pages are taken before its first rows are
+// read, so that two users of the pages never wait for each other in the middle.
+static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32_t left,
+                                    wick_error *error) {
   seq_store *store = job->parts.store;
   wick_status status = WICK_OK;
   part->sequence = job->sequence;
   if (part->first_position == 0) status = store_new(store, &part->sequence, error);
   if (status != WICK_OK) return status;
-  status = store_prepare(store, part->sequence, part->rows, error);
+  status = store_prepare(store, part->sequence, left, error);
   if (status == WICK_OK) {
     status = store_begin_rows(store, part->sequence, part->rows, part->rows, error);
   }
@@ -156,7 +172,7 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
     if (room == 0 || (is_encoder && left > room)) break;
     embedding_part *part = &job->part[job->part_count];
     *part = (embedding_part){left < room ? left : room, fed, (kv_seq_id)job->part_count};
-    const wick_status status = is_encoder ? WICK_OK : prepare_sequence(job, part, error);
+    const wick_status status = is_encoder ? WICK_OK : prepare_sequence(job, part, left, error);
     if (status != WICK_OK && job->part_count == 0) return status;
     if (status != WICK_OK) break;
     for (uint32_t i = 0; i < part->rows; i++) {
@@ -244,6 +260,26 @@ static wick_status end_pass(embedding *job, wick_error *error) {
 
 // ---- Working ----
 
+static wick_status fail_as(const wick_error *own, wick_status status, wick_error *error) {
+  if (status != WICK_OK) *error = *own;
+  return status;
+}
+
+// Begins a pass. When pages are short, makes room or runs a unit of the requests instead.
+static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_error *error) {
+  wick_error shortage = {0};
+  const wick_status status = begin_pass(job, &shortage);
+  scheduler *scheduler = job->parts.scheduler;
+  const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
+  if (!is_short || scheduler == NULL) return fail_as(&shortage, status, error);
+  if (scheduler_gives_room(scheduler)) return WICK_OK;
+  give_pages(job);  // in groups with a window a text takes pages while it is read
+  const scheduler_result of_requests = scheduler_step(scheduler);
+  if (of_requests == SCHEDULER_IDLE) return fail_as(&shortage, status, error);
+  if (of_requests == SCHEDULER_WAIT_BYTES) *result = WICK_STEP_WAIT_BYTES;
+  return WICK_OK;
+}
+
 static wick_status work(embedding *job, wick_step_result *result, wick_error *error) {
   const loaded_model *model = job->parts.model;
   *result = WICK_STEP_PROGRESS;
@@ -260,7 +296,7 @@ static wick_status work(embedding *job, wick_step_result *result, wick_error *er
     *result = WICK_STEP_WAIT_BYTES;
     return WICK_OK;
   }
-  if (job->part_count == 0) return begin_pass(job, error);
+  if (job->part_count == 0) return begin_or_wait(job, result, error);
   return is_last ? end_pass(job, error) : forward_layer(job->parts.forward, error);
 }
 

@@ -6,6 +6,7 @@
 
 #include "model/adapter.h"
 #include "model/forward.h"
+#include "schedule/scheduler.h"
 #include "store/store.h"
 #include "wick.h"
 
@@ -16,6 +17,7 @@ typedef struct embedding_parts {
   forward_pass *forward;  // nobody else has a pass under way in it
   uint32_t batch_tokens;  // of `forward`
   adapter_set adapters;
+  scheduler *scheduler;  // whose requests share the store's pages; of causal models
 } embedding_parts;
 
 typedef struct embedding embedding;
@@ -28,9 +30,11 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
                              uint32_t text_count, wick_pooling pooling, uint32_t width,
                              bool is_normalised, embedding **out, wick_error *error);
 void embedding_destroy(embedding *job);
-// One unit of work: a layer, or what stands around a pass. WICK_E_PAGES while requests hold the
-// room that a text needs, WICK_E_NOMEM, WICK_E_NONFINITE; the job is over then, and each further
-// call answers the same.
+// One unit of work: a layer, or what is done before and after a pass. When requests hold the pages
+// that a text needs, the unit is one of theirs instead, and the text begins when they have ended.
+// Requests that could not continue otherwise take the pages of the texts, which begin again later.
+// WICK_E_PAGES when a text has too few pages and no request can run, WICK_E_NOMEM,
+// WICK_E_NONFINITE; the job is over then, and each further call answers the same.
 wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error);
 // Rows [width] of text `index`; NULL before all is done.
 const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,

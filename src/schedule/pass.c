@@ -328,6 +328,7 @@ static void put_prefill(scheduler *scheduler, const request *request) {
 static void append(scheduler *scheduler, request *request, uint32_t tokens) {
   store_commit(scheduler->parts.store, request->sequence, tokens);
   request->fed += tokens;
+  request->has_read_prompt = request->has_read_prompt || request->fed >= request->prompt_count;
 }
 
 // Counts the accepted proposals.
@@ -575,7 +576,9 @@ bool pass_take_answer(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (!at->is_answered || at->is_cancelled) continue;
     at->is_answered = at->is_asking = false;
-    if (sample_row(scheduler, at, at->logits)) count_jumped(at);
+    const bool is_running = at->phase == REQUEST_RUNNING;
+    // one that has lost its pages reads all of its tokens again
+    if (sample_row(scheduler, at, at->logits) && is_running) count_jumped(at);
     return true;
   }
   return false;

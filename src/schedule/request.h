@@ -40,6 +40,8 @@ typedef struct request {
   cache_salt salt;  // of its session's tenant or its own, and its adapters
   int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
+  uint32_t queue_tokens;                            // that it had when it began to wait
+  bool has_read_prompt;                             // to the end, even if its pages are gone
   uint32_t fed;                                     // tokens whose keys and values are in pages
   uint32_t fed_before;   // of these, tokens that the session had before the request
   uint32_t cached;       // tokens of the prompt that needed no pass

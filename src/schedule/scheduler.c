@@ -40,12 +40,12 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 }
 
 // The end of a request for its session. The session continues with what the request has read and
-// sampled. When nothing was sampled, it is as it was before. A request that drops tokens has
-// changed the session already.
+// sampled. When its prompt was never read to the end, it is as it was before. A request that drops
+// tokens has changed the session already.
 static void leave_session(scheduler *scheduler, request *request) {
   session *session = request->session;
-  const bool is_kept = !request_drops(request) &&
-                       (request->tokens_out != 0 || request->fed == request->prompt_count);
+  const bool is_kept =
+      !request_drops(request) && (request->tokens_out != 0 || request->has_read_prompt);
   uint32_t stored = request->fed;
   if (is_kept) {
     int32_t *before = session->tokens;
@@ -206,7 +206,8 @@ static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited)
   }
   scheduler->last = made;
   scheduler->count++;
-  scheduler->queue_tokens += made->tokens_count;
+  made->queue_tokens = made->tokens_count;
+  scheduler->queue_tokens += made->queue_tokens;
   scheduler->stats.submitted++;
   const uint32_t waiting = scheduler->count - scheduler->running;
   if (waiting > scheduler->stats.waiting_max) scheduler->stats.waiting_max = waiting;
@@ -319,6 +320,8 @@ static void leave_followers(scheduler *scheduler, const request *gone) {
   }
 }
 
+void scheduler_set_guest(scheduler *scheduler, page_guest guest) { scheduler->guest = guest; }
+
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter) {
   scheduler->parts.drafter = drafter;
 }
@@ -357,7 +360,7 @@ static void unlink_request(scheduler *scheduler, const request *gone) {
   if (gone->phase == REQUEST_RUNNING) {
     scheduler->running--;
   } else {
-    scheduler->queue_tokens -= gone->tokens_count;
+    scheduler->queue_tokens -= gone->queue_tokens;
   }
 }
 
@@ -405,6 +408,8 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
     text = error->message;
     text_bytes = strlen(error->message);
   } else {
+    // a reply that is cut inside a character ends before it
+    if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
     text_bytes = request_flush(request);
   }
   events_put(&scheduler->events, &event, NULL, NULL, 0, text, text_bytes);

@@ -61,6 +61,13 @@ enum {
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
+// Another user of the store's pages (texts that are embedded). When a request could not continue
+// otherwise, the guest gives its pages up, and later starts again. False: it had none.
+typedef struct page_guest {
+  void *context;
+  bool (*give_pages)(void *context);  // NULL: there is no guest
+} page_guest;
+
 wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick_error *error);
 void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
@@ -77,6 +84,10 @@ void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // The request that waits for the host's answer. WICK_E_ARG: it does not.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);
+void scheduler_set_guest(scheduler *scheduler, page_guest guest);
+// For the guest: pages of a session without a request, or of a request that is paused, become
+// available. False: there are none, so the guest waits until requests end.
+bool scheduler_gives_room(scheduler *scheduler);
 // Runs one unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);
 // Ends every request with an error (the model failed to load).

@@ -36,6 +36,7 @@ struct scheduler {
   swap_parts swap;
   swap_costs swap_costs;
   speculation_costs costs;
+  page_guest guest;
 };
 
 // Ends a request: writes its last record, frees its pages, and tells its session. `error` for

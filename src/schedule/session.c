@@ -199,6 +199,36 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
   return WICK_OK;
 }
 
+// ---- Pages ----
+
+// Of the sessions with pages that could be read again, the one that has been without a request for
+// the longest time; NULL: none.
+static session *longest_idle(const session_table *table) {
+  session *found = NULL;
+  for (uint32_t i = 0; i < table->count; i++) {
+    session *at = table->items[i];
+    if (at->is_busy || store_tokens(table->store, at->sequence) == 0) continue;
+    if (!session_is_plain(table, at)) continue;
+    if (found == NULL || at->idle_since < found->idle_since) found = at;
+  }
+  return found;
+}
+
+bool sessions_give_pages(const session_table *table) {
+  const session *idle = longest_idle(table);
+  if (idle == NULL) return false;
+  store_remember(table->store, idle->sequence, adapter_salt(idle->salt, &idle->adapters),
+                 idle->tokens, store_tokens(table->store, idle->sequence));
+  store_truncate(table->store, idle->sequence, 0);
+  return true;
+}
+
+void sessions_make_room(const session_table *table, uint32_t tokens) {
+  store_room room = {{0}};
+  store_add_room(table->store, KV_SEQ_NONE, tokens, &room);
+  while (!store_has_room(table->store, &room) && sessions_give_pages(table)) continue;
+}
+
 bool session_is_plain(const session_table *table, const session *session) {
   return store_is_plain(table->store, session->sequence);
 }

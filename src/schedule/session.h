@@ -65,6 +65,12 @@ wick_status session_find(const session_table *table, uint32_t id, session **out,
 wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
                               wick_error *error);
 
+// Takes the pages of the session that has been idle for the longest time. Its tokens are read again
+// by its next request. False: no idle session has pages that could be read again.
+bool sessions_give_pages(const session_table *table);
+// The same until a new sequence of so many tokens has room, as far as idle sessions allow.
+void sessions_make_room(const session_table *table, uint32_t tokens);
+
 // Whether reading its tokens again gives the same keys and values. False once tokens were dropped
 // from the middle: the keys and values behind them were computed with the dropped tokens in sight.
 bool session_is_plain(const session_table *table, const session *session);

@@ -93,8 +93,9 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
     return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d or %d",
                      (int)RECORD_VERSION, (int)RECORD_VERSION_ADAPTERS);
   }
-  if (head->tail > context_tokens) {
-    fail_with(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
+  // one more than the context: the newest token of a full session was never read
+  if (head->tail > (uint64_t)context_tokens + 1) {
+    fail_with(error, WICK_E_FULL, 12, "a session of at least %u tokens, the context holds %u",
               head->tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, head->tail, context_tokens);
   }
@@ -182,6 +183,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   memmove(tokens + reader.tokens, tokens, tail * sizeof(int32_t));
   made->count = count;
   if (reader.is_packed) made->salt = salt_of_its_own(table, made->salt);
+  sessions_make_room(table, reader.tokens);
   return store_load(table->store, &reader, tokens, &made->sequence, error);
 }
 

@@ -254,6 +254,15 @@ static const pretokenize_stage VIKING_STAGES[] = {
     {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
 };
 
+static bool find_nothing(const pretokenize_stage *stage, const stage_text *in, text_span *match) {
+  (void)stage;
+  (void)in;
+  (void)match;
+  return false;
+}
+// A text is one word.
+static const pretokenize_stage WHOLE_STAGES[] = {{.find = find_nothing}};
+
 #define STAGES(name) \
   .stages = name##_STAGES, .stage_count = sizeof name##_STAGES / sizeof name##_STAGES[0]
 
@@ -304,6 +313,7 @@ static const pretokenizer PRETOKENIZERS[] = {
      .keeps_newlines = true},
     {.names = "sarvam-moe", STAGES(LINE), .is_raw = true, .marks_spaces = true},
     {.names = "whitespace", STAGES(WHITESPACE), .is_raw = true},
+    {.names = "sophia", STAGES(WHOLE)},
 };
 
 // Whether a list of names that are parted by spaces has this one.

@@ -119,7 +119,8 @@ static void bind_time_mix(model_block *block, model_binder *binder) {
   bind_matrix(binder, "time_mix_receptance.weight", n, n, BINDING_REQUIRED, &mix->receptance);
   bind_matrix(binder, "time_mix_key.weight", n, n, BINDING_REQUIRED, &mix->key);
   bind_matrix(binder, "time_mix_value.weight", n, n, BINDING_REQUIRED, &mix->value);
-  bind_norm(binder, "time_mix_ln.weight", n, BINDING_REQUIRED, &mix->out_norm, &mix->out_norm_bias);
+  bind_vector(binder, "time_mix_ln.weight", n, BINDING_REQUIRED, &mix->out_norm);
+  bind_vector(binder, "time_mix_ln.bias", n, BINDING_REQUIRED, &mix->out_norm_bias);
   bind_matrix(binder, "time_mix_output.weight", n, n, BINDING_REQUIRED, &mix->out);
 }
 

@@ -1,5 +1,8 @@
 // What goes wrong ends in a status, gives everything back, and leaves the engine working.
+#include <stdio.h>
+
 #include "fixture_model.h"
+#include "shared_files.h"
 
 typedef struct outcome {
   uint32_t finish, status, tokens_out;
@@ -90,6 +93,42 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
   free(file.bytes);
 }
 
+// Memory may run out while a prompt takes cached pages of several groups: then it is read instead.
+static void check_failing_again(const fixture_file *file) {
+  char text[120];
+  for (size_t i = 0; i < sizeof text; i++) text[i] = (char)('a' + i * 7 % 26);
+  text[sizeof text - 1] = '\0';
+  uint32_t failures = 0;
+  for (uint64_t k = 0; k < 2000; k++) {
+    wick_status status;
+    wick_error error = {0};
+    outcome first, again = {0};
+    wick_engine *engine = open_engine(file, 0, &status, &error);
+    REQUIRE(status == WICK_OK);
+    CHECK_EQ_INT(ask(engine, text, 6, &first, &error), WICK_OK);
+    engine->memory.fail_at_call = k == 0 ? 0 : engine->memory.calls + k;
+    const uint64_t last = engine->memory.fail_at_call;
+    status = ask(engine, text, 6, &again, &error);
+    const bool has_failed = status != WICK_OK || again.finish == WICK_FINISH_ERROR;
+    failures += has_failed;
+    if (!has_failed) CHECK_EQ_STR(again.text, first.text);
+    const bool is_over = k != 0 && engine->memory.calls < last;
+    CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+    wick_engine_destroy(engine);
+    if (is_over) break;
+  }
+  CHECK(failures > 5);
+}
+
+TEST(an_allocation_that_fails_among_cached_pages_changes_no_text) {
+  static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_GEMMA3, &FIXTURE_LFM2, &FIXTURE_QWEN35};
+  for (size_t i = 0; i < sizeof HYBRIDS / sizeof *HYBRIDS; i++) {
+    fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
+    check_failing_again(&file);
+    free(file.bytes);
+  }
+}
+
 TEST(decoding_allocates_nothing) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
@@ -101,6 +140,165 @@ TEST(decoding_allocates_nothing) {
   CHECK_EQ_UINT(result.tokens_out, 150);
   CHECK_EQ_UINT(result.calls_end, result.calls_first_token);
   wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// ---- Steps that only decode, in company ----
+
+enum {
+  DECODE_REQUESTS = 4,
+  DECODE_PROMPT = 110,
+  DECODE_OUT = 90,
+  DECODE_IDS = 3 * DECODE_REQUESTS
+};
+
+typedef struct decode_setup {
+  uint32_t requests, completions, batch_tokens, prompt_tokens;
+  bool is_same, speculates;
+} decode_setup;
+
+typedef struct decode_run {
+  uint32_t ids[DECODE_IDS], out[DECODE_IDS], count, ended;
+} decode_run;
+
+static void take_decoded(void *context, const wick_event *event, const uint8_t *behind) {
+  decode_run *run = context;
+  (void)behind;
+  for (uint32_t i = 0; i < run->count; i++) {
+    if (run->ids[i] != event->request) continue;
+    run->out[i] += event->kind == WICK_EVENT_TOKEN;
+    run->ended += event->kind == WICK_EVENT_DONE;
+  }
+}
+
+static void submit_decoding(wick_engine *engine, const decode_setup *setup, decode_run *run) {
+  wick_model_info info;
+  REQUIRE(wick_model_get_info(engine, &info, NULL) == WICK_OK);
+  for (uint32_t q = 0; q < setup->requests; q++) {
+    int32_t tokens[DECODE_PROMPT];
+    const uint32_t other = setup->is_same ? 0 : q;
+    for (uint32_t i = 0; i < DECODE_PROMPT; i++) {
+      tokens[i] = (int32_t)((i * 7 + other * 13) % (info.vocab - 3) + 3);
+    }
+    wick_request wanted =
+        fixture_request(tokens, setup->prompt_tokens + 5 * (size_t)other, DECODE_OUT);
+    uint32_t id;
+    wanted.always_speculates = setup->speculates;
+    wanted.sampling.temperature = 1;
+    wanted.sampling.seed = q;
+    wanted.completions = setup->completions;
+    REQUIRE(wick_request_submit(engine, &wanted, &id, NULL) == WICK_OK);
+    for (uint32_t i = 0; i < setup->completions; i++) run->ids[run->count++] = id + i;
+  }
+}
+
+// Every request has two tokens, and none begins, ends or gives way in the step.
+static bool only_decodes(const decode_run *run, const wick_stats *before, const wick_stats *after) {
+  for (uint32_t i = 0; i < run->count; i++) {
+    if (run->out[i] < 2) return false;
+  }
+  return before->waiting == 0 && after->waiting == 0 && after->preempted == 0 &&
+         before->running == after->running;
+}
+
+// Returns how many steps only decoded.
+static uint32_t check_decoding(const fixture_file *file, const char *name,
+                               const decode_setup *setup) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_config_default(&config);
+  config.context_tokens = 256;
+  config.batch_tokens = setup->batch_tokens;
+  config.threads = 1;
+  uint32_t steps = 0, allocating = 0;
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK)) return 0;
+  if (fixture_load(engine, file, 0, NULL) == WICK_OK && engine->scheduler != NULL) {
+    decode_run run = {.count = 0};
+    submit_decoding(engine, setup, &run);
+    for (uint32_t i = 0; i < 100000 && run.ended < run.count; i++) {
+      const wick_stats before = scheduler_get_stats(engine->scheduler);
+      const uint64_t calls = engine->memory.calls;
+      wick_step_units(engine, 1);
+      const wick_stats after = scheduler_get_stats(engine->scheduler);
+      const bool counts = only_decodes(&run, &before, &after);
+      steps += counts;
+      allocating += counts && engine->memory.calls != calls;
+      fixture_take_all(engine, take_decoded, &run);
+    }
+    CHECK_EQ_UINT(run.ended, run.count);
+  }
+  // pages of a window that several sequences share may be replaced later than planned
+  const bool shares_window = setup->is_same && store_has_window(engine->store);
+  if (!CHECK(allocating <= (shares_window ? 2u : 0u))) {
+    printf("#   %s: %u requests x %u, batch %u, prompt %u, same %d, speculates %d\n", name,
+           setup->requests, setup->completions, setup->batch_tokens, setup->prompt_tokens,
+           setup->is_same, setup->speculates);
+  }
+  wick_engine_destroy(engine);
+  return steps;
+}
+
+static uint32_t check_decodings(const fixture_file *file, const char *name) {
+  static const decode_setup SETUPS[] = {
+      {1, 1, 16, 54, false, false}, {1, 3, 4, 8, false, false},   {1, 3, 64, 54, false, true},
+      {2, 1, 16, 31, false, true},  {3, 1, 64, 77, false, false}, {3, 1, 16, 54, true, false},
+      {4, 1, 4, 8, true, true},     {4, 3, 64, 31, false, false}, {4, 3, 16, 77, true, true},
+  };
+  uint32_t steps = 0;
+  for (size_t i = 0; i < sizeof SETUPS / sizeof *SETUPS; i++) {
+    steps += check_decoding(file, name, &SETUPS[i]);
+  }
+  return steps;
+}
+
+TEST(decoding_in_company_allocates_nothing) {
+  static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,   &FIXTURE_QWEN35,
+                                                  &FIXTURE_JAMBA,  &FIXTURE_GRANITE,
+                                                  &FIXTURE_GEMMA3, &FIXTURE_GEMMA3N};
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  CHECK(check_decodings(&file, "llama") > 1000);
+  free(file.bytes);
+  for (size_t i = 0; i < sizeof HYBRIDS / sizeof *HYBRIDS; i++) {
+    file = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
+    CHECK(check_decodings(&file, HYBRIDS[i]->architecture) > 1000);
+    free(file.bytes);
+  }
+}
+
+static bool check_shared_decoding(const memory_file *file, const char *name, uint32_t number) {
+  static const decode_setup SETUPS[] = {{4, 3, 16, 54, false, false}, {3, 1, 64, 77, true, true}};
+  const fixture_file whole = {file->bytes, file->size_bytes, file->size_bytes};
+  return check_decoding(&whole, name, &SETUPS[number % 2]) > 100;
+}
+
+TEST(decoding_in_company_allocates_nothing_in_any_architecture) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  CHECK(shared_check("vectors/reference/models", check_shared_decoding) > 40);
+  CHECK(shared_check("vectors/reference-more/models", check_shared_decoding) > 20);
+}
+
+// A reply that max_tokens cuts inside a character has no part of it; one that the model ends does.
+TEST(a_reply_cut_inside_a_character_ends_before_it) {
+  static const int32_t FORCED[] = {'a', 0xc3, FIXTURE_END};
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  for (uint32_t most = 2; most <= 3; most++) {
+    wick_status status;
+    wick_error error = {0};
+    outcome result = {0};
+    wick_engine *engine = open_engine(&file, 0, &status, &error);
+    REQUIRE(status == WICK_OK);
+    wick_request request = fixture_request(FORCED, 1, most);
+    request.ignore_end = false;
+    request.forced = FORCED;
+    request.forced_count = 3;
+    uint32_t id;
+    CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
+    while (wick_step(engine, 0) != WICK_STEP_IDLE) take_events(engine, &result);
+    take_events(engine, &result);
+    CHECK_EQ_UINT(result.finish, most == 2 ? WICK_FINISH_LENGTH : WICK_FINISH_STOP);
+    CHECK_EQ_STR(result.text, most == 2 ? "a" : "a\ufffd");
+    wick_engine_destroy(engine);
+  }
   free(file.bytes);
 }
 

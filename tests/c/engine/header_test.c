@@ -206,6 +206,38 @@ TEST(a_reader_that_fails_may_be_tried_again) {
   fclose(file.stream);
 }
 
+// Whatever the second source is: the engine keeps the model that it has.
+TEST(an_engine_that_has_a_model_refuses_another_one) {
+  static uint8_t piece[1 << 16];
+  size_t size_bytes;
+  uint8_t *bytes = check_read_file(check_repository(MODEL), &size_bytes);
+  REQUIRE(bytes != NULL);
+  for (int directory_only = 0; directory_only < 2; directory_only++) {
+    wick_config config;
+    wick_engine *engine;
+    wick_error error;
+    wick_load_state state, after;
+    slow_file file = {.calls = 100};
+    wick_config_default(&config);
+    config.directory_only = directory_only != 0;
+    REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);
+    CHECK_EQ_INT(wick_load_bytes(engine, bytes, size_bytes, &error), WICK_OK);
+    wick_load_get_state(engine, &state);
+    const wick_reader reader = {&file, read_slowly, piece, sizeof piece};
+    const size_t sizes[] = {size_bytes, 10, 0};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      CHECK_EQ_INT(wick_load_bytes(engine, bytes, sizes[i], &error), WICK_E_BUSY);
+      CHECK(strstr(error.message, "already has a model") != NULL);
+      CHECK_EQ_INT(wick_load_from(engine, &reader, NULL), WICK_E_BUSY);
+    }
+    CHECK_EQ_UINT(file.calls, 100);
+    wick_load_get_state(engine, &after);
+    CHECK(after.is_complete && after.fingerprint == state.fingerprint);
+    wick_engine_destroy(engine);
+  }
+  free(bytes);
+}
+
 TEST(what_is_cut_is_told) {
   size_t size_bytes;
   uint8_t *bytes = check_read_file(check_repository(MODEL), &size_bytes);

@@ -309,3 +309,92 @@ TEST(models_with_other_numbers_are_refused_or_run) {
   }
   CHECK(refused > 100);
 }
+
+// ---- without a tensor ----
+
+// A file, and a copy of it with one change at a time.
+typedef struct changed_model {
+  wick_engine *engine;  // that has the directory
+  const gguf_directory *directory;
+  memory_file changed;
+  uint32_t optional;  // tensors that the model runs without
+} changed_model;
+
+static bool open_changed(const memory_file *file, changed_model *model) {
+  wick_config config;
+  wick_error error;
+  *model = (changed_model){.changed = {malloc(file->size_bytes), file->size_bytes, 0}};
+  wick_config_default(&config);
+  config.directory_only = true;
+  if (!CHECK(model->changed.bytes != NULL)) return false;
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &model->engine, &error), WICK_OK)) return false;
+  wick_load_bytes(model->engine, file->bytes, file->size_bytes, &error);
+  model->directory = engine_directory(model->engine);
+  memcpy(model->changed.bytes, file->bytes, file->size_bytes);
+  return CHECK(model->directory != NULL);
+}
+
+static void close_changed(changed_model *model) {
+  wick_engine_destroy(model->engine);
+  file_free(&model->changed);
+}
+
+// A file with a change is refused with a message, or runs and ends in a status.
+static bool runs_or_is_refused(const memory_file *file) {
+  const model_run run = run_file(file, 24, WICK_KV_F16);
+  if (run.loaded == WICK_OK) return true;
+  CHECK_EQ_INT(run.error.status, run.loaded);
+  CHECK(run.error.message[0] != '\0');
+  return false;
+}
+
+// Other types, among them ones that do not exist, and shapes that hold more and less.
+static void change_optional(const changed_model *model, const gguf_tensor *tensor) {
+  static const uint32_t TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0, 4, 26, 42};
+  uint8_t *dims =
+      model->changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes + 4;
+  uint8_t *type = dims + 8 * (size_t)tensor->dim_count;
+  for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+    memcpy(type, &TYPES[i], sizeof *TYPES);
+    if (TYPES[i] != (uint32_t)tensor->type) runs_or_is_refused(&model->changed);
+  }
+  const uint32_t own = (uint32_t)tensor->type;
+  memcpy(type, &own, sizeof own);
+  for (uint32_t which = 0; which < tensor->dim_count; which++) {
+    const uint64_t before = tensor->dims[which];
+    const uint64_t others[] = {0, before / 2, before + 1, before * 2};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+      memcpy(dims + 8 * which, &others[i], sizeof *others);
+      if (others[i] != before) runs_or_is_refused(&model->changed);
+    }
+    memcpy(dims + 8 * which, &before, sizeof before);
+  }
+}
+
+static bool check_each_tensor(const memory_file *file, const char *name, uint32_t number) {
+  static const char QUANTISED[] = "llama-256-";  // the tensors of llama.gguf in other types
+  changed_model model;
+  (void)number;
+  if (strncmp(name, QUANTISED, sizeof QUANTISED - 1) == 0 || !open_changed(file, &model)) {
+    return false;
+  }
+  for (size_t i = 0; i < gguf_tensor_count(model.directory); i++) {
+    const gguf_tensor *tensor = gguf_tensor_at(model.directory, i);
+    uint8_t *last =
+        model.changed.bytes + tensor->entry_offset_bytes + 8 + tensor->name.size_bytes - 1;
+    *last ^= 1;
+    const bool is_optional = runs_or_is_refused(&model.changed);
+    *last ^= 1;
+    if (is_optional) change_optional(&model, tensor);
+    model.optional += is_optional;
+  }
+  const bool has_optional = model.optional != 0;
+  close_changed(&model);
+  return has_optional;
+}
+
+TEST(models_run_without_optional_tensors_or_refuse_them) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  CHECK(shared_check(FOLDERS[0], check_each_tensor) > 10);
+  CHECK(shared_check(FOLDERS[1], check_each_tensor) > 10);
+}

@@ -635,3 +635,172 @@ TEST(a_causal_model_embeds_beside_its_requests) {
   wick_engine_destroy(engine);
   free(file.bytes);
 }
+
+// ---- Texts and requests that have too few pages for both ----
+
+enum { COMPANY = 4, COMPANY_OUT = 30, UNITS_MAX = 200000 };
+
+typedef struct company {
+  uint32_t ids[COMPANY], counts[COMPANY], ended;
+  int32_t tokens[COMPANY][COMPANY_OUT];
+} company;
+
+static void take_company(void *context, const wick_event *event, const uint8_t *behind) {
+  company *of = context;
+  (void)behind;
+  for (uint32_t i = 0; i < COMPANY; i++) {
+    if (of->ids[i] != event->request) continue;
+    if (event->kind == WICK_EVENT_TOKEN && CHECK(of->counts[i] < COMPANY_OUT)) {
+      of->tokens[i][of->counts[i]++] = event->token;
+    }
+    if (event->kind != WICK_EVENT_DONE) continue;
+    of->ended++;
+    if (!CHECK_EQ_UINT(event->finish, WICK_FINISH_LENGTH)) printf("#   status %u\n", event->status);
+  }
+}
+
+static wick_engine *open_narrow(const fixture_file *file, uint32_t pages) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_config_default(&config);
+  config.context_tokens = CONTEXT;
+  config.kv_tokens_max = pages * KERNEL_PAGE_TOKENS;
+  config.batch_tokens = 32;
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK);
+  CHECK_EQ_INT(fixture_load(engine, file, 0, NULL), WICK_OK);
+  return engine;
+}
+
+static void submit_company(wick_engine *engine, company *of, uint32_t which) {
+  int32_t prompt[60];
+  uint64_t random = 50 + which;
+  const uint32_t count = 20 + 12 * which;
+  for (uint32_t t = 0; t < count; t++) prompt[t] = 4 + (int32_t)random_below(&random, 200);
+  const wick_request wanted = fixture_request(prompt, count, COMPANY_OUT);
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &of->ids[which], NULL), WICK_OK);
+}
+
+// One session is idle and has pages, one request is paused with its pages.
+static uint32_t occupy(wick_engine *engine) {
+  int32_t prompt[40];
+  uint32_t session = 0, id, paused;
+  for (int t = 0; t < 40; t++) prompt[t] = 4 + t;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  wick_request wanted = fixture_request(prompt, 40, 4);
+  wanted.session = session;
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_OK);
+  company nobody = {0};
+  fixture_run(engine, take_company, &nobody);
+  wanted = fixture_request(prompt + 1, 20, COMPANY_OUT);
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &paused, NULL), WICK_OK);
+  wick_step_units(engine, 8);
+  CHECK_EQ_INT(wick_request_pause(engine, paused, true), WICK_OK);
+  fixture_take_all(engine, take_company, &nobody);
+  return paused;
+}
+
+// All end as they do alone, whichever of both is given more units.
+static void check_company(const fixture_file *file, uint32_t pages, uint32_t units,
+                          uint32_t embed_units, bool is_occupied, const company *alone,
+                          uint32_t hidden) {
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  make_texts(texts);
+  wick_engine *engine = open_narrow(file, pages);
+  const uint32_t paused = is_occupied ? occupy(engine) : 0;
+  const wick_embed_request all = {
+      .texts = texts, .text_count = TEXTS, .pooling = WICK_POOLING_MEAN};
+  company together = {0};
+  wick_step_result result = WICK_STEP_PROGRESS;
+  wick_status status = wick_embed(engine, &all, &error);
+  uint32_t unit = 0, submitted = 0;
+  for (; unit < UNITS_MAX && (result != WICK_STEP_IDLE || together.ended < COMPANY); unit++) {
+    if (submitted < COMPANY && unit % 40 == 5) submit_company(engine, &together, submitted++);
+    wick_step_units(engine, units);
+    fixture_take_all(engine, take_company, &together);
+    for (uint32_t i = 0; i < embed_units && status == WICK_OK && result != WICK_STEP_IDLE; i++) {
+      status = wick_embed_step(engine, 0, &result, &error);
+    }
+    if (!CHECK_EQ_INT(status, WICK_OK)) {
+      printf("#   %u pages, units %u to %u, occupied %d: %s\n", pages, units, embed_units,
+             is_occupied, error.message);
+      break;
+    }
+  }
+  CHECK(unit < UNITS_MAX);
+  for (uint32_t i = 0; i < TEXTS; i++) check_against_whole(engine, i, i, hidden);
+  CHECK_EQ_MEM(together.tokens, alone->tokens, sizeof alone->tokens);
+  wick_embed_end(engine);
+  if (paused != 0) CHECK_EQ_INT(wick_request_pause(engine, paused, false), WICK_OK);
+  fixture_run(engine, take_company, &together);
+  CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+  wick_engine_destroy(engine);
+}
+
+static void check_pages(const fixture_file *file, uint32_t hidden) {
+  static company alone;
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  make_texts(texts);
+  memset(&alone, 0, sizeof alone);
+  for (uint32_t i = 0; i < COMPANY; i++) {
+    wick_engine *engine = open_narrow(file, 64);
+    memset(alone.ids, 0, sizeof alone.ids);
+    submit_company(engine, &alone, i);
+    fixture_run(engine, take_company, &alone);
+    wick_engine_destroy(engine);
+  }
+  wick_engine *engine = open_narrow(file, 64);
+  const wick_embed_request all = {
+      .texts = texts, .text_count = TEXTS, .pooling = WICK_POOLING_MEAN};
+  CHECK_EQ_INT(embed(engine, &all, &error), WICK_OK);
+  for (uint32_t i = 0; i < TEXTS; i++) {
+    wick_vectors vectors = {0};
+    REQUIRE(wick_embed_get(engine, i, &vectors));
+    memcpy(whole[i], vectors.values, vectors.width * sizeof(float));
+  }
+  wick_embed_end(engine);
+  wick_engine_destroy(engine);
+  static const uint32_t PAGES[] = {8, 9, 11, 16, 24};
+  for (size_t p = 0; p < sizeof PAGES / sizeof *PAGES; p++) {
+    for (int is_occupied = 0; is_occupied < 2; is_occupied++) {
+      check_company(file, PAGES[p], 1, 1, is_occupied != 0, &alone, hidden);
+      check_company(file, PAGES[p], 7, 1, is_occupied != 0, &alone, hidden);
+      check_company(file, PAGES[p], 1, 9, is_occupied != 0, &alone, hidden);
+    }
+  }
+}
+
+TEST(texts_and_requests_wait_for_each_others_pages) {
+  static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_GEMMA3, &FIXTURE_LFM2, &FIXTURE_QWEN35};
+  fixture_file file = make_file(false, 0);
+  check_pages(&file, HIDDEN);
+  free(file.bytes);
+  for (size_t i = 0; i < sizeof HYBRIDS / sizeof *HYBRIDS; i++) {
+    file = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
+    check_pages(&file, FIXTURE_ODD.hidden);
+    free(file.bytes);
+  }
+}
+
+// A text that no number of ended requests makes room for is refused in words.
+TEST(a_text_over_all_pages_is_refused) {
+  fixture_file file = make_file(false, 0);
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  company nobody = {0};
+  make_texts(texts);
+  wick_engine *engine = open_narrow(&file, 4);
+  const wick_embed_request one = {.texts = &texts[4], .text_count = 1};
+  for (int round = 0; round < 2; round++) {
+    CHECK_EQ_INT(embed(engine, &one, &error), WICK_E_PAGES);
+    wick_embed_end(engine);
+    const int32_t prompt[] = {7, 8, 9};
+    const wick_request wanted = fixture_request(prompt, 3, 20);
+    uint32_t id;
+    CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_OK);
+  }
+  fixture_run(engine, take_company, &nobody);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}

@@ -149,3 +149,44 @@ TEST(smallthinker_has_its_window_or_none) {
   }
   file_free(&file);
 }
+
+// The width of layers as one number, and as an array of equal or of other numbers.
+TEST(a_list_of_equal_widths_is_one_width) {
+  for (int32_t off = 0; off < 2; off++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
+    uint32_t width = 0;
+    builder_init(&model, &choice);
+    const built_value *number = builder_find(&model, "llama.feed_forward_length");
+    REQUIRE(number != NULL);
+    memcpy(&width, number->data.bytes, sizeof width);
+    if (off == 0) {
+      const memory_file plain = builder_write(&model);
+      ask(&plain, &one);
+      free(plain.bytes);
+    }
+    builder_remove(&model, "llama.feed_forward_length");
+    built_value *list = builder_put(&model, "llama.feed_forward_length", GGUF_ARRAY);
+    list->item_type = GGUF_I32;
+    const int32_t widths[] = {(int32_t)width, (int32_t)width + off};
+    value_set_data(list, widths, sizeof widths);
+    list->count = 2;
+    const memory_file listed = builder_write(&model);
+    builder_free(&model);
+    if (off == 0) {
+      ask(&listed, &other);
+      CHECK(is_same());
+    } else {
+      wick_config config;
+      wick_engine *engine = NULL;
+      wick_error error = {0};
+      wick_config_default(&config);
+      REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);
+      CHECK_EQ_INT(wick_load_bytes(engine, listed.bytes, listed.size_bytes, &error),
+                   WICK_E_UNSUPPORTED);
+      CHECK(strstr(error.message, "feed_forward_length") != NULL);
+      wick_engine_destroy(engine);
+    }
+    free(listed.bytes);
+  }
+}

@@ -223,3 +223,107 @@ TEST(a_request_that_waits_can_be_cancelled_and_keeps_nobody) {
   CHECK_EQ_UINT(after.blocks_now, before.blocks_now);
   wick_engine_destroy(engine);
 }
+
+// ---- A session whose request gives its pages up while it waits ----
+
+enum { SESSION_CONTEXT = 64, SESSION_PROMPT = 30, RIVAL_PROMPT = 50, RIVAL_OUT = 10, OUT = 3 };
+
+typedef struct session_run {
+  uint32_t session, preempted;
+  wick_finish finish;
+  int32_t after[OUT];  // what the session says next
+} session_run;
+
+static wick_request session_request(const int32_t *tokens, uint32_t count, uint32_t session) {
+  wick_request wanted = fixture_request(tokens, count, OUT);
+  wanted.session = session;
+  return wanted;
+}
+
+// One that needs all pages begins after `begins` units, the answers come after `answers` more.
+static session_run run_session(uint32_t begins, uint32_t answers, bool ends_at_once,
+                               const wick_swap_host *swap) {
+  int32_t tokens[SESSION_CONTEXT];
+  session_run run = {0};
+  wick_config config;
+  wick_error error = {0};
+  wick_logits logits;
+  fixture_file file = fixture_make(&SHAPE);
+  for (int i = 0; i < SESSION_CONTEXT; i++) tokens[i] = i % 50 + 10;
+  wick_config_default(&config);
+  config.context_tokens = config.kv_tokens_max = config.queue_tokens_max = SESSION_CONTEXT;
+  config.swap = swap;
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
+  CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), WICK_OK);
+  free(file.bytes);
+  memset(together, 0, sizeof together);
+  for (uint32_t i = 0; i < RUNS; i++) together[i].id = UINT32_MAX;
+  CHECK_EQ_INT(wick_session_create(engine, &run.session, &error), WICK_OK);
+  wick_request wanted = session_request(tokens, SESSION_PROMPT, run.session);
+  const wick_bias end = {FIXTURE_END, 1000};
+  wanted.asks_host = true;
+  wanted.ignore_end = false;
+  wanted.sampling.bias = &end;
+  wanted.sampling.bias_count = ends_at_once;
+  submit(&wanted, &together[0]);
+  uint32_t unit = 0, waited = 0;
+  for (; unit < 2000 && !together[0].has_ended; unit++) {
+    if (unit == begins) {
+      wick_request rival = fixture_request(tokens, RIVAL_PROMPT, RIVAL_OUT);
+      rival.priority = 1;
+      submit(&rival, &together[1]);
+    }
+    wick_step_units(engine, 1);
+    fixture_take_all(engine, take_event, together);
+    if (!together[0].waits || waited++ < answers) continue;
+    CHECK_EQ_INT(wick_request_logits(engine, together[0].id, &logits), WICK_OK);
+    CHECK_EQ_INT(wick_request_go_on(engine, together[0].id), WICK_OK);
+    together[0].waits = false;
+    waited = 0;
+  }
+  CHECK(together[0].has_ended);
+  run.finish = (wick_finish)together[0].finish;
+  fixture_run(engine, take_event, together);
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
+  run.preempted = (uint32_t)stats.preempted;
+  // it continues as it would have, and nothing that has ended counts as waiting
+  wanted = session_request(tokens, 1, run.session);
+  submit(&wanted, &together[2]);
+  wanted = session_request(tokens, 2, 0);
+  submit(&wanted, &together[3]);
+  fixture_run(engine, take_event, together);
+  CHECK_EQ_UINT(together[2].count, OUT);
+  memcpy(run.after, together[2].tokens, sizeof run.after);
+  return run;
+}
+
+static void check_session(bool ends_at_once, const wick_swap_host *swap) {
+  const session_run wanted = run_session(UINT32_MAX, 0, ends_at_once, NULL);
+  const int32_t *tokens;
+  static int32_t kept[SESSION_CONTEXT];
+  uint32_t count = 0, again = 0, preempted = 0;
+  REQUIRE(wick_session_tokens(engine, wanted.session, &tokens, &count, NULL) == WICK_OK);
+  CHECK(count >= SESSION_PROMPT + 1 + OUT);
+  memcpy(kept, tokens, count * sizeof *kept);
+  wick_engine_destroy(engine);
+  for (uint32_t begins = 0; begins < 24; begins++) {
+    for (uint32_t answers = 0; answers < 36; answers += 5) {
+      const session_run found = run_session(begins, answers, ends_at_once, swap);
+      CHECK_EQ_UINT(found.finish, wanted.finish);
+      CHECK_EQ_INT(wick_session_tokens(engine, found.session, &tokens, &again, NULL), WICK_OK);
+      if (CHECK_EQ_UINT(again, count)) CHECK_EQ_MEM(tokens, kept, count * sizeof *kept);
+      CHECK_EQ_MEM(found.after, wanted.after, sizeof wanted.after);
+      preempted += found.preempted;
+      CHECK_EQ_INT(store_check(engine->store, NULL), WICK_OK);
+      wick_engine_destroy(engine);
+    }
+  }
+  CHECK(preempted > 10);
+}
+
+TEST(a_session_keeps_its_prompt_when_its_request_gives_way) {
+  check_session(true, NULL);
+  check_session(true, &KEEPER);
+  check_session(false, NULL);
+}

@@ -349,7 +349,7 @@ TEST(a_right_sum_does_not_make_it_right) {
   sum_again(&crafted);
   CHECK_EQ_INT(load(engine, &crafted, &again), WICK_OK);
   crafted = saved;
-  const uint32_t tail = 257;
+  const uint32_t tail = 258;  // a full session has one token that was not read
   memcpy(crafted.bytes + TAIL_AT, &tail, sizeof tail);
   check_refused(&crafted, WICK_E_FULL, "the context holds 256");
   close_saved();
@@ -377,4 +377,209 @@ TEST(another_context_another_model_and_another_version_are_refused) {
   engine = open_engine(0);
   check_refused(&saved, WICK_E_MISMATCH, "");
   close_saved();
+}
+
+// ---- After anything that can happen to a session ----
+
+enum { SMALL_CONTEXT = 64, SMALL_PAGES = 5, OPERATIONS = 60, MORE = 4, SESSIONS = 2 };
+
+typedef struct more_said {
+  uint32_t count;
+  wick_finish finish;
+  int32_t tokens[MORE];
+  float logprobs[MORE];
+} more_said;
+
+static void take_more(void *context, const wick_event *event, const uint8_t *pairs) {
+  (void)pairs;
+  more_said *to = context;
+  if (event->kind == WICK_EVENT_DONE) to->finish = event->finish;
+  if (event->kind != WICK_EVENT_TOKEN || to->count >= MORE) return;
+  to->tokens[to->count] = event->token;
+  to->logprobs[to->count++] = event->logprob;
+}
+
+static wick_engine *open_small(uint32_t pages) {
+  wick_config config;
+  wick_config_default(&config);
+  config.context_tokens = SMALL_CONTEXT;
+  config.kv_tokens_max = pages * KERNEL_PAGE_TOKENS;
+  config.batch_tokens = 16;
+  wick_engine *made = NULL;
+  CHECK_EQ_INT(wick_engine_create(&config, &made, NULL), WICK_OK);
+  CHECK_EQ_INT(fixture_load(made, &file, 0, NULL), WICK_OK);
+  return made;
+}
+
+// So many random tokens, and up to `out` after them (0: they are only read).
+static more_said ask_more(wick_engine *whom, uint32_t of_session, uint32_t count, uint32_t out,
+                          uint64_t seed) {
+  int32_t tokens[SMALL_CONTEXT];
+  more_said said = {.finish = WICK_FINISH_ERROR};
+  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)random_below(&seed, 256);
+  wick_request request = fixture_request(tokens, count, out);
+  request.session = of_session;
+  request.prefill_only = out == 0;
+  request.sampling.logprob = true;
+  uint32_t id;
+  if (wick_request_submit(whom, &request, &id, &error) != WICK_OK) return said;
+  fixture_run(whom, take_more, &said);
+  return said;
+}
+
+static uint32_t count_of(wick_engine *whom, uint32_t of_session) {
+  const int32_t *tokens;
+  return tokens_of(whom, of_session, &tokens);
+}
+
+static void change_session(uint32_t sessions[SESSIONS], uint32_t which, uint64_t *state) {
+  const uint32_t id = sessions[which], count = count_of(engine, id);
+  const uint32_t room = count < SMALL_CONTEXT ? SMALL_CONTEXT - count : 0;
+  const uint32_t prompt = room == 0 ? 0 : 1 + (uint32_t)random_below(state, room);
+  const uint32_t at = (uint32_t)random_below(state, count + 1);
+  switch (random_below(state, 8)) {
+    case 0:
+      ask_more(engine, id, prompt, 0, random_u64(state));
+      break;
+    case 1:
+      wick_session_truncate(engine, id, at, NULL);
+      break;
+    case 2:  // a session that has lost its middle keeps its pages, so only one may
+      if (which == 0) {
+        wick_session_drop(engine, id, at, at + (uint32_t)random_below(state, count - at + 1), NULL);
+      }
+      break;
+    case 3:  // what needs most pages
+      ask_more(engine, 0, SMALL_CONTEXT - MORE, MORE, random_u64(state));
+      break;
+    case 4: {
+      uint32_t child;
+      if (wick_session_fork(engine, id, &child, NULL) != WICK_OK) break;
+      wick_session_close(engine, sessions[1], NULL);
+      sessions[1] = child;
+      break;
+    }
+    case 5:  // until the context is full
+      ask_more(engine, id, prompt, SMALL_CONTEXT, random_u64(state));
+      break;
+    default:
+      ask_more(engine, id, prompt, 1 + (uint32_t)random_below(state, 8), random_u64(state));
+  }
+}
+
+// It is loaded in an engine with room, has the same tokens, and continues with the same bits.
+static void check_loaded(uint32_t id, uint64_t seed) {
+  static record taken;
+  uint64_t size_bytes = 0;
+  uint32_t again = 0;
+  const int32_t *had, *has;
+  taken.fail_at_call = 0;
+  REQUIRE(save(engine, id, &taken) == WICK_OK);
+  CHECK_EQ_INT(wick_state_bytes(engine, id, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, taken.size_bytes);
+  wick_engine *other = open_small(64);
+  if (!CHECK_EQ_INT(load(other, &taken, &again), WICK_OK)) printf("#   %s\n", error.message);
+  const uint32_t count = tokens_of(engine, id, &had);
+  if (again != 0 && CHECK_EQ_UINT(tokens_of(other, again, &has), count)) {
+    CHECK_EQ_MEM(has, had, count * sizeof *had);
+    if (count + 3 + MORE > SMALL_CONTEXT) {
+      CHECK_EQ_INT(wick_session_truncate(engine, id, count / 2, NULL), WICK_OK);
+      CHECK_EQ_INT(wick_session_truncate(other, again, count / 2, NULL), WICK_OK);
+    }
+    const more_said one = ask_more(engine, id, 3, MORE, seed);
+    const more_said two = ask_more(other, again, 3, MORE, seed);
+    CHECK_EQ_UINT(two.count, MORE);
+    if (one.finish != WICK_FINISH_ERROR) CHECK_EQ_MEM(&two, &one, sizeof one);
+  }
+  CHECK_EQ_INT(store_check(other->store, NULL), WICK_OK);
+  wick_engine_destroy(other);
+}
+
+// Next to the session that was saved, which gives its pages up when they are too few for both.
+static void check_loaded_here(uint32_t id) {
+  static record taken;
+  uint32_t again;
+  taken.fail_at_call = 0;
+  REQUIRE(save(engine, id, &taken) == WICK_OK);
+  if (!CHECK_EQ_INT(load(engine, &taken, &again), WICK_OK)) printf("#   %s\n", error.message);
+  if (again == 0) return;
+  CHECK_EQ_UINT(count_of(engine, again), count_of(engine, id));
+  CHECK_EQ_INT(wick_session_close(engine, again, NULL), WICK_OK);
+}
+
+static void check_random_sessions(const fixture_file *of, uint64_t seed) {
+  uint32_t sessions[SESSIONS] = {0};
+  uint64_t state = seed + soak_seed();
+  file = *of;
+  engine = open_small(SMALL_PAGES);
+  for (int i = 0; i < SESSIONS; i++) {
+    CHECK_EQ_INT(wick_session_create(engine, &sessions[i], NULL), WICK_OK);
+  }
+  for (uint32_t i = 0; i < OPERATIONS; i++) {
+    const uint32_t which = (uint32_t)random_below(&state, SESSIONS);
+    change_session(sessions, which, &state);
+    check_loaded(sessions[which], random_u64(&state));
+    if (store_can_drop(engine->store)) continue;  // pages of a session may have to stay
+    check_loaded_here(sessions[which]);
+  }
+  CHECK_EQ_INT(store_check(engine->store, NULL), WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(a_session_is_loaded_whatever_happened_to_it) {
+  static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,   &FIXTURE_QWEN35,
+                                                  &FIXTURE_JAMBA,  &FIXTURE_GRANITE,
+                                                  &FIXTURE_GEMMA3, &FIXTURE_GEMMA3N};
+  fixture_file plain = fixture_make(&SHAPE);
+  check_random_sessions(&plain, 1);
+  for (size_t i = 0; i < sizeof HYBRIDS / sizeof *HYBRIDS; i++) {
+    fixture_file hybrid = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
+    check_random_sessions(&hybrid, 2 + i);
+  }
+}
+
+// The session is full, and its pages went to another request: all of its tokens are to be read.
+TEST(a_full_session_without_pages_is_loaded) {
+  file = fixture_make(&SHAPE);
+  engine = open_small(SMALL_PAGES);
+  uint32_t id = 0, again;
+  static record taken;
+  CHECK_EQ_INT(wick_session_create(engine, &id, NULL), WICK_OK);
+  ask_more(engine, id, 20, SMALL_CONTEXT, 1);
+  CHECK_EQ_UINT(count_of(engine, id), SMALL_CONTEXT + 1);
+  check_loaded_here(id);
+  ask_more(engine, 0, SMALL_CONTEXT - MORE, MORE, 2);
+  taken.fail_at_call = 0;
+  REQUIRE(save(engine, id, &taken) == WICK_OK);
+  uint32_t tail;
+  memcpy(&tail, taken.bytes + TAIL_AT, sizeof tail);
+  CHECK_EQ_UINT(tail, SMALL_CONTEXT + 1);
+  CHECK_EQ_INT(load(engine, &taken, &again), WICK_OK);
+  tail++;  // and no more than that
+  memcpy(taken.bytes + TAIL_AT, &tail, sizeof tail);
+  CHECK_EQ_INT(load(engine, &taken, &again), WICK_E_FULL);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// Ids before, between and after those of open sessions.
+TEST(sessions_that_do_not_exist_are_refused) {
+  file = fixture_make(&SHAPE);
+  engine = open_small(SMALL_PAGES);
+  const int32_t *tokens;
+  uint32_t ids[3], count;
+  CHECK_EQ_INT(wick_session_tokens(engine, 1, &tokens, &count, &error), WICK_E_SEQ);
+  for (int i = 0; i < 3; i++) CHECK_EQ_INT(wick_session_create(engine, &ids[i], NULL), WICK_OK);
+  CHECK_EQ_INT(wick_session_close(engine, ids[1], NULL), WICK_OK);
+  const uint32_t unknown[] = {0, ids[1], ids[2] + 1, UINT32_MAX};
+  for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+    CHECK_EQ_INT(wick_session_tokens(engine, unknown[i], &tokens, &count, &error), WICK_E_SEQ);
+    CHECK_EQ_INT((int)error.subject, WICK_SUBJECT_SESSION);
+    CHECK_EQ_INT(wick_session_close(engine, unknown[i], &error), WICK_E_SEQ);
+  }
+  CHECK_EQ_INT(wick_session_tokens(engine, ids[0], &tokens, &count, &error), WICK_OK);
+  CHECK_EQ_INT(wick_session_tokens(engine, ids[2], &tokens, &count, &error), WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
 }

@@ -36,6 +36,85 @@ TEST(names_are_found_whole) {
   for (size_t i = 0; i < sizeof UNKNOWN / sizeof UNKNOWN[0]; i++) CHECK(find(UNKNOWN[i]) == NULL);
 }
 
+TEST(a_text_of_sophia_is_one_word) {
+  CHECK_WORDS("sophia", "Hello\n\n world 123", "Hello\n\n world 123");
+  CHECK_WORDS("sophia", "", "");
+}
+
+// Whether `name` is in a list of names with spaces between them.
+static bool is_in(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list; (at = strstr(at, name)) != NULL; at++) {
+    const bool begins = at == list || at[-1] == ' ';
+    if (begins && (at[length] == ' ' || at[length] == '\0')) return true;
+  }
+  return false;
+}
+
+// What a name means besides its pattern. llama.cpp lists these settings next to the names.
+TEST(names_have_the_settings_of_their_vocabularies) {
+  static const char IGNORES_MERGES[] =
+      "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano glm4 glm5 "
+      "chatglm-bpe minicpm5 granite-embed-multi-97m tekken youtu";
+  static const char ADDS_BOS[] =
+      "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken "
+      "chameleon";
+  static const char IS_RAW[] = "gemma4 granite-embed-multi-311m sarvam-moe whitespace";
+  static const char *const NAMES[] = {"default",
+                                      "gpt-2",
+                                      "llama-bpe",
+                                      "llama3",
+                                      "llama-v3",
+                                      "falcon3",
+                                      "falcon-h1",
+                                      "pixtral",
+                                      "midm-2.0",
+                                      "lfm2",
+                                      "jina-v5-nano",
+                                      "dbrx",
+                                      "glm4",
+                                      "glm5",
+                                      "jais-2",
+                                      "chatglm-bpe",
+                                      "minicpm5",
+                                      "qwen2",
+                                      "ufakzeka",
+                                      "laguna",
+                                      "qwen35",
+                                      "seed-coder",
+                                      "exaone-moe",
+                                      "kimi-k2",
+                                      "gpt-4o",
+                                      "tekken",
+                                      "tiny_aya",
+                                      "deepseek-coder",
+                                      "youtu",
+                                      "starcoder",
+                                      "falcon",
+                                      "bloom",
+                                      "viking",
+                                      "deepseek-llm",
+                                      "deepseek-v3",
+                                      "spark2_5",
+                                      "afmoe",
+                                      "superbpe",
+                                      "chameleon",
+                                      "gemma4",
+                                      "sarvam-moe",
+                                      "whitespace",
+                                      "minimax-m2",
+                                      "sophia",
+                                      "granite-embed-multi-97m",
+                                      "granite-embed-multi-311m"};
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    const pretokenizer *found = find(NAMES[i]);
+    if (!CHECK(found != NULL)) continue;
+    CHECK_EQ_INT(found->ignores_merges, is_in(IGNORES_MERGES, NAMES[i]));
+    CHECK_EQ_INT(found->adds_bos, is_in(ADDS_BOS, NAMES[i]));
+    CHECK_EQ_INT(found->is_raw, is_in(IS_RAW, NAMES[i]));
+  }
+}
+
 TEST(kimi_k2_keeps_chinese_apart) {
   CHECK_WORDS("kimi-k2", "Hello世界abc's 你好123456!", "Hello|世界|abc's| |你好|123|456|!");
   CHECK_WORDS("kimi-k2", " x\n\n  y", " x|\n\n| | y");
