@@ -328,6 +328,19 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to) {
   nfa_edge(nfa, from, 0, 0, kind, to);
 }
 
+void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to) {
+  const uint32_t first = nfa->first.count;
+  for (uint32_t i = 0; i < set->count; i++) nfa_state(nfa);
+  if (set->count == 0 || !work_is_ok(nfa->work)) return;
+  nfa_skip(nfa, from, NFA_SKIP, first);
+  for (uint32_t i = 0; i < set->count; i++) {
+    for (uint32_t j = set->first[i]; j < set->first[i + 1]; j++) {
+      nfa_range(nfa, first + i, set->edges[j].low, set->edges[j].high, first + set->edges[j].to);
+    }
+    if (set->accepts[i]) nfa_skip(nfa, first + i, NFA_SKIP, to);
+  }
+}
+
 typedef struct subsets {
   nfa *nfa;
   work_sets sets;

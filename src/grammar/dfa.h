@@ -57,6 +57,8 @@ void nfa_begin(nfa *nfa, grammar_work *work);
 uint32_t nfa_state(nfa *nfa);
 void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to);
 void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
+// The texts of a set, from one state to another.
+void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
 // No edge leads to `start`: so the beginning of a text is told from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
 
