@@ -218,8 +218,16 @@ static void declare_part(schema_compiler *c, object_plan *plan, const case_part 
 static void declare_all(schema_compiler *c, object_plan *plan) {
   declare_part(c, plan, plan->value->parts);
   plan->declared = plan->members.count;
+  uint32_t count = 0;
+  for (const case_member *at = plan->value->members; at != NULL; at = at->previous) count++;
+  const case_member **members = work_alloc(c->work, count, sizeof *members);
+  if (members == NULL) return;
   for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
-    if (!at->is_item) declare(c, plan, at->name, at->is_required);
+    members[--count] = at;  // the first one that is named comes first
+  }
+  for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
+    const case_member *member = members[count++];
+    if (!member->is_item) declare(c, plan, member->name, member->is_required);
   }
 }
 
