@@ -300,7 +300,9 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .context_tokens = engine->context_tokens,
                                  .requests_max = engine->config.requests_max,
                                  .running_max = engine->config.running_max,
-                                 .queue_tokens_max = engine->config.queue_tokens_max};
+                                 .queue_tokens_max = engine->config.queue_tokens_max,
+                                 .grammar_limits = {engine->config.grammar_bytes_max,
+                                                    engine->config.grammar_steps_max}};
   return scheduler_create(&parts, &engine->scheduler, error);
 }
 
@@ -593,6 +595,17 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
     status = scheduler_submit(engine->scheduler, &completed, &format, id, error);
   memory_free(&engine->memory, owned);
   return status;
+}
+
+bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *wanted) {
+  if (engine->scheduler == NULL) return true;
+  wick_grammar grammar;
+  char *owned;
+  const wick_status status = engine_complete_grammar(engine, wanted, &grammar, &owned, NULL);
+  const bool is_done =
+      status != WICK_OK || scheduler_prepare_grammar(engine->scheduler, &grammar);
+  memory_free(&engine->memory, owned);
+  return is_done;
 }
 
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {

@@ -10,6 +10,7 @@ enum {
   DEPTH_MAX = 200,
   TIMES_MAX = 100000,
   PARTS_MAX = 1 << 19,    // states and edges of the automaton
+  MEMO_REGEX = 100,       // and 101: whole
   LOOK_TIMES_MAX = 16,    // repetitions around a look-ahead
   LOOK_DEPTH_MAX = 100,  // look-aheads, and alternatives with them, after one another
 };
@@ -560,7 +561,8 @@ static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from,
   while (rest != NULL && !is_done && work_step(p->work, 1)) {
     const node node = p->nodes.items[rest->node];
     if (!node.has_look) {
-      const uint32_t next = nfa_state(nfa);
+      is_done = rest->next == NULL;
+      const uint32_t next = is_done ? to : nfa_state(nfa);
       emit(p, nfa, rest->node, from, next);
       from = next;
       rest = rest->next;
@@ -592,21 +594,36 @@ static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool
   p->whole = whole;
   nfa_begin(&nfa, p->work);
   const uint32_t start = nfa_state(&nfa), from = nfa_state(&nfa), to = nfa_state(&nfa);
-  const uint32_t begin = nfa_state(&nfa), end = nfa_state(&nfa);
+  const uint32_t begin = nfa_state(&nfa);
+  // texts that a look-ahead has decided end there, and not where anything may follow
+  const bool decides = is_inner || p->nodes.items[rest->node].has_look;
+  const uint32_t end = decides ? nfa_state(&nfa) : to;
   nfa_skip(&nfa, start, NFA_SKIP, from);
   if (!whole && !is_inner) nfa_range(&nfa, from, 0, CODE_POINT_MAX, from);
   nfa_skip(&nfa, from, NFA_SKIP, begin);
   emit_rest(p, &nfa, rest, begin, to, end);
   if (!whole) nfa_range(&nfa, to, 0, CODE_POINT_MAX, to);
-  nfa_skip(&nfa, to, NFA_SKIP, end);
+  if (end != to) nfa_skip(&nfa, to, NFA_SKIP, end);
   p->whole = outer;
   return dfa_of_nfa(&nfa, start, end);
+}
+
+static const dfa *compile(parser *p, work_memo *memo) {
+  const rest_list all = {parse_choice(p), NULL};
+  if (work_is_ok(p->work) && !is_at_end(p)) fail(p, WICK_E_ARG, "the ')' closes no group");
+  if (!work_is_ok(p->work)) return NULL;
+  const bool has_look = p->nodes.items[all.node].has_look;
+  const dfa *set = dfa_of_rest(p, &all, p->whole, false);
+  // a large automaton is not built again after each pause
+  if (work_is_paused(p->work) && !has_look) memo->progress = p->work->paused;
+  return set;
 }
 
 const dfa *regex_compile(grammar_work *work, const uint8_t *pattern, size_t size_bytes,
                          bool whole) {
   parser p = {.work = work, .text = pattern, .size_bytes = size_bytes, .whole = whole};
-  const rest_list all = {parse_choice(&p), NULL};
-  if (work_is_ok(work) && !is_at_end(&p)) fail(&p, WICK_E_ARG, "the ')' closes no group");
-  return work_is_ok(work) ? dfa_of_rest(&p, &all, whole, false) : NULL;
+  work_memo *memo = work_remember(work, MEMO_REGEX + whole, pattern, size_bytes);
+  if (memo == NULL || memo->value != NULL) return memo == NULL ? NULL : memo->value;
+  memo->value = memo->progress != NULL ? dfa_resume(work, memo->progress) : compile(&p, memo);
+  return memo->value;
 }

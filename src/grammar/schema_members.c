@@ -4,6 +4,8 @@
 #include "grammar/schema_parts.h"
 
 enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5, PART_STEPS = 40 };
+// Each of them may follow the one before: more than the machine has room for (machine.h).
+enum { OPTIONAL_MAX = 900 };
 
 static const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
@@ -379,8 +381,15 @@ static void end_object(schema_compiler *c, const object_plan *plan, const member
 
 static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *grid) {
   const schema_case *value = plan->value;
-  uint32_t required = 0;
-  for (uint32_t i = 0; i < plan->members.count; i++) required += plan->members.items[i].is_required;
+  uint32_t required = 0, optional = 0;
+  for (uint32_t i = 0; i < plan->members.count; i++) {
+    const bool is_required = plan->members.items[i].is_required;
+    required += is_required;
+    optional = is_required ? 0 : optional + 1;
+    if (optional <= OPTIONAL_MAX) continue;
+    const uint32_t node = value->parts == NULL ? 1 : term_node(value->parts->term);
+    return schema_refuse(c, node, "more than 900 optional members in a row");
+  }
   grid->is_limited = value->members_most != UINT32_MAX &&
                      (plan->allows_others || value->members_most < plan->members.count);
   grid->cap =

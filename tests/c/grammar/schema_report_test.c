@@ -73,3 +73,29 @@ TEST(identifiers_are_read_in_schemas_only) {
   };
   CHECK_REPORTS(REPORTS, true);
 }
+
+// All that is accepted can be written to its end.
+TEST(members_of_which_any_may_be_left_out_have_a_limit) {
+  static char schema[400000];
+  static const int COUNTS[] = {900, 901, 10000};
+  for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
+    size_t size = (size_t)snprintf(schema, sizeof schema, "{\"properties\":{");
+    for (int n = 0; n < COUNTS[i]; n++) {
+      size += (size_t)snprintf(schema + size, sizeof schema - size, "%s\"p%d\":{\"type\":\"integer\"}",
+                               n == 0 ? "" : ",", n);
+    }
+    snprintf(schema + size, sizeof schema - size, "},\"additionalProperties\":false,\"type\":\"object\"}");
+    for (int any = 0; any < 2; any++) {
+      const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                                   .text = schema,
+                                   .text_bytes = strlen(schema),
+                                   .any_spelling = any != 0};
+      grammar_rig rig;
+      rig_compile(&rig, &wanted);
+      CHECK_EQ_INT(rig.status, i == 0 ? WICK_OK : WICK_E_UNSUPPORTED);
+      if (i == 0) CHECK(rig_holds(&rig, "{\"p0\": 1, \"p899\": 2}"));
+      if (i != 0) CHECK(strstr(rig.error.message, "optional members") != NULL);
+      rig_close(&rig);
+    }
+  }
+}
