@@ -430,7 +430,7 @@ typedef struct subsets {
   work_sets sets;
   uint32_t *seen, *list, *bounds;  // [states], [states], [bounds]
   uint32_t walk, count;            // of `list`
-  uint32_t end, next;  // of the sets
+  uint32_t end, next;              // of the sets
   dfa_maker maker;
   const dfa *made;  // with states too many
   state_parter *parter;
@@ -566,7 +566,8 @@ const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {
   grammar_work *work = nfa->work;
   if (!work_is_ok(work)) return NULL;
   const uint64_t key[] = {
-      start, end,
+      start,
+      end,
       hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 3),
       hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 4),
       hash_bytes(nfa->first.items, nfa->first.count * sizeof *nfa->first.items, 5),

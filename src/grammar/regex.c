@@ -9,9 +9,9 @@
 enum {
   DEPTH_MAX = 200,
   TIMES_MAX = 100000,
-  PARTS_MAX = 1 << 19,    // states and edges of the automaton
-  MEMO_REGEX = 100,       // and 101: whole
-  LOOK_TIMES_MAX = 16,    // repetitions around a look-ahead
+  PARTS_MAX = 1 << 19,   // states and edges of the automaton
+  MEMO_REGEX = 100,      // and 101: whole
+  LOOK_TIMES_MAX = 16,   // repetitions around a look-ahead
   LOOK_DEPTH_MAX = 100,  // look-aheads, and alternatives with them, after one another
 };
 
@@ -96,7 +96,8 @@ static bool measure(parser *p, node *made) {
     const uint32_t times = made->most == UINT32_MAX ? made->least + 1 : made->most;
     parts = ((uint64_t)a->parts + 2) * times + 2;
   }
-  if (parts > PARTS_MAX) return fail(p, WICK_E_FULL, "the pattern expands to more than 524288 states");
+  if (parts > PARTS_MAX)
+    return fail(p, WICK_E_FULL, "the pattern expands to more than 524288 states");
   made->parts = (uint32_t)parts;
   made->has_look = made->kind == NODE_LOOK || a->has_look || b->has_look;
   made->has_start = made->kind == NODE_START || a->has_start || b->has_start;

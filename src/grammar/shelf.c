@@ -132,8 +132,8 @@ wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenize
                        const wick_grammar *wanted, constraint **out, wick_error *error) {
   while (find(shelf, wanted) == NULL) {
     const wick_status status = make(shelf, memory, tokens, wanted, error);
-    const bool may_fit = status == WICK_E_NOMEM && (drop_idle(shelf, memory, false, 0) ||
-                                                    drop_idle(shelf, memory, true, 0));
+    const bool may_fit = status == WICK_E_NOMEM &&
+                         (drop_idle(shelf, memory, false, 0) || drop_idle(shelf, memory, true, 0));
     if (status != WICK_OK && !may_fit) return status;
   }
   constraint *found = find(shelf, wanted);

@@ -36,7 +36,7 @@ typedef struct shelf_job {
 
 typedef struct grammar_shelf {
   grammar_limits limits;
-  shelf_job *quick, *slow;        // one that has taken few slices, and one that has taken more
+  shelf_job *quick, *slow;             // one that has taken few slices, and one that has taken more
   uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that take more
   uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was asked for yet

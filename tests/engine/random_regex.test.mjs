@@ -192,7 +192,20 @@ test('a pattern that RegExp rejects is rejected, with the position', async () =>
     while (index < count) {
       const random = randomFrom(soakSeed * 1e6 + 5e5 + index++);
       const chars = [...choice(random, 1).source];
-      const mark = random.pick(['{', '}', ']', '[', '(', ')', '*', '+', '?', '{2}', '{,3}', '{1,}']);
+      const mark = random.pick([
+        '{',
+        '}',
+        ']',
+        '[',
+        '(',
+        ')',
+        '*',
+        '+',
+        '?',
+        '{2}',
+        '{,3}',
+        '{1,}',
+      ]);
       chars.splice(random.below(chars.length + 1), 0, mark);
       const source = chars.join('');
       let isValid = true;
@@ -205,9 +218,17 @@ test('a pattern that RegExp rejects is rejected, with the position', async () =>
       }
       // punctuation that is escaped without need, and a hyphen next to a class, mean what they say
       if (/Invalid escape|Invalid character class|Invalid unicode escape/i.test(why)) continue;
-      const { code, stderr } = await wick(native, ['constrain', '--regex', source, '--check', path]);
+      const { code, stderr } = await wick(native, [
+        'constrain',
+        '--regex',
+        source,
+        '--check',
+        path,
+      ]);
       const label = `${JSON.stringify(source)}: ${why} ${stderr}`;
-      const isRejected = code === 2 && /byte \d+: (groups of this kind|.*\(WICK_E_ARG) ?.* at byte/.test(stderr.toString());
+      const isRejected =
+        code === 2 &&
+        /byte \d+: (groups of this kind|.*\(WICK_E_ARG) ?.* at byte/.test(stderr.toString());
       assert.equal(isRejected, !isValid, label);
       if (isRejected) rejected++;
     }

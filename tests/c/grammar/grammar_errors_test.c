@@ -160,7 +160,8 @@ TEST(patterns_that_are_refused) {
       {WICK_E_ARG, 0, "]",
        "pattern ']', byte 0: a bracket that closes nothing (write it with a backslash)"},
       {WICK_E_FULL, 25, "(a|a)*(b{0,1000}){0,1000}",
-       "pattern '(a|a)*(b{0,1000}){0,1000}', byte 25: the pattern expands to more than 524288 states"},
+       "pattern '(a|a)*(b{0,1000}){0,1000}', byte 25: the pattern expands to more than 524288 "
+       "states"},
       {WICK_E_ARG, 6, "(?<n>a", "pattern '(?<n>a', byte 6: the group has no ')'"},
       {WICK_E_UNSUPPORTED, 2, "(?P<n>a)", "pattern '(?P<n>a)', byte 2: groups of this kind"},
       {WICK_E_ARG, 0, "*", "pattern '*', byte 0: nothing to repeat"},

@@ -156,7 +156,8 @@ static const wick_grammar SLICED[] = {
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){12}", .text_bytes = 16},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(?!a{40,60}b)[ab]{0,300}(?=c)[a-c]+", .text_bytes = 35},
     {.kind = WICK_GRAMMAR_JSON_SCHEMA,
-     .text = "{\"items\":{\"anyOf\":[{\"format\":\"email\",\"pattern\":\"^[a-m]{3,90}@\"},{\"multipleOf\":"
+     .text = "{\"items\":{\"anyOf\":[{\"format\":\"email\",\"pattern\":\"^[a-m]{3,90}@\"},{"
+             "\"multipleOf\":"
              "0.07,\"maximum\":1e9}]}}",
      .text_bytes = 100,
      .any_spelling = true},

@@ -39,7 +39,8 @@ TEST(required_members_that_are_not_declared_come_in_order) {
        "\"null\"}}",
        {"{\"b\": null, \"a\": null, \"c\": null}"},
        {"{\"c\": null, \"a\": null, \"b\": null}"}},
-      {"{\"properties\":{\"p\":{\"const\":1}},\"required\":[\"z\",\"p\",\"y\"],\"type\":\"object\"}",
+      {"{\"properties\":{\"p\":{\"const\":1}},\"required\":[\"z\",\"p\",\"y\"],\"type\":"
+       "\"object\"}",
        {"{\"p\": 1, \"z\": 2, \"y\": 3}"},
        {"{\"p\": 1, \"y\": 3, \"z\": 2}"}},
   };
@@ -48,11 +49,13 @@ TEST(required_members_that_are_not_declared_come_in_order) {
 
 TEST(identifiers_are_read_in_schemas_only) {
   static const report REPORTS[] = {
-      {"{\"$defs\":{\"e\":{\"enum\":[{\"$id\":\"a:/x\",\"type\":\"null\"}]},\"x\":{\"$id\":\"a:/x\","
+      {"{\"$defs\":{\"e\":{\"enum\":[{\"$id\":\"a:/x\",\"type\":\"null\"}]},\"x\":{\"$id\":\"a:/"
+       "x\","
        "\"const\":1}},\"$ref\":\"a:/x\"}",
        {"1"},
        {"null", "2"}},
-      {"{\"$defs\":{\"e\":{\"const\":{\"$anchor\":\"x\",\"type\":\"null\"}},\"x\":{\"$anchor\":\"x\","
+      {"{\"$defs\":{\"e\":{\"const\":{\"$anchor\":\"x\",\"type\":\"null\"}},\"x\":{\"$anchor\":"
+       "\"x\","
        "\"const\":1}},\"$ref\":\"#x\"}",
        {"1"},
        {"null", "2"}},
@@ -65,8 +68,10 @@ TEST(identifiers_are_read_in_schemas_only) {
        {"1"},
        {"null", "2"}},
       // up to draft 7 an identifier next to "$ref" is none
-      {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$id\":\"a:/base/\",\"definitions\":{"
-       "\"n\":{\"$id\":\"a:/base/n\",\"const\":1},\"m\":{\"$id\":\"a:/other/n\",\"const\":2},\"r\":{"
+      {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$id\":\"a:/base/"
+       "\",\"definitions\":{"
+       "\"n\":{\"$id\":\"a:/base/n\",\"const\":1},\"m\":{\"$id\":\"a:/other/"
+       "n\",\"const\":2},\"r\":{"
        "\"$id\":\"a:/other/\",\"$ref\":\"n\"}},\"allOf\":[{\"$ref\":\"#/definitions/r\"}]}",
        {"1"},
        {"2"}},
@@ -81,10 +86,11 @@ TEST(members_of_which_any_may_be_left_out_have_a_limit) {
   for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
     size_t size = (size_t)snprintf(schema, sizeof schema, "{\"properties\":{");
     for (int n = 0; n < COUNTS[i]; n++) {
-      size += (size_t)snprintf(schema + size, sizeof schema - size, "%s\"p%d\":{\"type\":\"integer\"}",
-                               n == 0 ? "" : ",", n);
+      size += (size_t)snprintf(schema + size, sizeof schema - size,
+                               "%s\"p%d\":{\"type\":\"integer\"}", n == 0 ? "" : ",", n);
     }
-    snprintf(schema + size, sizeof schema - size, "},\"additionalProperties\":false,\"type\":\"object\"}");
+    snprintf(schema + size, sizeof schema - size,
+             "},\"additionalProperties\":false,\"type\":\"object\"}");
     for (int any = 0; any < 2; any++) {
       const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
                                    .text = schema,
