@@ -304,6 +304,10 @@ fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
 
 # What CI does a twentieth of: WICK_SEED is where random tests begin.
 SOAKS := tests/engine/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*/*.test.mjs)
+.PHONY: outside
+outside: native ## runs suites of other projects and writes docs/outside.md
+	@$(NODE) tools/outside/run.mjs
+
 .PHONY: soak coverage
 soak: setup-dev all test-native fuzz-programs ## runs of hundreds, of which CI does a twentieth (WICK_SEED=1)
 	$(Q)seed=$${WICK_SEED:-$$RANDOM$$RANDOM}; echo "soak: WICK_SEED=$$seed"; \

@@ -285,22 +285,24 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (engine->config.choose_threads) forward_choose_threads(engine->forward);
   status = create_predictor(engine, error);
   if (status != WICK_OK) return status;
-  const scheduler_parts parts = {.memory = &engine->memory,
-                                 .model = engine->model,
-                                 .predictor = engine->predictor,
-                                 .tokenizer = engine->tokenizer,
-                                 .store = engine->store,
-                                 .sessions = &engine->sessions,
-                                 .adapters = &engine->adapters,
-                                 .forward = engine->forward,
-                                 .ops = engine->ops,
-                                 .swap = engine->config.swap,
-                                 .now_us = engine->now_us,
-                                 .batch_tokens = engine->config.batch_tokens,
-                                 .context_tokens = engine->context_tokens,
-                                 .requests_max = engine->config.requests_max,
-                                 .running_max = engine->config.running_max,
-                                 .queue_tokens_max = engine->config.queue_tokens_max};
+  const scheduler_parts parts = {
+      .memory = &engine->memory,
+      .model = engine->model,
+      .predictor = engine->predictor,
+      .tokenizer = engine->tokenizer,
+      .store = engine->store,
+      .sessions = &engine->sessions,
+      .adapters = &engine->adapters,
+      .forward = engine->forward,
+      .ops = engine->ops,
+      .swap = engine->config.swap,
+      .now_us = engine->now_us,
+      .batch_tokens = engine->config.batch_tokens,
+      .context_tokens = engine->context_tokens,
+      .requests_max = engine->config.requests_max,
+      .running_max = engine->config.running_max,
+      .queue_tokens_max = engine->config.queue_tokens_max,
+      .grammar_limits = {engine->config.grammar_bytes_max, engine->config.grammar_steps_max}};
   return scheduler_create(&parts, &engine->scheduler, error);
 }
 
@@ -593,6 +595,16 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
     status = scheduler_submit(engine->scheduler, &completed, &format, id, error);
   memory_free(&engine->memory, owned);
   return status;
+}
+
+bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *wanted) {
+  if (engine->scheduler == NULL) return true;
+  wick_grammar grammar;
+  char *owned;
+  const wick_status status = engine_complete_grammar(engine, wanted, &grammar, &owned, NULL);
+  const bool is_done = status != WICK_OK || scheduler_prepare_grammar(engine->scheduler, &grammar);
+  memory_free(&engine->memory, owned);
+  return is_done;
 }
 
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {

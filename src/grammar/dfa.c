@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 // ---- building ----
@@ -109,11 +110,36 @@ static const dfa *end_maker(dfa_maker *maker) {
 
 // ---- simple sets ----
 
-const dfa *dfa_none(grammar_work *work) { return work_alloc(work, 1, sizeof(dfa)); }
+// Every set is remembered by what it was made of, and lasts.
+enum { MEMO_NONE, MEMO_LENGTHS, MEMO_TEXT, MEMO_PRODUCT, MEMO_NFA };
+
+static const dfa *make_none(grammar_work *work, const void *key, size_t size_bytes) {
+  (void)key;
+  (void)size_bytes;
+  return work_alloc(work, 1, sizeof(dfa));
+}
+
+typedef const dfa *set_maker(grammar_work *work, const void *key, size_t size_bytes);
+
+static const dfa *remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes,
+                           set_maker *make) {
+  work_memo *memo = work_remember(work, kind, key, size_bytes);
+  if (memo == NULL) return NULL;
+  const bool was_lasting = work->is_lasting;
+  work->is_lasting = true;
+  if (memo->value == NULL) memo->value = make(work, key, size_bytes);
+  work->is_lasting = was_lasting;
+  return work_is_ok(work) ? memo->value : NULL;
+}
+
+const dfa *dfa_none(grammar_work *work) { return remember(work, MEMO_NONE, "", 0, make_none); }
 
 const dfa *dfa_any_text(grammar_work *work) { return dfa_of_lengths(work, 0, UINT32_MAX); }
 
-const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most) {
+static const dfa *make_lengths(grammar_work *work, const void *key, size_t size_bytes) {
+  uint32_t lengths[2];
+  memcpy(lengths, key, size_bytes);
+  const uint32_t least = lengths[0], most = lengths[1];
   dfa_maker maker = {.work = work};
   if (least > most) return dfa_none(work);
   const uint32_t last = most == UINT32_MAX ? least : most;
@@ -124,7 +150,13 @@ const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most) {
   return end_maker(&maker);
 }
 
-const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes) {
+const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most) {
+  const uint32_t key[2] = {least, most};
+  return remember(work, MEMO_LENGTHS, key, sizeof key, make_lengths);
+}
+
+static const dfa *make_text(grammar_work *work, const void *key, size_t size_bytes) {
+  const uint8_t *text = key;
   dfa_maker maker = {.work = work};
   size_t at = 0;
   for (uint32_t i = 0; at < size_bytes && work_is_ok(work); i++) {
@@ -137,6 +169,10 @@ const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_byte
   }
   begin_state(&maker, true);
   return end_maker(&maker);
+}
+
+const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes) {
+  return remember(work, MEMO_TEXT, text, size_bytes, make_text);
 }
 
 static const dfa_edge *find_edge(const dfa *set, uint32_t state, uint32_t code) {
@@ -168,6 +204,7 @@ typedef struct state_parter {
   grammar_work *work;
   const dfa *set;
   uint32_t *classes, *parted;  // [states] of the last round and of this one
+  uint32_t count, rounds;
   work_sets kinds;
   work_u32_list values;
 } state_parter;
@@ -205,29 +242,52 @@ static uint32_t part_classes(state_parter *p) {
   return p->kinds.set_count;
 }
 
-const dfa *dfa_minimise(grammar_work *work, const dfa *set) {
-  if (set == NULL || set->count == 0 || set->first[set->count] > MINIMISE_EDGES_MAX) return set;
-  state_parter p = {.work = work, .set = set};
-  p.classes = work_alloc(work, set->count, sizeof *p.classes);
-  p.parted = work_alloc(work, set->count, sizeof *p.parted);
+static state_parter *begin_parting(grammar_work *work, const dfa *set) {
+  state_parter *p = work_alloc(work, 1, sizeof *p);
+  uint32_t *classes = work_alloc(work, set->count, sizeof *classes);
+  uint32_t *parted = work_alloc(work, set->count, sizeof *parted);
   if (!work_is_ok(work)) return NULL;
-  for (uint32_t i = 0; i < set->count; i++) p.classes[i] = set->accepts[i];
-  uint32_t count = 0;
-  for (uint32_t round = 0; round < MINIMISE_ROUNDS_MAX; round++) {
-    const uint32_t before = count;
-    count = part_classes(&p);
-    if (count == set->count || !work_is_ok(work)) return set;
-    if (count != before) continue;
-    dfa_maker maker = {.work = work};
-    for (uint32_t state = 0; state < set->count && work_is_ok(work); state++) {
-      if (p.classes[state] != maker.first.count) continue;
-      begin_state(&maker, set->accepts[state]);
-      for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
-        add_edge(&maker, set->edges[i].low, set->edges[i].high, p.classes[set->edges[i].to]);
-      }
+  for (uint32_t i = 0; i < set->count; i++) classes[i] = set->accepts[i];
+  *p = (state_parter){.work = work, .set = set, .classes = classes, .parted = parted};
+  return p;
+}
+
+static const dfa *end_parting(const state_parter *p) {
+  dfa_maker maker = {.work = p->work};
+  for (uint32_t state = 0; state < p->set->count && work_is_ok(p->work); state++) {
+    if (p->classes[state] != maker.first.count) continue;
+    begin_state(&maker, p->set->accepts[state]);
+    for (uint32_t i = p->set->first[state]; i < p->set->first[state + 1]; i++) {
+      const dfa_edge *edge = &p->set->edges[i];
+      add_edge(&maker, edge->low, edge->high, p->classes[edge->to]);
     }
-    return end_maker(&maker);
   }
+  return end_maker(&maker);
+}
+
+// The same texts with as few states as there can be (Moore 1956); the set itself where it has many
+// states, or where few rounds do not settle which are the same. *progress is kept over a pause.
+static const dfa *minimise(grammar_work *work, const dfa *set, state_parter **progress) {
+  if (set == NULL || set->count == 0 || set->first[set->count] > MINIMISE_EDGES_MAX) return set;
+  if (*progress == NULL) *progress = begin_parting(work, set);
+  state_parter *p = *progress;
+  while (p != NULL && p->rounds < MINIMISE_ROUNDS_MAX) {
+    if (work_pause(work)) return NULL;
+    const uint32_t before = p->count;
+    p->count = part_classes(p);
+    p->rounds++;
+    if (p->count == set->count || !work_is_ok(work)) return set;
+    if (p->count == before) return end_parting(p);
+  }
+  return set;
+}
+
+const dfa *dfa_minimise(grammar_work *work, const dfa *set) {
+  state_parter *progress = NULL;
+  const uint64_t slice = work->slice_steps;
+  work->slice_steps = 0;
+  set = minimise(work, set, &progress);
+  work->slice_steps = slice;
   return set;
 }
 
@@ -240,6 +300,7 @@ typedef struct product {
   const dfa *a, *b;
   dfa_operation operation;
   work_sets pairs;
+  uint32_t next;  // of the pairs
   dfa_maker maker;
 } product;
 
@@ -279,17 +340,40 @@ static void add_pair(product *p, uint32_t a, uint32_t b) {
   }
 }
 
+static const dfa *run_product(product *p) {
+  for (; p->next < p->pairs.set_count && work_is_ok(p->work); p->next++) {
+    if (work_pause(p->work)) return NULL;
+    const uint32_t *pair = p->pairs.values.items + p->pairs.sets[p->next].first;
+    add_pair(p, pair[0], pair[1]);
+  }
+  return end_maker(&p->maker);
+}
+
+static const dfa *combine(grammar_work *work, product like, work_memo *memo) {
+  const uint32_t start[2] = {like.a->count == 0 ? GONE : 0, like.b->count == 0 ? GONE : 0};
+  if (memo->progress == NULL) {
+    if (!product_lives(&like, start[0], start[1])) return dfa_none(work);
+    product *p = work_alloc(work, 1, sizeof *p);
+    if (p == NULL) return NULL;
+    *p = like;
+    work_intern(work, &p->pairs, start, 2);
+    memo->progress = p;
+  }
+  return run_product(memo->progress);
+}
+
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation) {
   if (a == NULL || b == NULL) return NULL;
-  product p = {.work = work, .a = a, .b = b, .operation = operation, .maker = {.work = work}};
-  const uint32_t start[2] = {a->count == 0 ? GONE : 0, b->count == 0 ? GONE : 0};
-  if (!product_lives(&p, start[0], start[1])) return dfa_none(work);
-  work_intern(work, &p.pairs, start, 2);
-  for (uint32_t i = 0; i < p.pairs.set_count && work_is_ok(work); i++) {
-    const uint32_t *pair = p.pairs.values.items + p.pairs.sets[i].first;
-    add_pair(&p, pair[0], pair[1]);
-  }
-  return end_maker(&p.maker);
+  const uintptr_t key[3] = {(uintptr_t)a, (uintptr_t)b, operation};
+  const product like = {
+      .work = work, .a = a, .b = b, .operation = operation, .maker = {.work = work}};
+  work_memo *memo = work_remember(work, MEMO_PRODUCT, key, sizeof key);
+  if (memo == NULL) return NULL;
+  const bool was_lasting = work->is_lasting;
+  work->is_lasting = true;
+  if (memo->value == NULL) memo->value = combine(work, like, memo);
+  work->is_lasting = was_lasting;
+  return work_is_ok(work) ? memo->value : NULL;
 }
 
 // ---- the subset construction ----
@@ -328,13 +412,28 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to) {
   nfa_edge(nfa, from, 0, 0, kind, to);
 }
 
+void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to) {
+  const uint32_t first = nfa->first.count;
+  for (uint32_t i = 0; i < set->count; i++) nfa_state(nfa);
+  if (set->count == 0 || !work_is_ok(nfa->work)) return;
+  nfa_skip(nfa, from, NFA_SKIP, first);
+  for (uint32_t i = 0; i < set->count; i++) {
+    for (uint32_t j = set->first[i]; j < set->first[i + 1]; j++) {
+      nfa_range(nfa, first + i, set->edges[j].low, set->edges[j].high, first + set->edges[j].to);
+    }
+    if (set->accepts[i]) nfa_skip(nfa, first + i, NFA_SKIP, to);
+  }
+}
+
 typedef struct subsets {
   nfa *nfa;
   work_sets sets;
-  uint32_t *seen, *list, *bounds;  // [states], [states], [bounds_capacity]
+  uint32_t *seen, *list, *bounds;  // [states], [states], [bounds]
   uint32_t walk, count;            // of `list`
-  uint32_t bounds_capacity;
+  uint32_t end, next;              // of the sets
   dfa_maker maker;
+  const dfa *made;  // with states too many
+  state_parter *parter;
 } subsets;
 
 static void subset_add(subsets *s, uint32_t state) {
@@ -426,24 +525,69 @@ static bool subset_accepts(subsets *s, uint32_t set, uint32_t end) {
   return s->seen[end] == s->walk;
 }
 
+static subsets *begin_subsets(nfa *like, uint32_t start, uint32_t end) {
+  grammar_work *work = like->work;
+  subsets *s = work_alloc(work, 1, sizeof *s);
+  nfa *copy = work_alloc(work, 1, sizeof *copy);
+  if (s == NULL || copy == NULL) return NULL;
+  *copy = *like;
+  copy->edges.items = work_grow(work, like->edges.items, like->edges.count, like->edges.count,
+                                sizeof *like->edges.items);
+  copy->first.items = work_grow(work, like->first.items, like->first.count, like->first.count,
+                                sizeof *like->first.items);
+  *s = (subsets){.nfa = copy, .end = end, .walk = 1, .maker = {.work = work}};
+  s->seen = work_alloc(work, like->first.count, sizeof *s->seen);
+  s->list = work_alloc(work, like->first.count, sizeof *s->list);
+  s->bounds = work_alloc(work, 2 * (size_t)like->edges.count + 1, sizeof *s->bounds);
+  if (!work_is_ok(work)) return NULL;
+  subset_add(s, start);
+  subset_close(s, true, false);
+  subset_end(s);
+  return s;
+}
+
+static const dfa *run_subsets(subsets *s) {
+  grammar_work *work = s->nfa->work;
+  for (; s->next < s->sets.set_count; s->next++) {
+    if (work_pause(work)) return NULL;
+    begin_state(&s->maker, subset_accepts(s, s->next, s->end));
+    const uint32_t bounds = find_bounds(s, s->next);
+    for (uint32_t i = 0; i + 1 < bounds; i++) {
+      const uint32_t to = subset_after(s, s->next, s->bounds[i]);
+      if (to != GONE) add_edge(&s->maker, s->bounds[i], s->bounds[i + 1] - 1, to);
+    }
+    if (!work_is_ok(work)) return NULL;
+  }
+  if (s->made == NULL) s->made = end_maker(&s->maker);
+  return minimise(work, s->made, &s->parter);
+}
+
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {
   grammar_work *work = nfa->work;
-  subsets s = {.nfa = nfa, .maker = {.work = work}};
-  s.seen = work_alloc(work, nfa->first.count, sizeof *s.seen);
-  s.list = work_alloc(work, nfa->first.count, sizeof *s.list);
-  s.bounds = work_alloc(work, 2 * (size_t)nfa->edges.count + 1, sizeof *s.bounds);
   if (!work_is_ok(work)) return NULL;
-  s.walk = 1;
-  subset_add(&s, start);
-  subset_close(&s, true, false);
-  subset_end(&s);
-  for (uint32_t set = 0; set < s.sets.set_count && work_is_ok(work); set++) {
-    begin_state(&s.maker, subset_accepts(&s, set, end));
-    const uint32_t bounds = find_bounds(&s, set);
-    for (uint32_t i = 0; i + 1 < bounds; i++) {
-      const uint32_t to = subset_after(&s, set, s.bounds[i]);
-      if (to != GONE) add_edge(&s.maker, s.bounds[i], s.bounds[i + 1] - 1, to);
-    }
+  const uint64_t key[] = {
+      start,
+      end,
+      hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 3),
+      hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 4),
+      hash_bytes(nfa->first.items, nfa->first.count * sizeof *nfa->first.items, 5),
+      hash_bytes(nfa->first.items, nfa->first.count * sizeof *nfa->first.items, 6)};
+  work_memo *memo = work_remember(work, MEMO_NFA, key, sizeof key);
+  if (memo == NULL) return NULL;
+  if (memo->progress == NULL && memo->value == NULL) {
+    const bool was_lasting = work->is_lasting;
+    work->is_lasting = true;
+    memo->progress = begin_subsets(nfa, start, end);
+    work->is_lasting = was_lasting;
   }
-  return dfa_minimise(work, end_maker(&s.maker));
+  return dfa_resume(work, memo);
+}
+
+const dfa *dfa_resume(grammar_work *work, work_memo *memo) {
+  const bool was_lasting = work->is_lasting;
+  work->is_lasting = true;
+  if (memo->progress != NULL && memo->value == NULL) memo->value = run_subsets(memo->progress);
+  work->is_lasting = was_lasting;
+  if (work_is_paused(work)) work->paused = memo;
+  return work_is_ok(work) ? memo->value : NULL;
 }

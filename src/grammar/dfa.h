@@ -1,5 +1,6 @@
 // grammar/dfa.h — sets of texts as deterministic automata over code points: patterns, formats,
-// ranges of numbers, names of members. They never change; every state can reach an end.
+// ranges of numbers, names of members. They never change, every state can
+// reach an end, and what they were made of is remembered (work.h).
 #ifndef WICK_GRAMMAR_DFA_H
 #define WICK_GRAMMAR_DFA_H
 
@@ -57,7 +58,11 @@ void nfa_begin(nfa *nfa, grammar_work *work);
 uint32_t nfa_state(nfa *nfa);
 void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to);
 void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
+// The texts of a set, from one state to another.
+void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
 // No edge leads to `start`: so the beginning of a text is told from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
+// Continues after a pause (work->paused), without the automaton.
+const dfa *dfa_resume(grammar_work *work, work_memo *memo);
 
 #endif

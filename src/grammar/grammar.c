@@ -117,16 +117,15 @@ static wick_status check_beginning(grammar *made, wick_error *error) {
                    (int)MACHINE_PLACES_MAX);
 }
 
-wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
-                           grammar **out, wick_error *error) {
+wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
+                        grammar **out, wick_error *error) {
+  memory_gate *memory = work->memory;
   grammar *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a grammar");
   made->memory = memory;
-  grammar_work work;
-  work_begin(&work, memory);
-  wick_status status = compile(&work, tokens, wanted, &made->program);
-  if (status != WICK_OK && error != NULL) *error = work.error;
-  work_end(&work);
+  work_resume(work);
+  wick_status status = compile(work, tokens, wanted, &made->program);
+  if (status != WICK_OK && error != NULL) *error = work->error;
   if (status == WICK_OK) status = machine_create(memory, &made->program, &made->machine, error);
   if (status == WICK_OK) status = check_beginning(made, error);
   if (status != WICK_OK) {
@@ -135,6 +134,15 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
   }
   *out = made;
   return WICK_OK;
+}
+
+wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
+                           grammar **out, wick_error *error) {
+  grammar_work work;
+  work_begin(&work, memory);
+  const wick_status status = grammar_run(&work, tokens, wanted, out, error);
+  work_end(&work);
+  return status;
 }
 
 void grammar_destroy(grammar *grammar) {

@@ -25,6 +25,10 @@ typedef struct grammar {
 // WICK_E_UNSUPPORTED (cannot be honoured; named), WICK_E_FULL (too large), WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
+// The same with working memory of the caller's, which may be in slices: WICK_E_BUSY after a slice,
+// and the next call continues. Afterwards, work_end.
+wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
+                        grammar **out, wick_error *error);
 // Builds the rules of what is wanted, and answers the one of a whole text; 0 after a failure.
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);

@@ -190,19 +190,6 @@ static const dfa *above(grammar_work *work, const decimal *d) {
 
 // ---- signs ----
 
-static void copy_set(nfa *nfa, const dfa *set, uint32_t from, uint32_t to) {
-  const uint32_t first = nfa->first.count;
-  for (uint32_t i = 0; i < set->count; i++) nfa_state(nfa);
-  if (set->count == 0 || !work_is_ok(nfa->work)) return;
-  nfa_skip(nfa, from, NFA_SKIP, first);
-  for (uint32_t i = 0; i < set->count; i++) {
-    for (uint32_t j = set->first[i]; j < set->first[i + 1]; j++) {
-      nfa_range(nfa, first + i, set->edges[j].low, set->edges[j].high, first + set->edges[j].to);
-    }
-    if (set->accepts[i]) nfa_skip(nfa, first + i, NFA_SKIP, to);
-  }
-}
-
 // Numbers whose magnitude is in `plus`, or in `minus` behind a sign.
 static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *minus) {
   if (plus == NULL || minus == NULL) return NULL;
@@ -210,8 +197,8 @@ static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *min
   nfa_begin(&nfa, work);
   const uint32_t start = nfa_state(&nfa), end = nfa_state(&nfa), behind = nfa_state(&nfa);
   nfa_range(&nfa, start, '-', '-', behind);
-  copy_set(&nfa, plus, start, end);
-  copy_set(&nfa, minus, behind, end);
+  nfa_copy(&nfa, plus, start, end);
+  nfa_copy(&nfa, minus, behind, end);
   return dfa_of_nfa(&nfa, start, end);
 }
 

@@ -6,7 +6,14 @@
 
 #include "base/text.h"
 
-enum { DEPTH_MAX = 200, TIMES_MAX = 100000 };
+enum {
+  DEPTH_MAX = 200,
+  TIMES_MAX = 100000,
+  PARTS_MAX = 1 << 19,   // states and edges of the automaton
+  MEMO_REGEX = 100,      // and 101: whole
+  LOOK_TIMES_MAX = 16,   // repetitions around a look-ahead
+  LOOK_DEPTH_MAX = 100,  // look-aheads, and alternatives with them, after one another
+};
 
 typedef enum node_kind {
   NODE_EMPTY,
@@ -15,12 +22,15 @@ typedef enum node_kind {
   NODE_CHOICE,  // a or b
   NODE_REPEAT,  // a, from `least` to `most` times
   NODE_START,
-  NODE_END
+  NODE_END,
+  NODE_LOOK  // the rest of the text begins with a; with `least` 0 it does not
 } node_kind;
 
 typedef struct node {
   node_kind kind;
   uint32_t a, b, least, most;
+  uint32_t parts;  // of its automaton
+  bool has_look, has_start;
 } node;
 
 typedef struct code_range {
@@ -36,7 +46,8 @@ typedef struct parser {
   grammar_work *work;
   const uint8_t *text;
   size_t size_bytes, at;
-  uint32_t depth;
+  bool whole;  // the text that is read now ends with the pattern
+  uint32_t depth, look_depth;
   struct {
     node *items;
     uint32_t count, capacity;
@@ -72,9 +83,30 @@ static uint32_t take_code(parser *p) {
   return code;
 }
 
-static uint32_t add_node(parser *p, node node) {
-  if (!work_step(p->work, 1) || !WORK_PUSH(p->work, &p->nodes, node)) return 0;
-  return p->nodes.count - 1;
+// Counts what a node takes of the automaton, so that a pattern that is too large is refused before
+// it is built.
+static bool measure(parser *p, node *made) {
+  static const node NONE = {.kind = NODE_EMPTY};
+  const bool is_set = made->kind == NODE_SET, has_a = made->kind != NODE_EMPTY && !is_set;
+  const bool has_b = made->kind == NODE_JOIN || made->kind == NODE_CHOICE;
+  const node *a = has_a ? &p->nodes.items[made->a] : &NONE;
+  const node *b = has_b ? &p->nodes.items[made->b] : &NONE;
+  uint64_t parts = (uint64_t)a->parts + b->parts + (is_set ? made->b - made->a : 1);
+  if (made->kind == NODE_REPEAT) {
+    const uint32_t times = made->most == UINT32_MAX ? made->least + 1 : made->most;
+    parts = ((uint64_t)a->parts + 2) * times + 2;
+  }
+  if (parts > PARTS_MAX)
+    return fail(p, WICK_E_FULL, "the pattern expands to more than 524288 states");
+  made->parts = (uint32_t)parts;
+  made->has_look = made->kind == NODE_LOOK || a->has_look || b->has_look;
+  made->has_start = made->kind == NODE_START || a->has_start || b->has_start;
+  return true;
+}
+
+static uint32_t add_node(parser *p, node made) {
+  if (!work_step(p->work, 1) || !measure(p, &made)) return 0;
+  return WORK_PUSH(p->work, &p->nodes, made) ? p->nodes.count - 1 : 0;
 }
 
 // ---- sets of characters ----
@@ -265,17 +297,29 @@ static uint32_t parse_class(parser *p) {
 
 static uint32_t parse_choice(parser *p);
 
+static bool is_name_byte(uint8_t c, bool is_first) {
+  const uint8_t lower = c | 32;
+  if ((lower >= 'a' && lower <= 'z') || c == '_' || c == '$' || c >= 0x80) return true;
+  return !is_first && c >= '0' && c <= '9';
+}
+
+static void take_group_name(parser *p) {
+  if (take(p, "=") || take(p, "!")) fail(p, WICK_E_UNSUPPORTED, "look-behind");
+  for (bool is_first = true; work_is_ok(p->work); is_first = false) {
+    if (!is_first && take(p, ">")) return;
+    if (!is_name_byte(peek(p), is_first)) fail(p, WICK_E_ARG, "invalid name of a group");
+    p->at++;
+  }
+}
+
 static uint32_t parse_group(parser *p) {
+  bool is_look = false, holds = false;
   if (take(p, "?")) {
-    if (take(p, "=") || take(p, "!")) {
-      fail(p, WICK_E_UNSUPPORTED, "look-ahead");
-    } else if (take(p, "<")) {
-      if (take(p, "=") || take(p, "!")) fail(p, WICK_E_UNSUPPORTED, "look-behind");
-      while (work_is_ok(p->work) && !take(p, ">")) {
-        if (is_at_end(p)) fail(p, WICK_E_ARG, "the name of a group has no '>'");
-        p->at++;
-      }
-    } else if (!take(p, ":")) {
+    holds = take(p, "=");
+    is_look = holds || take(p, "!");
+    if (!is_look && take(p, "<")) {
+      take_group_name(p);
+    } else if (!is_look && !take(p, ":")) {
       fail(p, WICK_E_UNSUPPORTED, "groups of this kind");
     }
   }
@@ -284,7 +328,12 @@ static uint32_t parse_group(parser *p) {
   const uint32_t inside = parse_choice(p);
   p->depth--;
   if (!take(p, ")")) fail(p, WICK_E_ARG, "the group has no ')'");
-  return inside;
+  return is_look ? add_node(p, (node){.kind = NODE_LOOK, .a = inside, .least = holds}) : inside;
+}
+
+static bool repeats_next(const parser *p) {
+  const uint8_t c = peek(p);
+  return c == '*' || c == '+' || c == '?' || c == '{';
 }
 
 static uint32_t parse_atom(parser *p) {
@@ -293,8 +342,12 @@ static uint32_t parse_atom(parser *p) {
   if (take(p, "[")) return parse_class(p);
   if (take(p, "^")) return add_node(p, (node){.kind = NODE_START});
   if (take(p, "$")) return add_node(p, (node){.kind = NODE_END});
-  if (c == '*' || c == '+' || c == '?') {
+  if (repeats_next(p)) {
     fail(p, WICK_E_ARG, "nothing to repeat");
+    return 0;
+  }
+  if (c == ']' || c == '}') {
+    fail(p, WICK_E_ARG, "a bracket that closes nothing (write it with a backslash)");
     return 0;
   }
   range_list list = {0};
@@ -322,31 +375,33 @@ static bool take_number(parser *p, uint32_t *number) {
   return p->at != before;
 }
 
-// "{n}", "{n,}", "{n,m}"; anything else is text, as outside of the flag u.
-static bool take_braces(parser *p, uint32_t *least, uint32_t *most) {
+// "{n}", "{n,}", "{n,m}".
+static void take_braces(parser *p, uint32_t *least, uint32_t *most) {
   const size_t before = p->at;
   bool is_ok = take(p, "{") && take_number(p, least);
-  if (is_ok) {
-    *most = *least;
-    if (take(p, ",") && !take_number(p, most)) *most = UINT32_MAX;
-    is_ok = take(p, "}");
-  }
+  *most = *least;
+  if (is_ok && take(p, ",") && !take_number(p, most)) *most = UINT32_MAX;
+  is_ok = is_ok && take(p, "}");
   if (!is_ok) {
     p->at = before;
-    return false;
+    fail(p, WICK_E_ARG, "the braces are not a count (write a brace with a backslash)");
   }
   if (*least > *most) fail(p, WICK_E_ARG, "the count is out of order");
   if (*least > TIMES_MAX || (*most != UINT32_MAX && *most > TIMES_MAX)) {
     fail(p, WICK_E_FULL, "the count is above 100000");
   }
-  return true;
 }
 
 static uint32_t parse_term(parser *p) {
   const uint32_t atom = parse_atom(p);
   if (!work_is_ok(p->work)) return 0;
   uint32_t least = 1, most = 1;
-  bool repeats = true;
+  if (!repeats_next(p)) return atom;
+  const node_kind kind = p->nodes.items[atom].kind;
+  if (kind == NODE_START || kind == NODE_END || kind == NODE_LOOK) {
+    fail(p, WICK_E_ARG, "nothing to repeat");
+    return 0;
+  }
   if (take(p, "*")) {
     least = 0;
     most = UINT32_MAX;
@@ -355,14 +410,10 @@ static uint32_t parse_term(parser *p) {
   } else if (take(p, "?")) {
     least = 0;
   } else {
-    repeats = take_braces(p, &least, &most);
+    take_braces(p, &least, &most);
   }
-  if (!repeats) return atom;
   take(p, "?");  // lazy or not: the texts are the same
-  const node_kind kind = p->nodes.items[atom].kind;
-  if (kind == NODE_START || kind == NODE_END) fail(p, WICK_E_ARG, "nothing to repeat");
-  const uint8_t c = peek(p);
-  if (c == '*' || c == '+' || c == '?') fail(p, WICK_E_ARG, "nothing to repeat");
+  if (repeats_next(p)) fail(p, WICK_E_ARG, "nothing to repeat");
   return add_node(p, (node){.kind = NODE_REPEAT, .a = atom, .least = least, .most = most});
 }
 
@@ -452,23 +503,128 @@ static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
     case NODE_REPEAT:
       emit_repeat(p, nfa, &node, from, to);
       break;
+    case NODE_LOOK:
+      break;  // emit_rest
   }
+}
+
+// ---- look-ahead: what follows is the rest of the text, of which some texts are taken or left ----
+
+// The nodes that are still to come, one after the other.
+typedef struct rest_list {
+  uint32_t node;
+  const struct rest_list *next;
+} rest_list;
+
+static const rest_list *rest_after(parser *p, uint32_t node, const rest_list *next) {
+  rest_list *made = work_alloc(p->work, 1, sizeof *made);
+  if (made != NULL) *made = (rest_list){node, next};
+  return made;
+}
+
+static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool is_inner);
+
+static void emit_look(parser *p, nfa *nfa, const node *look, const rest_list *rest, uint32_t from,
+                      uint32_t end) {
+  const rest_list ahead = {look->a, NULL};
+  const dfa *texts = dfa_of_rest(p, rest, p->whole, true);
+  const dfa *named = dfa_of_rest(p, &ahead, false, true);
+  texts = dfa_combine(p->work, texts, named, look->least != 0 ? DFA_AND : DFA_WITHOUT);
+  if (texts != NULL) nfa_copy(nfa, texts, from, end);
+}
+
+static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
+                      uint32_t end);
+
+// Each number of times, and what follows it.
+static void emit_times(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
+                       uint32_t end) {
+  const node node = p->nodes.items[rest->node];
+  if (node.most > LOOK_TIMES_MAX) {
+    fail(p, WICK_E_UNSUPPORTED, "look-ahead inside of a repetition");
+    return;
+  }
+  const rest_list *all = rest->next;
+  for (uint32_t times = 0; times <= node.most && work_is_ok(p->work); times++) {
+    if (times >= node.least) emit_rest(p, nfa, all, from, to, end);
+    all = rest_after(p, node.a, all);
+  }
+}
+
+// The rest of the text from `from` on: up to `to` if no look-ahead comes, else up to its `end`.
+static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
+                      uint32_t end) {
+  if (++p->look_depth > LOOK_DEPTH_MAX) {
+    fail(p, WICK_E_UNSUPPORTED, "too many alternatives with look-ahead");
+    return;
+  }
+  bool is_done = false;
+  while (rest != NULL && !is_done && work_step(p->work, 1)) {
+    const node node = p->nodes.items[rest->node];
+    if (!node.has_look) {
+      is_done = rest->next == NULL;
+      const uint32_t next = is_done ? to : nfa_state(nfa);
+      emit(p, nfa, rest->node, from, next);
+      from = next;
+      rest = rest->next;
+    } else if (node.kind == NODE_JOIN) {
+      rest = rest_after(p, node.a, rest_after(p, node.b, rest->next));
+    } else if (node.kind == NODE_CHOICE) {
+      emit_rest(p, nfa, rest_after(p, node.b, rest->next), from, to, end);
+      rest = rest_after(p, node.a, rest->next);
+    } else {
+      if (node.kind == NODE_LOOK) emit_look(p, nfa, &node, rest->next, from, end);
+      if (node.kind == NODE_REPEAT) emit_times(p, nfa, rest, from, to, end);
+      is_done = true;
+    }
+  }
+  if (!is_done) nfa_skip(nfa, from, NFA_SKIP, to);
+  p->look_depth--;
+}
+
+// The texts that may follow; not `is_inner`: from their beginning on. Not `whole`: anything may
+// come before and after.
+static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool is_inner) {
+  for (const rest_list *at = rest; at != NULL && is_inner; at = at->next) {
+    if (!p->nodes.items[at->node].has_start) continue;
+    fail(p, WICK_E_UNSUPPORTED, "'^' inside of a look-ahead or after it");
+    return NULL;
+  }
+  nfa nfa;
+  const bool outer = p->whole;
+  p->whole = whole;
+  nfa_begin(&nfa, p->work);
+  const uint32_t start = nfa_state(&nfa), from = nfa_state(&nfa), to = nfa_state(&nfa);
+  const uint32_t begin = nfa_state(&nfa);
+  // texts that a look-ahead has decided end there, and not where anything may follow
+  const bool decides = is_inner || p->nodes.items[rest->node].has_look;
+  const uint32_t end = decides ? nfa_state(&nfa) : to;
+  nfa_skip(&nfa, start, NFA_SKIP, from);
+  if (!whole && !is_inner) nfa_range(&nfa, from, 0, CODE_POINT_MAX, from);
+  nfa_skip(&nfa, from, NFA_SKIP, begin);
+  emit_rest(p, &nfa, rest, begin, to, end);
+  if (!whole) nfa_range(&nfa, to, 0, CODE_POINT_MAX, to);
+  if (end != to) nfa_skip(&nfa, to, NFA_SKIP, end);
+  p->whole = outer;
+  return dfa_of_nfa(&nfa, start, end);
+}
+
+static const dfa *compile(parser *p, work_memo *memo) {
+  const rest_list all = {parse_choice(p), NULL};
+  if (work_is_ok(p->work) && !is_at_end(p)) fail(p, WICK_E_ARG, "the ')' closes no group");
+  if (!work_is_ok(p->work)) return NULL;
+  const bool has_look = p->nodes.items[all.node].has_look;
+  const dfa *set = dfa_of_rest(p, &all, p->whole, false);
+  // a large automaton is not built again after each pause
+  if (work_is_paused(p->work) && !has_look) memo->progress = p->work->paused;
+  return set;
 }
 
 const dfa *regex_compile(grammar_work *work, const uint8_t *pattern, size_t size_bytes,
                          bool whole) {
-  parser p = {.work = work, .text = pattern, .size_bytes = size_bytes};
-  const uint32_t tree = parse_choice(&p);
-  if (work_is_ok(work) && !is_at_end(&p)) fail(&p, WICK_E_ARG, "the ')' closes no group");
-  if (!work_is_ok(work)) return NULL;
-  nfa nfa;
-  nfa_begin(&nfa, work);
-  const uint32_t start = nfa_state(&nfa), from = nfa_state(&nfa), to = nfa_state(&nfa);
-  nfa_skip(&nfa, start, NFA_SKIP, from);
-  if (!whole) nfa_range(&nfa, from, 0, CODE_POINT_MAX, from);
-  const uint32_t begin = nfa_state(&nfa);
-  nfa_skip(&nfa, from, NFA_SKIP, begin);
-  emit(&p, &nfa, tree, begin, to);
-  if (!whole) nfa_range(&nfa, to, 0, CODE_POINT_MAX, to);
-  return dfa_of_nfa(&nfa, start, to);
+  parser p = {.work = work, .text = pattern, .size_bytes = size_bytes, .whole = whole};
+  work_memo *memo = work_remember(work, MEMO_REGEX + whole, pattern, size_bytes);
+  if (memo == NULL || memo->value != NULL) return memo == NULL ? NULL : memo->value;
+  memo->value = memo->progress != NULL ? dfa_resume(work, memo->progress) : compile(&p, memo);
+  return memo->value;
 }

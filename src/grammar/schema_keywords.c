@@ -201,6 +201,12 @@ bool schema_check(schema_compiler *c, uint32_t schema) {
   return work_is_ok(c->work);
 }
 
+bool schema_is_schema(const schema_compiler *c, uint32_t node) {
+  const keyword_shape shape = c->shapes[node];
+  return node_of(c, node)->kind == JSON_OBJECT &&
+         (shape == SHAPE_SCHEMA || shape == SHAPE_ITEMS || shape == SHAPE_DEPENDENCY);
+}
+
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name) {
   const uint32_t found = document_find(&c->document, node, name);
   return found == 0 || find_keyword(c, node_of(c, found)->key) == NULL ? 0 : found;

@@ -4,6 +4,8 @@
 #include "grammar/schema_parts.h"
 
 enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5, PART_STEPS = 40 };
+// Each of them may follow the one before: more than the machine has room for (machine.h).
+enum { OPTIONAL_MAX = 900 };
 
 static const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
@@ -218,8 +220,16 @@ static void declare_part(schema_compiler *c, object_plan *plan, const case_part 
 static void declare_all(schema_compiler *c, object_plan *plan) {
   declare_part(c, plan, plan->value->parts);
   plan->declared = plan->members.count;
+  uint32_t count = 0;
+  for (const case_member *at = plan->value->members; at != NULL; at = at->previous) count++;
+  const case_member **members = work_alloc(c->work, count, sizeof *members);
+  if (members == NULL) return;
   for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
-    if (!at->is_item) declare(c, plan, at->name, at->is_required);
+    members[--count] = at;  // the first one that is named comes first
+  }
+  for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
+    const case_member *member = members[count++];
+    if (!member->is_item) declare(c, plan, member->name, member->is_required);
   }
 }
 
@@ -371,8 +381,15 @@ static void end_object(schema_compiler *c, const object_plan *plan, const member
 
 static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *grid) {
   const schema_case *value = plan->value;
-  uint32_t required = 0;
-  for (uint32_t i = 0; i < plan->members.count; i++) required += plan->members.items[i].is_required;
+  uint32_t required = 0, optional = 0;
+  for (uint32_t i = 0; i < plan->members.count; i++) {
+    const bool is_required = plan->members.items[i].is_required;
+    required += is_required;
+    optional = is_required ? 0 : optional + 1;
+    if (optional <= OPTIONAL_MAX) continue;
+    const uint32_t node = value->parts == NULL ? 1 : term_node(value->parts->term);
+    return schema_refuse(c, node, "more than 900 optional members in a row");
+  }
   grid->is_limited = value->members_most != UINT32_MAX &&
                      (plan->allows_others || value->members_most < plan->members.count);
   grid->cap =

@@ -158,6 +158,8 @@ const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 // ---- schema_keywords.c ----
 // Refuses a keyword whose value is not what it must be, here and in all schemas within.
 bool schema_check(schema_compiler *c, uint32_t schema);
+// Whether a node is where a schema is expected, as far as schemas have been checked.
+bool schema_is_schema(const schema_compiler *c, uint32_t node);
 // A keyword that no draft before 2019-09 has.
 bool schema_is_newer(const schema_compiler *c, document_text name);
 // A keyword's node in a schema; 0: none, or the dialect does not know it.

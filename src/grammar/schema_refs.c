@@ -128,9 +128,12 @@ static uint32_t without_fragment(document_text text) {
   return count;
 }
 
-// The text of "$id" ("id" in draft 4) of a schema, or none.
+// The text of "$id" ("id" in draft 4) of a schema, or none. A value in "enum" or in an unknown
+// keyword is not a schema, and up to draft 7 "$ref" overrides what is next to it.
 static document_text id_of(const schema_compiler *c, uint32_t node) {
   const document_text none = {0};
+  const bool is_overridden = c->dialect <= 7 && document_find(&c->document, node, "$ref") != 0;
+  if (is_overridden || !schema_is_schema(c, node)) return none;
   const uint32_t id = document_find(&c->document, node, c->dialect == 4 ? "id" : "$id");
   if (document_node(&c->document, id)->kind != JSON_STRING) return none;
   return document_node(&c->document, id)->text;
@@ -244,7 +247,7 @@ static bool has_anchor(const schema_compiler *c, uint32_t node, document_text an
 static uint32_t find_anchor(schema_compiler *c, uint32_t resource, document_text anchor) {
   for (uint32_t node = 1; node < c->document.nodes.count; node++) {
     if (!work_step(c->work, LOOK_STEPS)) return 0;
-    if (document_node(&c->document, node)->kind != JSON_OBJECT) continue;
+    if (!schema_is_schema(c, node)) continue;
     if (has_anchor(c, node, anchor) && resource_of(c, node) == resource) return node;
   }
   return 0;

@@ -7,13 +7,18 @@
 
 enum {
   SHELF_IDLE_MAX = 2,  // grammars that nobody uses and that are kept
+  SHELF_REFUSED_MAX = 32,
+  SHELF_SLICE_STEPS = 60000,  // a few milliseconds
+  SHELF_QUICK_SLICES = 20,    // of a grammar, before it waits for others that take as long
+  SHELF_SLOW_MAX = 32,
   SHELF_RESERVE_BYTES = 48 << 10,
 };
 
-// A compiled grammar with its masks.
+// A compiled grammar with its masks, or why it was refused.
 typedef struct constraint {
   struct constraint *next;
-  grammar *grammar;
+  grammar *grammar;  // NULL: refused
+  wick_error refusal;
   mask_cache *masks;
   wick_grammar wanted;  // its texts are copies in `texts`
   char *texts;
@@ -21,13 +26,29 @@ typedef struct constraint {
   uint32_t users;
 } constraint;
 
+// A grammar that is being compiled in slices.
+typedef struct shelf_job {
+  grammar_work work;
+  constraint *made;
+  uint32_t slices;
+  uint64_t used;
+} shelf_job;
+
 typedef struct grammar_shelf {
+  grammar_limits limits;
+  shelf_job *quick, *slow;             // one that has taken few slices, and one that has taken more
+  uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that take more
+  uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was asked for yet
   void *reserve;          // memory for tokenising short texts while requests run
   constraint *constraints;
   uint64_t clock;
 } grammar_shelf;
 
+// Compiles for one slice. True: it is compiled or refused, which shelf_take then says at once. Call
+// it again until then; memory is freed of a grammar for which that is not done.
+bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
+                   const wick_grammar *wanted);
 // Errors as grammar_create. The grammar's matcher and masks are the callers' of one thread.
 wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                        const wick_grammar *wanted, constraint **out, wick_error *error);

@@ -24,14 +24,44 @@ struct work_chunk {
 void work_begin(grammar_work *work, memory_gate *memory) {
   memset(work, 0, sizeof *work);
   work->memory = memory;
+  work->limits = (grammar_limits){GRAMMAR_WORK_BYTES_MAX, GRAMMAR_WORK_STEPS_MAX};
+}
+
+void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps) {
+  if (limits->bytes != 0) work->limits.bytes = limits->bytes;
+  if (limits->steps != 0) work->limits.steps = limits->steps;
+  work->slice_steps = slice_steps;
+}
+
+static void clear_arena(grammar_work *work, work_arena *arena) {
+  while (arena->chunks != NULL) {
+    work_chunk *next = arena->chunks->next;
+    memory_free(work->memory, arena->chunks);
+    arena->chunks = next;
+  }
+  *arena = (work_arena){0};
 }
 
 void work_end(grammar_work *work) {
-  while (work->chunks != NULL) {
-    work_chunk *next = work->chunks->next;
-    memory_free(work->memory, work->chunks);
-    work->chunks = next;
-  }
+  clear_arena(work, &work->arenas[0]);
+  clear_arena(work, &work->arenas[1]);
+}
+
+void work_resume(grammar_work *work) {
+  clear_arena(work, &work->arenas[0]);
+  work->steps = work->lasting_steps;
+  work->slice_taken = work->slice_lasting = 0;
+  work->is_lasting = false;
+  if (work_is_paused(work)) work->status = WICK_OK;
+}
+
+bool work_pause(grammar_work *work) {
+  if (work->status != WICK_OK) return true;
+  const uint64_t slice = work->slice_steps;
+  // what is done again at the beginning of each slice is not all of it
+  if (slice == 0 || work->slice_taken < slice || work->slice_lasting < slice / 4) return false;
+  work->status = WICK_E_BUSY;
+  return true;
 }
 
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
@@ -49,44 +79,91 @@ bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, co
 bool work_step(grammar_work *work, uint32_t steps) {
   if (work->status != WICK_OK) return false;
   work->steps += steps;
-  if (work->steps <= GRAMMAR_WORK_STEPS_MAX) return true;
+  work->slice_taken += steps;
+  if (work->is_lasting) {
+    work->lasting_steps += steps;
+    work->slice_lasting += steps;
+  }
+  if (work->steps <= work->limits.steps) return true;
   return work_fail(work, WICK_E_FULL, WICK_NO_OFFSET,
-                   "the grammar takes more than %d steps to compile", GRAMMAR_WORK_STEPS_MAX);
+                   "the grammar takes more than %llu steps to compile",
+                   (unsigned long long)work->limits.steps);
 }
 
-static bool add_chunk(grammar_work *work, size_t size_bytes) {
+static bool add_chunk(grammar_work *work, work_arena *arena, size_t size_bytes) {
   const size_t bytes = size_bytes > CHUNK_BYTES ? size_bytes : CHUNK_BYTES;
-  if (work->used + bytes > GRAMMAR_WORK_BYTES_MAX) {
+  if (work->arenas[0].used + work->arenas[1].used + bytes > work->limits.bytes) {
     return work_fail(work, WICK_E_FULL, WICK_NO_OFFSET,
-                     "the grammar takes more than %d bytes to compile", GRAMMAR_WORK_BYTES_MAX);
+                     "the grammar takes more than %llu bytes to compile",
+                     (unsigned long long)work->limits.bytes);
   }
   work_chunk *chunk = memory_alloc(work->memory, sizeof *chunk + bytes);
   if (chunk == NULL) {
     work->status = memory_fail(work->memory, &work->error, "a grammar");
     return false;
   }
-  chunk->next = work->chunks;
-  work->chunks = chunk;
-  work->at = (uint8_t *)(chunk + 1);
-  work->left = bytes;
-  work->used += bytes;
+  chunk->next = arena->chunks;
+  arena->chunks = chunk;
+  arena->at = (uint8_t *)(chunk + 1);
+  arena->left = bytes;
+  arena->used += bytes;
   return true;
 }
 
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes) {
   size_t bytes;
   if (work->status != WICK_OK) return NULL;
-  if (!checked_mul_size(count, item_bytes, &bytes) || bytes > GRAMMAR_WORK_BYTES_MAX) {
+  if (!checked_mul_size(count, item_bytes, &bytes) || bytes > work->limits.bytes) {
     work_fail(work, WICK_E_FULL, WICK_NO_OFFSET, "the grammar is too large");
     return NULL;
   }
+  work_arena *arena = &work->arenas[work->is_lasting];
   bytes = align_size(bytes, 8);
-  if (bytes > work->left && !add_chunk(work, bytes)) return NULL;
-  void *block = work->at;
-  work->at += bytes;
-  work->left -= bytes;
+  if (bytes > arena->left && !add_chunk(work, arena, bytes)) return NULL;
+  void *block = arena->at;
+  arena->at += bytes;
+  arena->left -= bytes;
   memset(block, 0, bytes);
   return block;
+}
+
+static bool grow_memos(grammar_work *work) {
+  const uint32_t wanted = work->memo_slots == 0 ? 64 : work->memo_slots * 2;
+  work_memo **slots = work_alloc(work, wanted, sizeof *slots);
+  if (slots == NULL) return false;
+  for (uint32_t i = 0; i < work->memo_slots; i++) {
+    work_memo *memo = work->memos[i];
+    uint64_t at = memo == NULL ? 0 : memo->key[0];
+    while (memo != NULL && slots[at & (wanted - 1)] != NULL) at++;
+    if (memo != NULL) slots[at & (wanted - 1)] = memo;
+  }
+  work->memos = slots;
+  work->memo_slots = wanted;
+  return true;
+}
+
+work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes) {
+  const uint64_t hash[2] = {hash_bytes(key, size_bytes, 2 * kind),
+                            hash_bytes(key, size_bytes, 2 * kind + 1)};
+  const bool was_lasting = work->is_lasting;
+  work->is_lasting = true;
+  work_memo *made = NULL;
+  if (work->memo_count * 2 < work->memo_slots || grow_memos(work)) {
+    uint64_t at = hash[0];
+    work_memo **slot;
+    while ((slot = &work->memos[at & (work->memo_slots - 1)], *slot != NULL) &&
+           ((*slot)->key[0] != hash[0] || (*slot)->key[1] != hash[1])) {
+      at++;
+    }
+    made = *slot != NULL ? *slot : work_alloc(work, 1, sizeof *made);
+    if (made != NULL && *slot == NULL) {
+      *made = (work_memo){.key = {hash[0], hash[1]}};
+      *slot = made;
+      work->memo_count++;
+    }
+  }
+  work->is_lasting = was_lasting;
+  return work->status == WICK_OK ? made : NULL;
 }
 
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,

@@ -1,6 +1,10 @@
 // grammar/work.h — the working memory of a compilation: freed as a whole, limited in bytes and in
 // steps, with the first failure kept. After a failure calls answer NULL or 0 and change nothing
 // that matters, so that callers may check once at their end.
+//
+// A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume takes
+// back: the compilation then begins again, and finds the sets of texts that it has made already,
+// and the one that was being made, which are most of its work (work_memo).
 #ifndef WICK_GRAMMAR_WORK_H
 #define WICK_GRAMMAR_WORK_H
 
@@ -13,20 +17,52 @@
 
 enum { GRAMMAR_WORK_BYTES_MAX = 192 << 20, GRAMMAR_WORK_STEPS_MAX = 60000000 };
 
+// What a compilation may take; 0: the default.
+typedef struct grammar_limits {
+  uint64_t bytes, steps;
+} grammar_limits;
+
 typedef struct work_chunk work_chunk;
 
-typedef struct grammar_work {
-  memory_gate *memory;
+typedef struct work_arena {
   work_chunk *chunks;
   uint8_t *at;
   size_t left, used;
-  uint64_t steps;
+} work_arena;
+
+// What was made of something before: its value, or what was made of it until the pause.
+typedef struct work_memo {
+  const void *value;
+  void *progress;
+  uint64_t key[2];
+} work_memo;
+
+typedef struct grammar_work {
+  memory_gate *memory;
+  grammar_limits limits;
+  work_arena arenas[2];  // [0] until the next pause, [1] beyond it
+  uint64_t steps, lasting_steps;
+  bool is_lasting;  // memory and steps count as lasting
+  uint64_t slice_steps, slice_taken, slice_lasting;
+  work_memo *paused;  // what was being made at the pause
+  work_memo **memos;  // [memo_slots], a power of two
+  uint32_t memo_count, memo_slots;
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);
+// slice_steps 0, as at first: no pauses.
+void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps);
 void work_end(grammar_work *work);
+// After a pause, or before the first slice.
+void work_resume(grammar_work *work);
+static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
+// Between two parts of lasting work: true after a failure, which the end of the slice is.
+bool work_pause(grammar_work *work);
+// The entry of a key, which is made when there is none; NULL after a failure. `kind` tells keys of
+// one function from those of others. The value must depend on nothing but the key.
+work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
 // Zeroed, aligned to 8 bytes; NULL after a failure, which this may be (WICK_E_NOMEM, WICK_E_FULL).
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);

@@ -16,6 +16,7 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
   if (made == NULL) return memory_fail(parts->memory, error, "the scheduler");
   made->parts = *parts;
   made->id_next = 1;
+  made->shelf.limits = parts->grammar_limits;
   made->swap = (swap_parts){parts->memory, parts->store, parts->swap, parts->now_us};
   wick_status status = events_create(parts->memory, record_text_bytes(parts->tokenizer),
                                      SCHEDULER_RECORDS_MAX, &made->events, error);
@@ -298,6 +299,11 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
   enqueue_followers(scheduler, followers, wanted->passes_waited);
   *id = made->id;
   return WICK_OK;
+}
+
+bool scheduler_prepare_grammar(scheduler *scheduler, const wick_grammar *wanted) {
+  const scheduler_parts *parts = &scheduler->parts;
+  return shelf_prepare(&scheduler->shelf, parts->memory, parts->tokenizer, wanted);
 }
 
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {

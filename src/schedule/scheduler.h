@@ -39,6 +39,7 @@ typedef struct scheduler_parts {
   uint32_t requests_max;      // queued and running together
   uint32_t running_max;       // at once; at most batch_tokens
   uint64_t queue_tokens_max;  // tokens of all prompts that wait
+  grammar_limits grammar_limits;
 } scheduler_parts;
 
 typedef enum scheduler_result {
@@ -75,6 +76,8 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 // `format`: the marks of reasoning, of a request that limits it; else it may be NULL.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
                              const reply_format *format, uint32_t *id, wick_error *error);
+// shelf_prepare.
+bool scheduler_prepare_grammar(scheduler *scheduler, const wick_grammar *wanted);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
 // removed by NULL.

@@ -567,8 +567,10 @@ test('options that cannot be honoured are typed errors that name what', async (t
     [{ regex: '(a' }, 'ARG', /pattern '\(a', byte 2/],
     [{ regex: /a/i }, 'UNSUPPORTED', /flag i/],
     [{ regex: /(a)\1/ }, 'UNSUPPORTED', /back references/],
-    [{ choices: [] }, 'ARG', /choices/],
-    [{ choices: ['a', 5] }, 'ARG', /choices/],
+    // by the option's own words: the engine would refuse them, too
+    [{ choices: [] }, 'ARG', /choices must be an array of at least one string/],
+    [{ choices: ['a', 5] }, 'ARG', /choices must be an array of at least one string/],
+    [{ choices: { length: 1, every: () => true } }, 'ARG', /choices must be an array/],
     [{ jsonSchema: [] }, 'ARG', /jsonSchema/],
     [{ jsonSchema: circular }, 'ARG', /jsonSchema must be JSON: .*circular/],
     [{ jsonSchema: deepSchema(20000) }, 'GRAMMAR_TOO_LARGE', /jsonSchema is nested too deeply/],

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "grammar/document.h"
 #include "grammar/gbnf.h"
+#include "grammar/grammar.h"
 #include "grammar/program.h"
 #include "grammar/regex.h"
 #include "platform/platform.h"
@@ -146,5 +147,61 @@ TEST(steps_grow_with_what_is_read) {
     const uint64_t once = steps_of(CASES[i].read, CASES[i].parts, TIMES);
     const uint64_t twice = steps_of(CASES[i].read, CASES[i].parts, 2 * TIMES);
     if (!CHECK_EQ_UINT(twice - once, CASES[i].steps)) printf("#   of '%s'\n", CASES[i].parts[1]);
+  }
+}
+
+// ---- slices ----
+
+static const wick_grammar SLICED[] = {
+    {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){12}", .text_bytes = 16},
+    {.kind = WICK_GRAMMAR_REGEX, .text = "(?!a{40,60}b)[ab]{0,300}(?=c)[a-c]+", .text_bytes = 35},
+    {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+     .text = "{\"items\":{\"anyOf\":[{\"format\":\"email\",\"pattern\":\"^[a-m]{3,90}@\"},{"
+             "\"multipleOf\":"
+             "0.07,\"maximum\":1e9}]}}",
+     .text_bytes = 100,
+     .any_spelling = true},
+    {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){25}", .text_bytes = 16},
+};
+
+static grammar *compile_in(memory_gate *gate, const wick_grammar *wanted, uint64_t slice_steps,
+                           uint32_t *slices, wick_error *error) {
+  static const grammar_limits LIMITS = {.bytes = 64 << 20, .steps = 4000000};
+  grammar *made = NULL;
+  wick_status status = WICK_E_BUSY;
+  work_begin(&work, gate);
+  work_limit(&work, &LIMITS, slice_steps);
+  for (*slices = 0; status == WICK_E_BUSY; ++*slices) {
+    const uint64_t before = work.lasting_steps;
+    status = grammar_run(&work, NULL, wanted, &made, error);
+    if (slice_steps != 0) CHECK(work.lasting_steps - before < 20 * slice_steps);
+  }
+  work_end(&work);
+  return made;
+}
+
+TEST(a_compilation_in_slices_makes_the_same_program) {
+  for (size_t i = 0; i < sizeof SLICED / sizeof *SLICED; i++) {
+    const wick_grammar *wanted = &SLICED[i];
+    uint32_t slices;
+    wick_error refused[2] = {{0}};
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    grammar *whole = compile_in(&memory, wanted, 0, &slices, &refused[0]);
+    CHECK_EQ_UINT(slices, 1);
+    grammar *sliced = compile_in(&memory, wanted, 2000, &slices, &refused[1]);
+    CHECK(slices > 3);
+    check_str(refused[1].message, refused[0].message, wanted->text, __FILE__, __LINE__);
+    if (CHECK((whole == NULL) == (sliced == NULL)) && whole != NULL) {
+      CHECK_EQ_UINT(sliced->program.place_count, whole->program.place_count);
+      CHECK_EQ_UINT(sliced->program.edge_count, whole->program.edge_count);
+      for (uint32_t at = 1; at < whole->program.edge_count; at++) {
+        const grammar_edge a = whole->program.edges[at], b = sliced->program.edges[at];
+        REQUIRE(a.to == b.to && a.next == b.next && a.value == b.value && a.kind == b.kind &&
+                a.low == b.low && a.high == b.high);
+      }
+    }
+    grammar_destroy(whole);
+    grammar_destroy(sliced);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
   }
 }
