@@ -17,6 +17,10 @@ export const onlyInAll = [
   // killed browsers, three browsers side by side
   /_kills\.test/,
   /\/pages\/chat_three_/,
+  // what is next to the main path of each page
+  /\/pages\/chat_(accessible|ahead|browsers|context_size|dragging|installed|known_words|pasting|pdf|templates)\.test/,
+  /\/pages\/(csp|second_visit|site_offline)\.test/,
+  /\/package\/(js_integrity|js_leak|js_policy|web_golden)\.test/,
   // random inputs and corrupt files, for minutes
   /_fuzz\.test/,
   /\/engine\/(fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
