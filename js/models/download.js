@@ -2,6 +2,7 @@
 // written into the journal when it is stored, and a chunk in the journal is not fetched again.
 
 import { WickError } from '../base/errors.js';
+import { checkStart, readNext } from '../bytes/checked_read.js';
 import { refuseOthers } from '../bytes/refused_files.js';
 import {
   CHUNK_BYTES,
@@ -193,9 +194,15 @@ export class Download {
   async #open(index) {
     const { tag, size, sha256 } = this.#record;
     // mirrors name the same content by different tags: where its SHA-256 is known, that decides
-    const known = { validator: sha256 === null ? tag : null, size };
-    const stream = await this.#options.open(index * CHUNK_BYTES, known);
+    const known = {
+      validator: sha256 === null ? tag : null,
+      size,
+      tail: async () => (this.#record.sums[index - 1] ? this.#readAgain(index - 1) : undefined),
+    };
+    const offset = index * CHUNK_BYTES;
+    const stream = await this.#options.open(offset, known);
     this.#streams.add(stream);
+    checkStart(stream, offset);
     if (this.#isStopped) stream.cancel();
     return stream;
   }
@@ -348,7 +355,7 @@ class Pieces {
   /** @param {number} most bytes @returns {Promise<Uint8Array | null>} null at the end */
   async next(most) {
     while (this.#left.byteLength === 0) {
-      const bytes = await this.#stream.read();
+      const bytes = await readNext(this.#stream);
       if (bytes === null) return null;
       const skipped = this.#position - (this.#stream.position - bytes.byteLength);
       this.#left = /** @type {any} */ (bytes.subarray(Math.min(skipped, bytes.byteLength)));

@@ -114,7 +114,7 @@ export class EngineWorker {
         this.#close();
         break;
       case 'answer':
-        this.#pageBytes.answer(message.id, message.value);
+        this.#pageBytes.answer(message.id, message.value, message.end);
         break;
       case 'answer-error':
         this.#pageBytes.refuse(message.id, fromPlainError(message.error));
