@@ -5,6 +5,7 @@ import { WickError } from '../base/errors.js';
 import { Download } from './download.js';
 import { News } from './news.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, newRecord, storedBytes } from './records.js';
+import { Sha256 } from './sha256.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
@@ -55,8 +56,10 @@ export class OpenModel {
   #heard;
   /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
   #chunk;
-  /** Of the record whose bytes were given. @type {string | undefined} */
-  #stamp;
+  /** The record whose bytes were given. @type {ModelRecord | undefined} */
+  #given;
+  /** A download that has failed: it has the bytes that were not stored. @type {Download | undefined} */
+  #failed;
   /** Chunks of the journal that are not there. @type {Set<number>} */
   #lost = new Set();
 
@@ -94,6 +97,40 @@ export class OpenModel {
     return this.#failure !== undefined;
   }
 
+  get failure() {
+    return this.#failure;
+  }
+
+  /** What is recorded of the file, or was said by the hub. */
+  get sha256() {
+    return this.#given?.sha256 ?? this.#options.known.sha256 ?? undefined;
+  }
+
+  /** The version whose bytes were given. @returns {import('../bytes/http_source.js').KnownVersion} */
+  get version() {
+    const { size, sha256 } = this.#given ?? this.#options.known;
+    const tag = this.#given?.tag ?? null;
+    // mirrors name the same content by different tags: where its SHA-256 is known, that decides
+    return { validator: sha256 == null ? tag : null, size: size ?? null };
+  }
+
+  /** @param {number} position @returns {Promise<Sha256 | undefined>} of the bytes before it, if all of them are still here */
+  async hashBefore(position) {
+    const record = this.#given;
+    const sha = new Sha256();
+    while (sha.size < position) {
+      const index = sha.size / CHUNK_BYTES;
+      const size = Math.min(CHUNK_BYTES, position - sha.size);
+      const stored =
+        record?.sums[index] && this.#backend.readChunk(this.#id, index, chunkSize(record, index));
+      const bytes =
+        (stored && (await stored.catch(() => undefined))) || this.#failed?.bytesAt(sha.size);
+      if (!bytes || bytes.byteLength < size) return undefined;
+      sha.update(bytes.subarray(0, size));
+    }
+    return sha;
+  }
+
   async refresh() {
     if (this.#download) return;
     this.record = (await this.#backend.readRecord(this.#id)) ?? this.record;
@@ -127,13 +164,13 @@ export class OpenModel {
 
   /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
   #give(bytes, offset) {
-    this.#stamp ??= this.record?.stamp;
+    this.#given = this.record ?? this.#given;
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
 
   /** Bytes of two versions of a file are never given together. @param {ModelRecord | undefined} record */
   #checkStamp(record) {
-    if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
+    if (!record || !this.#given || record.stamp === this.#given.stamp) return;
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
   }
 
@@ -229,6 +266,7 @@ export class OpenModel {
       if (!isChanged || wasRead) this.#failure = error;
       else if (isNew) this.#failure = otherSize(record);
       this.record = undefined;
+      this.#failed = this.#download;
     } finally {
       this.#download = undefined;
       await unlock();
@@ -265,5 +303,6 @@ export class OpenModel {
     this.news.tell();
     await this.#ended;
     this.#chunk = undefined;
+    this.#failed = undefined;
   }
 }

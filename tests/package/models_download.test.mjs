@@ -508,6 +508,76 @@ describe('an engine’s source', () => {
     }
   });
 
+  test('continues at its position where the server ignores ranges', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    state.fault = () => ({ whole: true });
+    for (const room of [0, 1.5, 2.5].map((chunks) => chunks * CHUNK_BYTES)) {
+      Object.assign(disk, { room, isSilent: true });
+      const source = new KeptSource(store, [{ url }], options);
+      const stream = await source.open(0, 0);
+      let position = 0;
+      for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+        assert.ok(model.subarray(position, position + bytes.byteLength).equals(bytes));
+        position += bytes.byteLength;
+        assert.equal(stream.position, position);
+      }
+      assert.equal(position, SIZE);
+      source.close();
+      await store.delete(url);
+    }
+  });
+
+  test('continues with the same version or says that the file was changed', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state, change } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const whole of [true, false]) {
+      change(model);
+      Object.assign(disk, { room: CHUNK_BYTES + 100, isSilent: true });
+      let asked = 0;
+      state.fault = () => {
+        if (++asked === 1) setTimeout(() => change(newer));
+        return { whole };
+      };
+      const source = new KeptSource(store, [{ url }], options);
+      await assert.rejects(readAll(source), hasCode('CHANGED'));
+      source.close();
+      await store.delete(url);
+    }
+  });
+
+  test('compares what comes without the store with the SHA-256 that is known', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const room of [0, CHUNK_BYTES + 100]) {
+      for (const damaged of [false, true]) {
+        Object.assign(disk, { room, isSilent: true });
+        let asked = 0;
+        state.fault = () => (++asked > 1 ? { damaged } : undefined);
+        const source = new KeptSource(store, [{ url, sha256: sha256Of(model) }], options);
+        if (damaged) await assert.rejects(readAll(source), hasCode('CORRUPT'));
+        else assert.ok((await readAll(source)).equals(model));
+        source.close();
+        await store.delete(url);
+      }
+    }
+  });
+
+  test('warns when the last chunk could not be stored', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk });
+    const warn = t.mock.method(console, 'warn', () => {});
+    Object.assign(disk, { room: SIZE - 1, isSilent: true });
+    const source = new KeptSource(store, [{ url }], options);
+    assert.ok((await readAll(source)).equals(model));
+    await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
+    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not cached: .*no room/);
+    source.close();
+  });
+
   test('never mixes two versions of a file', async (t) => {
     const { store, url, state, change } = await begin(t);
     state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
