@@ -237,8 +237,9 @@ class HttpStream {
     // A range of a compressed body counts compressed bytes, so such a download starts again.
     if (this.position === 0 || this.#isCompressed || this.#withoutRange) return 0;
     if (!this.#comparesTail) return this.position - this.#overlap;
-    this.#tail ??= (await this.#options.known?.tail?.())?.slice(-TAIL_BYTES);
-    return this.position - Math.max(this.#overlap, this.#tail?.byteLength ?? 0);
+    this.#tail ??= await this.#options.known?.tail?.();
+    const overlap = Math.min(this.#tail?.byteLength ?? 0, TAIL_BYTES);
+    return this.position - Math.max(this.#overlap, overlap);
   }
 
   /** @returns {Promise<boolean>} false: the file ends at `position` */
@@ -302,6 +303,7 @@ class HttpStream {
     const part = isPart ? this.#partOf(response, first) : undefined;
     this.#part = part && { end: part.end };
     this.#ignored = wanted - (part?.start ?? 0);
+    if (this.#ignored > 0) this.#tail ??= await this.#options.known?.tail?.();
     this.#isCompressed = isCompressed(response);
     this.#checkValidator(response);
     this.size = this.#sizeOf(response, part);

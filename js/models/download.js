@@ -4,6 +4,7 @@
 import { WickError } from '../base/errors.js';
 import { checkStart, readNext } from '../bytes/checked_read.js';
 import { refuseOthers } from '../bytes/refused_files.js';
+import { refuseTruncated } from './least_length.js';
 import {
   CHUNK_BYTES,
   chunkCount,
@@ -66,6 +67,8 @@ export class Download {
   /** @type {unknown} */
   #failure;
   #isStart = true;
+  /** The size is where the body ended: its server did not say it. */
+  #isSizeFound = false;
   #sha;
 
   /** @param {Backend} backend @param {ModelRecord} record which is changed as chunks are stored @param {DownloadOptions} options */
@@ -268,6 +271,7 @@ export class Download {
       throw new WickError('TRUNCATED', message);
     }
     record.size = size;
+    this.#isSizeFound = true;
     if (chunk.filled > 0) return chunk.bytes.slice(0, chunk.filled);
     this.#arriving.delete(index);
     return undefined;
@@ -291,7 +295,9 @@ export class Download {
     if (this.#sha?.size === index * CHUNK_BYTES) this.#hash(bytes);
     while (record.sums.length < index) record.sums.push(null);
     record.sums[index] = sum;
-    await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
+    // an end that no server has confirmed is journaled when the directory agrees with it
+    const isUnsure = this.#isSizeFound && bytes.byteLength < CHUNK_BYTES;
+    if (!isUnsure) await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
     this.#arriving.delete(index);
     this.#options.onNews();
     this.#options.onStored(record);
@@ -326,9 +332,30 @@ export class Download {
       const message = `${urls[0]} gave other bytes than those of SHA-256 ${sha256}`;
       throw new WickError('CORRUPT', message);
     }
+    if (!this.#sha) await this.#refuseTruncated();
     record.hash = null;
     record.fingerprint = fingerprintOf(record);
     await this.#backend.writeRecord(record);
+  }
+
+  /** A file that ended early is not complete. What came of it is the beginning of the next try. */
+  async #refuseTruncated() {
+    const record = this.#record;
+    const { id, urls, size } = record;
+    const count = chunkCount(/** @type {number} */ (size));
+    const read = async (/** @type {number} */ index) =>
+      index < count ? this.#readAgain(index) : undefined;
+    try {
+      const file = { name: urls[0], size: /** @type {number} */ (size) };
+      await refuseTruncated(file, read, CHUNK_BYTES);
+    } catch (error) {
+      if (!this.#isSizeFound) await this.#backend.remove(id);
+      else {
+        const sums = record.sums.slice(0, Math.floor(/** @type {number} */ (size) / CHUNK_BYTES));
+        await this.#backend.writeRecord({ ...record, sums, size: null });
+      }
+      throw error;
+    }
   }
 
   /** A chunk that came before an earlier one. @param {number} index */

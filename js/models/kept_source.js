@@ -40,7 +40,8 @@ let shared;
 
 /**
  * @param {KeptOptions} options
- * @returns {Promise<{description: SourceDescription, source: Source | undefined}>}
+ * @returns {Promise<{description: SourceDescription, source: Source | undefined,
+ *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for what the engine has refused
  */
 export async function openKept(options) {
   const isOnly = options.cache === 'only';
@@ -48,7 +49,15 @@ export async function openKept(options) {
   const files = await filesOf(store, options);
   if (!store) return plainSource(files, options);
   const described = await store.describe(files);
-  if (described) return { description: described, source: undefined };
+  const areWhole = async () => {
+    for (const { id, url } of files) if (!(await store.has(id ?? url))) return false;
+    return true;
+  };
+  const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
+    // the beginning of a file that ended early is right
+    if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });
+  };
+  if (described) return { description: described, source: undefined, invalidate };
   if (isOnly) {
     for (const { id, url } of files) {
       if (await store.has(id ?? url)) continue; // an imported file has no address
@@ -61,7 +70,7 @@ export async function openKept(options) {
     canSeek: true,
     isRemote: !isOnly,
   });
-  return { description, source: new KeptSource(store, files, options) };
+  return { description, source: new KeptSource(store, files, options), invalidate };
 }
 
 /** @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined: a named model is loaded without it */

@@ -514,6 +514,30 @@ export class ModelStore extends EventTarget {
     return true;
   }
 
+  /**
+   * The engine has refused what is stored of a model. Damaged chunks are fetched again by the next `get`. Where none is
+   * damaged, the file came so: it is removed if it can be downloaded again.
+   * @param {Wanted[]} files
+   * @param {{canRemove: boolean}} options
+   */
+  async invalidate(files, { canRemove }) {
+    /** @type {ModelRecord[]} */
+    const found = [];
+    for (const file of files) {
+      const record = await this.#recordOf(file);
+      if (record && storedBytes(record) > 0) found.push(record);
+    }
+    let isDamaged = false;
+    for (const { id } of found) {
+      await this.#open.get(id)?.stop();
+      isDamaged = (await this.verify(id)).damagedChunks.length > 0 || isDamaged;
+    }
+    if (isDamaged || !canRemove) return;
+    for (const { id, urls } of found) {
+      if (urls.some((url) => /^https?:/.test(url))) await this.delete(id);
+    }
+  }
+
   // ---- events ----
 
   /** @param {'progress' | 'kept' | 'removed' | 'damaged'} type @param {ModelRecord} record */

@@ -49,8 +49,9 @@ export async function keptSource(options, from, onRetry) {
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
     const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
-    const { description, source } = await openKept({ ...download, cache, signal, onRetry });
-    return { description, source: source && (async () => source) };
+    const how = { ...download, cache, signal, onRetry };
+    const { description, source, invalidate } = await openKept(how);
+    return { description, source: source && (async () => source), invalidate };
   } catch (error) {
     if (cache === 'only' || model !== undefined) throw error;
     console.warn(`wick-llm: the model is not kept: ${error}`);

@@ -11,6 +11,7 @@ import { FolderBackend } from '../../js/models/folder_backend.js';
 import { KeptSource } from '../../js/models/kept_source.js';
 import { ModelStore } from '../../js/models/model_store.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
+import { pair, string, types, u32, u64 } from '../support/gguf_bytes.mjs';
 import { MemoryBackend, MemoryDisk } from '../support/memory_backend.mjs';
 import { pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
 import { waitUntil } from '../support/package.mjs';
@@ -27,6 +28,19 @@ async function begin(t, { disk = new MemoryDisk(), evict, bytes = model } = {}) 
   t.after(() => server.close());
   const open = () => new ModelStore(new MemoryBackend(disk), { evict });
   return { ...server, disk, open, store: open() };
+}
+
+/** @returns {Buffer<ArrayBuffer>} a file of one tensor, of a chunk and a half */
+function longModel() {
+  const values = (1.5 * CHUNK_BYTES) / 4;
+  const directory = Buffer.concat([
+    ...[Buffer.from('GGUF'), u32(3), u64(1), u64(2)],
+    pair('general.alignment', types.u32, u32(64)),
+    pair('a', types.array, u32(types.string), u64(2), string('x'), string('y')),
+    ...[string('t'), u32(1), u64(values), u32(0), u64(64)],
+  ]);
+  const rest = Math.ceil(directory.length / 64) * 64 - directory.length;
+  return Buffer.concat([directory, Buffer.alloc(rest + 64 + 4 * values, 7)]);
 }
 
 /** @param {string} code */
@@ -173,6 +187,40 @@ describe('a download', () => {
       assert.equal(entry.size, size);
       await assertHolds(store, url, bytes);
     }
+  });
+
+  test('that ends before its directory says is not complete, and continues the next time', async (t) => {
+    const bytes = longModel();
+    for (const [cut, starts] of /** @type {const} */ ([
+      [1000, [0, 0]],
+      [CHUNK_BYTES, [0, CHUNK_BYTES]],
+      [CHUNK_BYTES + 5, [0, CHUNK_BYTES]],
+      [bytes.length - 1, [0, CHUNK_BYTES]],
+    ])) {
+      const { store, url, state, open } = await begin(t, { bytes });
+      state.fault = () => ({ text: bytes.subarray(0, cut) });
+      await assert.rejects(store.get(url), hasCode('TRUNCATED'));
+      assert.equal(await store.has(url), false);
+      state.fault = () => undefined;
+      const again = open();
+      assert.equal((await again.get(url)).size, bytes.length);
+      assert.deepEqual(state.starts, starts);
+      await assertHolds(again, url, bytes);
+    }
+  });
+
+  test('of a file that its server has cut is refused, and leaves nothing', async (t) => {
+    const bytes = longModel();
+    const { store, url, change } = await begin(t, { bytes: bytes.subarray(0, -1) });
+    await assert.rejects(store.get(url), {
+      code: 'TRUNCATED',
+      message: `${url}: file ends after ${bytes.length - 1} bytes, its directory needs ${bytes.length}. Download the file again`,
+    });
+    assert.deepEqual(await store.list(), []);
+    change(bytes);
+    assert.equal((await store.get(url)).isWhole, true);
+    const cut = new Blob([bytes.subarray(0, -1)]);
+    await assert.rejects(store.import(cut, { name: 'cut.gguf' }), hasCode('TRUNCATED'));
   });
 
   test('of something else is refused, and leaves nothing', async (t) => {
