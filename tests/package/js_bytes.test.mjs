@@ -753,7 +753,7 @@ describe('chunks of the origin private file system', () => {
    * A folder whose files are opened as `open` says, and what is open.
    * @param {(index: number) => Promise<Uint8Array>} open
    */
-  function pretendFolder(open) {
+  function pretendFolder(open, { hasFolder = true } = {}) {
     const held = new Set();
     /** @type {string[]} */
     const opened = [];
@@ -772,7 +772,15 @@ describe('chunks of the origin private file system', () => {
         return { read, close: () => held.delete(name) };
       },
     });
-    const given = { folder: any({ getFileHandle }), size: whole.byteLength, chunkBytes, blob };
+    const folders = ['models', 'one'];
+    const getDirectoryHandle = async (/** @type {string} */ name) => {
+      if (!hasFolder || name !== folders.shift()) throw new Error('NotFoundError');
+      return { getDirectoryHandle, getFileHandle };
+    };
+    const storage = { getDirectory: async () => ({ getDirectoryHandle }) };
+    Object.defineProperty(globalThis, 'navigator', { value: { storage }, configurable: true });
+    const given = { folder: ['models', 'one'], size: whole.byteLength, chunkBytes, blob };
+    structuredClone({ ...given, blob: undefined }); // a handle could not be sent to a worker in Safari
     const source = ownSource({ kind: 'chunks', files: [given] }, () => {});
     return { source, held, opened };
   }
@@ -827,6 +835,10 @@ describe('chunks of the origin private file system', () => {
   });
 
   test('that are locked, cut or never open are read from the Blob', async (t) => {
+    await assertReads(
+      pretendFolder(async (index) => bytesOf(index), { hasFolder: false }),
+      5,
+    );
     await assertReads(
       pretendFolder(() => Promise.reject(new Error('it is locked'))),
       5,
