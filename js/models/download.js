@@ -30,6 +30,7 @@ import { checksum, Sha256 } from './sha256.js';
  *   throws if there is no room
  * @property {(record: ModelRecord) => void} onStored
  * @property {() => void} onNews bytes have come
+ * @property {() => Promise<void>} [checkLease] throws if another tab has taken over
  * @property {number} connections
  */
 
@@ -305,6 +306,7 @@ export class Download {
 
   /** A chunk, or the journal that names it. @param {number} size bytes of the chunk @param {() => Promise<void>} write */
   async #write(size, write) {
+    await this.#options.checkLease?.();
     try {
       await write();
     } catch (error) {
@@ -333,6 +335,7 @@ export class Download {
       throw new WickError('CORRUPT', message);
     }
     if (!this.#sha) await this.#refuseTruncated();
+    await this.#options.checkLease?.();
     record.hash = null;
     record.fingerprint = fingerprintOf(record);
     await this.#backend.writeRecord(record);

@@ -163,20 +163,33 @@ export class FolderBackend {
     return true;
   }
 
-  /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another process has it */
+  /** @param {string} id @returns {Promise<boolean>} whether the process that has the lock has renewed it lately */
+  async isAlive(id) {
+    const facts = await this.#fs.stat(this.#at(id, LOCK)).catch(() => undefined);
+    return facts !== undefined && Date.now() - facts.mtimeMs < 2 * BEAT_MS;
+  }
+
+  /**
+   * A lock that was not renewed is taken without being told to.
+   * @param {string} id
+   * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another process has it
+   */
   async tryLock(id) {
     const name = this.#at(id, LOCK);
     const own = `${globalThis.process.pid} ${crypto.randomUUID()}`;
     if (!(await this.#take(name, own)) && !(await this.#steal(name, own))) return undefined;
     const now = () => new Date();
-    const beat = setInterval(() => this.#fs.utimes(name, now(), now()).catch(() => {}), BEAT_MS);
+    // a process that was stopped for a while must not renew the lock of the one that has replaced it
+    const isHeld = async () => (await this.#fs.readFile(name, 'utf8').catch(() => '')) === own;
+    const renew = async () => (await isHeld()) && this.#fs.utimes(name, now(), now());
+    const beat = setInterval(() => renew().catch(() => {}), BEAT_MS);
     /** @type {any} */ (beat).unref?.();
-    return async () => {
+    const unlock = async () => {
       clearInterval(beat);
-      const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
-      if (held === own) await this.#fs.rm(name, { force: true });
+      if (await isHeld()) await this.#fs.rm(name, { force: true });
       await this.#removeEmpty(id);
     };
+    return Object.assign(unlock, { isHeld });
   }
 
   /** @param {string} name @param {string} own */

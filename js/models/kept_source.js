@@ -28,7 +28,8 @@ import { openModels } from './open_models.js';
  * @property {typeof globalThis.fetch} [fetch]
  * @property {boolean | 'only'} cache 'only': no server is asked
  * @property {AbortSignal | null} [signal]
- * @property {() => void} onRetry
+ * @property {(attempt: number, waitMs: number) => void} onRetry
+ * @property {() => void} [onWaiting] another tab downloads the model and does not answer
  */
 
 /** Errors of the store do not prevent a model from being loaded. @param {unknown} error */

@@ -308,7 +308,8 @@ export class ModelStore extends EventTarget {
   /**
    * Opens a model for reading, or for downloading it. It is to be released.
    * @param {Wanted} wanted
-   * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: () => void}} options
+   * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: (attempt: number, waitMs: number) => void,
+   *   onWaiting?: () => void}} options
    * @returns {OpenModel}
    */
   take({ url, id = idOf(url), alias, name, size, sha256, headers }, options = {}) {
@@ -324,6 +325,12 @@ export class ModelStore extends EventTarget {
         onStored: (record) => this.#tell('progress', record),
         onWhole: (record) => this.#tell('kept', record),
         onArrived: this.#arrivals(id, () => own.progress),
+        onAsk: () => this.#channel?.postMessage({ type: 'ask', detail: { id } }),
+        onWaiting: () => {
+          const words = 'another tab downloads it and does not answer; this one takes over soon';
+          console.warn(`wick-llm: waiting for the model: ${words}`);
+          options.onWaiting?.();
+        },
       });
       model = own;
       this.#open.set(id, model);
@@ -562,6 +569,11 @@ export class ModelStore extends EventTarget {
   #hear(message) {
     const { type, detail } = message ?? {};
     const { received, total = 0 } = detail ?? {};
+    const open = this.#open.get(detail?.id);
+    if (type === 'alive') open?.hearSign();
+    if (type === 'ask' && open?.isLeading) {
+      this.#channel?.postMessage({ type: 'alive', detail: { id: detail.id } });
+    }
     const isArrived = type === 'arrived' && [received, total].every(Number.isSafeInteger);
     if (isArrived) this.#open.get(detail.id)?.hear({ received, total: total || undefined });
     if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;

@@ -1,6 +1,7 @@
 // js/models/open_model.js — one model of the store while somebody reads or downloads it. Of all tabs and processes one
 // downloads; the others read what it has stored, and one of them takes over when it ends.
 
+import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';
 import { Download } from './download.js';
 import { News } from './news.js';
@@ -12,6 +13,10 @@ import { Sha256 } from './sha256.js';
 
 /** Those who wait for another tab's download look at its journal at least so often. */
 const LOOK_MS = 200;
+/** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is there. */
+const REPORT_MS = 3000;
+/** Then it counts as frozen: another tab takes over its lease. */
+const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
 /** Of a file of which nothing was known but its size. @param {ModelRecord} record */
@@ -29,6 +34,8 @@ const otherSize = ({ urls, size }) =>
  * @property {(record: ModelRecord) => void} onStored
  * @property {(record: ModelRecord) => void} onWhole
  * @property {() => void} onArrived bytes have come that are not stored yet
+ * @property {() => void} [onAsk] the tab that downloads is asked for a sign of life
+ * @property {() => void} [onWaiting] another tab downloads and does not answer
  */
 
 /** What the tab that downloads says. @typedef {{received: number, total?: number}} Heard */
@@ -54,6 +61,10 @@ export class OpenModel {
   #isFollowing = false;
   /** @type {Heard | undefined} */
   #heard;
+  /** The last sign of life of the tab that leads, and when this tab looked for one. */
+  #signMs = 0;
+  #lookMs = 0;
+  #isWaiting = false;
   /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
   #chunk;
   /** The record whose bytes were given. @type {ModelRecord | undefined} */
@@ -84,13 +95,24 @@ export class OpenModel {
     const received = Math.max(come, heard?.received ?? 0);
     const promised = this.#download?.promisedBytes ?? heard?.total; // of a compressed body it is less
     const isPossible = promised !== undefined && promised >= received;
-    return { loaded, received, total: record?.size ?? (isPossible ? promised : undefined) };
+    const total = record?.size ?? (isPossible ? promised : undefined);
+    return { loaded, received, total, ...(this.#isWaiting && { isWaiting: true }) };
   }
 
   /** @param {Heard} heard */
   hear(heard) {
     this.#heard = heard;
+    this.hearSign();
     this.news.tell();
+  }
+
+  /** The tab that leads is not frozen. */
+  hearSign() {
+    this.#signMs = performance.now();
+  }
+
+  get isLeading() {
+    return this.#download !== undefined;
   }
 
   get hasFailed() {
@@ -215,13 +237,11 @@ export class OpenModel {
   }
 
   async #lead() {
-    const unlock = await this.#backend.tryLock(this.#id);
+    const unlock = await this.#backend.tryLock(this.#id, { steal: this.#isAbandoned() });
+    if (!unlock && !this.#isFollowing) this.hearSign();
     this.#isFollowing = !unlock;
-    if (!unlock) {
-      await this.news.next(LOOK_MS);
-      await this.refresh();
-      return;
-    }
+    if (!unlock) return this.#follow();
+    this.#isWaiting = false;
     try {
       this.record = await this.#prepare();
     } catch (error) {
@@ -230,6 +250,30 @@ export class OpenModel {
     }
     if (this.isWhole) await unlock();
     else this.#ended = this.#start(this.record, unlock);
+  }
+
+  /** Whether the tab that leads has given no sign of life for too long. A tab that was frozen itself begins to count. */
+  #isAbandoned() {
+    const now = performance.now();
+    if (now - this.#lookMs > REPORT_MS) this.hearSign();
+    this.#lookMs = now;
+    return this.#isFollowing && now - this.#signMs > TAKE_OVER_MS;
+  }
+
+  async #follow() {
+    const before = this.record;
+    const silentMs = performance.now() - this.#signMs;
+    if (silentMs > REPORT_MS / 3) this.#options.onAsk?.();
+    if (silentMs > REPORT_MS && !this.#isWaiting) {
+      this.#isWaiting = true;
+      this.#options.onWaiting?.();
+      this.news.tell();
+    }
+    await this.news.next(LOOK_MS);
+    await this.refresh();
+    const isMore = this.record && (!before || storedBytes(this.record) > storedBytes(before));
+    if (isMore || (await this.#backend.isAlive?.(this.#id))) this.hearSign();
+    if (performance.now() - this.#signMs < REPORT_MS) this.#isWaiting = false;
   }
 
   /** @returns {Promise<ModelRecord>} what is to be completed, under the lock */
@@ -253,13 +297,18 @@ export class OpenModel {
     return record;
   }
 
-  /** @param {ModelRecord} record @param {() => Promise<void>} unlock */
+  /** @param {ModelRecord} record @param {import('./backends.js').Unlock} unlock */
   async #start(record, unlock) {
     const isNew = record.sums.length === 0;
+    const stop = onAbort(unlock.lost, () => this.#download?.stop());
     try {
-      await this.#run(record);
+      await this.#run(record, unlock);
       this.#options.onWhole(record);
     } catch (error) {
+      if (unlock.isHeld && !(await unlock.isHeld())) {
+        this.record = undefined; // this tab was frozen: it follows the one that has replaced it
+        return;
+      }
       const isChanged = error instanceof WickError && error.code === 'CHANGED';
       const wasRead = this.#download?.isConfirmed;
       if (isChanged) await this.#backend.remove(this.#id);
@@ -268,18 +317,22 @@ export class OpenModel {
       this.record = undefined;
       this.#failed = this.#download;
     } finally {
+      stop();
       this.#download = undefined;
       await unlock();
       this.news.tell();
     }
   }
 
-  /** @param {ModelRecord} record */
-  async #run(record) {
+  /** @param {ModelRecord} record @param {import('./backends.js').Unlock} unlock */
+  async #run(record, { isHeld }) {
     const { connect, makeRoom, onStored, onArrived } = this.#options;
     const download = new Download(this.#backend, record, {
       ...connect(),
       makeRoom,
+      checkLease: async () => {
+        if (isHeld && !(await isHeld())) throw new WickError('BUSY', 'Another tab has taken over');
+      },
       onStored: (stored) => {
         this.news.tell();
         onStored(stored);

@@ -70,8 +70,10 @@ export async function createEngine(options) {
   });
   const stop = onAbort(signal, () => giveUp(abortError(signal?.reason)));
   try {
-    const onRetry = () => connection.report({ ...last, phase: 'retrying' });
-    const locate = () => keptSource(options, from, onRetry);
+    const onRetry = (/** @type {number} */ _, /** @type {number} */ waitMs) =>
+      connection.report({ ...last, phase: 'retrying', retrySeconds: waitMs / 1000 });
+    const onWaiting = () => connection.report({ ...last, phase: 'waiting' });
+    const locate = () => keptSource(options, from, { onRetry, onWaiting });
     const start = (/** @type {EngineConnection} */ own) =>
       startEngine(own, options, config, locate);
     const load = async () => {

@@ -495,6 +495,65 @@ describe('where there is no room', () => {
   });
 });
 
+describe('a tab that is frozen while it downloads', () => {
+  /** Time runs ten times as fast. @param {TestContext} t */
+  function hurry(t) {
+    const now = performance.now.bind(performance);
+    t.mock.method(performance, 'now', () => 10 * now());
+    return t.mock.method(console, 'warn', () => {});
+  }
+
+  test('is reported and replaced, and follows when it thaws', async (t) => {
+    const { store, url, state, disk, open } = await begin(t);
+    const warn = hurry(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const frozen = new MemoryBackend(disk);
+    const write = frozen.writeChunk.bind(frozen);
+    /** @type {() => void} */
+    let thaw = () => {};
+    const thawed = new Promise((settle) => {
+      thaw = () => settle(undefined);
+    });
+    frozen.writeChunk = async (id, index, bytes) => {
+      if (index > 0) await thawed;
+      await write(id, index, bytes);
+    };
+    const first = new ModelStore(frozen).get(url);
+    await waitUntil(() => disk.written.length === 1, 'the first chunk');
+    let wasWaiting = false;
+    const entry = await store.get(url, {
+      onProgress: ({ isWaiting }) => {
+        wasWaiting ||= isWaiting === true;
+      },
+    });
+    assert.deepEqual([entry.isWhole, wasWaiting], [true, true]);
+    assert.match(String(warn.mock.calls[0].arguments[0]), /another tab downloads it/);
+    assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+    thaw();
+    assert.equal((await first).isWhole, true);
+    assert.equal(disk.written.length, new Set(disk.written).size, 'two tabs have written');
+    await assertHolds(open(), url);
+  });
+
+  test('is not replaced while it answers', async (t) => {
+    const { store, url, state, disk, open } = await begin(t);
+    hurry(t);
+    state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+    const first = assert.rejects(store.get(url), hasCode('CLOSED'));
+    await waitUntil(() => disk.written.length === 1, 'the first chunk');
+    const backend = new MemoryBackend(disk);
+    let looks = 0;
+    Object.assign(backend, { isAlive: async () => ++looks > 0 });
+    const second = new ModelStore(backend);
+    const waiting = second.get(url).catch((error) => error);
+    await waitUntil(() => looks > 8, 'sixteen seconds');
+    assert.deepEqual(state.starts, [0]);
+    await Promise.all([second.close(), store.close()]);
+    await Promise.all([waiting, first]);
+    assert.equal(await open().has(url), false);
+  });
+});
+
 describe('an engine’s source', () => {
   const options = {
     headers: {},
