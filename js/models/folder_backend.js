@@ -3,6 +3,7 @@
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { storageError } from '../storage/browser_files.js';
+import { isRunning, replaceFile } from '../storage/replace_file.js';
 import { CHUNK_BYTES, parseRecord } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -62,13 +63,7 @@ export class FolderBackend {
     const name = this.#at(record.id, RECORD);
     await this.#write(name, async () => {
       await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
-      const unfinished = `${name}.${crypto.randomUUID()}.tmp`;
-      try {
-        await this.#fs.writeFile(unfinished, JSON.stringify(record), { flush: true });
-        await this.#fs.rename(unfinished, name);
-      } finally {
-        await this.#fs.rm(unfinished, { force: true });
-      }
+      await replaceFile(this.#fs, name, JSON.stringify(record), { flush: true });
     });
   }
 
@@ -236,16 +231,6 @@ export class FolderBackend {
 
   async close() {
     for (const id of [...this.#open.keys()]) await this.settle(id);
-  }
-}
-
-/** @param {number} pid @returns {boolean} */
-function isRunning(pid) {
-  try {
-    globalThis.process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return /** @type {any} */ (error)?.code === 'EPERM';
   }
 }
 
