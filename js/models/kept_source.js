@@ -163,7 +163,7 @@ export class KeptSource {
 
   /** @param {unknown} error of the store */
   #warn(error) {
-    if (!this.#hasWarned) console.warn(`wick-llm: the model is not cached: ${error}`);
+    if (!this.#hasWarned) console.warn(`wick-llm: the model is not kept: ${error}`);
     this.#hasWarned = true;
   }
 

@@ -69,6 +69,8 @@ export class OpenModel {
   #chunk;
   /** The record whose bytes were given. @type {ModelRecord | undefined} */
   #given;
+  /** @type {string | undefined} */
+  #stamp;
   /** A download that has failed: it has the bytes that were not stored. @type {Download | undefined} */
   #failed;
   /** Chunks of the journal that are not there. @type {Set<number>} */
@@ -187,12 +189,13 @@ export class OpenModel {
   /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
   #give(bytes, offset) {
     this.#given = this.record ?? this.#given;
+    this.#stamp ??= this.record?.stamp;
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
 
   /** Bytes of two versions of a file are never given together. @param {ModelRecord | undefined} record */
   #checkStamp(record) {
-    if (!record || !this.#given || record.stamp === this.#given.stamp) return;
+    if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
   }
 

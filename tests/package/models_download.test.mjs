@@ -681,7 +681,7 @@ describe('an engine’s source', () => {
     const source = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(source)).equals(model));
     await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
-    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not cached: .*no room/);
+    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not kept: .*no room/);
     source.close();
   });
 
