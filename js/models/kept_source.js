@@ -144,7 +144,7 @@ export class KeptSource {
     if (!model) {
       model = await this.#store.takeKept(this.#files[file], this.#options);
       this.#models.set(file, model);
-      this.#watch(model);
+      this.#watch(model).catch(() => {}); // it only warns
       if (this.#isClosed) this.close();
     }
     const stream = new KeptStream(model, offset, {
