@@ -31,7 +31,10 @@ export interface Progress {
   bytesPerSecond: number | undefined;
   secondsLeft: number | undefined;
   /** `retrying`: the connection broke and is being taken up again. */
-  phase: 'loading' | 'retrying' | 'ready';
+  /** `waiting`: another tab has the model or downloads it, and does not answer; this one takes over within 20 seconds. */
+  phase: 'loading' | 'retrying' | 'waiting' | 'ready';
+  /** With `retrying`: the time to the next try, which may be the one that the server asks for. */
+  retrySeconds?: number;
 }
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';

@@ -37,6 +37,8 @@ export interface KeepProgress {
   received: number;
   /** Bytes; what the server promises until the size is known for certain. */
   total: number | undefined;
+  /** Another tab downloads the model and does not answer; this one takes over within 20 seconds. */
+  isWaiting?: boolean;
 }
 
 /** The hub on which `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M` are. */

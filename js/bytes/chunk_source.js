@@ -5,8 +5,11 @@ import { BlobStream } from './blob_stream.js';
 import { fileIsMissing } from './split_files.js';
 
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
-/** A file: `folder` has a file for each chunk of it, named by its number; `blob` is all of them.
- * @typedef {{folder: FileSystemDirectoryHandle, size: number, chunkBytes: number, blob: Blob}} ChunkedFile */
+/**
+ * A file: `folder` is the path of a folder with a file for each chunk of it, named by its number; `blob` is all of them.
+ * It has no handle: WebKit cannot send one to a worker before July 2026.
+ * @typedef {{folder: string[], size: number, chunkBytes: number, blob: Blob}} ChunkedFile
+ */
 /** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
 /** An open chunk. What opens a handle must not be collected before that is there: Chromium would never answer.
  * @typedef {{file: unknown, handle: Handle}} OpenChunk */
@@ -42,6 +45,7 @@ class ChunkStream {
   /** By the number of the chunk. @type {Map<number, Promise<OpenChunk | undefined>>} */
   #chunks = new Map();
   #opened;
+  #folder;
 
   /** @param {ChunkedFile} file @param {number} position */
   constructor(file, position) {
@@ -49,6 +53,7 @@ class ChunkStream {
     this.position = position;
     this.size = file.size;
     this.#opened = Math.floor(position / file.chunkBytes);
+    this.#folder = openFolder(file.folder);
   }
 
   async read() {
@@ -79,7 +84,7 @@ class ChunkStream {
     const { size, chunkBytes } = this.#file;
     const end = Math.min(index + AHEAD, Math.ceil(size / chunkBytes));
     for (; this.#opened < end; this.#opened++) {
-      this.#chunks.set(this.#opened, openChunk(this.#file.folder, this.#opened));
+      this.#chunks.set(this.#opened, openChunk(this.#folder, this.#opened));
     }
   }
 
@@ -107,10 +112,21 @@ async function inTime(chunk) {
   return /** @type {OpenChunk | undefined} */ (open);
 }
 
-/** @param {FileSystemDirectoryHandle} folder @param {number} index @returns {Promise<OpenChunk | undefined>} */
+/** @param {string[]} path in the origin private file system @returns {Promise<FileSystemDirectoryHandle | undefined>} */
+async function openFolder(path) {
+  try {
+    let folder = await navigator.storage.getDirectory();
+    for (const name of path) folder = await folder.getDirectoryHandle(name);
+    return folder;
+  } catch {
+    return undefined; // the Blob is read
+  }
+}
+
+/** @param {Promise<FileSystemDirectoryHandle | undefined>} folder @param {number} index @returns {Promise<OpenChunk | undefined>} */
 async function openChunk(folder, index) {
   try {
-    const file = /** @type {any} */ (await folder.getFileHandle(String(index)));
+    const file = /** @type {any} */ (await (await folder)?.getFileHandle(String(index)));
     const handle = await file.createSyncAccessHandle({ mode: 'read-only' }); // other tabs may read it, too
     return { file, handle };
   } catch {

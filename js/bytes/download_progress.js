@@ -10,7 +10,7 @@ const WINDOW_MS_MIN = 250;
 
 /**
  * @typedef {{loaded: number, total: number | undefined, bytesPerSecond: number | undefined,
- *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'ready'}} Progress
+ *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'waiting' | 'ready', retrySeconds?: number}} Progress
  */
 
 export class ProgressMeter {
@@ -30,8 +30,9 @@ export class ProgressMeter {
    * @param {number | undefined} total
    * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once, and the first `total`: no later
    *   call may come for a while, if the connection stands still
+   * @param {number} [retryMs] the time to the next try
    */
-  update(loaded, total, phase = 'loading') {
+  update(loaded, total, phase = 'loading', retryMs = undefined) {
     const ms = nowMs();
     const isNews = phase !== 'loading' || (total !== undefined && !this.#isTotalTold);
     if (!isNews && ms - this.#lastMs < INTERVAL_MS) return;
@@ -40,7 +41,8 @@ export class ProgressMeter {
     const bytesPerSecond = this.#measure(ms, loaded);
     const isKnown = total !== undefined && bytesPerSecond !== undefined && bytesPerSecond > 0;
     const secondsLeft = isKnown ? Math.max(0, total - loaded) / bytesPerSecond : undefined;
-    this.#report({ loaded, total, bytesPerSecond, secondsLeft, phase });
+    const retry = retryMs === undefined ? undefined : { retrySeconds: retryMs / 1000 };
+    this.#report({ loaded, total, bytesPerSecond, secondsLeft, phase, ...retry });
   }
 
   /** @param {number} ms @param {number} loaded @returns {number | undefined} bytes a second */

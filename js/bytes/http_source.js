@@ -1,14 +1,24 @@
 // js/bytes/http_source.js — models over HTTP. It copes with a missing length, a compressed body, redirects, a server that
-// ignores Range, a connection that breaks, and a web page in place of the file.
+// ignores Range or answers another one, headers that a page may not read, a connection that breaks, and a web page in
+// place of the file.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError, wordsOf } from '../base/errors.js';
+import {
+  BusyServer,
+  httpError,
+  isCompressed,
+  lengthOf,
+  partOf,
+  validatorOf,
+} from './http_answer.js';
+import { PieceReader } from './piece_reader.js';
 import { nameOfFile } from './split_files.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
-/** The size of the buffer that one read fills. */
-const PIECE_BYTES = 1 << 20;
+/** The last bytes that were delivered. A range that cannot be checked by its headers begins with them. */
+const TAIL_BYTES = 4096;
 /** How long the title of a web page may take. It only improves the text of an error. */
 const TITLE_MS = 30_000;
 
@@ -18,19 +28,18 @@ const TITLE_MS = 30_000;
  * @property {Record<string, string>} headers
  * @property {number} retries how often in a row a broken download is resumed
  * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
- * @property {(attempt: number) => void} [onRetry]
+ * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
  * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED). Such a
  *   stream begins at its offset, and is taken up again there, also when the server has sent the bytes before it once
  */
 
-/** @typedef {{validator: string | null, size: number | null}} KnownVersion of a file, as far as it is known */
+/**
+ * The version of a file, as far as it is known. `tail` reads the bytes before the stream's offset.
+ * @typedef {{validator: string | null, size: number | null, tail?: () => Promise<Uint8Array | undefined>}} KnownVersion
+ */
 
-/** @param {Response} response @returns {string | null} what names the version of the file: a strong tag, or its date */
-export function validatorOf({ headers }) {
-  const tag = headers.get('ETag');
-  return (tag?.startsWith('W/') ? null : tag) ?? headers.get('Last-Modified');
-}
+/** @typedef {{start: number, end: number | undefined, size: number | undefined}} AnswerPart */
 
 /** Files over HTTP. A stream is one request from its offset to the end of the file. */
 export class HttpSource {
@@ -102,8 +111,20 @@ class HttpStream {
   #hasBytes = false;
   /** Bytes of this version came before, in this stream or an earlier one. */
   #isKnown;
-  /** 1 when the last byte is requested again: a server may refuse a range that begins behind the last byte. */
+  /** 1 when the last byte is requested again: a server may refuse a range that begins after the last byte. */
   #overlap = 0;
+  /** The bytes before `position`, at most TAIL_BYTES. @type {Uint8Array | undefined} */
+  #tail;
+  /** Ranges begin with the tail, because their headers cannot be read. */
+  #comparesTail = false;
+  /** 'once': the next request has no range, 'always': the server's ranges are unusable. @type {'once' | 'always' | undefined} */
+  #withoutRange;
+  /** Of the current request: whether it has a range, was answered, and brought bytes that were new. */
+  #request = { isRange: false, isAnswered: false, hasBrought: false };
+  /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
+  #part;
+  /** All of a part has come, and whether more follows is asked for. */
+  #asksForMore = false;
 
   /**
    * @param {string} url
@@ -120,7 +141,7 @@ class HttpStream {
   }
 
   async start() {
-    await this.#withRetries(() => this.#request());
+    await this.#withRetries(() => this.#connect());
     if (this.#options.known) return;
     // A server that ignores ranges sends the bytes before `position` as well. The loader skips them.
     this.position -= this.#ignored;
@@ -130,20 +151,67 @@ class HttpStream {
   /** @returns {Promise<Uint8Array | null>} */
   async read() {
     return this.#withRetries(async () => {
-      if (!this.#reader) await this.#request();
       for (;;) {
+        if (!this.#reader && !(await this.#connect())) return null;
         const bytes = await this.#readPiece();
-        if (bytes === null) return null;
-        const used = bytes.subarray(Math.min(this.#ignored, bytes.byteLength));
-        this.#ignored -= bytes.byteLength - used.byteLength;
-        if (used.byteLength === 0) continue;
+        if (bytes === null && !this.#continues()) return null;
+        const used = bytes && this.#skipKnown(bytes);
+        if (!used?.byteLength) continue;
         this.position += used.byteLength;
+        if (this.size !== undefined && this.position > this.size) throw this.#changed();
+        this.#keepTail(used);
+        this.#request.hasBrought = true;
         this.#hasBytes = true;
         this.#isKnown = true;
         this.#attempts = 0;
         return used;
       }
     });
+  }
+
+  /**
+   * The bytes that are new. Those that were delivered before must be the same.
+   * @param {Uint8Array} bytes
+   */
+  #skipKnown(bytes) {
+    const first = this.position - this.#ignored;
+    const skipped = Math.min(this.#ignored, bytes.byteLength);
+    const tail = this.#tail ?? new Uint8Array(0);
+    const tailAt = this.position - tail.byteLength;
+    for (let at = Math.max(first, tailAt); at < first + skipped; at++) {
+      if (bytes[at - first] === tail[at - tailAt]) continue;
+      if (this.#part && this.#part.end === undefined) {
+        throw new UnusableRange('the range begins elsewhere');
+      }
+      throw this.#changed();
+    }
+    this.#ignored -= skipped;
+    return bytes.subarray(skipped);
+  }
+
+  /** @param {Uint8Array} bytes that were delivered last */
+  #keepTail(bytes) {
+    const tail = this.#tail ?? new Uint8Array(0);
+    const kept = Math.min(tail.byteLength, Math.max(0, TAIL_BYTES - bytes.byteLength));
+    const fresh = bytes.subarray(Math.max(0, bytes.byteLength - TAIL_BYTES));
+    this.#tail = new Uint8Array(kept + fresh.byteLength);
+    this.#tail.set(tail.subarray(tail.byteLength - kept));
+    this.#tail.set(fresh, kept);
+  }
+
+  /** Whether more is to be asked for after the end of a response. The server may have sent less than the rest. */
+  #continues() {
+    const { hasBrought } = this.#request;
+    const isMissing = this.size !== undefined && this.position < this.size;
+    if (isMissing && !(hasBrought && this.#part?.end === this.position)) {
+      throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
+    }
+    const isUnsure = this.size === undefined && this.#part !== undefined;
+    if (!isMissing && !(isUnsure && hasBrought && this.position !== this.promisedBytes))
+      return false;
+    this.#asksForMore = !isMissing;
+    this.#hangUp();
+    return true;
   }
 
   cancel() {
@@ -161,31 +229,39 @@ class HttpStream {
   /** @returns {Promise<Uint8Array | null>} the next bytes of the connection */
   async #readPiece() {
     const reader = /** @type {PieceReader} */ (this.#reader);
-    const bytes = await withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
-    if (bytes !== null) return bytes;
-    if (this.size !== undefined && this.position < this.size) {
-      throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
-    }
-    return null;
+    return withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
   }
 
-  async #request() {
+  /** @returns {Promise<number>} the offset that the next request begins at */
+  async #firstByte() {
+    // A range of a compressed body counts compressed bytes, so such a download starts again.
+    if (this.position === 0 || this.#isCompressed || this.#withoutRange) return 0;
+    if (!this.#comparesTail) return this.position - this.#overlap;
+    this.#tail ??= await this.#options.known?.tail?.();
+    const overlap = Math.min(this.#tail?.byteLength ?? 0, TAIL_BYTES);
+    return this.position - Math.max(this.#overlap, overlap);
+  }
+
+  /** @returns {Promise<boolean>} false: the file ends at `position` */
+  async #connect() {
     if (this.#cancelled.signal.aborted) throw new Interrupted('it was cancelled');
     this.#controller = new AbortController();
     const headers = new Headers(this.#options.headers);
-    // A range of a compressed body counts compressed bytes, so such a download starts again.
-    const isRange = this.position > 0 && !this.#isCompressed;
-    if (isRange) headers.set('Range', `bytes=${this.position - this.#overlap}-`);
+    const first = await this.#firstByte();
+    if (this.#withoutRange === 'once') this.#withoutRange = undefined;
+    this.#request = { isRange: first > 0, isAnswered: false, hasBrought: false };
+    if (first > 0) headers.set('Range', `bytes=${first}-`);
     // On another origin If-Range would need a CORS preflight. There the response's validator is compared
     // afterwards.
-    if (isRange && this.validator && isSameOrigin(this.#url)) {
+    if (first > 0 && this.validator && isSameOrigin(this.#url)) {
       headers.set('If-Range', this.validator);
     }
     const init = { headers, signal: this.#controller.signal };
     const response = await this.#fetchOrExplain(init);
-    await this.#accept(response);
+    if (!(await this.#accept(response, first))) return false;
     if (!response.body) throw new WickError('HTTP', `${this.#url} answered without a body`);
     this.#reader = new PieceReader(response.body);
+    return true;
   }
 
   /** @param {RequestInit} init */
@@ -203,11 +279,16 @@ class HttpStream {
     }
   }
 
-  /** @param {Response} response whose status and headers are read */
-  async #accept(response) {
+  /**
+   * @param {Response} response whose status and headers are read
+   * @param {number} first the offset that was asked for
+   * @returns {Promise<boolean>} false: the file ends at `position`
+   */
+  async #accept(response, first) {
     const { status } = response ?? {};
     if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
     const wanted = this.position;
+    if (status === 416 && this.#asksForMore) return false;
     if (status === 416) {
       this.#overlap = Number(this.#hasBytes);
       throw new NoSuchRange(`${this.#url} has no byte ${wanted}: it ends before (416)`);
@@ -216,47 +297,79 @@ class HttpStream {
     if (!response.ok) throw httpError(this.#url, response);
     const type = response.headers.get('Content-Type') ?? '';
     if (type.startsWith('text/html')) throw await pageInsteadOfModel(this.#url, response);
+    this.#request.isAnswered = true;
     const isPart = status === 206;
-    if (wanted > 0 && !isPart) this.takesRanges = false;
-    this.#ignored = wanted - (isPart ? startOfPart(response, wanted) : 0);
-    this.#isCompressed = /^(gzip|br|deflate|zstd|compress)/i.test(
-      response.headers.get('Content-Encoding') ?? '',
-    );
+    if (first > 0 && !isPart) this.takesRanges = false;
+    const part = isPart ? this.#partOf(response, first) : undefined;
+    this.#part = part && { end: part.end };
+    this.#ignored = wanted - (part?.start ?? 0);
+    if (this.#ignored > 0) this.#tail ??= await this.#options.known?.tail?.();
+    this.#isCompressed = isCompressed(response);
     this.#checkValidator(response);
-    this.size = this.#sizeOf(response, wanted - this.#ignored);
+    this.size = this.#sizeOf(response, part);
+    return true;
+  }
+
+  /**
+   * @param {Response} response with a part of the file
+   * @param {number} first the offset that was asked for
+   * @returns {AnswerPart} it does not begin after `position`
+   */
+  #partOf(response, first) {
+    const part = partOf(response);
+    if (part === 'hidden') {
+      const isChecked = this.#comparesTail || !(this.#tail ?? this.#options.known?.tail);
+      this.#comparesTail = true;
+      if (!isChecked && first > 0) throw new UnusableRange('it does not say its place', 'compare');
+      return { start: first, end: undefined, size: undefined };
+    }
+    if (part?.size !== undefined) this.#checkSize(response, part.size);
+    if (part?.isSane && part.start <= this.position) return part;
+    const words = part?.isSane
+      ? `${this.#url} answered bytes from ${part.start}, not from ${this.position}`
+      : `${this.#url} answered with a part of the file whose headers contradict each other`;
+    throw first > 0 ? new UnusableRange(words) : new WickError('HTTP', words);
   }
 
   /** @param {Response} response */
   #checkValidator(response) {
     const validator = validatorOf(response);
     if (this.#isKnown && this.validator && validator && validator !== this.validator) {
-      throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
+      throw this.#changed();
     }
     this.validator ??= validator;
+  }
+
+  #changed() {
+    return new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
   }
 
   /**
    * The file's size if it is known for certain. The length of a compressed body is a different number, and a server of
    * another origin may hide that its body is compressed.
    * @param {Response} response
-   * @param {number} start the offset of the response's first byte
+   * @param {AnswerPart | undefined} part
    */
-  #sizeOf(response, start) {
+  #sizeOf(response, part) {
     if (this.#isCompressed) return this.size;
-    const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
-    const isHidden = response.type === 'cors';
-    if (isHidden) {
-      if (length > 0 && Number.isSafeInteger(length)) this.promisedBytes ??= start + length;
+    const length = lengthOf(response);
+    const start = part?.start ?? 0;
+    if (response.type === 'cors') {
+      if (length) this.promisedBytes ??= start + length;
       return this.size;
     }
     // the part may be less than the rest: some servers limit the size of a part
-    const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
-    const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
-    if (!Number.isSafeInteger(size)) return this.size;
-    if (this.#isKnown && this.size !== undefined && size !== this.size) {
-      throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
-    }
+    const isUnsaid = part?.end !== undefined || length === undefined;
+    const size = part?.size ?? (isUnsaid ? undefined : start + length);
+    if (size === undefined) return this.size;
+    this.#checkSize(response, size);
     return size;
+  }
+
+  /** @param {Response} response @param {number} size of the file, by its headers */
+  #checkSize({ type }, size) {
+    if (type === 'cors' || !this.#isKnown || this.size === undefined || size === this.size) return;
+    throw this.#changed();
   }
 
   /**
@@ -269,15 +382,31 @@ class HttpStream {
       try {
         return await attempt();
       } catch (error) {
-        const waitMs = this.#msToWait(error);
+        const isUnusable = error instanceof UnusableRange;
+        const waitMs = isUnusable ? 0 : this.#msToWait(error);
         this.#hangUp();
         if (waitMs === undefined) throw this.#wordsFor(error);
+        this.#withoutRange ??= this.#asksWithoutRange(error);
+        if (isUnusable) continue; // it is asked again, with another range or none
         this.#attempts++;
-        this.#options.onRetry(this.#attempts);
+        this.#options.onRetry(this.#attempts, waitMs);
         await sleep(waitMs, this.#cancelled.signal);
         if (this.#cancelled.signal.aborted) throw this.#wordsFor(error);
       }
     }
+  }
+
+  /** Chromium cannot read a range that its server has compressed. @param {unknown} error @returns {'once' | 'always' | undefined} */
+  #asksWithoutRange(error) {
+    if (error instanceof UnusableRange) {
+      if (error.remedy === 'compare') return undefined;
+      this.takesRanges = false;
+      return 'always';
+    }
+    const { isRange, isAnswered, hasBrought } = this.#request;
+    if (!isRange || hasBrought || error instanceof WickError) return undefined;
+    const isLast = this.#attempts + 1 === this.#options.retries;
+    return isAnswered || isLast ? 'once' : undefined;
   }
 
   /** @param {unknown} error @returns {number | undefined} undefined if another try would not help */
@@ -303,46 +432,6 @@ class HttpStream {
   }
 }
 
-/**
- * Reads a body into one buffer, where the stream supports that (Safari does not). A new buffer for each piece would
- * take as much fresh memory as the model has bytes, and the system has to clear fresh memory. The bytes of a read are
- * valid until the next one.
- */
-class PieceReader {
-  /** @type {ReadableStreamBYOBReader | undefined} */
-  #filler;
-  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
-  #reader;
-  #buffer = new ArrayBuffer(0);
-
-  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} body */
-  constructor(body) {
-    try {
-      this.#filler = body.getReader({ mode: 'byob' });
-    } catch {
-      this.#reader = body.getReader();
-    }
-  }
-
-  /** @returns {Promise<Uint8Array | null>} null at the end */
-  async read() {
-    if (this.#reader) {
-      const { done, value } = await this.#reader.read();
-      return done ? null : value;
-    }
-    const filler = /** @type {ReadableStreamBYOBReader} */ (this.#filler);
-    const isThere = this.#buffer.byteLength > 0;
-    const room = new Uint8Array(isThere ? this.#buffer : new ArrayBuffer(PIECE_BYTES));
-    const { done, value } = await filler.read(room);
-    this.#buffer = value?.buffer ?? new ArrayBuffer(0);
-    return done ? null : value;
-  }
-
-  async cancel() {
-    await (this.#filler ?? this.#reader)?.cancel();
-  }
-}
-
 /** A broken connection: another try may succeed. */
 class Interrupted extends Error {
   /** @param {string} message @param {unknown} [cause] */
@@ -352,12 +441,13 @@ class Interrupted extends Error {
   }
 }
 
-/** 429 and 5xx: another try may succeed after a while. */
-class BusyServer extends WickError {
-  /** @param {string} message @param {object} cause @param {number} waitMs */
-  constructor(message, cause, waitMs) {
-    super('HTTP', message, cause);
-    this.waitMs = waitMs;
+/** The answer to a range that may hold other bytes. `remedy`: the request is repeated without a range, or with the tail. */
+class UnusableRange extends Error {
+  /** @param {string} message @param {'whole' | 'compare'} [remedy] */
+  constructor(message, remedy = 'whole') {
+    super(message);
+    this.name = 'UnusableRange';
+    this.remedy = remedy;
   }
 }
 
@@ -411,30 +501,6 @@ function sleep(ms, cancelled) {
 function isSameOrigin(url) {
   const here = globalThis.location?.origin;
   return here === undefined || here === 'null' || new URL(url).origin === here;
-}
-
-/** @param {Response} response @param {number} wanted @returns {number} */
-function startOfPart(response, wanted) {
-  const told = /^bytes (\d+)-/.exec(response.headers.get('Content-Range') ?? '');
-  const start = told ? Number(told[1]) : wanted;
-  if (start > wanted) {
-    throw new WickError('HTTP', `${response.url} answered bytes from ${start}, not from ${wanted}`);
-  }
-  return start;
-}
-
-/** @param {string} url @param {Response} response */
-function httpError(url, response) {
-  const { status, statusText } = response;
-  const message = `${url} answered ${status}${statusText ? ` ${statusText}` : ''}`;
-  const cause = { status, statusText, url: response.url };
-  if (response.headers.get('X-Error-Code') === 'GatedRepo') {
-    const hint = 'accept its terms on its page, and send a token';
-    return new WickError('GATED', `${message}: the model is gated; ${hint}`, cause);
-  }
-  if (status !== 429 && status < 500) return new WickError('HTTP', message, cause);
-  const seconds = Number(response.headers.get('Retry-After') ?? 0);
-  return new BusyServer(message, cause, Math.min(BACKOFF_MS_MAX, (seconds || 0) * 1000));
 }
 
 /** @param {string} url @param {Response} response */

@@ -35,7 +35,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
 
 /**
  * @param {Exclude<SourceDescription, {kind: 'page' | 'chunks'}>} description `chunks` are ChunkSource's, in workers
- * @param {(attempt: number) => void} onRetry
+ * @param {(attempt: number, waitMs: number) => void} onRetry
  * @returns {Source}
  */
 export function createSource(description, onRetry) {

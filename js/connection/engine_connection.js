@@ -207,7 +207,9 @@ export class EngineConnection {
     try {
       const value = await source.answer(method, args);
       const transfer = value instanceof Uint8Array ? [value.buffer] : [];
-      if (!this.#end) this.#threads[0].post({ type: 'answer', id, value }, transfer);
+      const end = method === 'read' ? source.positionOf(args[0]) : undefined;
+      const answer = { type: 'answer', id, value, ...(end !== undefined && { end }) };
+      if (!this.#end) this.#threads[0].post(answer, transfer);
     } catch (error) {
       if (!this.#end) this.#send({ type: 'answer-error', id, error: toPlainError(error) });
     }
@@ -402,6 +404,11 @@ class PageSource {
     stream?.cancel();
     this.#streams.delete(args[0]);
     return undefined;
+  }
+
+  /** @param {number} id of a stream @returns {number | undefined} */
+  positionOf(id) {
+    return this.#streams.get(id)?.position;
   }
 
   /** @param {number} file @param {number} offset */

@@ -48,14 +48,15 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * Messages to the engine's worker. `ack` says how many further pieces the reader of a request has taken.
+ * Messages to the engine's worker. `ack` says how many further pieces the reader of a request has taken; `end` is where
+ * the bytes of an answer end in their file.
  * @typedef {HelperMessage | InitMessage | GenerateMessage |
  *   {type: 'cancel', id: number} |
  *   {type: 'close'} |
  *   {type: 'ack', id: number, count: number} |
  *   {type: 'logits', id: number, logits: Float32Array} |
  *   {type: 'call', id: number, method: string, args: unknown[]} |
- *   {type: 'answer', id: number, value: unknown} |
+ *   {type: 'answer', id: number, value: unknown, end?: number} |
  *   {type: 'answer-error', id: number, error: PlainError}} ToWorker
  */
 

@@ -7,6 +7,12 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 
+/**
+ * Gives a lock back. A lock is a lease: its holder checks `isHeld` before each write, because another tab takes it from one
+ * that was frozen. `lost` aborts when that happens.
+ * @typedef {(() => Promise<void>) & {isHeld?: () => Promise<boolean>, lost?: AbortSignal}} Unlock
+ */
+
 /** @typedef {{kind: 'path', paths: string[]}} KeptPaths */
 /** @typedef {{kind: 'chunks', files: import('../bytes/chunk_source.js').ChunkedFile[]}} KeptChunks */
 
@@ -30,7 +36,9 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  *   model by itself; undefined if it cannot, or a part is missing
  * @property {() => Promise<{freeBytes: number | undefined, isPersisted: boolean}>} estimate
  * @property {() => Promise<boolean>} persist
- * @property {(id: string) => Promise<(() => Promise<void>) | undefined>} tryLock gives the function that unlocks
+ * @property {(id: string, options?: {steal?: boolean}) => Promise<Unlock | undefined>} tryLock `steal`: from a tab that does
+ *   not answer
+ * @property {(id: string) => Promise<boolean>} [isAlive] whether the holder of the lock renews it, where that can be seen
  * @property {() => Promise<void>} close
  */
 

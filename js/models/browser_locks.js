@@ -25,28 +25,42 @@ export function openedInTime(opening, what) {
   });
 }
 
-/** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another tab has it */
-export function tryWebLock(id) {
+/**
+ * @param {string} id
+ * @param {{steal?: boolean}} [options]
+ * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another tab has it
+ */
+export function tryWebLock(id, { steal = false } = {}) {
   const locks = globalThis.navigator?.locks;
   if (!locks) return Promise.resolve(async () => {}); // pages that are not served securely have none
   return new Promise((settle, fail) => {
+    const lost = new AbortController();
     /** @type {() => void} */
     let release = () => {};
     const held = new Promise((end) => {
       release = () => end(undefined);
     });
-    const ended = locks.request(`wick-llm model ${id}`, { ifAvailable: true }, (lock) => {
+    const how = steal ? { steal } : { ifAvailable: true };
+    const ended = locks.request(`wick-llm model ${id}`, how, (lock) => {
       if (lock === null) {
         settle(undefined);
         return undefined;
       }
-      settle(async () => {
+      const unlock = async () => {
         release();
-        await ended;
-      });
+        await ended.catch(() => {}); // it was taken by another tab
+      };
+      const isHeld = async () => {
+        await locks.query?.(); // after its answer a tab that was frozen knows of its loss
+        return !lost.signal.aborted;
+      };
+      settle(Object.assign(unlock, { isHeld, lost: lost.signal }));
       return held;
     });
-    ended.catch(fail);
+    ended.catch((error) => {
+      lost.abort();
+      fail(error);
+    });
   });
 }
 

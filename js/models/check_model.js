@@ -2,7 +2,7 @@
 // Nothing of the store changes by it.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
-import { validatorOf } from '../bytes/http_source.js';
+import { validatorOf } from '../bytes/http_answer.js';
 import { parseHubName, resolveHubModel } from './hub.js';
 import { readWhole, sumOf } from './records.js';
 import { Sha256 } from './sha256.js';

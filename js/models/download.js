@@ -2,7 +2,9 @@
 // written into the journal when it is stored, and a chunk in the journal is not fetched again.
 
 import { WickError } from '../base/errors.js';
+import { checkStart, readNext } from '../bytes/checked_read.js';
 import { refuseOthers } from '../bytes/refused_files.js';
+import { refuseTruncated } from './least_length.js';
 import {
   CHUNK_BYTES,
   chunkCount,
@@ -28,6 +30,7 @@ import { checksum, Sha256 } from './sha256.js';
  *   throws if there is no room
  * @property {(record: ModelRecord) => void} onStored
  * @property {() => void} onNews bytes have come
+ * @property {() => Promise<void>} [checkLease] throws if another tab has taken over
  * @property {number} connections
  */
 
@@ -65,6 +68,8 @@ export class Download {
   /** @type {unknown} */
   #failure;
   #isStart = true;
+  /** The size is where the body ended: its server did not say it. */
+  #isSizeFound = false;
   #sha;
 
   /** @param {Backend} backend @param {ModelRecord} record which is changed as chunks are stored @param {DownloadOptions} options */
@@ -193,9 +198,15 @@ export class Download {
   async #open(index) {
     const { tag, size, sha256 } = this.#record;
     // mirrors name the same content by different tags: where its SHA-256 is known, that decides
-    const known = { validator: sha256 === null ? tag : null, size };
-    const stream = await this.#options.open(index * CHUNK_BYTES, known);
+    const known = {
+      validator: sha256 === null ? tag : null,
+      size,
+      tail: async () => (this.#record.sums[index - 1] ? this.#readAgain(index - 1) : undefined),
+    };
+    const offset = index * CHUNK_BYTES;
+    const stream = await this.#options.open(offset, known);
     this.#streams.add(stream);
+    checkStart(stream, offset);
     if (this.#isStopped) stream.cancel();
     return stream;
   }
@@ -261,6 +272,7 @@ export class Download {
       throw new WickError('TRUNCATED', message);
     }
     record.size = size;
+    this.#isSizeFound = true;
     if (chunk.filled > 0) return chunk.bytes.slice(0, chunk.filled);
     this.#arriving.delete(index);
     return undefined;
@@ -284,7 +296,9 @@ export class Download {
     if (this.#sha?.size === index * CHUNK_BYTES) this.#hash(bytes);
     while (record.sums.length < index) record.sums.push(null);
     record.sums[index] = sum;
-    await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
+    // an end that no server has confirmed is journaled when the directory agrees with it
+    const isUnsure = this.#isSizeFound && bytes.byteLength < CHUNK_BYTES;
+    if (!isUnsure) await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
     this.#arriving.delete(index);
     this.#options.onNews();
     this.#options.onStored(record);
@@ -292,6 +306,7 @@ export class Download {
 
   /** A chunk, or the journal that names it. @param {number} size bytes of the chunk @param {() => Promise<void>} write */
   async #write(size, write) {
+    await this.#options.checkLease?.();
     try {
       await write();
     } catch (error) {
@@ -319,9 +334,31 @@ export class Download {
       const message = `${urls[0]} gave other bytes than those of SHA-256 ${sha256}`;
       throw new WickError('CORRUPT', message);
     }
+    if (!this.#sha) await this.#refuseTruncated();
+    await this.#options.checkLease?.();
     record.hash = null;
     record.fingerprint = fingerprintOf(record);
     await this.#backend.writeRecord(record);
+  }
+
+  /** A file that ended early is not complete. What came of it is the beginning of the next try. */
+  async #refuseTruncated() {
+    const record = this.#record;
+    const { id, urls, size } = record;
+    const count = chunkCount(/** @type {number} */ (size));
+    const read = async (/** @type {number} */ index) =>
+      index < count ? this.#readAgain(index) : undefined;
+    try {
+      const file = { name: urls[0], size: /** @type {number} */ (size) };
+      await refuseTruncated(file, read, CHUNK_BYTES);
+    } catch (error) {
+      if (!this.#isSizeFound) await this.#backend.remove(id);
+      else {
+        const sums = record.sums.slice(0, Math.floor(/** @type {number} */ (size) / CHUNK_BYTES));
+        await this.#backend.writeRecord({ ...record, sums, size: null });
+      }
+      throw error;
+    }
   }
 
   /** A chunk that came before an earlier one. @param {number} index */
@@ -348,7 +385,7 @@ class Pieces {
   /** @param {number} most bytes @returns {Promise<Uint8Array | null>} null at the end */
   async next(most) {
     while (this.#left.byteLength === 0) {
-      const bytes = await this.#stream.read();
+      const bytes = await readNext(this.#stream);
       if (bytes === null) return null;
       const skipped = this.#position - (this.#stream.position - bytes.byteLength);
       this.#left = /** @type {any} */ (bytes.subarray(Math.min(skipped, bytes.byteLength)));

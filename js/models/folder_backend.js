@@ -3,6 +3,7 @@
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { storageError } from '../storage/browser_files.js';
+import { isRunning, replaceFile } from '../storage/replace_file.js';
 import { CHUNK_BYTES, parseRecord } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -62,13 +63,7 @@ export class FolderBackend {
     const name = this.#at(record.id, RECORD);
     await this.#write(name, async () => {
       await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
-      const unfinished = `${name}.${crypto.randomUUID()}.tmp`;
-      try {
-        await this.#fs.writeFile(unfinished, JSON.stringify(record), { flush: true });
-        await this.#fs.rename(unfinished, name);
-      } finally {
-        await this.#fs.rm(unfinished, { force: true });
-      }
+      await replaceFile(this.#fs, name, JSON.stringify(record), { flush: true });
     });
   }
 
@@ -163,20 +158,33 @@ export class FolderBackend {
     return true;
   }
 
-  /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another process has it */
+  /** @param {string} id @returns {Promise<boolean>} whether the process that has the lock has renewed it lately */
+  async isAlive(id) {
+    const facts = await this.#fs.stat(this.#at(id, LOCK)).catch(() => undefined);
+    return facts !== undefined && Date.now() - facts.mtimeMs < 2 * BEAT_MS;
+  }
+
+  /**
+   * A lock that was not renewed is taken without being told to.
+   * @param {string} id
+   * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another process has it
+   */
   async tryLock(id) {
     const name = this.#at(id, LOCK);
     const own = `${globalThis.process.pid} ${crypto.randomUUID()}`;
     if (!(await this.#take(name, own)) && !(await this.#steal(name, own))) return undefined;
     const now = () => new Date();
-    const beat = setInterval(() => this.#fs.utimes(name, now(), now()).catch(() => {}), BEAT_MS);
+    // a process that was stopped for a while must not renew the lock of the one that has replaced it
+    const isHeld = async () => (await this.#fs.readFile(name, 'utf8').catch(() => '')) === own;
+    const renew = async () => (await isHeld()) && this.#fs.utimes(name, now(), now());
+    const beat = setInterval(() => renew().catch(() => {}), BEAT_MS);
     /** @type {any} */ (beat).unref?.();
-    return async () => {
+    const unlock = async () => {
       clearInterval(beat);
-      const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
-      if (held === own) await this.#fs.rm(name, { force: true });
+      if (await isHeld()) await this.#fs.rm(name, { force: true });
       await this.#removeEmpty(id);
     };
+    return Object.assign(unlock, { isHeld });
   }
 
   /** @param {string} name @param {string} own */
@@ -223,16 +231,6 @@ export class FolderBackend {
 
   async close() {
     for (const id of [...this.#open.keys()]) await this.settle(id);
-  }
-}
-
-/** @param {number} pid @returns {boolean} */
-function isRunning(pid) {
-  try {
-    globalThis.process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return /** @type {any} */ (error)?.code === 'EPERM';
   }
 }
 

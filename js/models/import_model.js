@@ -4,6 +4,7 @@ import { bytesOfBlob } from '../base/blob_bytes.js';
 import { throwIfAborted, WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { checkModel } from './download.js';
+import { refuseTruncated } from './least_length.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, fingerprintOf, newRecord } from './records.js';
 import { checksum, Sha256 } from './sha256.js';
 
@@ -31,6 +32,10 @@ export async function importModel(backend, from, { name, url, signal, onProgress
   const record = newRecord(randomName(), known);
   const { id } = record;
   checkModel((await readBlob(blob, 0)).subarray(0, 64));
+  const count = chunkCount(blob.size);
+  const read = async (/** @type {number} */ index) =>
+    index < count ? readBlob(blob, index) : undefined;
+  await refuseTruncated({ name: known.name, size: blob.size }, read, CHUNK_BYTES);
   const unlock = await backend.tryLock(id);
   try {
     await makeRoom(id, blob.size);
@@ -38,7 +43,7 @@ export async function importModel(backend, from, { name, url, signal, onProgress
     const isAdopted = typeof from === 'string' && backend.adopt !== undefined;
     if (isAdopted) await backend.adopt?.(id, from);
     const sha = new Sha256();
-    for (let index = 0; index < chunkCount(blob.size); index++) {
+    for (let index = 0; index < count; index++) {
       throwIfAborted(signal);
       const bytes = isAdopted
         ? await backend.readChunk(id, index, chunkSize(record, index))

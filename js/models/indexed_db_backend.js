@@ -1,7 +1,7 @@
 // js/models/indexed_db_backend.js — models in IndexedDB, where a page cannot write files: a record for each model, and
 // one for each of its chunks.
 
-import { storageError } from '../storage/browser_files.js';
+import { storageError, wholeArray } from '../storage/browser_files.js';
 import {
   estimateBrowser,
   noStorage,
@@ -129,8 +129,7 @@ export class IndexedDbBackend {
 
   /** @param {string} id @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
   async writeChunk(id, index, bytes) {
-    const isAll = bytes.byteLength === bytes.buffer.byteLength;
-    const piece = isAll ? bytes.buffer : bytes.slice().buffer;
+    const piece = wholeArray(bytes).buffer;
     await this.#ask('readwrite', ({ chunks }) => chunks.put(piece, [id, index]));
   }
 

@@ -2,6 +2,7 @@
 // that is on its way is read here, as its bytes come.
 
 import { WickError } from '../base/errors.js';
+import { readNext } from '../bytes/checked_read.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { fileIsMissing } from '../bytes/split_files.js';
 import { parseHubName, resolveHubModel } from './hub.js';
@@ -13,6 +14,8 @@ import { openModels } from './open_models.js';
 /** @typedef {import('./model_store.js').ModelStore} ModelStore */
 /** @typedef {import('./open_model.js').OpenModel} OpenModel */
 /** @typedef {import('./model_store.js').Wanted} Wanted */
+/** @typedef {import('./sha256.js').Sha256} Sha256 */
+/** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
 
 /**
  * @typedef {object} KeptOptions
@@ -25,18 +28,21 @@ import { openModels } from './open_models.js';
  * @property {typeof globalThis.fetch} [fetch]
  * @property {boolean | 'only'} cache 'only': no server is asked
  * @property {AbortSignal | null} [signal]
- * @property {() => void} onRetry
+ * @property {(attempt: number, waitMs: number) => void} onRetry
+ * @property {() => void} [onWaiting] another tab downloads the model and does not answer
  */
 
-/** Errors of the store, which keep no model from being loaded. */
-const storeCodes = ['STORAGE_FULL', 'NO_STORAGE', 'IO'];
+/** Errors of the store do not prevent a model from being loaded. @param {unknown} error */
+const isOfStore = (error) =>
+  error instanceof WickError && ['STORAGE_FULL', 'NO_STORAGE', 'IO'].includes(error.code);
 
 /** One for all engines of a page. @type {Promise<ModelStore> | undefined} */
 let shared;
 
 /**
  * @param {KeptOptions} options
- * @returns {Promise<{description: SourceDescription, source: Source | undefined}>}
+ * @returns {Promise<{description: SourceDescription, source: Source | undefined,
+ *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for what the engine has refused
  */
 export async function openKept(options) {
   const isOnly = options.cache === 'only';
@@ -44,7 +50,15 @@ export async function openKept(options) {
   const files = await filesOf(store, options);
   if (!store) return plainSource(files, options);
   const described = await store.describe(files);
-  if (described) return { description: described, source: undefined };
+  const areWhole = async () => {
+    for (const { id, url } of files) if (!(await store.has(id ?? url))) return false;
+    return true;
+  };
+  const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
+    // the beginning of a file that ended early is right
+    if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });
+  };
+  if (described) return { description: described, source: undefined, invalidate };
   if (isOnly) {
     for (const { id, url } of files) {
       if (await store.has(id ?? url)) continue; // an imported file has no address
@@ -57,7 +71,7 @@ export async function openKept(options) {
     canSeek: true,
     isRemote: !isOnly,
   });
-  return { description, source: new KeptSource(store, files, options) };
+  return { description, source: new KeptSource(store, files, options), invalidate };
 }
 
 /** @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined: a named model is loaded without it */
@@ -110,9 +124,10 @@ export class KeptSource {
   #options;
   /** By the number of the file. @type {Map<number, OpenModel>} */
   #models = new Map();
-  /** Without the store. @type {HttpSource | undefined} */
-  #plain;
+  /** Without the store. @type {Set<HttpSource>} */
+  #plain = new Set();
   #isClosed = false;
+  #hasWarned = false;
 
   /** @param {ModelStore} store @param {Wanted[]} files @param {KeptOptions} options */
   constructor(store, files, options) {
@@ -129,36 +144,53 @@ export class KeptSource {
     if (!model) {
       model = await this.#store.takeKept(this.#files[file], this.#options);
       this.#models.set(file, model);
+      this.#watch(model).catch(() => {}); // it only warns
       if (this.#isClosed) this.close();
     }
     const stream = new KeptStream(model, offset, {
       isClosed: () => this.#isClosed,
-      openPlain: (error, position) => this.openPlain(error, file, position),
+      openPlain: (error, position, known) => this.openPlain(error, file, position, known),
     });
-    try {
-      await stream.start();
-      return stream;
-    } catch (error) {
-      return await this.openPlain(error, file, offset);
-    }
+    await stream.start();
+    return stream;
   }
 
-  /** Goes on without keeping what comes. @param {unknown} error @param {number} file @param {number} offset */
-  async openPlain(error, file, offset) {
-    const isServers = error instanceof WickError && !storeCodes.includes(error.code);
+  /** The last chunk may fail to be stored after its bytes were given. @param {OpenModel} model */
+  async #watch(model) {
+    while (!this.#isClosed && !model.isWhole && !model.hasFailed) await model.news.next();
+    if (!this.#isClosed && isOfStore(model.failure)) this.#warn(model.failure);
+  }
+
+  /** @param {unknown} error of the store */
+  #warn(error) {
+    if (!this.#hasWarned) console.warn(`wick-llm: the model is not kept: ${error}`);
+    this.#hasWarned = true;
+  }
+
+  /**
+   * Continues without the store.
+   * @param {unknown} error
+   * @param {number} file
+   * @param {number} offset
+   * @param {KnownVersion} known the version whose bytes were given
+   */
+  async openPlain(error, file, offset, known) {
+    const isServers = error instanceof WickError && !isOfStore(error);
     if (isServers || this.#options.cache === 'only' || this.#isClosed) throw error;
-    if (!this.#plain) console.warn(`wick-llm: the model is not kept: ${error}`);
-    this.#plain ??= new HttpSource({
+    this.#warn(error);
+    const plain = new HttpSource({
       ...this.#options,
       ...plainOf(this.#files, this.#options),
+      known,
     });
-    return this.#plain.open(file, offset);
+    this.#plain.add(plain);
+    return plain.open(file, offset);
   }
 
   /** The engine has ended. */
   close() {
     this.#isClosed = true;
-    this.#plain?.close();
+    for (const plain of this.#plain) plain.close();
     for (const model of this.#models.values()) {
       this.#store.release(model).catch(() => {}); // what is stored stays
     }
@@ -171,16 +203,21 @@ class KeptStream {
   size;
   #model;
   #source;
-  /** What goes on without the store. @type {ByteStream | undefined} */
+  /** Continues without the store. @type {ByteStream | undefined} */
   #plain;
+  /** Of all bytes before `position`, where they come without the store. @type {Sha256 | undefined} */
+  #sha;
   #isCancelled = false;
   /** @type {Uint8Array | null | undefined} */
   #first;
+  /** The bytes that were given last. @type {Uint8Array | undefined} */
+  #last;
 
   /**
    * @param {OpenModel} model
    * @param {number} position
-   * @param {{isClosed: () => boolean, openPlain: (error: unknown, position: number) => Promise<ByteStream>}} source
+   * @param {{isClosed: () => boolean, openPlain: (error: unknown, position: number, known: KnownVersion) =>
+   *   Promise<ByteStream>}} source
    */
   constructor(model, position, source) {
     this.#model = model;
@@ -190,8 +227,12 @@ class KeptStream {
 
   /** Errors of the first bytes are those of opening it. */
   async start() {
-    this.#first = await this.#take();
-    this.size = this.#model.record?.size ?? undefined;
+    try {
+      this.#first = await this.#take();
+      this.size = this.#model.record?.size ?? undefined;
+    } catch (error) {
+      await this.#leaveStore(error);
+    }
   }
 
   #take() {
@@ -203,20 +244,42 @@ class KeptStream {
     try {
       const bytes = this.#first === undefined ? await this.#take() : this.#first;
       this.#first = undefined;
+      this.#last = bytes ?? undefined;
       this.position += bytes?.byteLength ?? 0;
       return bytes;
     } catch (error) {
       if (this.#isCancelled) throw error;
-      this.#plain = await this.#source.openPlain(error, this.position);
-      return this.#readPlain(this.#plain);
+      return this.#readPlain(await this.#leaveStore(error));
     }
+  }
+
+  /** The rest comes from the server, from this position on and of the same version. @param {unknown} error */
+  async #leaveStore(error) {
+    const { version } = this.#model;
+    const tail = async () => this.#last;
+    this.#plain = await this.#source.openPlain(error, this.position, { ...version, tail });
+    this.size = this.#plain.size;
+    if (this.#model.sha256) this.#sha = await this.#model.hashBefore(this.position);
+    return this.#plain;
   }
 
   /** @param {ByteStream} plain */
   async #readPlain(plain) {
-    const bytes = await plain.read();
+    const bytes = await readNext(plain);
     this.position = plain.position;
+    if (bytes) this.#sha?.update(bytes);
+    const isEnd = bytes === null || plain.position === (plain.size ?? this.#model.version.size);
+    if (isEnd) this.#checkSum();
     return bytes;
+  }
+
+  /** The last bytes are not given if the file is another one than the store or the hub has recorded. */
+  #checkSum() {
+    const found = this.#sha?.hex();
+    this.#sha = undefined;
+    const { sha256 } = this.#model;
+    if (found === undefined || found === sha256) return;
+    throw new WickError('CORRUPT', `The server gave a file of SHA-256 ${found}, not ${sha256}`);
   }
 
   cancel() {

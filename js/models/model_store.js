@@ -308,7 +308,8 @@ export class ModelStore extends EventTarget {
   /**
    * Opens a model for reading, or for downloading it. It is to be released.
    * @param {Wanted} wanted
-   * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: () => void}} options
+   * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: (attempt: number, waitMs: number) => void,
+   *   onWaiting?: () => void}} options
    * @returns {OpenModel}
    */
   take({ url, id = idOf(url), alias, name, size, sha256, headers }, options = {}) {
@@ -324,6 +325,12 @@ export class ModelStore extends EventTarget {
         onStored: (record) => this.#tell('progress', record),
         onWhole: (record) => this.#tell('kept', record),
         onArrived: this.#arrivals(id, () => own.progress),
+        onAsk: () => this.#channel?.postMessage({ type: 'ask', detail: { id } }),
+        onWaiting: () => {
+          const words = 'another tab downloads it and does not answer; this one takes over soon';
+          console.warn(`wick-llm: waiting for the model: ${words}`);
+          options.onWaiting?.();
+        },
       });
       model = own;
       this.#open.set(id, model);
@@ -514,6 +521,30 @@ export class ModelStore extends EventTarget {
     return true;
   }
 
+  /**
+   * The engine has refused what is stored of a model. Damaged chunks are fetched again by the next `get`. Where none is
+   * damaged, the file came so: it is removed if it can be downloaded again.
+   * @param {Wanted[]} files
+   * @param {{canRemove: boolean}} options
+   */
+  async invalidate(files, { canRemove }) {
+    /** @type {ModelRecord[]} */
+    const found = [];
+    for (const file of files) {
+      const record = await this.#recordOf(file);
+      if (record && storedBytes(record) > 0) found.push(record);
+    }
+    let isDamaged = false;
+    for (const { id } of found) {
+      await this.#open.get(id)?.stop();
+      isDamaged = (await this.verify(id)).damagedChunks.length > 0 || isDamaged;
+    }
+    if (isDamaged || !canRemove) return;
+    for (const { id, urls } of found) {
+      if (urls.some((url) => /^https?:/.test(url))) await this.delete(id);
+    }
+  }
+
   // ---- events ----
 
   /** @param {'progress' | 'kept' | 'removed' | 'damaged'} type @param {ModelRecord} record */
@@ -538,6 +569,11 @@ export class ModelStore extends EventTarget {
   #hear(message) {
     const { type, detail } = message ?? {};
     const { received, total = 0 } = detail ?? {};
+    const open = this.#open.get(detail?.id);
+    if (type === 'alive') open?.hearSign();
+    if (type === 'ask' && open?.isLeading) {
+      this.#channel?.postMessage({ type: 'alive', detail: { id: detail.id } });
+    }
     const isArrived = type === 'arrived' && [received, total].every(Number.isSafeInteger);
     if (isArrived) this.#open.get(detail.id)?.hear({ received, total: total || undefined });
     if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;

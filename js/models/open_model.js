@@ -1,16 +1,22 @@
 // js/models/open_model.js — one model of the store while somebody reads or downloads it. Of all tabs and processes one
 // downloads; the others read what it has stored, and one of them takes over when it ends.
 
+import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';
 import { Download } from './download.js';
 import { News } from './news.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, newRecord, storedBytes } from './records.js';
+import { Sha256 } from './sha256.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
 
 /** Those who wait for another tab's download look at its journal at least so often. */
 const LOOK_MS = 200;
+/** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is there. */
+const REPORT_MS = 3000;
+/** Then it counts as frozen: another tab takes over its lease. */
+const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
 /** Of a file of which nothing was known but its size. @param {ModelRecord} record */
@@ -28,6 +34,8 @@ const otherSize = ({ urls, size }) =>
  * @property {(record: ModelRecord) => void} onStored
  * @property {(record: ModelRecord) => void} onWhole
  * @property {() => void} onArrived bytes have come that are not stored yet
+ * @property {() => void} [onAsk] the tab that downloads is asked for a sign of life
+ * @property {() => void} [onWaiting] another tab downloads and does not answer
  */
 
 /** What the tab that downloads says. @typedef {{received: number, total?: number}} Heard */
@@ -53,10 +61,18 @@ export class OpenModel {
   #isFollowing = false;
   /** @type {Heard | undefined} */
   #heard;
+  /** The last sign of life of the tab that leads, and when this tab looked for one. */
+  #signMs = 0;
+  #lookMs = 0;
+  #isWaiting = false;
   /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
   #chunk;
-  /** Of the record whose bytes were given. @type {string | undefined} */
+  /** The record whose bytes were given. @type {ModelRecord | undefined} */
+  #given;
+  /** @type {string | undefined} */
   #stamp;
+  /** A download that has failed: it has the bytes that were not stored. @type {Download | undefined} */
+  #failed;
   /** Chunks of the journal that are not there. @type {Set<number>} */
   #lost = new Set();
 
@@ -81,17 +97,62 @@ export class OpenModel {
     const received = Math.max(come, heard?.received ?? 0);
     const promised = this.#download?.promisedBytes ?? heard?.total; // of a compressed body it is less
     const isPossible = promised !== undefined && promised >= received;
-    return { loaded, received, total: record?.size ?? (isPossible ? promised : undefined) };
+    const total = record?.size ?? (isPossible ? promised : undefined);
+    return { loaded, received, total, ...(this.#isWaiting && { isWaiting: true }) };
   }
 
   /** @param {Heard} heard */
   hear(heard) {
     this.#heard = heard;
+    this.hearSign();
     this.news.tell();
+  }
+
+  /** The tab that leads is not frozen. */
+  hearSign() {
+    this.#signMs = performance.now();
+  }
+
+  get isLeading() {
+    return this.#download !== undefined;
   }
 
   get hasFailed() {
     return this.#failure !== undefined;
+  }
+
+  get failure() {
+    return this.#failure;
+  }
+
+  /** What is recorded of the file, or was said by the hub. */
+  get sha256() {
+    return this.#given?.sha256 ?? this.#options.known.sha256 ?? undefined;
+  }
+
+  /** The version whose bytes were given. @returns {import('../bytes/http_source.js').KnownVersion} */
+  get version() {
+    const { size, sha256 } = this.#given ?? this.#options.known;
+    const tag = this.#given?.tag ?? null;
+    // mirrors name the same content by different tags: where its SHA-256 is known, that decides
+    return { validator: sha256 == null ? tag : null, size: size ?? null };
+  }
+
+  /** @param {number} position @returns {Promise<Sha256 | undefined>} of the bytes before it, if all of them are still here */
+  async hashBefore(position) {
+    const record = this.#given;
+    const sha = new Sha256();
+    while (sha.size < position) {
+      const index = sha.size / CHUNK_BYTES;
+      const size = Math.min(CHUNK_BYTES, position - sha.size);
+      const stored =
+        record?.sums[index] && this.#backend.readChunk(this.#id, index, chunkSize(record, index));
+      const bytes =
+        (stored && (await stored.catch(() => undefined))) || this.#failed?.bytesAt(sha.size);
+      if (!bytes || bytes.byteLength < size) return undefined;
+      sha.update(bytes.subarray(0, size));
+    }
+    return sha;
   }
 
   async refresh() {
@@ -127,6 +188,7 @@ export class OpenModel {
 
   /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
   #give(bytes, offset) {
+    this.#given = this.record ?? this.#given;
     this.#stamp ??= this.record?.stamp;
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
@@ -178,13 +240,11 @@ export class OpenModel {
   }
 
   async #lead() {
-    const unlock = await this.#backend.tryLock(this.#id);
+    const unlock = await this.#backend.tryLock(this.#id, { steal: this.#isAbandoned() });
+    if (!unlock && !this.#isFollowing) this.hearSign();
     this.#isFollowing = !unlock;
-    if (!unlock) {
-      await this.news.next(LOOK_MS);
-      await this.refresh();
-      return;
-    }
+    if (!unlock) return this.#follow();
+    this.#isWaiting = false;
     try {
       this.record = await this.#prepare();
     } catch (error) {
@@ -193,6 +253,30 @@ export class OpenModel {
     }
     if (this.isWhole) await unlock();
     else this.#ended = this.#start(this.record, unlock);
+  }
+
+  /** Whether the tab that leads has given no sign of life for too long. A tab that was frozen itself begins to count. */
+  #isAbandoned() {
+    const now = performance.now();
+    if (now - this.#lookMs > REPORT_MS) this.hearSign();
+    this.#lookMs = now;
+    return this.#isFollowing && now - this.#signMs > TAKE_OVER_MS;
+  }
+
+  async #follow() {
+    const before = this.record;
+    const silentMs = performance.now() - this.#signMs;
+    if (silentMs > REPORT_MS / 3) this.#options.onAsk?.();
+    if (silentMs > REPORT_MS && !this.#isWaiting) {
+      this.#isWaiting = true;
+      this.#options.onWaiting?.();
+      this.news.tell();
+    }
+    await this.news.next(LOOK_MS);
+    await this.refresh();
+    const isMore = this.record && (!before || storedBytes(this.record) > storedBytes(before));
+    if (isMore || (await this.#backend.isAlive?.(this.#id))) this.hearSign();
+    if (performance.now() - this.#signMs < REPORT_MS) this.#isWaiting = false;
   }
 
   /** @returns {Promise<ModelRecord>} what is to be completed, under the lock */
@@ -216,32 +300,42 @@ export class OpenModel {
     return record;
   }
 
-  /** @param {ModelRecord} record @param {() => Promise<void>} unlock */
+  /** @param {ModelRecord} record @param {import('./backends.js').Unlock} unlock */
   async #start(record, unlock) {
     const isNew = record.sums.length === 0;
+    const stop = onAbort(unlock.lost, () => this.#download?.stop());
     try {
-      await this.#run(record);
+      await this.#run(record, unlock);
       this.#options.onWhole(record);
     } catch (error) {
+      if (unlock.isHeld && !(await unlock.isHeld())) {
+        this.record = undefined; // this tab was frozen: it follows the one that has replaced it
+        return;
+      }
       const isChanged = error instanceof WickError && error.code === 'CHANGED';
       const wasRead = this.#download?.isConfirmed;
       if (isChanged) await this.#backend.remove(this.#id);
       if (!isChanged || wasRead) this.#failure = error;
       else if (isNew) this.#failure = otherSize(record);
       this.record = undefined;
+      this.#failed = this.#download;
     } finally {
+      stop();
       this.#download = undefined;
       await unlock();
       this.news.tell();
     }
   }
 
-  /** @param {ModelRecord} record */
-  async #run(record) {
+  /** @param {ModelRecord} record @param {import('./backends.js').Unlock} unlock */
+  async #run(record, { isHeld }) {
     const { connect, makeRoom, onStored, onArrived } = this.#options;
     const download = new Download(this.#backend, record, {
       ...connect(),
       makeRoom,
+      checkLease: async () => {
+        if (isHeld && !(await isHeld())) throw new WickError('BUSY', 'Another tab has taken over');
+      },
       onStored: (stored) => {
         this.news.tell();
         onStored(stored);
@@ -265,5 +359,6 @@ export class OpenModel {
     this.news.tell();
     await this.#ended;
     this.#chunk = undefined;
+    this.#failed = undefined;
   }
 }

@@ -1,7 +1,7 @@
 // js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
 // each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
 
-import { readReplaced, storageError } from '../storage/browser_files.js';
+import { readReplaced, storageError, wholeArray } from '../storage/browser_files.js';
 import {
   estimateBrowser,
   noStorage,
@@ -74,7 +74,7 @@ export class OpfsBackend {
       const handle = await folder.getFileHandle(name, { create: true });
       const writable = await handle.createWritable();
       try {
-        await writable.write(content);
+        await writable.write(typeof content === 'string' ? content : wholeArray(content));
         await writable.close();
       } catch (error) {
         await writable.abort().catch(() => {}); // an error has ended it already
@@ -128,7 +128,7 @@ export class OpfsBackend {
   }
 
   /**
-   * The folder of the chunks, and one Blob of all of them.
+   * The path of the chunks, and one Blob of all of them.
    * @param {ModelRecord} record
    * @returns {Promise<import('./backends.js').KeptChunks | undefined>} undefined: a chunk is missing
    */
@@ -152,7 +152,8 @@ export class OpfsBackend {
         files.push(file);
       }
     }
-    const whole = { folder, size, chunkBytes: CHUNK_BYTES, blob: new Blob(files) };
+    const path = [ROOT, record.id];
+    const whole = { folder: path, size, chunkBytes: CHUNK_BYTES, blob: new Blob(files) };
     return { kind: 'chunks', files: [whole] };
   }
 

@@ -70,8 +70,10 @@ export async function createEngine(options) {
   });
   const stop = onAbort(signal, () => giveUp(abortError(signal?.reason)));
   try {
-    const onRetry = () => connection.report({ ...last, phase: 'retrying' });
-    const locate = () => keptSource(options, from, onRetry);
+    const onRetry = (/** @type {number} */ _, /** @type {number} */ waitMs) =>
+      connection.report({ ...last, phase: 'retrying', retrySeconds: waitMs / 1000 });
+    const onWaiting = () => connection.report({ ...last, phase: 'waiting' });
+    const locate = () => keptSource(options, from, { onRetry, onWaiting });
     const start = (/** @type {EngineConnection} */ own) =>
       startEngine(own, options, config, locate);
     const load = async () => {
@@ -110,10 +112,30 @@ async function startEngine(connection, options, config, locate) {
   try {
     return await loadEngine(connection, options, config, found);
   } catch (error) {
-    const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
-    if (!isRefused) throw error;
+    const code = error instanceof WickError ? error.code : '';
+    if (code !== 'NO_SHARED_MEMORY') {
+      if (damageCodes.includes(code)) await invalidate(await found, code, options);
+      throw error;
+    }
     // some phones cannot reserve the memory that helpers need
     return loadEngine(connection, options, { ...config, threads: 1 }, found);
+  }
+}
+
+/** What the engine says of a file that is not the model it should be. */
+const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
+
+/**
+ * The next call downloads again what is damaged. The error may also be that of a draft.
+ * @param {import('./model_options.js').ModelLocation} from
+ * @param {string} code
+ * @param {EngineOptions} options
+ */
+async function invalidate(from, code, { draft }) {
+  try {
+    await from.invalidate?.(code, !draft);
+  } catch (error) {
+    console.warn(`wick-llm: the cached model could not be removed: ${error}`);
   }
 }
 

@@ -37,10 +37,10 @@ export function namedSource(options) {
  * A store that cannot be used keeps no model from being loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
- * @param {() => void} onRetry
+ * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports
  * @returns {Promise<ModelLocation>}
  */
-export async function keptSource(options, from, onRetry) {
+export async function keptSource(options, from, reports) {
   const { download } = from;
   const { model, fetch, directoryOnly, signal } = options;
   const isPage = globalThis.document !== undefined;
@@ -49,8 +49,9 @@ export async function keptSource(options, from, onRetry) {
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
     const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
-    const { description, source } = await openKept({ ...download, cache, signal, onRetry });
-    return { description, source: source && (async () => source) };
+    const how = { ...download, cache, signal, ...reports };
+    const { description, source, invalidate } = await openKept(how);
+    return { description, source: source && (async () => source), invalidate };
   } catch (error) {
     if (cache === 'only' || model !== undefined) throw error;
     console.warn(`wick-llm: the model is not kept: ${error}`);

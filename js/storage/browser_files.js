@@ -81,11 +81,18 @@ export async function writeFile(name, bytes) {
   }
 }
 
+/**
+ * Safari 26 writes the whole buffer of a view (WebKit bug 302733).
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ */
+export const wholeArray = (bytes) =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+
 /** The old file stays until the new copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
 async function writeCopy(file, bytes) {
   const writable = await file.createWritable();
   try {
-    await writable.write(bytes);
+    await writable.write(wholeArray(bytes));
     await writable.close();
   } catch (error) {
     await writable.abort().catch(() => {}); // an error has ended it already

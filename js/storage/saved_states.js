@@ -3,6 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { canWriteHere, readFile, storageError, writeFile } from './browser_files.js';
+import { replaceFile } from './replace_file.js';
 
 const fs = () => globalThis.process?.getBuiltinModule?.('node:fs');
 
@@ -25,13 +26,7 @@ export async function keepBytes(name, bytes, askWorker) {
   try {
     const files = fs()?.promises;
     if (!files) return await (canWriteHere() ? writeFile(name, bytes) : askWorker());
-    const unfinished = `${name}.${crypto.randomUUID()}.tmp`;
-    try {
-      await files.writeFile(unfinished, bytes);
-      await files.rename(unfinished, name);
-    } finally {
-      await files.rm(unfinished, { force: true });
-    }
+    await replaceFile(files, name, bytes);
   } catch (error) {
     throw storageError(name, error, `There is no folder for ${name}`);
   }

@@ -38,12 +38,20 @@ export async function canShare() {
   }
 }
 
+/** How often a tab that waits for its leader looks for a sign of life, and asks for one. */
+const LOOK_MS = 1000;
+/** A leader that gives none for this long is reported, */
+const REPORT_MS = 3000;
+/** and is replaced after this long: browsers freeze tabs in the background with their locks. */
+const TAKE_OVER_MS = 12_000;
+
 /**
  * @param {string} name
  * @param {AbortSignal} signal releases the lock, or leaves the queue
+ * @param {{steal?: boolean, onLost?: () => void}} [options] `steal`: from its holder, whose `onLost` is called
  * @returns {Promise<void>} settles when the lock is held
  */
-function hold(name, signal) {
+function hold(name, signal, { steal = false, onLost = () => {} } = {}) {
   return new Promise((settle, fail) => {
     const held = () =>
       new Promise((release) => {
@@ -51,7 +59,10 @@ function hold(name, signal) {
         signal.addEventListener('abort', release);
         settle();
       });
-    navigator.locks.request(name, { signal }, held).catch(fail);
+    navigator.locks.request(name, steal ? { steal } : { signal }, held).catch((error) => {
+      fail(error);
+      if (!signal.aborted) onLost();
+    });
   });
 }
 
@@ -73,6 +84,13 @@ export class TabThread {
   #hub;
   #leader = '';
   #isReady = false;
+  /** Leaves the queue for the lock of leaders. */
+  #queue = new AbortController();
+  #watch = setInterval(() => this.#look(), LOOK_MS);
+  /** The leader's last sign of life, and when this tab looked for one. */
+  #signMs = performance.now();
+  #lookMs = performance.now();
+  #isWaiting = false;
   /** @type {string | undefined} */
   #fingerprint;
   /** @type {Map<number, Open>} */
@@ -110,15 +128,79 @@ export class TabThread {
     const { signal } = this.#end;
     await hold(this.#nameOf(this.#id), signal);
     if (signal.aborted) return;
+    await this.#wait();
+  }
+
+  /** Follows until it is this tab's turn to lead. */
+  async #wait() {
+    this.#queue = new AbortController();
+    const signal = AbortSignal.any([this.#end.signal, this.#queue.signal]);
     this.#hall.postMessage({ join: this.#id });
-    await hold(this.#name, signal);
+    try {
+      await hold(this.#name, signal, { onLost: () => this.#giveWay() });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
     if (!signal.aborted) await this.#lead();
   }
 
-  /** @param {{join?: string, lead?: string} | undefined} heard */
+  // ---- a leader that is frozen ----
+
+  #look() {
+    const now = performance.now();
+    const isIdle = this.#hub !== undefined || (this.#isReady && this.#open.size === 0);
+    if (isIdle || now - this.#lookMs > REPORT_MS) this.#hearSign(); // this tab may have been frozen itself
+    this.#lookMs = now;
+    const silentMs = now - this.#signMs;
+    if (silentMs < LOOK_MS) return;
+    this.#hall.postMessage({ ask: this.#id });
+    if (silentMs > REPORT_MS && !this.#isWaiting) this.#reportWaiting();
+    if (silentMs > TAKE_OVER_MS) this.#takeOver().catch(() => {}); // it is tried again
+  }
+
+  #hearSign() {
+    this.#signMs = performance.now();
+    this.#isWaiting = false;
+  }
+
+  #reportWaiting() {
+    this.#isWaiting = true;
+    console.warn('wick-llm: the tab that has the engine does not answer; this one takes over soon');
+    const unknown = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
+    this.#onMessage({ type: 'progress', progress: { loaded: 0, phase: 'waiting', ...unknown } });
+  }
+
+  /** One tab at a time: the others hear of the new leader and follow it. */
+  async #takeOver() {
+    await navigator.locks.request(
+      `${this.#name} takes over`,
+      { ifAvailable: true },
+      async (lock) => {
+        if (lock === null || this.#hub || performance.now() - this.#signMs < TAKE_OVER_MS) return;
+        this.#queue.abort();
+        await hold(this.#name, this.#end.signal, { steal: true, onLost: () => this.#giveWay() });
+        if (!this.#end.signal.aborted) this.#lead();
+      },
+    );
+  }
+
+  /** Another tab leads now: this one was frozen. It follows, and its open calls go to the new leader. */
+  async #giveWay() {
+    const hub = this.#hub;
+    this.#hub = undefined;
+    for (const channel of this.#channels.values()) channel.close();
+    this.#channels.clear();
+    this.#follow('');
+    await hub?.close();
+    if (!this.#end.signal.aborted) await this.#wait();
+  }
+
+  /** @param {{join?: string, lead?: string, ask?: string, alive?: string} | undefined} heard */
   #hear(heard) {
-    const { join, lead } = heard ?? {};
-    if (isClientName(join) && this.#hub) this.#admit(this.#hub, /** @type {string} */ (join));
+    const { join, lead, ask, alive } = heard ?? {};
+    if (isClientName(ask) && this.#hub) this.#hall.postMessage({ alive: this.#id });
+    if (isClientName(alive) || isClientName(lead)) this.#hearSign();
+    if (isClientName(join) && this.#hub) this.#greet(this.#hub, /** @type {string} */ (join));
     // the leader's greeting may have come first: messages of different channels have no order
     if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
       this.#follow(/** @type {string} */ (lead));
@@ -135,6 +217,12 @@ export class TabThread {
     hub.add(this.#id, 'leader', (message) => this.#receive(this.#id, message));
     this.#hall.postMessage({ lead: this.#id });
     await hub.start(this.#load);
+  }
+
+  /** A tab that was frozen knows after the answer of the locks whether it leads. @param {Hub} hub @param {string} client */
+  async #greet(hub, client) {
+    await navigator.locks.query?.();
+    if (this.#hub === hub) this.#admit(hub, client);
   }
 
   /** @param {Hub} hub @param {string} client */
@@ -178,6 +266,7 @@ export class TabThread {
   /** @param {string} leader @param {FromWorker} message */
   #receive(leader, message) {
     if (this.#hub && leader !== this.#id) return;
+    this.#hearSign();
     const isAnswer = message.type === 'step' || 'id' in message;
     if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the next one is asked again
     if (message.type === 'ready') this.#meet(leader, message);
@@ -266,6 +355,7 @@ export class TabThread {
 
   /** Releases the lock after the engine's memory is freed. */
   async terminate() {
+    clearInterval(this.#watch);
     this.#hall.close();
     this.#channel.close();
     await this.#hub?.close();

@@ -8,8 +8,8 @@ import { joinPart } from './module_part.js';
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
-/** 4, 2, 1 and 0.5 GiB. Phones refuse the larger ones. */
-const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
+/** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones refuse the larger ones. */
+const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 6144, 4096];
 
 /**
  * @param {URL | string | Response | WebAssembly.Module | BufferSource} source

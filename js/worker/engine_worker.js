@@ -114,7 +114,7 @@ export class EngineWorker {
         this.#close();
         break;
       case 'answer':
-        this.#pageBytes.answer(message.id, message.value);
+        this.#pageBytes.answer(message.id, message.value, message.end);
         break;
       case 'answer-error':
         this.#pageBytes.refuse(message.id, fromPlainError(message.error));
@@ -179,15 +179,15 @@ export class EngineWorker {
       },
     });
     const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
-    /** @param {import('../connection/messages.js').Progress['phase']} [phase] */
-    const report = (phase) => {
+    /** @param {import('../connection/messages.js').Progress['phase']} [phase] @param {number} [retryMs] */
+    const report = (phase, retryMs) => {
       const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
-      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
+      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase, retryMs);
     };
     const opened =
       source.kind === 'page'
         ? this.#pageBytes.source(source)
-        : ownSource(source, () => report('retrying'));
+        : ownSource(source, (_, waitMs) => report('retrying', waitMs));
     const isRemote = source.kind === 'url' || (source.kind === 'page' && source.isRemote);
     const isClosed = () => this.#isClosed;
     if (isClosed()) return;

@@ -2,10 +2,21 @@
 
 import { runHelper } from '../wasm/wasm_module.js';
 
+/** WebKit may lose shared memory that goes through a port, each time. The engine computes without the helper then. */
+const ASKS_MAX = 10;
+
 /** @param {import('../connection/messages.js').HelperMessage} message */
 export function becomeHelper({ module, index, port }) {
-  const ask = () => port.postMessage('memory?');
+  let asked = 0;
+  const ask = () => {
+    if (++asked <= ASKS_MAX) return port.postMessage('memory?');
+    port.close();
+    console.warn(
+      'wick-llm: this browser does not share memory with a helper: fewer threads compute',
+    );
+  };
   port.onmessage = ({ data }) => {
+    if (typeof data === 'object' && !data?.memory) return ask();
     // an error of a task reaches the page's error event, one of a promise does not
     runHelper(module, data, index).catch((error) => setTimeout(() => raise(error)));
   };

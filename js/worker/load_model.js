@@ -2,6 +2,7 @@
 // near; otherwise a new stream is opened.
 
 import { WickError } from '../base/errors.js';
+import { checkStart, readNext } from '../bytes/checked_read.js';
 import { refuseOthers } from '../bytes/refused_files.js';
 
 /**
@@ -58,6 +59,7 @@ class Streams {
       stream.cancel();
     }
     const stream = await this.#source.open(file, offset);
+    checkStart(stream, offset);
     const { size } = stream;
     if (size !== undefined && !this.#isClosed()) this.#native.endFile(file, size);
     return stream;
@@ -84,7 +86,7 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
       const stream = await streams.at(want.file, want.offset);
       if (isClosed()) return;
       const { position } = stream;
-      const bytes = await stream.read();
+      const bytes = await readNext(stream);
       if (isClosed()) return;
       if (bytes === null) {
         native.endFile(want.file, position);

@@ -5,7 +5,7 @@ import { createSource } from '../bytes/model_sources.js';
 
 /**
  * @param {import('../connection/messages.js').OwnSource} description
- * @param {(attempt: number) => void} onRetry
+ * @param {(attempt: number, waitMs: number) => void} onRetry
  * @returns {import('../bytes/model_sources.js').Source}
  */
 export function ownSource(description, onRetry) {

@@ -30,9 +30,9 @@ export class PageBytes {
     return source;
   }
 
-  /** @param {number} id of a question @param {unknown} value */
-  answer(id, value) {
-    this.#take(id)?.settle(value);
+  /** @param {number} id of a question @param {unknown} value @param {number} [end] where bytes end in their file */
+  answer(id, value, end) {
+    this.#take(id)?.settle(value instanceof Uint8Array ? { bytes: value, end } : value);
   }
 
   /** @param {number} id of a question @param {unknown} error */
@@ -66,7 +66,7 @@ export class PageBytes {
 class PageStream {
   #id;
   #ask;
-  /** @type {Promise<Uint8Array | null>} */
+  /** @type {Promise<{bytes: Uint8Array, end: number | undefined} | null>} */
   #next;
 
   /**
@@ -82,17 +82,19 @@ class PageStream {
   }
 
   #readAhead() {
-    const next = /** @type {Promise<Uint8Array | null>} */ (this.#ask('read', [this.#id]));
+    const next = /** @type {Promise<{bytes: Uint8Array, end: number | undefined} | null>} */ (
+      this.#ask('read', [this.#id])
+    );
     next.catch(() => {}); // `read` throws it
     return next;
   }
 
   async read() {
-    const bytes = await this.#next;
-    if (bytes === null) return null;
+    const next = await this.#next;
+    if (next === null) return null;
     this.#next = this.#readAhead();
-    this.position += bytes.byteLength;
-    return bytes;
+    this.position = next.end ?? this.position + next.bytes.byteLength;
+    return next.bytes;
   }
 
   cancel() {

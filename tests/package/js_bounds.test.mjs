@@ -281,7 +281,8 @@ describe('of an engine', () => {
 
   test('what is not kept is read from where it is', async () => {
     const from = sourceOf({ url: 'http://a/b' });
-    const kept = (/** @type {any} */ options, given = from) => keptSource(options, given, () => {});
+    const kept = (/** @type {any} */ options, given = from) =>
+      keptSource(options, given, { onRetry: () => {}, onWaiting: () => {} });
     assert.equal(await kept({}), from, 'a host that is no page keeps nothing by itself');
     assert.equal(await kept({ cache: false }), from);
     for (const other of [sourceOf({ file: 'a' }), sourceOf({ url: ['http://a/b', 'blob:c'] })]) {

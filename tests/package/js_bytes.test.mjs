@@ -262,19 +262,29 @@ describe('HTTP', () => {
   test('a busy server is asked again, after the time that it says', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    const now = 'Sat, 28 Nov 2026 10:00:00 GMT';
     /** @type {[number, any, number][]} status, Retry-After, the wait */
     const cases = [
       [429, undefined, 250],
       [500, '0', 250],
       [503, '2', 2000],
-      [503, '99', 8000],
+      [503, '99', 99_000],
+      [503, '120', 120_000],
+      [503, 'Sat, 28 Nov 2026 10:01:00 GMT', 60_000],
+      [503, 'Sat, 28 Nov 2026 09:59:00 GMT', 250],
       [503, 'soon', 250],
     ];
+    t.mock.method(Date, 'now', () => Date.parse(now));
     for (const [status, after_, waitMs] of cases) {
       const headers = any(after_ === undefined ? {} : { 'Retry-After': after_ });
-      const { source, asked } = server([() => new Response('', { status, headers }), whole]);
+      /** @type {number[]} */
+      const waits = [];
+      const { source, asked } = server([() => new Response('', { status, headers }), whole], {
+        onRetry: (/** @type {number} */ _, /** @type {number} */ ms) => void waits.push(ms),
+      });
       const opened = source.open(0, 0);
       await settle();
+      assert.deepEqual(waits, [waitMs]);
       t.mock.timers.tick(waitMs - 1);
       await settle();
       assert.equal(asked.length, 1);
@@ -282,6 +292,19 @@ describe('HTTP', () => {
       await opened;
       assert.equal(asked.length, 2);
     }
+  });
+
+  test('a pause of more than two minutes is reported at once', async () => {
+    const headers = { 'Retry-After': '121' };
+    const { source, asked } = server([() => new Response('', { status: 429, headers })]);
+    await assert.rejects(source.open(0, 0), (/** @type {any} */ { code, message, cause }) => {
+      assert.equal(code, 'HTTP');
+      const words = 'it asks for a pause of 121 s (limit 120 s). Try again later';
+      assert.equal(message, `${url} answered 429: ${words}`);
+      assert.equal(cause.retryAfterSeconds, 121);
+      return true;
+    });
+    assert.equal(asked.length, 1);
   });
 
   test('who stalls is left, who is not wanted is hung up', async (t) => {
@@ -327,6 +350,113 @@ describe('HTTP', () => {
     await assert.rejects(plain.source.open(0, 0), {
       message: 'models.example could not be reached',
     });
+  });
+});
+
+describe('HTTP, ranges that cannot be trusted', () => {
+  const rest = (/** @type {any} */ headers, /** @type {string} */ text = file.slice(7)) =>
+    answer(text, { status: 206, headers });
+  const cors = (/** @type {Response} */ response) =>
+    Object.defineProperty(response, 'type', { value: 'cors' });
+  /** What the server does with a request without a range the second time. */
+  const first = () => broken(7);
+
+  /** @param {((range: number | undefined) => any)[]} answers @param {any} [options] */
+  async function read(answers, options) {
+    const made = server(answers, options);
+    const text = await made.source
+      .open(0, 0)
+      .then(piecesOf)
+      .then(textOf, (error) => error.code);
+    return { text, ranges: made.asked.map(({ range }) => range) };
+  }
+
+  test('headers that contradict each other: the file is requested without a range', async () => {
+    for (const headers of [
+      { 'Content-Range': 'bytes 9-19/20' },
+      { 'Content-Range': 'bytes 7-19/20', 'Content-Length': '12' },
+      { 'Content-Range': 'bytes 7-6/20' },
+      { 'Content-Range': 'bytes seven-19/20' },
+      { 'Content-Range': 'items 7-19/20' },
+      { 'Content-Range': 'bytes 7-19/20', 'Content-Encoding': 'gzip' },
+      { 'Content-Type': 'multipart/byteranges; boundary=x' },
+    ]) {
+      const { text, ranges } = await read([first, () => rest(headers), whole]);
+      assert.deepEqual([text, ranges], [file, [undefined, 7, undefined]], JSON.stringify(headers));
+    }
+  });
+
+  test('a range without Content-Range is compared with the bytes before it', async () => {
+    const from = (/** @type {number} */ at) => () => rest({}, file.slice(at));
+    // here the range would begin with all bytes that came
+    assert.deepEqual(await read([first, from(9), whole]), {
+      text: file,
+      ranges: [undefined, 7, undefined],
+    });
+    const long = 'GGUF'.padEnd(9000, '0123456789abc');
+    for (const [shift, wanted] of /** @type {const} */ ([
+      [0, [undefined, 8000, 8000 - 4096]],
+      [100, [undefined, 8000, 8000 - 4096, undefined]],
+      [-100, [undefined, 8000, 8000 - 4096, undefined]],
+    ])) {
+      const { text, ranges } = await read([
+        () =>
+          cors(
+            answer(long.slice(0, 8000), { breaks: true, headers: { 'Content-Length': '9000' } }),
+          ),
+        (range) =>
+          range === undefined ? cors(answer(long)) : cors(rest({}, long.slice(range + shift))),
+      ]);
+      assert.deepEqual([text, ranges], [long, wanted], String(shift));
+    }
+  });
+
+  test('a range of another origin that is only a part of the rest is continued', async () => {
+    const long = 'GGUF'.padEnd(9000, '0123456789abc');
+    const { text, ranges } = await read([
+      () => cors(answer(long.slice(0, 5000), { breaks: true })),
+      (range = 0) =>
+        range >= long.length
+          ? new Response('', { status: 416 })
+          : cors(rest({}, long.slice(range, range + 4096 + 1500))),
+    ]);
+    assert.equal(text, long);
+    assert.deepEqual(ranges, [undefined, 5000, 904, 2404, 3904, 4904]);
+  });
+
+  test('a part of the rest is continued at once, as no connection broke', async () => {
+    const parts = (/** @type {number | undefined} */ range = 0) => {
+      const end = Math.min(20, range + 5);
+      const headers = { 'Content-Range': `bytes ${range}-${end - 1}/20`, 'Content-Length': '5' };
+      return rest({ ...headers, 'Content-Length': `${end - range}` }, file.slice(range, end));
+    };
+    const made = server([first, parts], { retries: 1 });
+    const stream = await made.source.open(0, 0);
+    assert.equal(textOf(await piecesOf(stream)), file);
+    assert.deepEqual(
+      made.asked.map(({ range }) => range),
+      [undefined, 7, 12, 17],
+    );
+    assert.deepEqual(made.retries, [1]);
+  });
+
+  test('a range whose body cannot be decoded is requested once without a range', async () => {
+    const undecodable = () =>
+      answer('', { breaks: true, status: 206, headers: any({ 'Content-Range': 'bytes 7-19/20' }) });
+    assert.deepEqual(await read([first, undecodable, whole]), {
+      text: file,
+      ranges: [undefined, 7, undefined],
+    });
+    const refused = () => Promise.reject(new TypeError('Failed to fetch'));
+    assert.deepEqual(await read([first, refused, whole]), {
+      text: file,
+      ranges: [undefined, 7, undefined],
+    });
+  });
+
+  test('bytes that come twice and differ are another file', async () => {
+    const other = file.replace('0', 'x');
+    assert.equal((await read([first, () => answer(other)])).text, 'CHANGED');
   });
 });
 
@@ -623,7 +753,7 @@ describe('chunks of the origin private file system', () => {
    * A folder whose files are opened as `open` says, and what is open.
    * @param {(index: number) => Promise<Uint8Array>} open
    */
-  function pretendFolder(open) {
+  function pretendFolder(open, { hasFolder = true } = {}) {
     const held = new Set();
     /** @type {string[]} */
     const opened = [];
@@ -642,7 +772,15 @@ describe('chunks of the origin private file system', () => {
         return { read, close: () => held.delete(name) };
       },
     });
-    const given = { folder: any({ getFileHandle }), size: whole.byteLength, chunkBytes, blob };
+    const folders = ['models', 'one'];
+    const getDirectoryHandle = async (/** @type {string} */ name) => {
+      if (!hasFolder || name !== folders.shift()) throw new Error('NotFoundError');
+      return { getDirectoryHandle, getFileHandle };
+    };
+    const storage = { getDirectory: async () => ({ getDirectoryHandle }) };
+    Object.defineProperty(globalThis, 'navigator', { value: { storage }, configurable: true });
+    const given = { folder: ['models', 'one'], size: whole.byteLength, chunkBytes, blob };
+    structuredClone({ ...given, blob: undefined }); // a handle could not be sent to a worker in Safari
     const source = ownSource({ kind: 'chunks', files: [given] }, () => {});
     return { source, held, opened };
   }
@@ -697,6 +835,10 @@ describe('chunks of the origin private file system', () => {
   });
 
   test('that are locked, cut or never open are read from the Blob', async (t) => {
+    await assertReads(
+      pretendFolder(async (index) => bytesOf(index), { hasFolder: false }),
+      5,
+    );
     await assertReads(
       pretendFolder(() => Promise.reject(new Error('it is locked'))),
       5,

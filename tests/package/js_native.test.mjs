@@ -875,7 +875,7 @@ describe('an engine', () => {
     t.after(() => {
       WebAssembly.Memory = Memory;
     });
-    for (const granted of [65536, 32768, 16384, 8192, 0]) {
+    for (const granted of [65536, 32768, 16384, 8192, 6144, 4096, 0]) {
       /** @type {any[]} */
       const asked = [];
       any(WebAssembly).Memory = function grant(/** @type {any} */ options) {
@@ -886,7 +886,7 @@ describe('an engine', () => {
       assert.equal(made?.maximum, granted || undefined);
       assert.deepEqual(
         asked.map(({ maximum }) => maximum),
-        [65536, 32768, 16384, 8192].filter((one) => one >= granted),
+        [65536, 32768, 16384, 8192, 6144, 4096].filter((one) => one >= granted),
       );
       assert.ok(asked.every(({ initial, shared }) => initial === 16 + 6 && shared));
     }

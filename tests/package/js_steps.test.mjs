@@ -756,6 +756,14 @@ test('a helper asks for the memory, again if it was lost, and raises what ends i
       raised.push(error);
     }
   });
+  const warn = t.mock.method(console, 'warn', () => {});
+  let isClosed = false;
+  port.close = () => {
+    isClosed = true;
+  };
+  for (const data of [null, { memory: null }]) port.onmessage({ data });
+  for (let lost = 0; lost < 20 && !isClosed; lost++) port.onmessageerror();
+  assert.deepEqual([asked.length, isClosed, warn.mock.callCount()], [10, true, 1]);
   port.onmessage({ data: 'no memory' });
   await turns();
   assert.equal(raised.length, 1);

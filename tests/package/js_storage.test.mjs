@@ -2,7 +2,16 @@
 // same for Node's files.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -11,6 +20,7 @@ import {
   openSyncFile,
   readFile,
   storageError,
+  wholeArray,
   writeFile,
 } from '../../js/storage/browser_files.js';
 import { keepBytes, readBytes } from '../../js/storage/saved_states.js';
@@ -385,4 +395,27 @@ describe('the swap file', () => {
     assert.equal(await openSwap(file), undefined);
     assert.equal(readFileSync(file, 'utf8'), 'x');
   });
+});
+
+test('a save removes what killed saves of the same state have left, and no file of a live writer', async () => {
+  const folder = join(disk, 'killed');
+  mkdirSync(folder);
+  const state = join(folder, 'state');
+  const { pid } = spawnSync(process.execPath, ['-e', '']); // it has ended
+  const id = crypto.randomUUID();
+  const left = `state.${pid}-${id}.tmp`;
+  const old = `state.${id}.tmp`;
+  const live = [`state.${process.pid}-${id}.tmp`, `state.${crypto.randomUUID()}.tmp`];
+  const others = [`other.${pid}-${id}.tmp`, 'state.mine.tmp', 'state2'];
+  for (const name of [left, old, ...live, ...others]) writeFileSync(join(folder, name), 'x');
+  utimesSync(join(folder, old), new Date(0), new Date(0));
+  await keepBytes(state, Uint8Array.of(1), async () => {});
+  assert.deepEqual(readdirSync(folder).sort(), ['state', ...live, ...others].sort());
+});
+
+test('writes get arrays without a view, whose bounds Safari 26 ignores', () => {
+  const view = Uint8Array.of(1, 2, 3, 4).subarray(1, 3);
+  assert.deepEqual(new Uint8Array(wholeArray(view).buffer), Uint8Array.of(2, 3));
+  const whole = Uint8Array.of(1, 2);
+  assert.equal(wholeArray(whole), whole);
 });

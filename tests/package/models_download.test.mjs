@@ -11,6 +11,7 @@ import { FolderBackend } from '../../js/models/folder_backend.js';
 import { KeptSource } from '../../js/models/kept_source.js';
 import { ModelStore } from '../../js/models/model_store.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
+import { pair, string, types, u32, u64 } from '../support/gguf_bytes.mjs';
 import { MemoryBackend, MemoryDisk } from '../support/memory_backend.mjs';
 import { pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
 import { waitUntil } from '../support/package.mjs';
@@ -27,6 +28,19 @@ async function begin(t, { disk = new MemoryDisk(), evict, bytes = model } = {}) 
   t.after(() => server.close());
   const open = () => new ModelStore(new MemoryBackend(disk), { evict });
   return { ...server, disk, open, store: open() };
+}
+
+/** @returns {Buffer<ArrayBuffer>} a file of one tensor, of a chunk and a half */
+function longModel() {
+  const values = (1.5 * CHUNK_BYTES) / 4;
+  const directory = Buffer.concat([
+    ...[Buffer.from('GGUF'), u32(3), u64(1), u64(2)],
+    pair('general.alignment', types.u32, u32(64)),
+    pair('a', types.array, u32(types.string), u64(2), string('x'), string('y')),
+    ...[string('t'), u32(1), u64(values), u32(0), u64(64)],
+  ]);
+  const rest = Math.ceil(directory.length / 64) * 64 - directory.length;
+  return Buffer.concat([directory, Buffer.alloc(rest + 64 + 4 * values, 7)]);
 }
 
 /** @param {string} code */
@@ -173,6 +187,40 @@ describe('a download', () => {
       assert.equal(entry.size, size);
       await assertHolds(store, url, bytes);
     }
+  });
+
+  test('that ends before its directory says is not complete, and continues the next time', async (t) => {
+    const bytes = longModel();
+    for (const [cut, starts] of /** @type {const} */ ([
+      [1000, [0, 0]],
+      [CHUNK_BYTES, [0, CHUNK_BYTES]],
+      [CHUNK_BYTES + 5, [0, CHUNK_BYTES]],
+      [bytes.length - 1, [0, CHUNK_BYTES]],
+    ])) {
+      const { store, url, state, open } = await begin(t, { bytes });
+      state.fault = () => ({ text: bytes.subarray(0, cut) });
+      await assert.rejects(store.get(url), hasCode('TRUNCATED'));
+      assert.equal(await store.has(url), false);
+      state.fault = () => undefined;
+      const again = open();
+      assert.equal((await again.get(url)).size, bytes.length);
+      assert.deepEqual(state.starts, starts);
+      await assertHolds(again, url, bytes);
+    }
+  });
+
+  test('of a file that its server has cut is refused, and leaves nothing', async (t) => {
+    const bytes = longModel();
+    const { store, url, change } = await begin(t, { bytes: bytes.subarray(0, -1) });
+    await assert.rejects(store.get(url), {
+      code: 'TRUNCATED',
+      message: `${url}: file ends after ${bytes.length - 1} bytes, its directory needs ${bytes.length}. Download the file again`,
+    });
+    assert.deepEqual(await store.list(), []);
+    change(bytes);
+    assert.equal((await store.get(url)).isWhole, true);
+    const cut = new Blob([bytes.subarray(0, -1)]);
+    await assert.rejects(store.import(cut, { name: 'cut.gguf' }), hasCode('TRUNCATED'));
   });
 
   test('of something else is refused, and leaves nothing', async (t) => {
@@ -447,6 +495,65 @@ describe('where there is no room', () => {
   });
 });
 
+describe('a tab that is frozen while it downloads', () => {
+  /** Time runs ten times as fast. @param {TestContext} t */
+  function hurry(t) {
+    const now = performance.now.bind(performance);
+    t.mock.method(performance, 'now', () => 10 * now());
+    return t.mock.method(console, 'warn', () => {});
+  }
+
+  test('is reported and replaced, and follows when it thaws', async (t) => {
+    const { store, url, state, disk, open } = await begin(t);
+    const warn = hurry(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const frozen = new MemoryBackend(disk);
+    const write = frozen.writeChunk.bind(frozen);
+    /** @type {() => void} */
+    let thaw = () => {};
+    const thawed = new Promise((settle) => {
+      thaw = () => settle(undefined);
+    });
+    frozen.writeChunk = async (id, index, bytes) => {
+      if (index > 0) await thawed;
+      await write(id, index, bytes);
+    };
+    const first = new ModelStore(frozen).get(url);
+    await waitUntil(() => disk.written.length === 1, 'the first chunk');
+    let wasWaiting = false;
+    const entry = await store.get(url, {
+      onProgress: ({ isWaiting }) => {
+        wasWaiting ||= isWaiting === true;
+      },
+    });
+    assert.deepEqual([entry.isWhole, wasWaiting], [true, true]);
+    assert.match(String(warn.mock.calls[0].arguments[0]), /another tab downloads it/);
+    assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+    thaw();
+    assert.equal((await first).isWhole, true);
+    assert.equal(disk.written.length, new Set(disk.written).size, 'two tabs have written');
+    await assertHolds(open(), url);
+  });
+
+  test('is not replaced while it answers', async (t) => {
+    const { store, url, state, disk, open } = await begin(t);
+    hurry(t);
+    state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+    const first = assert.rejects(store.get(url), hasCode('CLOSED'));
+    await waitUntil(() => disk.written.length === 1, 'the first chunk');
+    const backend = new MemoryBackend(disk);
+    let looks = 0;
+    Object.assign(backend, { isAlive: async () => ++looks > 0 });
+    const second = new ModelStore(backend);
+    const waiting = second.get(url).catch((error) => error);
+    await waitUntil(() => looks > 8, 'sixteen seconds');
+    assert.deepEqual(state.starts, [0]);
+    await Promise.all([second.close(), store.close()]);
+    await Promise.all([waiting, first]);
+    assert.equal(await open().has(url), false);
+  });
+});
+
 describe('an engine’s source', () => {
   const options = {
     headers: {},
@@ -506,6 +613,76 @@ describe('an engine’s source', () => {
       source.close();
       assert.equal(await store.has(url), false);
     }
+  });
+
+  test('continues at its position where the server ignores ranges', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    state.fault = () => ({ whole: true });
+    for (const room of [0, 1.5, 2.5].map((chunks) => chunks * CHUNK_BYTES)) {
+      Object.assign(disk, { room, isSilent: true });
+      const source = new KeptSource(store, [{ url }], options);
+      const stream = await source.open(0, 0);
+      let position = 0;
+      for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+        assert.ok(model.subarray(position, position + bytes.byteLength).equals(bytes));
+        position += bytes.byteLength;
+        assert.equal(stream.position, position);
+      }
+      assert.equal(position, SIZE);
+      source.close();
+      await store.delete(url);
+    }
+  });
+
+  test('continues with the same version or says that the file was changed', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state, change } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const whole of [true, false]) {
+      change(model);
+      Object.assign(disk, { room: CHUNK_BYTES + 100, isSilent: true });
+      let asked = 0;
+      state.fault = () => {
+        if (++asked === 1) setTimeout(() => change(newer));
+        return { whole };
+      };
+      const source = new KeptSource(store, [{ url }], options);
+      await assert.rejects(readAll(source), hasCode('CHANGED'));
+      source.close();
+      await store.delete(url);
+    }
+  });
+
+  test('compares what comes without the store with the SHA-256 that is known', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url, state } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const room of [0, CHUNK_BYTES + 100]) {
+      for (const damaged of [false, true]) {
+        Object.assign(disk, { room, isSilent: true });
+        let asked = 0;
+        state.fault = () => (++asked > 1 ? { damaged } : undefined);
+        const source = new KeptSource(store, [{ url, sha256: sha256Of(model) }], options);
+        if (damaged) await assert.rejects(readAll(source), hasCode('CORRUPT'));
+        else assert.ok((await readAll(source)).equals(model));
+        source.close();
+        await store.delete(url);
+      }
+    }
+  });
+
+  test('warns when the last chunk could not be stored', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk });
+    const warn = t.mock.method(console, 'warn', () => {});
+    Object.assign(disk, { room: SIZE - 1, isSilent: true });
+    const source = new KeptSource(store, [{ url }], options);
+    assert.ok((await readAll(source)).equals(model));
+    await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
+    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not kept: .*no room/);
+    source.close();
   });
 
   test('never mixes two versions of a file', async (t) => {

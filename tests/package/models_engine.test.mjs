@@ -1,7 +1,7 @@
 // createEngine and the store of models: what it loads is kept as it comes, and taken from there the next time.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../sup
 import { startHub } from '../support/fake_hub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { serveModel } from '../support/model_server.mjs';
+import { serveModel, sha256Of } from '../support/model_server.mjs';
 import {
   assertSpeaks,
   createEngine,
@@ -38,6 +38,17 @@ async function openNamed(t, options) {
   const engine = await createEngine({ threads: 1, ...options });
   t.after(() => engine.close());
   return engine;
+}
+
+/** A model that an earlier version took for complete. @param {string} url @param {Buffer} bytes */
+async function putOld(url, bytes) {
+  const blank = Buffer.concat([bytes.subarray(0, 4), Buffer.alloc(bytes.length - 4)]);
+  const { id } = await store.import(new Blob([blank]), { url });
+  const record = join(folder, 'wick-llm/models', id, 'record.json');
+  const sums = [sha256Of(bytes).slice(0, 32)];
+  const old = { ...JSON.parse(readFileSync(record, 'utf8')), sums, sha256: null };
+  writeFileSync(record, JSON.stringify(old));
+  writeFileSync(join(folder, 'wick-llm/models', id, 'model.gguf'), bytes);
 }
 
 /** @param {TestContext} t */
@@ -117,6 +128,50 @@ describe('in Node', () => {
     await assertSpeaks(engine);
     assert.ok(phases.includes('retrying'), String(phases));
     assert.equal(state.starts.length, 2);
+  });
+
+  test('a download that ended early is completed by the next load', async (t) => {
+    const { url, state } = await begin(t);
+    state.fault = () => ({ text: model.subarray(0, model.length >> 1) });
+    await assert.rejects(createEngine({ url, cache: true, threads: 1 }), hasCode('TRUNCATED'));
+    state.fault = () => undefined;
+    for (let visit = 0; visit < 2; visit++) {
+      await (await createEngine({ url, cache: true, threads: 1 })).close();
+      await waitUntil(() => store.has(url), 'the whole model');
+    }
+    assert.equal(state.starts.length, 2);
+  });
+
+  test('a cached model that the engine refuses is downloaded again', async (t) => {
+    const { url, state, change } = await begin(t);
+    const own = Buffer.concat([model, Buffer.alloc(64)]); // no other test has its content
+    const wrong = Buffer.from(own);
+    wrong.writeUInt32LE(2 ** 31, 16); // pairs of its directory
+    for (const bytes of [wrong, own.subarray(0, 4000)]) {
+      await store.delete(url);
+      change(bytes);
+      await store.import(new Blob([bytes]), { url }).catch(() => putOld(url, bytes));
+      change(own);
+      const isRefused = (/** @type {any} */ { code }) => ['FORMAT', 'TRUNCATED'].includes(code);
+      await assert.rejects(createEngine({ url, cache: true, threads: 1 }), isRefused);
+      state.starts.length = 0;
+      await (await createEngine({ url, cache: true, threads: 1 })).close();
+      assert.deepEqual(state.starts, [0]);
+      await waitUntil(() => store.has(url), 'the whole model');
+    }
+  });
+
+  test('a cached model that was damaged gets the damaged part again', async (t) => {
+    const { url, state } = await begin(t);
+    const { id } = await store.get(url);
+    state.starts.length = 0;
+    const damaged = Buffer.from(model);
+    damaged.fill(255, 16, 24);
+    writeFileSync(join(folder, 'wick-llm/models', id, 'model.gguf'), damaged);
+    const loading = createEngine({ url, cache: true, threads: 1 });
+    await assert.rejects(loading, (/** @type {any} */ { code }) => /FORMAT|TRUNC/.test(code));
+    await (await createEngine({ url, cache: true, threads: 1 })).close();
+    assert.deepEqual(state.starts, [0]);
   });
 
   test('errors are those of a load that keeps nothing', async (t) => {

@@ -491,3 +491,33 @@ test('Firefox shares, too', { skip: locate('firefox').skip }, async () => {
     await firefox.close();
   }
 });
+
+test('a leader that is frozen is reported and replaced, and follows when it thaws', {
+  skip,
+}, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = /** @type {import('playwright-core').Page[]} */ (
+    /** @type {unknown[]} */ ([await newTab(), await newTab()])
+  );
+  assert.equal(await first.evaluate(open, { model, shared: 'frozen' }), 'leader');
+  assert.equal(await second.evaluate(open, { model, shared: 'frozen' }), 'follower');
+  const say = saying('Once upon a time', story);
+  const text = await first.evaluate(say);
+  /** @type {string[]} */
+  const warned = [];
+  second.on('console', (message) => warned.push(message.text()));
+  const frozen = await first.context().newCDPSession(first);
+  await frozen.send('Debugger.enable');
+  await frozen.send('Debugger.pause'); // its page runs no line of code, as in a frozen tab
+  assert.equal(await second.evaluate(say), text);
+  assert.ok(
+    warned.some((line) => /does not answer; this one takes over/.test(line)),
+    String(warned),
+  );
+  const role = 'engine.info().then(({ sharing }) => sharing)';
+  assert.equal(await second.evaluate(role), 'leader');
+  await frozen.send('Debugger.disable');
+  assert.equal(await first.evaluate(say), text);
+  await waitUntil(async () => (await first.evaluate(role)) === 'follower', 'the new role');
+  assert.equal(await second.evaluate(say), text);
+});

@@ -10,8 +10,8 @@ export class MemoryDisk {
   records = new Map();
   /** @type {Map<string, Uint8Array<ArrayBuffer>>} */
   chunks = new Map();
-  /** @type {Set<string>} */
-  locks = new Set();
+  /** Of each lock what its holder is given. @type {Map<string, AbortController>} */
+  locks = new Map();
   /** The names of the chunks that were written, in order. @type {string[]} */
   written = [];
   /** Bytes. */
@@ -105,12 +105,16 @@ export class MemoryBackend {
     return true;
   }
 
-  /** @param {string} id */
-  async tryLock(id) {
+  /** @param {string} id @param {{steal?: boolean}} [options] */
+  async tryLock(id, { steal = false } = {}) {
     const { locks } = this.disk;
-    if (locks.has(id)) return undefined;
-    locks.add(id);
-    return async () => void locks.delete(id);
+    if (locks.has(id) && !steal) return undefined;
+    locks.get(id)?.abort();
+    const own = new AbortController();
+    locks.set(id, own);
+    const isHeld = async () => locks.get(id) === own;
+    const unlock = async () => void ((await isHeld()) && locks.delete(id));
+    return Object.assign(unlock, { isHeld, lost: own.signal });
   }
 
   async close() {}

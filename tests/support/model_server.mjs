@@ -18,7 +18,7 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  * What comes of one request: `cut` ends the connection after so many bytes, `status` is an answer without the file,
  * `page` and `text` are answers with something else, `whole` ignores the range, `stall` sends nothing any more
  * after `cut` bytes, `unknown` does not tell the length, `damaged` has a wrong byte.
- * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string,
+ * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string | Buffer,
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 

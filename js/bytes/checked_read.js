@@ -1,0 +1,24 @@
+// js/bytes/checked_read.js — reading a stream with a check of the position of what arrives.
+
+import { WickError } from '../base/errors.js';
+
+/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+
+/**
+ * The next bytes of a stream, which must follow those before: a model is never made of bytes at other positions.
+ * @param {ByteStream} stream
+ * @returns {Promise<Uint8Array | null>}
+ */
+export async function readNext(stream) {
+  const expected = stream.position;
+  const bytes = await stream.read();
+  const start = stream.position - (bytes?.byteLength ?? 0);
+  if (start === expected) return bytes;
+  throw new WickError('IO', `The source gave bytes from ${start}, not from ${expected}`);
+}
+
+/** @param {ByteStream} stream that was opened for `offset` @param {number} offset */
+export function checkStart({ position }, offset) {
+  if (position <= offset) return;
+  throw new WickError('IO', `The source begins at byte ${position}, after ${offset}`);
+}

@@ -1,0 +1,50 @@
+// js/storage/replace_file.js — replaces a file of the disk as a whole: its bytes are written to another file, which then takes
+// its name. What a process leaves that ends meanwhile is removed by the next one.
+
+/** @typedef {typeof import('node:fs').promises} Files */
+
+/** No write takes so long without a new byte. It is for files whose process cannot be known. */
+const ABANDONED_MS = 3_600_000;
+/** After the file's name: a process and a random name, or, as earlier versions wrote it, the random name alone. */
+const UNFINISHED = /^\.(?:(\d+)-)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
+
+/** @param {number} pid @returns {boolean} */
+export function isRunning(pid) {
+  try {
+    globalThis.process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {any} */ (error)?.code === 'EPERM';
+  }
+}
+
+/**
+ * @param {Files} files
+ * @param {string} name
+ * @param {string | Uint8Array} content
+ * @param {{flush?: boolean}} [options]
+ */
+export async function replaceFile(files, name, content, options = {}) {
+  const unfinished = `${name}.${globalThis.process.pid}-${crypto.randomUUID()}.tmp`;
+  try {
+    await files.writeFile(unfinished, content, options);
+    await files.rename(unfinished, name);
+  } finally {
+    await files.rm(unfinished, { force: true });
+  }
+  await removeUnfinished(files, name).catch(() => {}); // the next save tries again
+}
+
+/** Files of processes that have ended. Those of live writers stay. @param {Files} files @param {string} name */
+async function removeUnfinished(files, name) {
+  const path = globalThis.process.getBuiltinModule('node:path');
+  const [folder, base] = [path.dirname(name), path.basename(name)];
+  for (const one of await files.readdir(folder)) {
+    const found = one.startsWith(base) ? UNFINISHED.exec(one.slice(base.length)) : null;
+    if (!found) continue;
+    const left = path.join(folder, one);
+    const { mtimeMs } = await files.stat(left);
+    const isEnded = found[1] !== undefined && !isRunning(Number(found[1]));
+    if (isEnded || Date.now() - mtimeMs > ABANDONED_MS) await files.rm(left, { force: true });
+  }
+}
