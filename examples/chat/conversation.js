@@ -43,6 +43,7 @@ import {
   shownAfter,
 } from './tree.js';
 import { keepState, showConversation, untilTakenUp } from './visits.js';
+import { keepAwake } from './wake_lock.js';
 import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './writing.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -296,6 +297,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   for (const name of ['Last prompt', 'Next visit']) note(name, '');
   const live = new Live();
   setBusy(true);
+  const release = keepAwake();
   keepInView();
   /** Of the book. @type {import('wick-llm').Session[]} */
   let forks = [];
@@ -317,6 +319,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
   endRunning();
+  release();
   live.end();
   voice?.end(endings[0]?.state === 'whole');
   for (const writer of writers) writer.finish();

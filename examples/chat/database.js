@@ -44,6 +44,45 @@ const rowsOf = (transaction) => ({
 });
 
 /**
+ * iOS ends the process behind a connection while the page is in the background, often without a `close` event.
+ * @param {unknown} error
+ */
+const isConnectionLost = (error) =>
+  ['InvalidStateError', 'UnknownError'].includes(/** @type {Error} */ (error)?.name);
+
+/**
+ * @template T
+ * @param {import('idb').IDBPDatabase} db
+ * @param {'readonly' | 'readwrite'} mode
+ * @param {'strict' | 'relaxed'} durability
+ * @param {(rows: Rows) => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function runOnce(db, mode, durability, work) {
+  const transaction = db.transaction(stores, mode, { durability });
+  // `done` is the one that knows why a transaction failed, such as a full disk
+  const done = transaction.done.then(
+    () => undefined,
+    (reason) => ({ reason }),
+  );
+  try {
+    const result = await work(rowsOf(/** @type {any} */ (transaction)));
+    const failure = await done;
+    if (failure) throw failure.reason;
+    return result;
+  } catch (error) {
+    try {
+      transaction.abort();
+    } catch {
+      // it has ended
+    }
+    const failure = await done;
+    const isPlain = !failure?.reason || failure.reason.name === 'AbortError';
+    throw isPlain ? error : failure.reason;
+  }
+}
+
+/**
  * @param {string} name
  * @returns {Promise<Database>}
  */
@@ -71,28 +110,16 @@ export async function openDatabase(name) {
   return {
     kind: 'indexeddb',
     async run(mode, work, isStrict = false) {
-      const db = await open();
       const durability = isStrict ? 'strict' : 'relaxed';
-      const transaction = db.transaction(stores, mode, { durability });
-      // `done` is the one that knows why a transaction failed, such as a full disk
-      const done = transaction.done.then(
-        () => undefined,
-        (reason) => ({ reason }),
-      );
+      const connection = await open();
       try {
-        const result = await work(rowsOf(/** @type {any} */ (transaction)));
-        const failure = await done;
-        if (failure) throw failure.reason;
-        return result;
+        return await runOnce(connection, mode, durability, work);
       } catch (error) {
-        try {
-          transaction.abort();
-        } catch {
-          // it has ended
-        }
-        const failure = await done;
-        const isPlain = !failure?.reason || failure.reason.name === 'AbortError';
-        throw isPlain ? error : failure.reason;
+        if (!isConnectionLost(error)) throw error;
+        // nothing of the transaction was stored
+        if ((await opened?.catch(() => undefined)) === connection) opened = undefined;
+        connection.close();
+        return runOnce(await open(), mode, durability, work);
       }
     },
     async close() {

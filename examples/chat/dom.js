@@ -11,6 +11,23 @@ export function byId(id) {
   return /** @type {T} */ (element);
 }
 
+/** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
+const COMPOSING_KEY_CODE = 229;
+
+/**
+ * Whether a key press is an Enter that was meant: not the one that confirms what an input method composes.
+ * @param {KeyboardEvent} event
+ */
+export const isEnter = ({ key, isComposing, keyCode }) =>
+  key === 'Enter' && !isComposing && keyCode !== COMPOSING_KEY_CODE;
+
+/**
+ * Whether Enter sends a message. Where fingers type there is no Shift+Enter, so it begins a new line there.
+ * @param {KeyboardEvent} event
+ */
+export const isSending = (event) =>
+  isEnter(event) && !event.shiftKey && !matchMedia('(pointer: coarse)').matches;
+
 /**
  * @param {string} text
  * @param {() => void} action

@@ -1,13 +1,15 @@
-// examples/chat/downloads.js — downloads into the store of models. They go on while the page answers with another model,
-// and after a reload, unless the user has paused them.
+// examples/chat/downloads.js — downloads into the store of models. They continue while the page answers with another model,
+// after a loss of the network and after a reload, unless the user has paused them.
 
+import { WickError } from 'wick-llm';
 import { hubAddress } from './hub.js';
 import { keptModels, storeNameOf } from './kept.js';
+import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
 /** `isWanted`: it answers as soon as it is here. @typedef {{url: string, name: string, isPaused: boolean, isWanted: boolean}} Listed */
-/** @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, error?: unknown, done?: Promise<void>,
- *   control?: AbortController}} Download */
+/** `isWaiting`: for the network. @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, isWaiting: boolean,
+ *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download */
 
 const LIST = 'wick-chat-downloads';
 /** The speed is that of about so long. */
@@ -21,7 +23,11 @@ const news = new EventTarget();
 /** @param {Listed} listed @returns {Download} */
 const newDownload = ({ url, name, isPaused, isWanted }) => ({
   ...{ url, name, isPaused, isWanted },
-  ...{ progress: { loaded: 0, received: 0, total: undefined }, bytesPerSecond: 0 },
+  ...{
+    progress: { loaded: 0, received: 0, total: undefined },
+    bytesPerSecond: 0,
+    isWaiting: false,
+  },
 });
 
 /** @returns {Listed[]} */
@@ -81,6 +87,60 @@ function makeMeter(one) {
   };
 }
 
+/** Without an event that says that the network is back, it is tried again after so long. */
+const AGAIN_MS = 30_000;
+
+/**
+ * A loss of the network is not the end of a download that has begun: its bytes are stored.
+ * @param {Download} one @param {unknown} error
+ */
+function isNetworkLost(one, error) {
+  if (!(error instanceof WickError) || error.code !== 'NETWORK') return false;
+  return navigator.onLine === false || one.progress.received > 0;
+}
+
+/** @param {AbortSignal} signal @returns {Promise<void>} that settles when another try may succeed */
+function untilNetwork(signal) {
+  return new Promise((settle, fail) => {
+    const heard = new AbortController();
+    const again = () => {
+      heard.abort();
+      clearTimeout(timer);
+      settle();
+    };
+    const onShown = () => document.visibilityState === 'visible' && again();
+    const timer = setTimeout(again, AGAIN_MS);
+    addEventListener('online', again, { signal: heard.signal });
+    document.addEventListener('visibilitychange', onShown, { signal: heard.signal });
+    signal.addEventListener(
+      'abort',
+      () => {
+        again();
+        fail(signal.reason);
+      },
+      { signal: heard.signal },
+    );
+  });
+}
+
+/** Until it is whole. @param {Download} one @param {() => Promise<unknown>} get @param {AbortSignal} signal */
+async function getPersistently(one, get, signal) {
+  for (;;) {
+    try {
+      await get();
+      return;
+    } catch (error) {
+      if (signal.aborted || !isNetworkLost(one, error)) throw error;
+    }
+    one.isWaiting = true;
+    tell(one);
+    await untilNetwork(signal).finally(() => {
+      one.isWaiting = false;
+    });
+    tell(one);
+  }
+}
+
 /** @param {Download} one */
 async function run(one) {
   const control = new AbortController();
@@ -89,11 +149,14 @@ async function run(one) {
   tell(one);
   const meter = makeMeter(one);
   const pulse = setInterval(meter, PULSE_MS); // no byte may come
+  const release = keepAwake();
   try {
     const store = await keptModels();
     const { signal } = control;
     const hub = { endpoint: hubAddress() };
-    await store?.get(await storeNameOf(one.url), { signal, hub, onProgress: meter });
+    const name = await storeNameOf(one.url);
+    const get = async () => store?.get(name, { signal, hub, onProgress: meter });
+    await getPersistently(one, get, signal);
     downloads.delete(one.url);
   } catch (error) {
     one.isPaused = true;
@@ -101,6 +164,7 @@ async function run(one) {
     throw error;
   } finally {
     clearInterval(pulse);
+    release();
     one.done = undefined;
     one.bytesPerSecond = 0;
     const { loaded } = one.progress; // what was on its way is gone

@@ -2,6 +2,7 @@
 // its room, and how fast models were that have answered here.
 
 import { createEngine } from 'wick-llm';
+import { isPhone } from './host.js';
 import { keptModels } from './kept.js';
 
 /** @typedef {import('./verdict.js').Facts} Facts */
@@ -63,6 +64,7 @@ export async function readDevice(limitBytes) {
   const freeBytes = estimate?.freeBytes;
   return {
     limitBytes,
+    isPhone: isPhone(),
     ...(memoryGb && { memoryGb }),
     ...(freeBytes !== undefined && { freeBytes }),
   };

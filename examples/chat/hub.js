@@ -1,6 +1,8 @@
 // examples/chat/hub.js — the hub's search, and the files of a repository. The package downloads (wick-llm/models); this
 // only finds.
 
+import { parseUrl } from './specs.js';
+
 /** @typedef {{name: string, downloads: number, isGated: boolean}} Found */
 /** @typedef {{path: string, bytes: number, url: string}} HubFile */
 
@@ -22,7 +24,7 @@ const canBeAsked = ({ protocol, hostname }) =>
  */
 export function readAddress(typed) {
   const text = typed.trim();
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   if (!url || !canBeAsked(url))
     throw new Error('An address that begins with https:// is wanted, or http://localhost.');
   if (url.username || url.password || url.search || url.hash)

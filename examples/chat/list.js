@@ -1,7 +1,7 @@
 // examples/chat/list.js — the list of conversations: beside the conversation where there is room for both, else in a
 // drawer. What was deleted can be had back.
 
-import { byId, makeButton, makeSureButton } from './dom.js';
+import { byId, isEnter, makeButton, makeSureButton } from './dom.js';
 import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
@@ -112,7 +112,7 @@ function rename(conversation, item) {
     refreshSoon();
   };
   field.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && !event.isComposing) end(true);
+    if (isEnter(event)) end(true);
     if (event.key !== 'Escape') return;
     event.preventDefault(); // the drawer stays
     event.stopPropagation();
@@ -125,19 +125,20 @@ function rename(conversation, item) {
 
 /** What files are made and read with comes with the first of them. */
 const transfer = () => import('./transfer.js');
+const fileSaver = () => import('./file_saver.js');
 
 /** @param {Conversation} conversation @param {'json' | 'md'} kind */
 async function exportOne(conversation, kind) {
-  const { download, toJson, toMarkdown } = await transfer();
+  const [{ toJson, toMarkdown }, { save }] = await Promise.all([transfer(), fileSaver()]);
   const whole = await keeper.store.open(conversation.id);
   if (!whole) return;
   const { turns } = whole;
   const own = { conversation: whole.conversation, turns };
-  download(titled(conversation), kind, kind === 'json' ? toJson([own]) : toMarkdown(own));
+  await save(titled(conversation), kind, kind === 'json' ? toJson([own]) : toMarkdown(own));
 }
 
 async function exportAll() {
-  const { download, toJson } = await transfer();
+  const [{ toJson }, { save }] = await Promise.all([transfer(), fileSaver()]);
   const { conversations, turns } = await keeper.store.everything();
   const wholes = conversations
     .filter(({ deleted }) => deleted === 0)
@@ -145,7 +146,7 @@ async function exportAll() {
       conversation,
       turns: turns.filter((turn) => turn.conversation === conversation.id),
     }));
-  download('conversations', 'json', toJson(wholes.filter((whole) => whole.turns.length > 0)));
+  await save('conversations', 'json', toJson(wholes.filter((whole) => whole.turns.length > 0)));
 }
 
 async function importFiles() {

@@ -12,7 +12,15 @@ import { learnBytes } from './examine.js';
 import { hubAddress, hubNameOf } from './hub.js';
 import { isKept, keptModels, listKept, storeNameOf } from './kept.js';
 import { useWords } from './known_words.js';
-import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
+import { markLoad } from './load_mark.js';
+import {
+  hideLoading,
+  hideProblem,
+  showLoading,
+  showProblem,
+  showProgress,
+  showWaiting,
+} from './loading.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
 import { askToPersist, makeRoom, offerRoom } from './room.js';
@@ -199,6 +207,7 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
 onDownload((one) => {
   const isWaited = loading && wished && 'url' in wished.source && one.isWanted;
   if (!isWaited || one.isPaused) return;
+  if (one.isWaiting) return showWaiting();
   const { progress, bytesPerSecond } = one;
   const { received: bytes, total } = progress;
   const secondsLeft = total && bytesPerSecond > 0 ? (total - bytes) / bytesPerSecond : undefined;
@@ -263,10 +272,12 @@ export async function load(wish, failed) {
   /** @type {Engine | undefined} */
   let made;
   let isNew = false;
+  let endMark = () => {};
   try {
     const brought = await bringModel(wish, own.signal);
     isNew = brought.isNew === true;
     if (loading !== own) return;
+    endMark = markLoad(wish);
     const context = contextWanted();
     const create = (/** @type {Template | undefined} */ template) =>
       createWith(context, {
@@ -306,6 +317,7 @@ export async function load(wish, failed) {
     };
     await goBack(wish, failure, failed !== undefined);
   } finally {
+    endMark();
     if (loading === own) {
       loading = undefined;
       hideLoading();

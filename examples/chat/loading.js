@@ -29,6 +29,10 @@ export function showProgress({ loaded, total, bytesPerSecond, secondsLeft, phase
   byId('loading-facts').textContent = facts.join(' · ');
 }
 
+export function showWaiting() {
+  byId('loading-facts').textContent = 'Waiting for the network';
+}
+
 /** @type {(() => void) | undefined} */
 let retry;
 

@@ -3,6 +3,7 @@
 
 import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
+import { isAppleTouch, isSafari } from './host.js';
 import { hubNameOf } from './hub.js';
 import { keptModels, listKept, problemOfKept, storeNameOf } from './kept.js';
 import { sentence } from './loader.js';
@@ -23,10 +24,11 @@ export function wishOfEntry({ name, urls, fingerprint }) {
 }
 
 /** @param {Download} one */
-function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, error }) {
+function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, isWaiting, error }) {
   const share = total ? `${formatBytes(received)} of ${formatBytes(total)}` : formatBytes(received);
   if (error) return `${share} · it was broken off: ${/** @type {Error} */ (error).message}`;
   if (isPaused) return `${share} · paused`;
+  if (isWaiting) return `${share} · waiting for the network`;
   const left = total && bytesPerSecond > 0 ? (total - received) / bytesPerSecond : undefined;
   const speed = bytesPerSecond > 0 ? ` · ${formatBytes(bytesPerSecond)}/s` : '';
   return `${share}${speed}${left === undefined ? '' : ` · ${formatDuration(left)} left`}`;
@@ -113,6 +115,12 @@ async function verify({ id }) {
   refresh();
 }
 
+/** What may happen to what a browser does not promise to keep. */
+const unkeptInWords = () =>
+  isAppleTouch() || isSafari()
+    ? 'Safari deletes them after 7 days without a visit, unless the page is on the home screen.'
+    : 'The browser may delete them when its disk is nearly full.';
+
 async function roomInWords() {
   const store = await keptModels();
   if (!store) {
@@ -121,9 +129,7 @@ async function roomInWords() {
   }
   const { usedBytes, freeBytes, isPersisted } = await store.estimate();
   const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} are free`;
-  const until = isPersisted
-    ? 'The browser keeps them until you delete them.'
-    : 'The browser may delete them when its disk is nearly full.';
+  const until = isPersisted ? 'The browser keeps them until you delete them.' : unkeptInWords();
   return usedBytes === 0 ? `None yet${free}.` : `${formatBytes(usedBytes)} in all${free}. ${until}`;
 }
 

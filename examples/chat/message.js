@@ -1,7 +1,7 @@
 // examples/chat/message.js — the elements of a message: its text, several answers side by side, the buttons
 // below it, and the field in which a question is edited.
 
-import { byId, makeButton } from './dom.js';
+import { byId, isSending, makeButton } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 
 /** @typedef {import('./tree.js').Message} Message */
@@ -161,8 +161,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
       event.stopPropagation(); // an answer that comes goes on
       close();
     }
-    if (event.target !== field || event.key !== 'Enter' || event.shiftKey) return;
-    if (event.isComposing) return;
+    if (event.target !== field || !isSending(event)) return;
     event.preventDefault();
     form.requestSubmit();
   });

@@ -11,7 +11,13 @@ const FORMER = 'wick-chat-model';
 export async function keepPage(worker = 'service_worker.js') {
   // there is none in pages that are not served over HTTPS or from localhost
   const found = await navigator.serviceWorker?.register(worker).catch(() => {});
-  await found?.update().catch(() => {}); // browsers look for a new one when they find the time
+  if (!found) return;
+  const update = () => void found.update().catch(() => {});
+  // browsers look for a new one when they find the time, iOS not when an installed page is shown again
+  update();
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') update();
+  });
 }
 
 /** What earlier pages kept goes: the store has models in another form, and twice is too much. */

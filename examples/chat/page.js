@@ -5,13 +5,14 @@ import suggestions from '../models/suggestions.json' with { type: 'json' };
 import { startAhead, update as updateAhead } from './ahead.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
-import { byId } from './dom.js';
+import { byId, isSending } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { asSent, writePrompt } from './drafts.js';
 import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
 import { isKept, problemOfKept } from './kept.js';
 import { startList } from './list.js';
+import { clearLoadMark, findDeadLoad } from './load_mark.js';
 import {
   cancelLoading,
   choose,
@@ -28,13 +29,15 @@ import { hideProblem, showProblem } from './loading.js';
 import { startManager } from './manager.js';
 import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
-import { showNotice } from './notice.js';
+import { hideNotice, showNotice } from './notice.js';
 import { offerLarger } from './offering.js';
 import { removeFormer } from './offline.js';
 import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
 import { startShortcuts } from './shortcuts.js';
+import { parseUrl } from './specs.js';
+import { startViewport } from './viewport.js';
 import { forget, removeFormerState } from './visits.js';
 import { builtIn, isSame, keyOf, lastModel, wishOf } from './wishes.js';
 
@@ -67,13 +70,37 @@ function tell(error) {
   keepInView(() => showProblem(inWords(error), again)); // the message takes space
 }
 
+/** Ends the wait of a message that was sent before the model was ready. */
+let endWaiting = () => {};
+
+/** The message stays in its field until the model is ready, and is sent then. */
+function sendLater() {
+  if (promptField.value.trim() === '') return;
+  endWaiting();
+  const { id } = conversation.current();
+  const waiting = new AbortController();
+  endWaiting = () => waiting.abort();
+  const end = () => {
+    endWaiting();
+    hideNotice();
+  };
+  const onEngine = () => {
+    if (!current().engine) return;
+    end();
+    if (conversation.current().id === id) send(promptField.value);
+  };
+  byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
+  showNotice('Your message will be answered when the model is ready.', end, 'Do not send it');
+}
+
 byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (!current().engine || conversation.isAnswering()) return; // the typed text stays
-  send(promptField.value);
+  if (conversation.isAnswering()) return; // the typed text stays
+  if (current().engine) send(promptField.value);
+  else sendLater();
 });
 promptField.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  if (!isSending(event)) return;
   event.preventDefault();
   /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
 });
@@ -163,16 +190,28 @@ onDownload((one) => {
   if (wish) showNotice(`${one.name} is here.`, () => choose(wish), 'Use it');
 });
 
+/** The browser ended this page while it loaded a model, and would again. @param {Wish} wish */
+async function loadBuiltInInstead(wish) {
+  await load(builtIn);
+  showProblem(
+    `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here. ${builtIn.name} answers instead.`,
+    () => choose(wish),
+  );
+}
+
 /** The model that the address names, or that answered last; while it is not here, the page's own answers. */
 async function loadFirst() {
   const wanted = new URL(location.href).searchParams.get('model');
-  const asked = wanted && URL.canParse(wanted, document.baseURI) ? wanted : undefined;
+  const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;
   if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is no address of a model.`);
   const remembered = wishOf(conversation.current().model ?? lastModel());
   const underWay = takeUpDownloads();
   const named = asked
     ? wishOf({ name: nameOfUrl(asked), url: new URL(asked, document.baseURI).href })
     : remembered;
+  const dead = await findDeadLoad();
+  if (dead && named && isSame(dead, named)) return loadBuiltInInstead(dead);
+  clearLoadMark();
   const first = named && (await isHere(named)) ? named : builtIn;
   await load(first);
   if (asked && named && named !== first) return load(named);
@@ -191,6 +230,7 @@ startBooks(() => ({ engine: conversation.state().engine, book: conversation.curr
 });
 startPicker(choose);
 startShortcuts();
+startViewport();
 startManager((wish) => {
   /** @type {HTMLDialogElement} */ (byId('model-dialog')).close();
   choose(wish);

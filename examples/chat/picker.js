@@ -126,6 +126,19 @@ function readWish() {
   return model && wishFor(model);
 }
 
+/** A file of the user's: no file is refused by its name, so what is not a model is said here. @param {File[]} files */
+async function takeOwn(files) {
+  if (await isModel(files[0])) return take(readWish());
+  listed.replaceChildren(
+    line(
+      `${files[0].name} is not a GGUF file. Attach texts and PDFs next to the message field.`,
+      'says bad',
+    ),
+  );
+  fileField.value = '';
+  return undefined;
+}
+
 /** @param {Wish | undefined} wish */
 function take(wish) {
   dialog.close();
@@ -216,6 +229,13 @@ export function startPicker(loadWish) {
     refresh();
   });
   field.addEventListener('input', () => lookUpSoon(found, field.value));
+  const attachField = /** @type {HTMLInputElement} */ (byId('attach-file'));
+  byId('attach').addEventListener('click', () => attachField.click());
+  attachField.addEventListener('change', () => {
+    const files = [...(attachField.files ?? [])];
+    attachField.value = ''; // the same file can be chosen again
+    takeFiles(files).catch(() => {}); // the file is gone
+  });
   byId('use-hub').addEventListener('click', takeHub);
   byId('hub-address').addEventListener('keydown', (event) => {
     if (event.key !== 'Enter') return;
@@ -225,7 +245,7 @@ export function startPicker(loadWish) {
   byId('model-form').addEventListener('submit', (event) => {
     event.preventDefault();
     const wishOf = (/** @type {string} */ url) => ({ name: nameOfUrl(url), source: { url } });
-    if (fileField.files?.length) take(readWish());
+    if (fileField.files?.length) takeOwn([...fileField.files]);
     else if (field.value.trim() === '') takeListed();
     else takeJudged(found, field.value, wishOf);
   });

@@ -2,9 +2,11 @@
 // none, and what could go.
 
 import { byId, formatBytes, makeButton } from './dom.js';
+import { isInstalled, isSafari } from './host.js';
 import { keeper } from './keeper.js';
 import { keptModels, listKept } from './kept.js';
 import { current } from './loader.js';
+import { showNotice } from './notice.js';
 import { forget, sizeOfStates } from './visits.js';
 import { keyOf } from './wishes.js';
 
@@ -15,6 +17,7 @@ const QUESTIONS_BEFORE_ASKING = 3;
 /** So many are offered to be deleted; the list of models has all. */
 const MODELS_MAX = 3;
 const BOOKS_MAX = 3;
+/** What this browser was asked for, as a page or as an installed application. */
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -28,13 +31,29 @@ export async function askToPersist(isPrecious = false) {
   questions++;
   if (!isPrecious && questions < QUESTIONS_BEFORE_ASKING) return;
   try {
-    if (keeper.store.kind === 'memory' || localStorage.getItem(ASKED)) return;
-    localStorage.setItem(ASKED, 'yes'); // once: some browsers show a question
-    if (!(await navigator.storage.persisted())) await navigator.storage.persist();
+    if (keeper.store.kind === 'memory') return;
+    const as = isInstalled() ? 'installed' : 'page';
+    if (localStorage.getItem(ASKED) === as) return;
+    localStorage.setItem(ASKED, as); // once each: some browsers show a question
+    if ((await navigator.storage.persisted()) || (await navigator.storage.persist())) return;
+    if (isSafari() && !isInstalled()) showNotice(UNKEPT);
   } catch {
     // a browser that cannot be asked
   }
 }
+
+const UNKEPT =
+  'Safari deletes conversations and models after 7 days without a visit. Add this page to the home screen to keep them, or export them.';
+
+// a browser that refused a page may agree to an application
+addEventListener('appinstalled', () => {
+  try {
+    localStorage.removeItem(ASKED);
+  } catch {
+    // no storage here
+  }
+  askToPersist(true);
+});
 
 // ---- what can go ----
 

@@ -64,8 +64,12 @@ function fill(message) {
   addControls(message, article);
 }
 
+/** They followed from what was shown before. */
+const removeFollowUps = () => log.querySelector('.follow-ups')?.remove();
+
 /** @param {Message} message */
 function append(message) {
+  removeFollowUps();
   const { article } = addArticle(message.role);
   articles.set(message, article);
   fill(message);
@@ -73,6 +77,7 @@ function append(message) {
 
 /** @param {Place} place */
 export function hideAfter(place) {
+  removeFollowUps();
   const path = new Set(saidUntil(place));
   for (const [message, article] of articles) {
     if (path.has(message)) continue;

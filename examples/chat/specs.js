@@ -28,6 +28,19 @@ function ofPage(url, hub) {
 }
 
 /**
+ * As URL.parse, which Safari has since version 18.
+ * @param {string} text @param {string} [base]
+ * @returns {URL | undefined}
+ */
+export function parseUrl(text, base) {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * @param {string} typed
  * @param {string} hub its address, without a slash at the end
  * @param {string} [base] of addresses such as `models/own.gguf`
@@ -39,15 +52,15 @@ export function specOf(typed, hub, base) {
   if (OTHER_SCHEME.test(text))
     return { kind: 'none', why: 'An address that begins with https:// is wanted.' };
   if (/^https?:\/\//i.test(text)) {
-    if (!URL.canParse(text)) return { kind: 'none' };
-    const url = new URL(text);
+    const url = parseUrl(text);
+    if (!url) return { kind: 'none' };
     if (url.username || url.password)
       return { kind: 'none', why: 'An address without a name and a password is wanted.' };
     return url.origin === new URL(hub).origin ? ofPage(url, hub) : { kind: 'file', url: url.href };
   }
-  if (/^[\w-]+(\.[\w-]+)+\//.test(text) && URL.canParse(`https://${text}`)) {
-    const url = new URL(`https://${text}`);
-    if (url.host === new URL(hub).host) return ofPage(url, hub);
+  if (/^[\w-]+(\.[\w-]+)+\//.test(text)) {
+    const url = parseUrl(`https://${text}`);
+    if (url?.host === new URL(hub).host) return ofPage(url, hub);
   }
   const found = REPOSITORY.exec(text);
   if (found && !/\.gguf$/i.test(found[1])) {
@@ -56,6 +69,7 @@ export function specOf(typed, hub, base) {
     return { kind: 'repository', name, revision, ...(type && { type }) };
   }
   const isPath = /^(\.{0,2}\/|[^\s]*\.gguf$)/i.test(text) && base !== undefined;
-  if (isPath && URL.canParse(text, base)) return { kind: 'file', url: new URL(text, base).href };
+  const file = isPath ? parseUrl(text, base) : undefined;
+  if (file) return { kind: 'file', url: file.href };
   return { kind: 'search', text };
 }

@@ -178,20 +178,3 @@ export function readConversations(text, name) {
     return whole;
   });
 }
-
-/** @param {string} title @returns {string} that file systems take */
-const fileNameOf = (title) =>
-  title
-    .replace(/[^\p{L}\p{N} ._-]+/gu, '')
-    .trim()
-    .slice(0, 60) || 'conversation';
-
-/** @param {string} title @param {'json' | 'md'} kind @param {string} text */
-export function download(title, kind, text) {
-  const type = kind === 'json' ? 'application/json' : 'text/markdown';
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = `${fileNameOf(title)}.${kind}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}

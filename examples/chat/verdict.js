@@ -7,14 +7,16 @@
  *   hasTemplate: boolean, error?: string}} Facts
  */
 /**
- * `limitBytes` is what an engine may have, `memoryGb` what the device tells of itself, `freeBytes` the browser's storage. `isCapped`: it may have more.
- * @typedef {{limitBytes: number, memoryGb?: number, freeBytes?: number}} Device
+ * `limitBytes` is what an engine can reserve, `memoryGb` what the device says it has, `freeBytes` what the browser's storage has left.
+ * @typedef {{limitBytes: number, isPhone?: boolean, memoryGb?: number, freeBytes?: number}} Device
  */
 /** Measured here: a model whose weights had so many bytes made so many tokens a second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
 /** More of a device's memory than this leaves too little for all else. */
 export const MEMORY_SHARE_MAX = 0.6;
+/** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
+export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
 /** Who reads along reads about so fast. */
 const READING_PER_SECOND = 6;
 /** Speeds of models that are much smaller tell little. */
@@ -64,13 +66,19 @@ function speedInWords(speed) {
     : `${words}, as measured on this machine`;
 }
 
+const PHONE_WORDS = `phones close a page that takes more than ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)}`;
+
 /** @param {Facts} facts @param {Device} device @returns {[Verdict['fits'], string]} */
-function memoryVerdict({ error, needBytes }, { limitBytes, memoryGb }) {
+function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) {
   if (error) return ['no', `It does not run here: ${error.replace(/\.?$/, '.')}`];
   if (needBytes === undefined) return ['tight', 'What it needs is not known.'];
   const need = sized(needBytes);
   if (needBytes > limitBytes)
     return ['no', `It does not fit: it needs ${need}, and a page can have ${sized(limitBytes)}.`];
+  if (isPhone && needBytes > PHONE_BYTES.most)
+    return ['no', `It does not fit: it needs ${need}, and ${PHONE_WORDS}.`];
+  if (isPhone && needBytes > PHONE_BYTES.safe)
+    return ['tight', `It may be too much: it needs ${need}, and ${PHONE_WORDS}.`];
   if (memoryGb !== undefined && needBytes > memoryGb * 1e9 * MEMORY_SHARE_MAX)
     return ['tight', `It may be too much: it needs ${need} of this device's ${memoryGb} GB.`];
   return ['yes', `It fits: it needs ${need}.`];
@@ -125,7 +133,9 @@ export function judge(facts, device, measured) {
 }
 
 /** @param {Device} device */
-function memoryOf({ limitBytes, memoryGb }) {
+function memoryOf({ limitBytes, isPhone, memoryGb }) {
+  if (isPhone)
+    return `the ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)} that a phone gives a page`;
   const limit = `${sized(limitBytes)} that a page can have`;
   return memoryGb === undefined
     ? limit

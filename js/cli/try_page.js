@@ -81,7 +81,8 @@ byId('form').addEventListener('submit', async (event) => {
   byId('text').focus();
 });
 byId('text').addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing || byId('send').disabled) return;
+  const isComposing = event.isComposing || event.keyCode === 229; // Safari's last Enter of a composition
+  if (event.key !== 'Enter' || event.shiftKey || isComposing || byId('send').disabled) return;
   event.preventDefault();
   byId('form').requestSubmit();
 });

@@ -33,6 +33,29 @@ export const hasIndexedDb = () => globalThis.indexedDB !== undefined;
 /** @param {string} id */
 const chunksOf = (id) => IDBKeyRange.bound([id], [id, []]); // arrays are greater than numbers
 
+/** @param {unknown} error */
+const isConnectionLost = (error) =>
+  ['InvalidStateError', 'UnknownError'].includes(/** @type {Error} */ (error)?.name);
+
+/**
+ * @template T
+ * @param {IDBDatabase} database
+ * @param {'readonly' | 'readwrite'} mode
+ * @param {(stores: {records: IDBObjectStore, chunks: IDBObjectStore}) => IDBRequest<T>} ask
+ * @returns {Promise<T>} when the transaction is complete
+ */
+const askOnce = (database, mode, ask) =>
+  new Promise((settle, fail) => {
+    const options = /** @type {IDBTransactionOptions} */ ({ durability: 'strict' });
+    const transaction = database.transaction([RECORDS, CHUNKS], mode, options);
+    const request = ask({
+      records: transaction.objectStore(RECORDS),
+      chunks: transaction.objectStore(CHUNKS),
+    });
+    transaction.oncomplete = () => settle(request.result);
+    transaction.onabort = () => fail(transaction.error ?? request.error);
+  });
+
 /** @implements {Backend} */
 export class IndexedDbBackend {
   kind = /** @type {const} */ ('indexeddb');
@@ -91,19 +114,21 @@ export class IndexedDbBackend {
   async #ask(mode, ask) {
     const database = await this.open();
     try {
-      return await new Promise((settle, fail) => {
-        const options = /** @type {IDBTransactionOptions} */ ({ durability: 'strict' });
-        const transaction = database.transaction([RECORDS, CHUNKS], mode, options);
-        const request = ask({
-          records: transaction.objectStore(RECORDS),
-          chunks: transaction.objectStore(CHUNKS),
-        });
-        transaction.oncomplete = () => settle(request.result);
-        transaction.onabort = () => fail(transaction.error ?? request.error);
+      return await askOnce(database, mode, ask).catch(async (error) => {
+        if (!isConnectionLost(error)) throw error;
+        // iOS ends the process behind a connection while the page is in the background; nothing was stored
+        await this.#forget(database);
+        return askOnce(await this.open(), mode, ask);
       });
     } catch (error) {
       throw storageError('a model', error);
     }
+  }
+
+  /** The next transaction opens another connection. @param {IDBDatabase} database that was lost */
+  async #forget(database) {
+    if ((await this.#database?.catch(() => undefined)) === database) this.#database = undefined;
+    database.close();
   }
 
   async ids() {

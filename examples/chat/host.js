@@ -1,0 +1,20 @@
+// examples/chat/host.js — what kind of device and browser this is, where no feature tells: browsers do not say how much
+// memory a page may take, or for how long they store what it has.
+
+const { userAgent, maxTouchPoints } = navigator;
+
+/** An iPhone or iPad, whose browsers are all WebKit. iPads call themselves Macs. */
+export const isAppleTouch = () =>
+  /iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && maxTouchPoints > 1);
+
+/** Safari itself: Chromium says so, too, but names itself as well. */
+export const isSafari = () =>
+  /Safari\//.test(userAgent) && !/Chrom|Android|CriOS|FxiOS|Edg/.test(userAgent);
+
+/** A phone or tablet, which ends pages that take too much memory. */
+export const isPhone = () => isAppleTouch() || /Android/.test(userAgent);
+
+/** @returns {boolean} opened from the home screen, or as an installed application */
+export const isInstalled = () =>
+  /** @type {{standalone?: boolean}} */ (navigator).standalone === true ||
+  matchMedia('(display-mode: standalone)').matches;

@@ -1,0 +1,383 @@
+// The chat page on phones, rebuilt from public reports: pages that the system ends while a model loads, networks that come
+// and go, dead database connections, screen keyboards, input methods, file pickers, and applications on a home screen. In
+// Chromium, which plays the part of Safari where the report is about Safari.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { build } from 'esbuild';
+import { judge } from '../../examples/chat/verdict.js';
+import { CHUNK_BYTES } from '../../js/models/records.js';
+import { PATIENCE_MS } from '../support/browsers.mjs';
+import { useChat } from '../support/chat_page.mjs';
+import { openStub } from '../support/chat_stub.mjs';
+import { root } from '../support/locate.mjs';
+import { serveModel } from '../support/model_server.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, site, openPage, browser, url: siteUrl } = useChat('phones');
+
+/** An iPhone's screen under a finger. */
+const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {import('node:test').TestContext} t @param {string} [script] runs before the page's own */
+async function realPage(t, script = '') {
+  const context = await browser().newContext({ serviceWorkers: 'block' });
+  context.setDefaultTimeout(PATIENCE_MS);
+  t.after(() => context.close());
+  await context.addInitScript(script);
+  const open = async (address = siteUrl()) => {
+    const page = await context.newPage();
+    await page.goto(address);
+    return page;
+  };
+  return { context, open };
+}
+
+/** @param {import('node:test').TestContext} t @param {number} chunks @param {number} holdAt bytes */
+async function heldModel(t, chunks, holdAt) {
+  const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
+  const model = await serveModel(Buffer.concat([small, Buffer.alloc(chunks * CHUNK_BYTES)]));
+  t.after(() => model.close());
+  model.state.holdAt = holdAt;
+  const address = `${model.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
+  return { state: model.state, url: `${siteUrl()}?model=${encodeURIComponent(address)}` };
+}
+
+/** @param {Page} page @param {string} text */
+const untilShown = (page, text) =>
+  untilTrue(page, `document.body.innerText.includes(${JSON.stringify(text)})`);
+
+test('a model that killed the page while it loaded is not loaded at the next visits', {
+  skip,
+}, async (t) => {
+  const model = 'https://models.example/large.gguf';
+  const held = `globalThis.holdLoading = ({ url, model }) =>
+    (url ?? model ?? '').includes('large') ? new Promise(() => {}) : undefined;
+    localStorage.setItem('stub-kept', JSON.stringify(['${model}']));`;
+  const first = await openPage(t, { script: held, path: `?model=${model}`, isReady: false });
+  const context = first.context();
+  await untilTrue(first, "localStorage.getItem('wick-chat-load') !== null");
+  await Promise.race([
+    first.waitForEvent('crash'),
+    first.goto('chrome://crash').catch(() => new Promise(() => {})),
+  ]);
+  for (const visit of ['second', 'third']) {
+    const page = await openStub(context, `${siteUrl()}?model=${model}`, { script: held });
+    await untilShown(page, 'The browser closed this page while large.gguf was loading');
+    assert.deepEqual(
+      await page.evaluate('loaded.some((one) => one.includes("large"))'),
+      false,
+      visit,
+    );
+    await page.close();
+  }
+  const last = await openStub(context, `${siteUrl()}?model=${model}`, { script: held });
+  await last.click('#retry-loading');
+  await untilTrue(last, 'loaded.some((one) => one.includes("large"))');
+});
+
+test('a reload while a model loads is not taken for a death of the page', { skip }, async (t) => {
+  const model = 'https://models.example/large.gguf';
+  const held = `globalThis.holdLoading = ({ url, model }) =>
+    (url ?? model ?? '').includes('large') ? new Promise(() => {}) : undefined;
+    localStorage.setItem('stub-kept', JSON.stringify(['${model}']));`;
+  const page = await openPage(t, { script: held, path: `?model=${model}`, isReady: false });
+  await untilTrue(page, "localStorage.getItem('wick-chat-load') !== null");
+  await page.reload();
+  await untilTrue(page, 'globalThis.loaded?.some((one) => one.includes("large"))');
+});
+
+test('a download continues after a loss of the network', { skip }, async (t) => {
+  const { context, open } = await realPage(t);
+  const { state, url } = await heldModel(t, 3, 5 << 20);
+  const page = await open(url);
+  await untilTrue(page, "/MB of/.test(document.getElementById('loading-facts').textContent)");
+  await context.setOffline(true);
+  await untilShown(page, 'Waiting for the network');
+  state.holdAt = Infinity;
+  await context.setOffline(false);
+  await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
+});
+
+test('a download that waits for the network continues after a reload', { skip }, async (t) => {
+  const { context, open } = await realPage(t);
+  const { state, url } = await heldModel(t, 3, 5 << 20);
+  const page = await open(url);
+  await untilTrue(page, "/MB of/.test(document.getElementById('loading-facts').textContent)");
+  await context.setOffline(true);
+  await untilShown(page, 'Waiting for the network');
+  const list = await page.evaluate("JSON.parse(localStorage.getItem('wick-chat-downloads'))");
+  assert.deepEqual(
+    list.map((/** @type {any} */ one) => one.isPaused),
+    [false],
+  );
+  state.holdAt = Infinity;
+  await context.setOffline(false);
+  await page.goto(siteUrl());
+  await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
+});
+
+test('a phone that says nothing of its memory does not fit what ends its page', () => {
+  const facts = { architecture: 'llama', name: 'x', types: {}, hasTemplate: true };
+  const on = (/** @type {boolean} */ isPhone, /** @type {number} */ needBytes) =>
+    judge({ ...facts, needBytes }, { limitBytes: 4.3e9, isPhone }, []).fits;
+  assert.deepEqual([on(true, 1e9), on(true, 2.5e9), on(true, 3.5e9)], ['yes', 'tight', 'no']);
+  assert.deepEqual([on(false, 2.5e9), on(false, 3.5e9)], ['yes', 'yes']);
+});
+
+test('an iPhone, an iPad and an Android phone are phones, a Mac is not', { skip }, async (t) => {
+  const mac =
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/26.0 Safari/605.1.15';
+  const iphone =
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X) AppleWebKit/605.1.15 Version/26.0 Mobile/15E148 Safari/604.1';
+  const android = 'Mozilla/5.0 (Android 15; Mobile; rv:145.0) Gecko/145.0 Firefox/145.0';
+  const outcome = await build({
+    entryPoints: [resolve(root, 'examples/chat/host.js')],
+    ...{ bundle: true, format: 'iife', globalName: 'host', write: false },
+  });
+  const page = await openPage(t, { isReady: false });
+  const kinds = await page.evaluate(
+    ([code, agents]) =>
+      agents.map(([userAgent, maxTouchPoints]) =>
+        new Function('navigator', `${code}; return [host.isPhone(), host.isSafari()]`)({
+          userAgent,
+          maxTouchPoints,
+        }),
+      ),
+    /** @type {const} */ ([
+      outcome.outputFiles[0].text,
+      [
+        [iphone, 5],
+        [mac, 5],
+        [android, 5],
+        [mac, 0],
+      ],
+    ]),
+  );
+  assert.deepEqual(kinds, [
+    [true, true],
+    [true, true],
+    [true, false],
+    [false, true],
+  ]);
+});
+
+test('what is typed after a database connection died is stored over a new one', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, {
+    script: `{
+      const { transaction } = IDBDatabase.prototype;
+      const dead = new WeakSet();
+      globalThis.killConnections = () => { globalThis.isKilled = true; };
+      const alive = new WeakSet();
+      IDBDatabase.prototype.transaction = function (...args) {
+        if (globalThis.isKilled && !alive.has(this) && globalThis.known?.has(this))
+          throw new DOMException('The database connection is closing.', 'InvalidStateError');
+        (globalThis.known ??= new WeakSet()).add(this);
+        if (globalThis.isKilled) alive.add(this);
+        return transaction.apply(this, args);
+      };
+    }`,
+  });
+  await page.fill('#prompt', 'before');
+  await untilTrue(page, 'globalThis.known !== undefined');
+  await page.evaluate('killConnections()');
+  await page.fill('#prompt', 'after the background');
+  await page.waitForTimeout(0);
+  const stored = `new Promise((settle) => {
+    const request = indexedDB.open('wick-chat');
+    request.onsuccess = () => {
+      const all = request.result.transaction('drafts').objectStore('drafts').getAll();
+      all.onsuccess = () => { request.result.close(); settle(all.result.some(({ text }) => text === 'after the background')); };
+    };
+  })`;
+  await untilTrue(page, stored);
+  assert.equal(await page.locator('#room').isHidden(), true);
+});
+
+test('the Enter that ends a composition in Safari sends nothing and saves no title', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const confirm = (/** @type {string} */ selector) =>
+    page.locator(selector).evaluate((field) => {
+      field.dispatchEvent(new CompositionEvent('compositionstart', { bubbles: true }));
+      field.dispatchEvent(new CompositionEvent('compositionend', { bubbles: true }));
+      const event = new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true });
+      Object.defineProperty(event, 'keyCode', { value: 229 });
+      field.dispatchEvent(event);
+    });
+  await page.fill('#prompt', 'にほん');
+  await confirm('#prompt');
+  assert.deepEqual(await page.evaluate('asked'), []);
+  await page.keyboard.press('Enter');
+  await untilTrue(page, 'asked.length === 1');
+});
+
+test('Enter begins a new line where a finger types, and sends where a mouse points', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: phone });
+  await page.fill('#prompt', 'one');
+  await page.press('#prompt', 'Enter');
+  assert.equal(await page.inputValue('#prompt'), 'one\n');
+  assert.notEqual(await page.getAttribute('#prompt', 'enterkeyhint'), 'send');
+  await page.click('#send');
+  await untilTrue(page, 'asked.length === 1');
+});
+
+test('the message field stays above a screen keyboard that covers the page', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, {
+    options: phone,
+    script: `const view = Object.assign(new EventTarget(), { height: 780, scale: 1 });
+      Object.defineProperty(window, 'visualViewport', { value: view });`,
+  });
+  const bottom = () =>
+    page.evaluate("document.getElementById('composer').getBoundingClientRect().bottom");
+  await page.evaluate(
+    'visualViewport.height = 400; visualViewport.dispatchEvent(new Event("resize"))',
+  );
+  assert.ok((await bottom()) <= 400, `${await bottom()}`);
+  assert.ok(await page.locator('header').isVisible());
+  await page.evaluate(
+    'visualViewport.height = 780; visualViewport.dispatchEvent(new Event("resize"))',
+  );
+  assert.ok((await bottom()) > 400);
+  const meta = await page.getAttribute('meta[name=viewport]', 'content');
+  assert.match(meta ?? '', /interactive-widget=resizes-content/);
+});
+
+test('no field makes iOS zoom in, and pulling down reloads nothing', { skip }, async (t) => {
+  const page = await openPage(t, { options: phone });
+  const { small, adjust, overscroll } = await page.evaluate(() => {
+    for (const dialog of document.querySelectorAll('dialog')) dialog.show();
+    const fields = [...document.querySelectorAll('input, select, textarea')];
+    const sizeOf = (/** @type {Element} */ field) =>
+      Number.parseFloat(getComputedStyle(field).fontSize);
+    const styles = getComputedStyle(document.documentElement);
+    return {
+      small: fields.filter((field) => sizeOf(field) < 16).map(({ outerHTML }) => outerHTML),
+      adjust: styles.getPropertyValue('text-size-adjust'),
+      overscroll: [document.documentElement, document.getElementById('log')].map(
+        (one) => getComputedStyle(/** @type {Element} */ (one)).overscrollBehaviorY,
+      ),
+    };
+  });
+  assert.deepEqual(small, []);
+  assert.equal(adjust, '100%');
+  assert.deepEqual(overscroll, ['contain', 'contain']);
+});
+
+test('files are chosen by their bytes: pickers show all, and texts and PDFs have a button', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: phone });
+  const accepts = await page.evaluate(() =>
+    [...document.querySelectorAll('input[type=file]')].map((one) => one.getAttribute('accept')),
+  );
+  assert.deepEqual([...new Set(accepts)], [null]);
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.click('#attach')]);
+  await chooser.setFiles([
+    { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('some notes') },
+  ]);
+  await untilTrue(page, "document.getElementById('prompt').value.includes('some notes')");
+  await page.click('#choose-model');
+  await page.setInputFiles('#model-file', [
+    { name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('no model') },
+  ]);
+  await page.click('#load-model');
+  await untilShown(page, 'b.txt is not a GGUF file');
+});
+
+test('an application on the home screen shares what a page would download', { skip }, async (t) => {
+  const page = await openPage(t, {
+    options: { viewport: { width: 600, height: 800 } },
+    script: `navigator.standalone = true; globalThis.shared = [];
+      navigator.canShare = () => true;
+      navigator.share = async ({ files }) => {
+        if (globalThis.refuse-- > 0) throw new DOMException('too late', 'NotAllowedError');
+        shared.push(files.map(({ name }) => name));
+      };`,
+  });
+  await page.fill('#prompt', 'Hello');
+  await page.keyboard.press('Enter');
+  await page.evaluate("say('Hi'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  await page.click('#open-list');
+  await page.click('#export-all');
+  await untilTrue(page, 'shared.length === 1');
+  assert.deepEqual(await page.evaluate('shared'), [['conversations.json']]);
+  await page.evaluate('globalThis.refuse = 1');
+  await page.click('#export-all');
+  await page.click('#close-list');
+  await page.getByRole('button', { name: 'Save it' }).click();
+  await untilTrue(page, 'shared.length === 2');
+});
+
+test('the screen stays on while an answer is written, also after the page was hidden', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, {
+    script: `globalThis.locks = { taken: 0, held: 0 };
+      Object.defineProperty(navigator, 'wakeLock', { value: { request: async () => {
+        locks.taken++; locks.held++;
+        const one = new EventTarget();
+        one.release = async () => { if (one.isReleased) return; one.isReleased = true; locks.held--; one.dispatchEvent(new Event('release')); };
+        globalThis.hide = () => one.release();
+        return one;
+      } } });`,
+  });
+  await page.fill('#prompt', 'Hello');
+  await page.keyboard.press('Enter');
+  await untilTrue(page, 'locks.held === 1');
+  await page.evaluate("hide().then(() => document.dispatchEvent(new Event('visibilitychange')))");
+  await untilTrue(page, 'locks.taken === 2 && locks.held === 1');
+  await page.evaluate("say('Hi'); end()");
+  await untilTrue(page, 'locks.held === 0');
+});
+
+test('a browser that refused to keep a page is asked again after it is installed', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, {
+    script: `globalThis.asks = 0; localStorage.setItem('wick-chat-persist', 'page');
+      StorageManager.prototype.persisted = async () => false;
+      StorageManager.prototype.persist = async () => { asks++; return false; };`,
+  });
+  await page.evaluate("dispatchEvent(new Event('appinstalled'))");
+  await untilTrue(page, 'asks === 1');
+});
+
+test('a message that is sent while the model loads is answered when it is ready', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, {
+    isReady: false,
+    script:
+      'globalThis.holdLoading = () => new Promise((settle) => { globalThis.finish = settle; });',
+  });
+  await untilTrue(page, 'globalThis.finish !== undefined');
+  await page.fill('#prompt', 'Hello');
+  await page.press('#prompt', 'Enter');
+  await untilShown(page, 'Your message will be answered when the model is ready.');
+  await page.evaluate('finish()');
+  await untilTrue(page, 'asked.includes("Hello")');
+});
+
+test('the page needs nothing that Safari 16 lacks', async () => {
+  const outcome = await build({
+    entryPoints: [resolve(site, 'page.js')],
+    ...{ bundle: false, write: false, format: 'esm', target: 'safari16' },
+    logLevel: 'silent',
+  });
+  const code = outcome.outputFiles[0].text;
+  assert.doesNotMatch(code, /URL\.canParse|URL\.parse\(/);
+  assert.doesNotMatch(code, /\(\?<[!=]/, 'a look-behind');
+});
