@@ -223,6 +223,7 @@ static wick_status copy_program(const program_builder *builder, uint32_t root,
   out->root = root;
   out->has_tokens = builder->has_tokens;
   out->has_controls = builder->has_controls;
+  out->ends_turn = builder->ends_turn;
   out->places = memory_alloc_array(memory, out->place_count, sizeof *out->places);
   out->edges = memory_alloc_array(memory, out->edge_count, sizeof *out->edges);
   out->rules = memory_alloc_array(memory, out->rule_count, sizeof *out->rules);

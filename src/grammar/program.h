@@ -44,6 +44,7 @@ typedef struct grammar_program {
   uint32_t class_count;
   bool has_tokens;    // there are edges of tokens
   bool has_controls;  // control tokens are their texts; else no text has any
+  bool ends_turn;     // where a text may end, it does unless the model itself continues it
 } grammar_program;
 
 // ---- building, in working memory ----
@@ -64,7 +65,7 @@ typedef struct program_builder {
   uint32_t json_char_rule[3];         // of a string, by spelling (spell.h)
   work_sets classes;                  // of characters (spell.c)
   work_u32_list class_rules;          // [classes] 0: not made yet
-  bool has_tokens, has_controls;
+  bool has_tokens, has_controls, ends_turn;
 } program_builder;
 
 bool program_begin(program_builder *builder, grammar_work *work);

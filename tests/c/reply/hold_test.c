@@ -410,6 +410,55 @@ TEST(calls_in_channels_are_held) {
 #undef ROLE
 }
 
+// Several calls may follow one another where the model writes several; a named tool is called once.
+TEST(a_named_tool_is_called_once) {
+#define ONE "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
+#define TO_WEATHER "<|channel|>commentary to=functions.weather<|message|>{\"city\": \"Oslo\"}"
+  static const char NAMED[] = "{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}";
+  static const struct {
+    const char *source, *ending, *choice, *text;
+    bool fits;
+  } CASES[] = {
+      {"<tool_call>", "", NAMED, ONE, true},
+      {"<tool_call>", "", NAMED, ONE "\n", false},
+      {"<tool_call>", "", NAMED, ONE "\n" ONE, false},
+      {"<tool_call>", "", "\"required\"", ONE, true},
+      {"<tool_call>", "", "\"required\"", ONE "\n", true},
+      {"<tool_call>", "", "\"required\"", ONE "\n" ONE, true},
+      {"<tool_call>", "", "\"required\"", ONE "\nHi", false},
+      {"<|message|>", "<|start|>assistant", NAMED, TO_WEATHER, true},
+      {"<|message|>", "<|start|>assistant", NAMED,
+       TO_WEATHER "<|call|><|start|>assistant" TO_WEATHER, false},
+      {"[TOOL_CALLS] [ARGS]", "", NAMED, "[TOOL_CALLS]weather[ARGS]{\"city\": \"Oslo\"}", true},
+      {"[TOOL_CALLS] [ARGS]", "", NAMED,
+       "[TOOL_CALLS]weather[ARGS]{\"city\": \"Oslo\"}[TOOL_CALLS]weather[ARGS]{\"city\": \"a\"}",
+       false},
+  };
+  static reply_rig rig;
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    rig_open(&rig, CASES[i].source, strlen(CASES[i].source), NULL, 0, CASES[i].ending);
+    grammar *made = open_grammar(&rig, WEATHER, sizeof WEATHER - 1, CASES[i].choice, true);
+    const bool fits = made != NULL && holds(made, CASES[i].text, strlen(CASES[i].text));
+    if (!CHECK(fits == CASES[i].fits)) printf("# %s\n", CASES[i].text);
+    grammar_destroy(made);
+    rig_close(&rig);
+  }
+#undef ONE
+#undef TO_WEATHER
+}
+
+TEST(semicolons_stand_between_calls_without_marks) {
+#define LLAMA "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}"
+  static const reply_case CASES[] = {
+      {LLAMA "; " LLAMA, false, false, true},   {LLAMA ";" LLAMA, true, false, true},
+      {LLAMA "; " LLAMA, true, false, true},    {LLAMA "; " LLAMA, true, true, false},
+      {LLAMA "; {\"name\": 5}", false, false, false}, {LLAMA "; and", false, false, true},
+      {LLAMA "; and", true, false, false},
+  };
+  CHECK_REPLIES("\"parameters\": dictionary", "", WEATHER, CASES);
+#undef LLAMA
+}
+
 TEST(more_tools_than_are_held_are_refused) {
   enum { TOOLS = 1025 };
   static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";
