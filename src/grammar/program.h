@@ -17,6 +17,12 @@ typedef enum grammar_edge_kind {
   EDGE_END,        // the end of the rule
   EDGE_TOKEN,      // the token `value`
   EDGE_NOT_TOKEN,  // any token but `value`
+  // Members of an object in any order, each once. The places of those that came lie on the stack of
+  // places to return to, in the order of their numbers.
+  EDGE_MEMBER,   // a call of rule `value`, unless the member that `to` adds has come
+  EDGE_ADD,      // the member whose place is `value` has come
+  EDGE_SEEN,     // of a member's place: it is one; `low`: it is required
+  EDGE_MEMBERS,  // as many required members as `value` have come; the stack is without them
 } grammar_edge_kind;
 
 typedef struct grammar_edge {
@@ -79,6 +85,12 @@ void program_bytes(program_builder *builder, uint32_t from, uint8_t low, uint8_t
 void program_skip(program_builder *builder, uint32_t from, uint32_t to);
 void program_call(program_builder *builder, uint32_t from, uint32_t rule, uint32_t to);
 void program_end(program_builder *builder, uint32_t from);
+// The place of a member of an object in any order; and what writes this member, between two places.
+uint32_t program_member_place(program_builder *builder, bool is_required);
+void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
+                    uint32_t to);
+// The end of such an object: as many members that are required have come.
+void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);
 // Bytes one after the other. Returns the place behind them.
