@@ -575,7 +575,8 @@ typedef struct wick_chat {
   bool parse_special;  // control tokens that stand in the messages count, too
   // Messages and the arguments of their tool calls stay as they are given. Otherwise members
   // without a value are removed, and what the template refuses is written in another form: several
-  // or later system messages, ids of calls, arguments as JSON text or as an object.
+  // or later system messages, ids of calls. Arguments become objects, or JSON text where the
+  // template accepts only that.
   bool keeps_arguments;
 } wick_chat;
 

@@ -41,7 +41,7 @@ static bool endings_begin(endings *e, program_builder *builder) {
       e->from[i] = place;
       e->next_to[i] = e->first_to[edge->to];
       e->first_to[edge->to] = i;
-      if (edge->kind == EDGE_CALL) {
+      if (edge->kind == EDGE_CALL || edge->kind == EDGE_MEMBER) {
         e->next_call[i] = e->first_call[edge->value];
         e->first_call[edge->value] = i;
       }
@@ -58,9 +58,9 @@ static void mark_end(endings *e, uint32_t place) {
 }
 
 static bool edge_ends(const endings *e, const grammar_edge *edge) {
-  if (edge->kind == EDGE_END) return true;
+  if (edge->kind == EDGE_END || edge->kind == EDGE_SEEN) return true;
   if (!e->ends[edge->to]) return false;
-  return edge->kind != EDGE_CALL || e->ends[program_start(e->builder, edge->value)];
+  return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) || e->ends[program_start(e->builder, edge->value)];
 }
 
 static void find_endings(endings *e) {
@@ -122,11 +122,13 @@ static bool walk_rule(left_walk *w, uint32_t rule, work_u32_list *calls) {
       const grammar_edge *edge = &builder->edges.items[i];
       i = edge->next;
       is_nullable = is_nullable || edge->kind == EDGE_END;
-      if (edge->kind == EDGE_CALL && calls != NULL) {
+      const bool is_call = edge->kind == EDGE_CALL || edge->kind == EDGE_MEMBER;
+      if (is_call && calls != NULL) {
         if (!WORK_PUSH(builder->work, calls, edge->value)) return false;
       }
       const bool passes =
-          edge->kind == EDGE_SKIP || (edge->kind == EDGE_CALL && w->nullable[edge->value]);
+          edge->kind == EDGE_SKIP || edge->kind == EDGE_ADD || edge->kind == EDGE_MEMBERS ||
+          (is_call && w->nullable[edge->value]);
       if (!passes || w->seen[edge->to] == w->walk) continue;
       w->seen[edge->to] = w->walk;
       w->stack[count++] = edge->to;
@@ -223,6 +225,7 @@ static wick_status copy_program(const program_builder *builder, uint32_t root,
   out->root = root;
   out->has_tokens = builder->has_tokens;
   out->has_controls = builder->has_controls;
+  out->ends_turn = builder->ends_turn;
   out->places = memory_alloc_array(memory, out->place_count, sizeof *out->places);
   out->edges = memory_alloc_array(memory, out->edge_count, sizeof *out->edges);
   out->rules = memory_alloc_array(memory, out->rule_count, sizeof *out->rules);

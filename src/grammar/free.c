@@ -61,14 +61,16 @@ static bool is_space(uint32_t byte) {
 // What no start continues goes on as text. `last`: the byte that leads to the node.
 static void complete_start(free_maker *m, uint32_t at, uint32_t text, uint32_t last) {
   free_node *node = &m->nodes[at];
+  const bool is_first = at == m->first_start;
   const bool skips_space =
-      at == m->first_start || last == '{' || last == '[' || last == '(' || last == ':';
+      is_first || last == '{' || last == '[' || last == '(' || last == ':';
   for (uint32_t byte = 0; byte < 256; byte++) {
     const uint32_t as_text = m->nodes[text].next[byte];
     if (node->next[byte] != 0) {
       if (node->to == 0) complete_start(m, node->next[byte], as_text, byte);
     } else {
-      node->next[byte] = skips_space && is_space(byte) ? at : as_text;
+      const bool is_gap = is_space(byte) || (is_first && byte == ';');
+      node->next[byte] = skips_space && is_gap ? at : as_text;
     }
   }
 }

@@ -12,7 +12,7 @@ typedef struct free_mark {
 
 // Of several marks that end with one byte the first one counts, and of one that is the beginning
 // of another the shorter one. `starts` stand at the beginning of the text alone, with white space
-// before them, and behind brackets and colons within.
+// and semicolons before them, and white space behind brackets and colons within.
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;

@@ -256,3 +256,8 @@ bool matcher_accepts(const grammar_matcher *matcher) {
 bool matcher_continues(const grammar_matcher *matcher) {
   return machine_continues(matcher->grammar->machine, matcher->mark.state);
 }
+
+bool matcher_ends_turn(const grammar_matcher *matcher) {
+  return matcher->grammar->program.ends_turn && matcher_accepts(matcher) &&
+         matcher_continues(matcher);
+}

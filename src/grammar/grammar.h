@@ -61,5 +61,7 @@ size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capac
 bool matcher_accepts(const grammar_matcher *matcher);
 // It may go on.
 bool matcher_continues(const grammar_matcher *matcher);
+// It may do both, and ends unless the model itself continues it with what the grammar allows.
+bool matcher_ends_turn(const grammar_matcher *matcher);
 
 #endif

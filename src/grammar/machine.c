@@ -188,12 +188,69 @@ static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
   reach(m, program->rules[edge->value], set);
 }
 
+// ---- members in any order ----
+
+// The edge of a member's place; NULL: it is another place.
+static const grammar_edge *member_at(const machine *m, uint32_t place) {
+  const grammar_edge *edge = &m->program->edges[m->program->places[place].edges];
+  return place != ACCEPT && edge->kind == EDGE_SEEN ? edge : NULL;
+}
+
+static bool lacks_member(const machine *m, uint32_t set, uint32_t member) {
+  bool lacks = false;
+  for (uint32_t i = 0; i < m->sets[set].count && !lacks; i++) {
+    const item one = items_of(m, set)[i];
+    if (one.place == member) continue;
+    const bool is_before = one.place < member && member_at(m, one.place) != NULL;
+    lacks = !is_before || lacks_member(m, one.set, member);
+  }
+  return lacks;
+}
+
+static uint32_t add_member(machine *m, uint32_t set, uint32_t member) {
+  uint32_t all = MACHINE_DEAD;
+  for (uint32_t i = 0; i < m->sets[set].count; i++) {
+    const item one = items_of(m, set)[i];
+    if (one.place == member) continue;
+    const bool is_before = one.place < member && member_at(m, one.place) != NULL;
+    const item made = is_before ? (item){one.place, add_member(m, one.set, member)}
+                                : (item){member, intern(m, &one, 1)};
+    if (made.set != MACHINE_DEAD) all = unite(m, all, intern(m, &made, 1));
+  }
+  return all;
+}
+
+// The stack below the members, where `required` of them still have to be among these.
+static uint32_t drop_members(machine *m, uint32_t set, uint32_t required) {
+  uint32_t all = MACHINE_DEAD;
+  for (uint32_t i = 0; i < m->sets[set].count; i++) {
+    const item one = items_of(m, set)[i];
+    const grammar_edge *member = member_at(m, one.place);
+    if (member == NULL && required == 0) all = unite(m, all, intern(m, &one, 1));
+    if (member == NULL || member->low > required) continue;
+    all = unite(m, all, drop_members(m, one.set, required - member->low));
+  }
+  return all;
+}
+
+static void close_member(machine *m, const grammar_edge *edge, uint32_t set) {
+  const grammar_program *program = m->program;
+  if (edge->kind == EDGE_ADD) reach(m, edge->to, add_member(m, set, edge->value));
+  if (edge->kind == EDGE_MEMBERS) reach(m, edge->to, drop_members(m, set, edge->value));
+  if (edge->kind != EDGE_MEMBER) return;
+  const uint32_t member = program->edges[program->places[edge->to].edges].value;
+  if (lacks_member(m, set, member)) call_rule(m, edge, set);
+}
+
+// ---- steps without a byte ----
+
 static void close_place(machine *m, uint32_t place, uint32_t set) {
   const grammar_program *program = m->program;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {
     const grammar_edge *edge = &program->edges[i];
     if (edge->kind == EDGE_SKIP) reach(m, edge->to, set);
     if (edge->kind == EDGE_CALL) call_rule(m, edge, set);
+    if (edge->kind > EDGE_NOT_TOKEN) close_member(m, edge, set);
     if (edge->kind != EDGE_END) continue;
     for (uint32_t j = 0; j < m->sets[set].count; j++) {
       const item back = items_of(m, set)[j];
@@ -207,7 +264,7 @@ static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {
     const uint8_t kind = program->edges[i].kind;
-    if (kind != EDGE_SKIP && kind != EDGE_CALL && kind != EDGE_END) return true;
+    if (kind == EDGE_BYTES || kind == EDGE_TOKEN || kind == EDGE_NOT_TOKEN) return true;
   }
   return false;
 }

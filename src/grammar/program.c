@@ -54,6 +54,23 @@ void program_end(program_builder *builder, uint32_t from) {
   add_edge(builder, from, (grammar_edge){.kind = EDGE_END});
 }
 
+uint32_t program_member_place(program_builder *builder, bool is_required) {
+  const uint32_t place = program_place(builder);
+  add_edge(builder, place, (grammar_edge){.to = place, .kind = EDGE_SEEN, .low = is_required});
+  return place;
+}
+
+void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
+                    uint32_t to) {
+  const uint32_t behind = program_place(builder);
+  add_edge(builder, from, (grammar_edge){.to = behind, .value = rule, .kind = EDGE_MEMBER});
+  add_edge(builder, behind, (grammar_edge){.to = to, .value = member, .kind = EDGE_ADD});
+}
+
+void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to) {
+  add_edge(builder, from, (grammar_edge){.to = to, .value = required, .kind = EDGE_MEMBERS});
+}
+
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to) {
   builder->has_tokens = true;

@@ -17,6 +17,12 @@ typedef enum grammar_edge_kind {
   EDGE_END,        // the end of the rule
   EDGE_TOKEN,      // the token `value`
   EDGE_NOT_TOKEN,  // any token but `value`
+  // Members of an object in any order, each once. The places of those that came lie on the stack of
+  // places to return to, in the order of their numbers.
+  EDGE_MEMBER,   // a call of rule `value`, unless the member that `to` adds has come
+  EDGE_ADD,      // the member whose place is `value` has come
+  EDGE_SEEN,     // of a member's place: it is one; `low`: it is required
+  EDGE_MEMBERS,  // as many required members as `value` have come; the stack is without them
 } grammar_edge_kind;
 
 typedef struct grammar_edge {
@@ -44,6 +50,7 @@ typedef struct grammar_program {
   uint32_t class_count;
   bool has_tokens;    // there are edges of tokens
   bool has_controls;  // control tokens are their texts; else no text has any
+  bool ends_turn;     // where a text may end, it does unless the model itself continues it
 } grammar_program;
 
 // ---- building, in working memory ----
@@ -64,7 +71,7 @@ typedef struct program_builder {
   uint32_t json_char_rule[3];         // of a string, by spelling (spell.h)
   work_sets classes;                  // of characters (spell.c)
   work_u32_list class_rules;          // [classes] 0: not made yet
-  bool has_tokens, has_controls;
+  bool has_tokens, has_controls, ends_turn;
 } program_builder;
 
 bool program_begin(program_builder *builder, grammar_work *work);
@@ -78,6 +85,12 @@ void program_bytes(program_builder *builder, uint32_t from, uint8_t low, uint8_t
 void program_skip(program_builder *builder, uint32_t from, uint32_t to);
 void program_call(program_builder *builder, uint32_t from, uint32_t rule, uint32_t to);
 void program_end(program_builder *builder, uint32_t from);
+// The place of a member of an object in any order; and what writes this member, between two places.
+uint32_t program_member_place(program_builder *builder, bool is_required);
+void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
+                    uint32_t to);
+// The end of such an object: as many members that are required have come.
+void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);
 // Bytes one after the other. Returns the place behind them.

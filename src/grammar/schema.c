@@ -173,7 +173,8 @@ static void build_set(schema_compiler *c, uint32_t set) {
   if (!schema_expand(c, set, &cases)) return;
   const uint32_t start = program_start(&c->builder, c->rules.items[set]);
   const uint32_t end = program_place(&c->builder);
-  c->is_outermost = argument_style_of(c) != ARGUMENT_JSON && set == c->outermost;
+  c->is_call = c->form != NULL && set == c->outermost;
+  c->is_outermost = c->is_call && c->form->style != ARGUMENT_JSON;
   for (uint32_t i = 0; i < cases.count && work_is_ok(c->work); i++) {
     build_case(c, &cases.items[i], start, end);
   }

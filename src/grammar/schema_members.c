@@ -3,7 +3,7 @@
 
 #include "grammar/schema_parts.h"
 
-enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5, PART_STEPS = 40 };
+enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 256, PART_STEPS = 40 };
 // Each of them may follow the one before: more than the machine has room for (machine.h).
 enum { OPTIONAL_MAX = 900 };
 
@@ -191,6 +191,7 @@ typedef struct object_plan {
   } members;
   uint32_t declared;  // of `members`, by "properties"
   bool allows_others;
+  bool is_impossible;  // a member that is required cannot be
   uint32_t other;  // the rule of a member that nobody declared; 0: none
 } object_plan;
 
@@ -240,6 +241,8 @@ static void build_members(schema_compiler *c, object_plan *plan) {
     const member_name name = {member->name, true, patterns_of(&plan->patterns, member->name),
                               &plan->patterns};
     const uint32_t set = set_of_name(c, plan->value, &name);
+    const bool is_empty = set != UINT32_MAX && schema_set_is_empty(c, set, 3);
+    plan->is_impossible = plan->is_impossible || (member->is_required && is_empty);
     if (c->is_outermost) {
       member->rule = argument_member_rule(c, member->name, set);
       continue;
@@ -403,36 +406,35 @@ static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *
   return true;
 }
 
-// Members in any order, which takes a place for each set of them: where every spelling is known,
-// and they are few.
+// The same with a comma before it.
+static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
+  if (c->is_outermost && c->form->style == ARGUMENT_PARAMS) return rule;
+  const uint32_t further = program_rule(&c->builder);
+  const uint32_t at = schema_call(c, program_start(&c->builder, further), c->comma);
+  program_end(&c->builder, schema_call(c, at, rule));
+  return further;
+}
+
+// Members in any order, each once.
 static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t from,
                             uint32_t to) {
-  const uint32_t count = plan->members.count;
-  const member *members = plan->members.items;
-  uint32_t places[1 << ANY_ORDER_MAX], required = 0, others = 0;
-  for (uint32_t set = 0; set < 1u << count; set++) places[set] = program_place(&c->builder);
-  for (uint32_t i = 0; i < count; i++) required |= (uint32_t)members[i].is_required << i;
-  for (uint32_t set = 0; set < 1u << count && work_is_ok(c->work); set++) {
-    const uint32_t place = places[set];
-    const uint32_t at = program_place(&c->builder);
-    if (set == 0) {
-      // behind others alone there is a comma, too
-      others = program_place(&c->builder);
-      program_skip(&c->builder, from, at);
-      if (required == 0) program_skip(&c->builder, from, to);
-      program_skip(&c->builder, schema_call(c, others, c->comma), at);
-      if (required == 0) program_skip(&c->builder, others, to);
-      if (plan->allows_others) program_call(&c->builder, at, plan->other, others);
-    } else {
-      program_skip(&c->builder, schema_call(c, place, c->comma), at);
-      if ((set & required) == required) program_skip(&c->builder, place, to);
-      if (plan->allows_others) program_call(&c->builder, at, plan->other, place);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-      if ((set >> i & 1) != 0) continue;
-      program_call(&c->builder, at, members[i].rule, places[set | 1u << i]);
-    }
+  program_builder *builder = &c->builder;
+  const uint32_t first = program_place(builder), behind = program_place(builder);
+  uint32_t required = 0;
+  program_skip(builder, from, first);
+  for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
+    const member *member = &plan->members.items[i];
+    const uint32_t place = program_member_place(builder, member->is_required);
+    program_member(builder, first, member->rule, place, behind);
+    program_member(builder, behind, further_rule(c, member->rule), place, behind);
+    required += member->is_required;
   }
+  if (plan->allows_others) {
+    program_call(builder, first, plan->other, behind);
+    program_call(builder, behind, further_rule(c, plan->other), behind);
+  }
+  program_members(builder, behind, required, to);
+  if (required == 0) program_skip(builder, first, to);
   return work_is_ok(c->work);
 }
 
@@ -467,7 +469,8 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
   const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);
-  const bool any_order = c->any && plan.members.count <= ANY_ORDER_MAX && plan.members.count > 0 &&
+  const bool any_order = (c->any || c->is_call) && plan.members.count <= ANY_ORDER_MAX &&
+                         plan.members.count > 0 && !plan.is_impossible &&
                          value->members_least == 0 && value->members_most == UINT32_MAX;
   const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
                                   : build_in_order(c, &plan, inside, behind);

@@ -124,6 +124,7 @@ typedef struct schema_compiler {
   // rule of a gap.
   const argument_form *form;
   uint32_t outermost;
+  bool is_call;  // the object of a call's arguments, whose members may come in any order
   bool is_outermost;
   uint32_t gap;
   const dfa *marked_texts;  // that hold a mark of the form; NULL: not made yet

@@ -38,6 +38,7 @@ static bool begins_with_name(const reply_parser *p) {
 
 // Of a call without a mark: whether it is one, and no answer that is an object.
 static bool is_told_apart(const reply_parser *p) {
+  if ((p->form->flags & FORM_WHOLE) != 0) return true;
   if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;
   if (p->is_limited) return is_as_written(p);
   return (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0 || begins_with_name(p);
@@ -53,8 +54,11 @@ static bool is_answer(const reply_parser *p) {
 bool call_begin(reply_parser *p) {
   if (p->tools == NULL || p->name.size_bytes == 0) return false;
   const bool is_bare = (p->form->flags & FORM_BARE) != 0;
-  if (is_bare && !tools_have(p->tools, p->name.bytes, p->name.size_bytes)) return false;
+  const bool is_known = tools_have(p->tools, p->name.bytes, p->name.size_bytes);
+  if ((is_bare || (p->is_reasoning && p->is_ending)) && !is_known) return false;
   if (is_bare && !is_told_apart(p)) return false;
+  if (p->is_dry) return p->begun = p->is_silent = true;
+  p->is_reasoning = false;
   p->is_silent = is_answer(p);
   send_call(p, REPLY_CALL_BEGINS);
   p->begun = true;
@@ -64,8 +68,9 @@ bool call_begin(reply_parser *p) {
 }
 
 void call_end(reply_parser *p) {
-  send_call(p, REPLY_CALL_ENDS);
   p->begun = false;
+  if (p->is_dry) return;
+  send_call(p, REPLY_CALL_ENDS);
   p->calls += p->is_silent ? 0 : 1;
   p->is_silent = false;
   p->is_listed = true;
@@ -79,7 +84,7 @@ void call_end(reply_parser *p) {
 
 static bool try_next(reply_parser *p) {
   if (p->tried_next == p->tried_count) return false;
-  p->form = &REPLY_FORMS[p->tried[p->tried_next++]];
+  p->form = p->tried[p->tried_next++];
   p->at = p->base + p->body;
   p->phase = PHASE_HEAD;
   p->pattern = p->form->head;
@@ -93,7 +98,7 @@ void call_enter(reply_parser *p, const char *open) {
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && p->tried_count < FORMS_TRIED_MAX; i++) {
     const reply_form *form = &REPLY_FORMS[i];
     if ((p->format.forms >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
-    if (forms_are_same(form->open, open)) p->tried[p->tried_count++] = (uint8_t)i;
+    if (forms_are_same(form->open, open)) p->tried[p->tried_count++] = form;
   }
   p->body = p->at - p->base;
   if (try_next(p)) p->place = PLACE_CALL;
@@ -110,16 +115,74 @@ void call_enter_named(reply_parser *p) {
   memset(&p->reads, 0, sizeof p->reads);
 }
 
-// None of the forms holds: the text is content. The byte that showed it is read again.
+// Small models write calls without their marks, or as code.
+void call_enter_whole(reply_parser *p, uint8_t byte) {
+  static const reply_form FORMS[] = {
+      {.open = "",
+       .head = "",
+       .tail = PATTERN_SPACE,
+       .arguments = ARGUMENTS_CALLS,
+       .flags = FORM_BARE | FORM_WHOLE},
+      {.open = "",
+       .head = "```json" PATTERN_SPACE,
+       .tail = PATTERN_SPACE "```" PATTERN_SPACE,
+       .arguments = ARGUMENTS_CALLS,
+       .flags = FORM_BARE | FORM_WHOLE},
+      {.open = "",
+       .head = "```" PATTERN_SPACE,
+       .tail = PATTERN_SPACE "```" PATTERN_SPACE,
+       .arguments = ARGUMENTS_CALLS,
+       .flags = FORM_BARE | FORM_WHOLE},
+  };
+  p->tried_count = p->tried_next = 0;
+  for (uint32_t i = 0; i < sizeof FORMS / sizeof FORMS[0]; i++) {
+    if ((byte == '{') == (i == 0)) p->tried[p->tried_count++] = &FORMS[i];
+  }
+  p->body = p->at - p->base;
+  p->place = PLACE_CALL;
+  p->is_dry = try_next(p);
+}
+
+bool call_confirm_whole(reply_parser *p) {
+  const bool is_whole = p->place == PLACE_CALL && p->is_dry && p->phase == PHASE_TAIL &&
+                        forms_are_same(p->pattern, PATTERN_SPACE);
+  p->begun = p->begun && !p->is_dry;
+  if (!is_whole) return false;
+  p->is_dry = p->is_silent = false;
+  p->tried_next--;
+  return try_next(p);
+}
+
+bool call_is_known(const reply_parser *p) {
+  return p->phase == PHASE_HEAD && tools_have(p->tools, p->name.bytes, p->name.size_bytes);
+}
+
+bool call_is_certain(const reply_parser *p) {
+  const bool is_named = p->phase == PHASE_HEAD && p->name.size_bytes > 0;
+  if (p->is_listed) return true;
+  if ((p->form->flags & FORM_RECIPIENT) != 0 && p->name.size_bytes <= 3 &&
+      memcmp(p->name.bytes, "all", p->name.size_bytes) == 0) {
+    return true;
+  }
+  if (is_named && !tools_begin(p->tools, p->name.bytes, p->name.size_bytes)) return false;
+  if ((p->form->flags & FORM_BARE) == 0) return true;
+  if (p->form->arguments == ARGUMENTS_PYTHON && p->name.size_bytes > 0) {
+    return tools_begin(p->tools, p->name.bytes, p->name.size_bytes);
+  }
+  return !p->is_dry && (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
+}
+
+// None of the forms holds: the text is what it was before. The byte that showed it is read again.
 static void give_up(reply_parser *p) {
   p->at--;
+  p->is_dry = p->begun = p->is_silent = false;
   if ((p->form->flags & FORM_BARE) != 0 && p->phase != PHASE_CLOSE) {
     p->at = p->base + p->body;
     p->is_prose = true;
   } else {
-    parser_give_content(p, p->at);
+    parser_give(p, p->at);
   }
-  parser_enter_text(p, false);
+  parser_enter_text(p, p->is_reasoning);
 }
 
 static void leave(reply_parser *p) {
@@ -251,17 +314,19 @@ static reply_step phase_step(reply_parser *p, uint8_t byte) {
 void call_step(reply_parser *p, uint8_t byte) {
   reply_step step = phase_step(p, byte);
   if (p->at - p->base > REPLY_HELD_BYTES_MAX) {
-    if (p->begun) {
+    if (p->begun && !p->is_dry) {
       parser_fail(p, WICK_E_FULL, "an argument is too long");
       return;
     }
     p->tried_next = p->tried_count;
     step = STEP_FAIL;
   }
+  const bool is_more = p->is_dry && p->phase == PHASE_TAIL && step == STEP_BEFORE;
+  if (is_more) step = STEP_FAIL;
   if (step == STEP_BEFORE) p->at--;
   if (step == STEP_DONE || step == STEP_BEFORE) end_phase(p);
   if (step != STEP_FAIL) return;
-  if (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed)) {
+  if (!p->is_dry && (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed))) {
     parser_fail(p, WICK_E_FORMAT, "the arguments are not what their form promises");
     return;
   }

@@ -43,6 +43,10 @@ static uint8_t member_of(const reply_text *key) {
   return MEMBER_OTHER;
 }
 
+static bool is_type(const reply_text *key) {
+  return key->size_bytes == 4 && memcmp(key->bytes, "type", 4) == 0;
+}
+
 // ---- arguments ----
 
 // Arguments that came before the call could be shown.
@@ -155,6 +159,8 @@ static reply_step begin_member(reply_parser *p, uint8_t byte) {
   calls_state *calls = &p->reads.calls_json;
   if (is_space(byte)) return STEP_MORE;
   const bool is_key = (p->form->flags & FORM_NAME_IS_KEY) != 0 && p->name.size_bytes == 0;
+  const bool is_whole = (p->form->flags & FORM_WHOLE) != 0;
+  if (is_whole && !p->begun && calls->member == MEMBER_OTHER && !is_type(&p->key)) return STEP_FAIL;
   if (p->begun || calls->member == MEMBER_OTHER) {
     if (!is_key || byte != '{' || p->begun) return begin_other(calls, byte);
     p->name = p->key;
@@ -188,6 +194,8 @@ static reply_step end_object(reply_parser *p) {
     calls->state = BEHIND_VALUE;
     return STEP_MORE;
   }
+  const bool is_whole = (p->form->flags & FORM_WHOLE) != 0;
+  if (is_whole && !calls->has_arguments) return STEP_FAIL;
   if (!p->begun && !begin_with_held(p)) return STEP_FAIL;
   call_end(p);
   const bool is_list = calls->is_list;
@@ -209,7 +217,7 @@ static reply_step step_between(reply_parser *p, uint8_t byte) {
   if (is_space(byte)) return STEP_MORE;
   switch (calls->state) {
     case AT_START:
-      if (byte == '[') {
+      if (byte == '[' && (p->form->flags & FORM_WHOLE) == 0) {
         calls->is_list = true;
         return go(calls, AT_ITEM);
       }
@@ -258,6 +266,6 @@ static reply_step state_step(reply_parser *p, uint8_t byte) {
 
 reply_step calls_step(reply_parser *p, uint8_t byte) {
   const reply_step step = state_step(p, byte);
-  if (p->begun) p->base = p->at;
+  if (p->begun && !p->is_dry) p->base = p->at;
   return step;
 }

@@ -31,17 +31,23 @@ static void enter_body(reply_parser *p) {
   p->base = p->at;
   p->trims = p->is_fresh = true;
   p->is_prose = false;
-  if (p->name.size_bytes > prefix_bytes && memcmp(p->name.bytes, PREFIX, prefix_bytes) == 0) {
+  const bool is_function =
+      p->name.size_bytes > prefix_bytes && memcmp(p->name.bytes, PREFIX, prefix_bytes) == 0;
+  if (is_function) {
     p->name.size_bytes -= (uint32_t)prefix_bytes;
     memmove(p->name.bytes, p->name.bytes + prefix_bytes, p->name.size_bytes);
   }
   p->id.size_bytes = 0;
   const bool is_spoken = p->name.size_bytes == 0 || is_text(&p->name, "user") ||
                          is_text(&p->name, "all") || is_text(&p->name, "assistant");
-  if (is_spoken) {
-    parser_enter_text(p, is_text(&channel, "analysis"));
+  // What a tool that was not offered is told, as the browser, is part of the thoughts.
+  const bool is_offered = p->tools != NULL && (is_function || tools_have(p->tools, p->name.bytes,
+                                                                         p->name.size_bytes));
+  if (is_spoken || !is_offered) {
+    parser_enter_text(p, !is_spoken || is_text(&channel, "analysis"));
     if (p->is_exact && !p->is_reasoning) p->trims = false;
   } else {
+    p->is_reasoning = true;  // where it is not JSON
     call_enter_named(p);
   }
 }
@@ -70,7 +76,8 @@ void channels_step(reply_parser *p, uint8_t byte) {
     enter_body(p);
   } else if (is_full) {
     p->at--;
-    parser_give_content(p, p->at);
+    p->is_reasoning = false;
+    parser_give(p, p->at);
     parser_enter_text(p, false);
   }
 }

@@ -28,7 +28,8 @@ enum {
   FORM_LIST = 128,       // calls as a list
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models
-  FORM_BRACKET = 1024    // the mark is a word of prose, so it counts with the bracket behind it
+  FORM_BRACKET = 1024,   // the mark is a word of prose, so it counts with the bracket behind it
+  FORM_WHOLE = 2048      // of no model: it is a call where it is the whole reply
 };
 
 // In patterns: a tool's name, an id, white space if there is some.

@@ -53,7 +53,7 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
   return true;
 }
 
-// tool_choice: "auto", "required", or {"function": {"name"}}.
+// tool_choice: "auto", "required", or {"function": {"name"}}, which is called once.
 static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
   const uint32_t choice = document_find(&h->document, wanted, "tool_choice");
   *only = (document_text){0};
@@ -66,6 +66,7 @@ static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
     return fail(h, WICK_E_ARG, "tool_choice is auto, required, or names a function");
   }
   *only = node_of(h, name)->text;
+  h->is_parallel = false;
   return true;
 }
 
@@ -77,8 +78,8 @@ static bool read_tools(hold *h, uint32_t wanted) {
   if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
   if (tools == 0 && h->content != 0) return true;
   if (!is_kind(h, tools, JSON_ARRAY)) return fail(h, WICK_E_ARG, "tools are an array");
-  if (!read_choice(h, wanted, &only)) return false;
   h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
+  if (!read_choice(h, wanted, &only)) return false;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
     return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "tools: %u, calls are held to at most %d", node_of(h, tools)->count,
@@ -189,6 +190,15 @@ static uint32_t calls_rule(hold *h, bool behind_mark) {
   return can ? rule : 0;
 }
 
+// Llama's calls without marks may have semicolons between them.
+static bool calls_can_be_bare(const hold *h) {
+  bool can = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    can = can || ((h->own >> i & 1) != 0 && (REPLY_FORMS[i].flags & FORM_BARE) != 0);
+  }
+  return can;
+}
+
 static bool put_required(hold *h, uint32_t from, uint32_t to) {
   const uint32_t begun = calls_rule(h, true);
   const uint32_t calls = calls_rule(h, false), behind = program_place(h->builder);
@@ -199,7 +209,11 @@ static bool put_required(hold *h, uint32_t from, uint32_t to) {
   }
   program_call(h->builder, from, begun != 0 ? begun : calls, behind);
   program_skip(h->builder, behind, to);
-  if (h->is_parallel) program_call(h->builder, gap(h, behind), calls, behind);
+  if (!h->is_parallel) return true;
+  if (calls_can_be_bare(h)) program_skip(h->builder, hold_text(h, behind, ";"), behind);
+  const uint32_t next = gap(h, behind);
+  program_skip(h->builder, next, to);
+  program_call(h->builder, next, calls, behind);
   return true;
 }
 
@@ -432,6 +446,7 @@ uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
   const uint32_t start = program_start(builder, rule);
   program_end(builder, end);
   builder->has_controls = has_controls(&h);
+  builder->ends_turn = h.is_required;
   bool can = true;
   if (hold_has_channels(&h)) {
     can = hold_channels(&h, start, end);

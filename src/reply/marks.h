@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MARK_BYTES_MAX = 40, MARKS_MAX = 48 };
+enum { MARK_BYTES_MAX = 40, MARKS_MAX = 80 };
 
 typedef struct reply_mark {
   const char *text;

@@ -5,10 +5,15 @@
 
 #include "base/text.h"
 
-enum { FEED_BYTES = 4096, SPACE_HELD_BYTES_MAX = 256 };
+enum {
+  FEED_BYTES = 4096,
+  SPACE_HELD_BYTES_MAX = 256,
+  WORD_CUT_BYTES = 4,   // of a mark that is a word
+  CUT_BYTES_MAX = 1024  // of a call that was cut off before its name was known
+};
 
 // Roles of marks.
-enum { ROLE_CALL, ROLE_CHANNEL, ROLE_THOUGHT, ROLE_THOUGHT_END, ROLE_WRAPPER };
+enum { ROLE_CALL, ROLE_CALLS_END, ROLE_CHANNEL, ROLE_THOUGHT, ROLE_THOUGHT_END, ROLE_WRAPPER };
 
 // ---- events ----
 
@@ -76,19 +81,22 @@ void parser_fail(reply_parser *p, wick_status status, const char *what) {
 
 // ---- text ----
 
-static void give(reply_parser *p, size_t end) {
+// Llama's calls without marks may have semicolons between them.
+static bool is_gap(const reply_parser *p, size_t at) {
+  return is_space(p->held[at]) || (p->held[at] == ';' && p->has_bare && p->is_fresh);
+}
+
+void parser_give(reply_parser *p, size_t end) {
   const reply_event_kind kind = p->is_reasoning ? REPLY_REASONING : REPLY_CONTENT;
-  while (p->trims && p->base < end && is_space(p->held[p->base])) p->base++;
+  while (p->trims && p->base < end &&
+         (p->calls > 0 ? is_gap(p, p->base) : is_space(p->held[p->base]))) {
+    p->base++;
+  }
   if (p->base >= end) return;
   p->trims = false;
   p->is_fresh = false;
   parser_put(p, kind, p->held + p->base, end - p->base);
   p->base = end;
-}
-
-void parser_give_content(reply_parser *p, size_t end) {
-  p->is_reasoning = false;
-  give(p, end);
 }
 
 void parser_enter_text(reply_parser *p, bool is_reasoning) {
@@ -109,7 +117,7 @@ static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
     const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;
     const bool is_over = is_open || p->certain - p->base >= SPACE_HELD_BYTES_MAX;
-    if (!is_space(p->held[p->certain]) || is_over) give(p, p->certain + 1);
+    if (!is_gap(p, p->certain) || is_over) parser_give(p, p->certain + 1);
   }
 }
 
@@ -117,6 +125,10 @@ static void take_mark(reply_parser *p, const reply_mark *mark) {
   switch (mark->role) {
     case ROLE_CALL:
       call_enter(p, mark->text);
+      break;
+    case ROLE_CALLS_END:
+      p->base = p->at;
+      parser_enter_text(p, false);
       break;
     case ROLE_CHANNEL:
       channels_enter(p, mark->text, mark->size_bytes);
@@ -140,9 +152,37 @@ static bool is_bare_place(const reply_parser *p, uint8_t byte) {
          p->content.pending == 0 && p->tools != NULL;
 }
 
+// Whether the reply may be a call as a whole, in a form that its model does not have.
+static bool is_whole_place(const reply_parser *p, uint8_t byte) {
+  return (byte == '{' || byte == '`') && p->is_fresh && p->calls == 0 && !p->is_prose &&
+         !p->is_reasoning && !p->is_limited && !p->has_bare && p->content.pending == 0 &&
+         p->tools != NULL;
+}
+
+// Whether a mark counts here. A thought begins, and stray ends of calls are left out, where nothing
+// was said; elsewhere their marks are something that is spoken of.
+static bool counts(const reply_parser *p, const reply_mark *mark) {
+  if (mark->role == ROLE_THOUGHT) return p->is_fresh;
+  return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
+}
+
+// A call within a thought: only the end of the thought shows that it was none.
+static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
+  if (!p->is_reasoning || p->is_ending) return false;
+  if (p->awaits_close && mark != NULL && mark->role != ROLE_CALL) {
+    p->awaits_close = false;
+  } else if (!p->awaits_close && mark != NULL && mark->role == ROLE_CALL) {
+    give_certain(p, p->at - mark->size_bytes);
+    p->awaits_close = true;
+  } else if (p->awaits_close && p->at - p->base > REPLY_HELD_BYTES_MAX) {
+    p->awaits_close = false;
+  }
+  return p->awaits_close;
+}
+
 static void text_step(reply_parser *p, uint8_t byte) {
   if (p->is_limited && !p->is_fresh && !p->is_reasoning) {
-    give(p, p->at);
+    parser_give(p, p->at);
     p->certain = p->at;
     return;
   }
@@ -152,12 +192,17 @@ static void text_step(reply_parser *p, uint8_t byte) {
     if (p->place == PLACE_CALL) return;
     p->at++;
   }
+  if (is_whole_place(p, byte)) {
+    p->at--;
+    call_enter_whole(p, byte);
+    return;
+  }
   reply_marks *marks = p->is_reasoning ? &p->reasoning : &p->content;
   const reply_mark *mark = marks_step(marks, byte);
+  if (waits_for_close(p, mark)) return;
   if (mark != NULL) {
     give_certain(p, p->at - mark->size_bytes);
-    // A thought begins where nothing was said; elsewhere its mark is something that is spoken of.
-    if (mark->role != ROLE_THOUGHT || p->is_fresh) {
+    if (counts(p, mark)) {
       take_mark(p, mark);
       return;
     }
@@ -233,14 +278,61 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
   return answer(p, error);
 }
 
+// ---- the end ----
+
+// Reads again what only the end of the text decides: calls in a thought that was not closed, and a
+// reply that is a call as a whole.
+static void read_held(reply_parser *p) {
+  p->is_ending = true;
+  if (p->place == PLACE_TEXT && p->awaits_close) {
+    p->awaits_close = false;
+    p->at = p->certain;
+    parser_enter_text(p, true);
+  } else if (!call_confirm_whole(p)) {
+    return;
+  }
+  pump(p);
+}
+
+static bool is_header(const uint8_t *text, size_t size_bytes) {
+  static const char RECIPIENT[] = "to=";
+  while (size_bytes > 0 && is_space(*text)) text++, size_bytes--;
+  const size_t compared = size_bytes < 3 ? size_bytes : 3;
+  return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
+}
+
+// The beginning of a mark, where the text ends within one. What a text may end with itself is none:
+// a word, and a single character of punctuation after a space.
+static size_t fragment_bytes(const reply_parser *p) {
+  const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
+  const size_t from = p->count - size;
+  const bool is_letters = (uint8_t)((p->held[from] | 32) - 'a') < 26;
+  if (size == 0) return 0;
+  if (is_letters) return p->is_fresh && size >= WORD_CUT_BYTES ? size : 0;
+  const bool is_word = !p->is_fresh && from > 0 && p->held[from - 1] == ' ';
+  return size > 1 || !is_word ? size : 0;
+}
+
+// How many bytes at the end are a mark, or a call, that was cut off.
+static size_t cut_bytes(const reply_parser *p) {
+  const size_t held = p->count - p->base;
+  if (p->place == PLACE_TEXT) return p->is_limited ? 0 : fragment_bytes(p);
+  if (p->place == PLACE_HEADER) return is_header(p->held + p->base, held) ? held : 0;
+  return held <= CUT_BYTES_MAX && call_is_certain(p) ? held : 0;
+}
+
 wick_status reply_parser_end(reply_parser *p, reply_sink sink, void *context, wick_error *error) {
   p->sink = sink;
   p->sink_context = context;
+  read_held(p);
   if (p->begun) parser_fail(p, WICK_E_TRUNCATED, "the text ends within the arguments");
-  if (p->status == WICK_OK) {
-    if (p->place != PLACE_TEXT) p->is_reasoning = false;
-    give(p, p->count);
+  const size_t cut = cut_bytes(p);
+  if (cut > 0 && p->place == PLACE_CALL && call_is_known(p)) {
+    parser_fail(p, WICK_E_TRUNCATED, "the text ends before the arguments");
   }
+  size_t end = p->count - cut;
+  while (cut > 0 && end > p->base && is_space(p->held[end - 1])) end--;
+  if (p->status == WICK_OK) parser_give(p, end);
   parser_show(p);
   return answer(p, error);
 }
@@ -268,6 +360,10 @@ static void add_marks(reply_parser *p) {
     } else if (p->tools != NULL || (form->flags & FORM_RECIPIENT) != 0) {
       marks_add(&p->content, form->open, ROLE_CALL);
     }
+    if (p->tools == NULL || form->arguments == ARGUMENTS_CHANNELS) continue;
+    if (!has_channels) marks_add(&p->reasoning, form->open, ROLE_CALL);
+    if (form->close != NULL) marks_add(&p->content, form->close, ROLE_CALLS_END);
+    if ((form->flags & FORM_BARE) != 0) p->has_bare = true;
   }
   marks_add(&p->content, thought->open, ROLE_THOUGHT);
   marks_add(&p->content, thought->close, ROLE_THOUGHT_END);
@@ -289,6 +385,15 @@ static size_t find_last(const char *text, size_t size_bytes, const char *wanted)
   return 0;
 }
 
+// Models that name a recipient may leave out the mark before the first one.
+static void begin_with_recipient(reply_parser *p) {
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    const bool is_own = (p->format.own >> i & 1) != 0;
+    if (is_own && (form->flags & FORM_RECIPIENT) != 0) call_enter(p, form->open);
+  }
+}
+
 // Where the generation prompt leaves the model.
 static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes) {
   const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
@@ -301,7 +406,7 @@ static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes)
     const reply_form *form = &REPLY_FORMS[i];
     const size_t open_bytes = strlen(form->open);
     const size_t end = find_last(prompt, size_bytes, form->open);
-    if ((p->format.forms >> i & 1) == 0 || end == 0) continue;
+    if ((p->format.forms >> i & 1) == 0 || end == 0 || form->open[0] == '\0') continue;
     if (form->arguments == ARGUMENTS_CHANNELS) {
       channels_enter(p, prompt + end - open_bytes, size_bytes - end + open_bytes);
       return;
@@ -311,6 +416,7 @@ static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes)
       return;
     }
   }
+  begin_with_recipient(p);
 }
 
 void parser_limit(reply_parser *p, bool has_begun, bool is_limited, bool trims) {

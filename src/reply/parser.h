@@ -81,18 +81,23 @@ struct reply_parser {
   bool is_fresh;              // nothing was said since the beginning, a thought or a call
   bool is_prose;              // what is no call at the beginning is text
   bool is_limited, is_exact;  // of parser_limit; white space of the content stays
+  bool has_bare;              // there are calls without a mark
+  bool awaits_close;          // a call came in a thought: it is none where the thought is closed
+  bool is_ending;             // the text has ended
   size_t certain;             // bytes before this place belong to no mark
   reply_marks content, reasoning, header;
   reply_text header_text;
 
   // the call
-  uint8_t tried[FORMS_TRIED_MAX], tried_count, tried_next;
+  const reply_form *tried[FORMS_TRIED_MAX];
+  uint8_t tried_count, tried_next;
   const reply_form *form;
   reply_phase phase;
   const char *pattern;
   size_t body;       // from base: where forms begin to read
   bool begun;        // the call is shown
   bool is_silent;    // but not to the caller
+  bool is_dry;       // read only to see whether it is one: FORM_WHOLE before the end of the text
   uint64_t call_at;  // the byte where its text begins
   bool is_listed;    // a call came before it in the same arguments
   uint32_t calls;
@@ -120,8 +125,8 @@ void parser_fail(reply_parser *p, wick_status status, const char *what);
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, behind a mark.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
-// Gives held text as content, up to a place of the queue.
-void parser_give_content(reply_parser *p, size_t end);
+// Gives held text as content or reasoning, up to a place of the queue.
+void parser_give(reply_parser *p, size_t end);
 
 // Before the first feed: what is known of the content. `has_begun`: the prompt has its beginning.
 // `is_limited`: a grammar limits it, so that behind its first character there are no marks, and
@@ -135,6 +140,14 @@ void call_enter(reply_parser *p, const char *open);
 // A call whose name came in a header: its arguments follow, as JSON.
 void call_enter_named(reply_parser *p);
 void call_step(reply_parser *p, uint8_t byte);
+// Tries whether the text from here on, which begins with this byte, is a call as a whole.
+void call_enter_whole(reply_parser *p, uint8_t byte);
+// At the end of the text: whether it was, so that it is to be read again.
+bool call_confirm_whole(reply_parser *p);
+// Whether what is held is the beginning or the end of a call, and no text.
+bool call_is_certain(const reply_parser *p);
+// Whether it has the name of a tool, and not yet arguments.
+bool call_is_known(const reply_parser *p);
 // Shows the call; false where it is none. What stands before `at` is no longer held.
 bool call_begin(reply_parser *p);
 void call_end(reply_parser *p);

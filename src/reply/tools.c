@@ -114,6 +114,15 @@ void tools_limit(const reply_tools *tools, reply_parser *parser) {
 
 bool tools_are_some(const reply_tools *tools) { return tools->list != 0; }
 
+bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes) {
+  for (uint32_t at = tools == NULL ? 0 : first_of(&tools->document, tools->list); at != 0;
+       at = document_node(&tools->document, at)->next) {
+    const document_text name = name_of(&tools->document, at);
+    if (name.size_bytes >= size_bytes && memcmp(name.bytes, text, size_bytes) == 0) return true;
+  }
+  return false;
+}
+
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes) {
   return find_tool(tools, name, name_bytes) != 0;
 }

@@ -24,6 +24,8 @@ bool tools_are_some(const reply_tools *tools);
 // Tells a parser what the object of WICK_GRAMMAR_TOOLS says of the content.
 void tools_limit(const reply_tools *tools, reply_parser *parser);
 
+// Whether a tool's name begins so.
+bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
 // Of a parameter, SAID_* as bits.
 uint32_t tools_types(const reply_tools *tools, const char *name, size_t name_bytes,

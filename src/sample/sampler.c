@@ -66,7 +66,7 @@ static void apply_biases(const sampler *s) {
 
 static void apply_mask(const sampler *s) {
   memset(s->mask_words, 0xff, ceil_div_u32(s->vocab, 32) * sizeof *s->mask_words);
-  s->mask(s->mask_context, s->mask_words, s->vocab);
+  s->mask(s->mask_context, s->work, s->mask_words, s->vocab);
   for (uint32_t first = 0; first < s->vocab; first += 32) {
     const uint32_t word = s->mask_words[first / 32];
     const uint32_t bits = s->vocab - first < 32 ? s->vocab - first : 32;

@@ -26,7 +26,7 @@ void sampler_set_defaults(wick_sampling *config);
 
 // A mask clears the bits of tokens that must not come next (grammar). bits: ceil(vocab/32) words,
 // all ones on entry.
-typedef void (*sampler_mask)(void *context, uint32_t *bits, uint32_t vocab);
+typedef void (*sampler_mask)(void *context, const float *logits, uint32_t *bits, uint32_t vocab);
 
 // Log-probabilities are natural logarithms of the softmax over the logits as the model gave them:
 // before bias, mask, penalties, temperature and truncation. They take one exponential for

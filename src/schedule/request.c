@@ -218,9 +218,25 @@ static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab)
   }
 }
 
-static void mask_tokens(void *context, uint32_t *bits, uint32_t vocab) {
+// Where a further call is possible but the likeliest token begins none, the model's turn has ended.
+static void end_turn(const request *request, const float *logits, uint32_t *bits, uint32_t vocab) {
+  uint32_t best = 0;
+  bool can_end = false;
+  for (uint32_t id = 0; id < vocab; id++) {
+    if (logits[id] > logits[best]) best = id;
+    can_end = can_end || (tokenizer_is_end(request->tokenizer, (int32_t)id) &&
+                          (bits[id / 32] >> id % 32 & 1u) != 0 && logits[id] - logits[id] == 0);
+  }
+  if (!can_end || (bits[best / 32] >> best % 32 & 1u) != 0) return;
+  for (uint32_t id = 0; id < vocab; id++) {
+    if (!tokenizer_is_end(request->tokenizer, (int32_t)id)) bits[id / 32] &= ~(1u << id % 32);
+  }
+}
+
+static void mask_tokens(void *context, const float *logits, uint32_t *bits, uint32_t vocab) {
   request *request = context;
   mask_write(request->constraint->masks, &request->matcher, bits, vocab);
+  if (matcher_ends_turn(&request->matcher)) end_turn(request, logits, bits, vocab);
   if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 

@@ -218,6 +218,9 @@ void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
     case JINJA_FLOAT:
       write_number(run, buffer, value);
       break;
+    case JINJA_BIG:
+      jinja_write_string(run, buffer, value.string);
+      break;
     case JINJA_STRING:
       write_repr_string(run, buffer, value.string);
       break;

@@ -43,6 +43,7 @@ static jinja_value evaluate_sign(jinja_run *run, const jinja_node *node) {
   if (value.kind == JINJA_FLOAT) {
     return node->kind == NODE_NEGATE ? jinja_float(-value.real) : value;
   }
+  if (value.kind == JINJA_BIG) return node->kind == NODE_NEGATE ? jinja_negate(run, value) : value;
   return jinja_binary(run, node->kind == NODE_NEGATE ? '-' : '+', jinja_int(0), value);
 }
 

@@ -117,6 +117,7 @@ static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arg
     return jinja_fail(run, WICK_E_UNSUPPORTED, "int with a base other than 10");
   }
   if (input.kind == JINJA_INT || input.kind == JINJA_BOOL) return jinja_int(jinja_int_of(input));
+  if (input.kind == JINJA_BIG) return input;
   if (input.kind == JINJA_FLOAT) return whole_of(run, input.real);
   if (input.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, input);
   if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
@@ -150,6 +151,9 @@ static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arg
   (void)arguments;
   if (!jinja_is_number(input)) return jinja_fail(run, WICK_E_FORMAT, "abs of what is no number");
   if (input.kind == JINJA_FLOAT) return jinja_float(__builtin_fabs(input.real));
+  if (input.kind == JINJA_BIG) {
+    return input.string->bytes[0] == '-' ? jinja_negate(run, input) : input;
+  }
   if (jinja_int_of(input) >= 0) return jinja_int(jinja_int_of(input));
   return jinja_binary(run, '-', jinja_int(0), input);
 }
@@ -178,7 +182,7 @@ static jinja_value filter_round(jinja_run *run, jinja_value input,
   jinja_step_float(run, real);
   const size_t size = decimal_write_fixed(text, real, (int)places);
   decimal_read_f64(text, size, &real);
-  return input.kind == JINJA_FLOAT ? jinja_float(real) : jinja_int((int64_t)real);
+  return jinja_is_int(input) ? jinja_int((int64_t)real) : jinja_float(real);
 }
 
 // ---- texts ----

@@ -67,6 +67,10 @@ static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value v
     const uint32_t places = spec->has_precision ? spec->precision : PLACES_DEFAULT;
     return size + decimal_write_fixed(out + size, jinja_real_of(value), (int)places);
   }
+  if (value.kind == JINJA_BIG && spec->kind != 'x') {
+    memcpy(out + size, value.string->bytes, value.string->size_bytes);
+    return size + value.string->size_bytes;
+  }
   const double real = jinja_real_of(value);
   if (!(real > -9e18 && real < 9e18) || (spec->kind == 'x' && value.kind == JINJA_FLOAT)) {
     jinja_fail(run, WICK_E_FORMAT, "%%%c of what is no whole number", spec->kind);

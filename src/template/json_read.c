@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "template/run.h"
 
-enum { JSON_DEPTH_MAX = 96, INTEGER_DIGITS_MAX = 18 };
+enum { JSON_DEPTH_MAX = 96, BIG_BYTES_MAX = 48 };
 
 typedef struct json_input {
   jinja_run *run;
@@ -157,12 +157,17 @@ static jinja_value read_number(json_input *input) {
       !decimal_read_f64(bytes, size_bytes, &real)) {
     return fail(input, "what is no value");
   }
-  if (!is_whole || size_bytes - first > INTEGER_DIGITS_MAX) {
+  if (!is_whole || size_bytes > BIG_BYTES_MAX) {
     return jinja_step_float(input->run, real) ? jinja_float(real) : JINJA_NOTHING;
   }
-  int64_t integer = 0;
-  for (size_t i = first; i < size_bytes; i++) integer = integer * 10 + (bytes[i] - '0');
-  return jinja_int(first != 0 ? -integer : integer);
+  const uint64_t most = (uint64_t)INT64_MAX + first;
+  uint64_t magnitude = 0;
+  for (size_t i = first; i < size_bytes; i++) {
+    const uint64_t digit = (uint64_t)(bytes[i] - '0');
+    if (magnitude > (most - digit) / 10) return jinja_big(input->run, bytes, size_bytes);
+    magnitude = magnitude * 10 + digit;
+  }
+  return jinja_int((int64_t)(first != 0 ? 0 - magnitude : magnitude));
 }
 
 // ---- values ----

@@ -148,6 +148,9 @@ static void write_at(jinja_run *run, jinja_buffer *buffer, jinja_value value,
       text_format(text, sizeof text, "%lld", (long long)value.integer);
       jinja_write_text(run, buffer, text, JINJA_MARK_CONTENT);
       break;
+    case JINJA_BIG:
+      jinja_write_string(run, buffer, value.string);
+      break;
     case JINJA_FLOAT:
       write_json_float(run, buffer, value.real);
       break;

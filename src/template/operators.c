@@ -7,6 +7,21 @@
 
 // ---- arithmetic ----
 
+jinja_value jinja_big(jinja_run *run, const char *digits, size_t size_bytes) {
+  const jinja_string *copy =
+      jinja_string_copy(run->arena, digits, size_bytes, JINJA_MARK_CONTENT);
+  if (copy == NULL) return jinja_fail_memory(run);
+  return (jinja_value){.kind = JINJA_BIG, .string = copy};
+}
+
+jinja_value jinja_negate(jinja_run *run, jinja_value big) {
+  char digits[64] = "-";
+  const jinja_string *text = big.string;
+  if (text->bytes[0] == '-') return jinja_big(run, text->bytes + 1, text->size_bytes - 1);
+  memcpy(digits + 1, text->bytes, text->size_bytes);
+  return jinja_big(run, digits, text->size_bytes + 1);
+}
+
 static bool multiply(int64_t a, int64_t b, int64_t *out) {
   // by magnitudes: a product of two 64-bit numbers is a library call on some hosts
   const uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
@@ -138,7 +153,7 @@ static jinja_value of_reals(jinja_run *run, uint32_t op, double a, double b) {
 static jinja_value of_numbers(jinja_run *run, uint32_t op, jinja_value a, jinja_value b) {
   const bool divides = op == '/' || op == '%' || op == OP_FLOOR_DIVIDE;
   if (divides && jinja_real_of(b) == 0) return jinja_fail(run, WICK_E_FORMAT, "a division by zero");
-  const bool is_whole = a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT && op != '/';
+  const bool is_whole = jinja_is_int(a) && jinja_is_int(b) && op != '/';
   if (is_whole && !(op == OP_POWER && jinja_int_of(b) < 0)) {
     return of_integers(run, op, jinja_int_of(a), jinja_int_of(b));
   }
@@ -193,8 +208,9 @@ static jinja_value repeat(jinja_run *run, jinja_value value, int64_t times) {
 
 static const char *kind_name(jinja_value value) {
   static const char *const names[] = {"undefined",   "none",   "a bool",  "an int",     "a float",
-                                      "a text",      "a list", "a tuple", "a range",    "a dict",
-                                      "a namespace", "a loop", "a macro", "a function", "a method"};
+                                      "an int",      "a text", "a list",  "a tuple",    "a range",
+                                      "a dict",      "a namespace", "a loop", "a macro", "a function",
+                                      "a method"};
   return names[value.kind];
 }
 
@@ -222,10 +238,10 @@ jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value
   }
   if (op == '+' && is_list(a) && a.kind == b.kind) return join_lists(run, a, b);
   if (op == '%' && a.kind == JINJA_STRING) return jinja_format_percent(run, a.string, b);
-  if (op == '*' && is_series(a) && (b.kind == JINJA_INT || b.kind == JINJA_BOOL)) {
+  if (op == '*' && is_series(a) && jinja_is_int(b)) {
     return repeat(run, a, jinja_int_of(b));
   }
-  if (op == '*' && is_series(b) && (a.kind == JINJA_INT || a.kind == JINJA_BOOL)) {
+  if (op == '*' && is_series(b) && jinja_is_int(a)) {
     return repeat(run, b, jinja_int_of(a));
   }
   return fail_operands(run, op, a, b);
@@ -254,7 +270,9 @@ static bool lists_equal(jinja_run *run, const jinja_list *a, const jinja_list *b
 
 static bool is_equal(jinja_run *run, jinja_value a, jinja_value b) {
   if (jinja_is_number(a) && jinja_is_number(b)) {
-    if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT) return jinja_int_of(a) == jinja_int_of(b);
+    if (jinja_is_int(a) && jinja_is_int(b)) return jinja_int_of(a) == jinja_int_of(b);
+    if (a.kind == JINJA_BIG && b.kind == JINJA_BIG) return jinja_string_equal(a.string, b.string);
+    if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT) return false;
     return jinja_real_of(a) == jinja_real_of(b);
   }
   if (a.kind != b.kind) return false;
@@ -305,7 +323,7 @@ static int order_strings(const jinja_string *a, const jinja_string *b) {
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b) {
   if (!jinja_step(run, 1)) return 0;
   if (jinja_is_number(a) && jinja_is_number(b)) {
-    if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT) {
+    if (jinja_is_int(a) && jinja_is_int(b)) {
       const int64_t x = jinja_int_of(a), y = jinja_int_of(b);
       return x < y ? -1 : x > y;
     }

@@ -64,6 +64,7 @@ typedef struct jinja_run {
   uint32_t line;
   int64_t now_s;  // local time since 1970, for strftime_now
   bool has_now;
+  bool has_arguments;     // the conversation has arguments of tool calls
   bool quotes_arguments;  // arguments of a tool call, which are text, went through tojson ...
   bool prints_arguments;  // ... or, being a dict, were printed as Python writes dicts
   wick_status status;
@@ -125,6 +126,9 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
 jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key);
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]);
 jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
+// A whole number that 64 bits do not hold, of its digits, which are copied; and its opposite.
+jinja_value jinja_big(jinja_run *run, const char *digits, size_t size_bytes);
+jinja_value jinja_negate(jinja_run *run, jinja_value big);
 bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
 // Negative, 0 or positive; fails for values that have no order.

@@ -102,28 +102,26 @@ static void trust_role(jinja_run *run, jinja_dict *message) {
 // How the arguments of tool calls are given to the template.
 typedef enum arguments_form { AS_GIVEN, AS_OBJECTS, AS_TEXTS } arguments_form;
 
-typedef struct arguments_seen {
-  bool has_texts, has_objects;
-} arguments_seen;
+// Text that is no JSON object stays as it is.
+static void read_object(jinja_run *run, jinja_value *arguments) {
+  jinja_run reading = *run;
+  const jinja_string *text = arguments->string;
+  const jinja_value read = jinja_read_json(&reading, text->bytes, text->size_bytes, text->mark);
+  run->steps = reading.steps;
+  if (reading.status != WICK_E_FORMAT) run->status = reading.status;
+  if (read.kind == JINJA_DICT) *arguments = read;
+}
 
-static void change_arguments(jinja_run *run, jinja_value *arguments, arguments_form form,
-                             arguments_seen *seen) {
-  if (arguments->kind == JINJA_STRING) {
-    seen->has_texts = true;
-    if (form == AS_OBJECTS) {
-      const jinja_string *text = arguments->string;
-      const jinja_value read = jinja_read_json(run, text->bytes, text->size_bytes, text->mark);
-      if (read.kind == JINJA_DICT) *arguments = read;
-    }
-  } else if (arguments->kind == JINJA_DICT) {
-    seen->has_objects = true;
-    if (form == AS_TEXTS) {
-      const jinja_json_style style = {0};
-      jinja_buffer buffer = {0};
-      jinja_write_json(run, &buffer, *arguments, &style);
-      *arguments = jinja_buffer_value(run, &buffer);
-    }
+static void change_arguments(jinja_run *run, jinja_value *arguments, arguments_form form) {
+  if (arguments->kind == JINJA_STRING && form == AS_OBJECTS) {
+    read_object(run, arguments);
+  } else if (arguments->kind == JINJA_DICT && form == AS_TEXTS) {
+    const jinja_json_style style = {0};
+    jinja_buffer buffer = {0};
+    jinja_write_json(run, &buffer, *arguments, &style);
+    *arguments = jinja_buffer_value(run, &buffer);
   }
+  run->has_arguments = true;
   if (arguments->kind == JINJA_DICT) arguments->dict->is_arguments = true;
   if (arguments->kind == JINJA_STRING) {
     jinja_string *text = jinja_take(run, sizeof *text);
@@ -134,8 +132,7 @@ static void change_arguments(jinja_run *run, jinja_value *arguments, arguments_f
   }
 }
 
-static void prepare_calls(jinja_run *run, jinja_value calls, arguments_form form,
-                          arguments_seen *seen) {
+static void prepare_calls(jinja_run *run, jinja_value calls, arguments_form form) {
   for (uint32_t i = 0; calls.kind == JINJA_LIST && i < calls.list->count; i++) {
     const jinja_value call = calls.list->items[i];
     if (call.kind != JINJA_DICT) continue;
@@ -143,22 +140,21 @@ static void prepare_calls(jinja_run *run, jinja_value calls, arguments_form form
     const bool is_nested = function != NULL && function->kind == JINJA_DICT;
     jinja_value *arguments =
         jinja_dict_find_text(is_nested ? function->dict : call.dict, "arguments");
-    if (arguments != NULL) change_arguments(run, arguments, form, seen);
+    if (arguments != NULL) change_arguments(run, arguments, form);
   }
 }
 
-static void prepare_messages(jinja_run *run, jinja_value messages, arguments_form form,
-                             arguments_seen *seen) {
+static void prepare_messages(jinja_run *run, jinja_value messages, arguments_form form) {
   for (uint32_t i = 0; messages.kind == JINJA_LIST && i < messages.list->count; i++) {
     const jinja_value message = messages.list->items[i];
     if (message.kind != JINJA_DICT || run->status != WICK_OK) continue;
     trust_role(run, message.dict);
     const jinja_value *calls = jinja_dict_find_text(message.dict, "tool_calls");
-    if (calls != NULL) prepare_calls(run, *calls, form, seen);
+    if (calls != NULL) prepare_calls(run, *calls, form);
     const jinja_value *call = jinja_dict_find_text(message.dict, "function_call");
     if (call != NULL && call->kind == JINJA_DICT) {
       jinja_value *arguments = jinja_dict_find_text(call->dict, "arguments");
-      if (arguments != NULL) change_arguments(run, arguments, form, seen);
+      if (arguments != NULL) change_arguments(run, arguments, form);
     }
   }
 }
@@ -212,7 +208,7 @@ typedef struct attempt {
   wick_status status;
   wick_error error;
   template_text text;
-  arguments_seen seen;
+  bool has_arguments;
   bool is_doubtful;   // arguments were quoted twice or printed as Python does
   messages prepared;  // its lists are freed
   bool is_complete;   // the texts of all system messages are in it
@@ -249,11 +245,12 @@ static void render_once(const chat_template *template, const template_input *inp
     messages_prepare(&run, other, &out->prepared);
   if (run.status == WICK_OK) {
     const jinja_value *messages = jinja_dict_find_text(run.variables, "messages");
-    if (messages != NULL) prepare_messages(&run, *messages, form, &out->seen);
+    if (messages != NULL) prepare_messages(&run, *messages, form);
   }
   if (run.status == WICK_OK) jinja_execute(&run, template->program.body);
   out->is_complete = messages_are_rendered(&run, &out->prepared, &buffer);
   out->status = run.status;
+  out->has_arguments = run.has_arguments;
   out->is_doubtful = run.quotes_arguments || run.prints_arguments;
   if (out->status == WICK_OK) {
     out->status = finish_text(memory, &buffer, &out->text, &out->error);
@@ -270,18 +267,18 @@ static void replace(memory_gate *memory, attempt *rendered, const attempt *bette
   *rendered = *better;
 }
 
-// With the arguments of calls as they are given, or in their other form where that is better.
+// Arguments of calls are objects wherever the template accepts them. A template that fails with
+// objects, or that prints them as Python writes dicts, gets texts.
 static void render_form(const chat_template *template, const template_input *input,
-                        const messages_form *form, attempt *given) {
+                        const messages_form *form, attempt *made) {
   attempt other;
-  render_once(template, input, form, AS_GIVEN, given);
-  const bool has_other =
-      given->seen.has_texts != given->seen.has_objects && !input->keeps_arguments;
-  if (!has_other || is_limit(given) || (given->status == WICK_OK && !given->is_doubtful)) return;
-  render_once(template, input, form, given->seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
+  render_once(template, input, form, input->keeps_arguments ? AS_GIVEN : AS_OBJECTS, made);
+  const bool has_other = made->has_arguments && !input->keeps_arguments;
+  if (!has_other || is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
+  render_once(template, input, form, AS_TEXTS, &other);
   // no memory: which form is the right one is not known
   if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
-    replace(template->memory, given, &other);
+    replace(template->memory, made, &other);
   }
 }
 

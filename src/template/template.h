@@ -60,13 +60,12 @@ typedef struct template_input {
 } template_input;
 
 // Renders. Empty members of messages are removed, and what the template refuses is written in
-// another form: several system messages, ids of calls, the effort (messages.h). Nothing of that
-// happens with keeps_arguments. OpenAI's tool calls have their arguments as JSON text, and some
-// templates want objects: where a template fails with what is given, or would quote it twice or
-// print it as Python does, the other form is tried, unless keeps_arguments. WICK_E_ARG: the
-// template raised an exception, with its message. WICK_E_FORMAT: an error in it, or `variables` are
-// no JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL: over a limit.
-// WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
+// another form: several system messages, ids of calls, the effort (messages.h). OpenAI's tool calls
+// have their arguments as JSON text: a template gets them as objects, unless it fails with objects
+// or prints them as Python does, then as texts. Nothing of that happens with keeps_arguments.
+// WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
+// `variables` are no JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL: over
+// a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error);
 void template_text_free(memory_gate *memory, template_text *text);

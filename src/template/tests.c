@@ -151,7 +151,7 @@ static bool test_alone(jinja_run *run, test_id id, jinja_value value) {
     case TEST_FLOAT:
       return value.kind == JINJA_FLOAT;
     case TEST_INTEGER:
-      return value.kind == JINJA_INT;
+      return value.kind == JINJA_INT || value.kind == JINJA_BIG;
     case TEST_ITERABLE:
       return is_iterable(value);
     case TEST_LOWER:

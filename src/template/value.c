@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/text.h"
 
 enum { DICT_LINEAR_MAX = 8, LIST_CAPACITY_MIN = 4 };
@@ -121,6 +122,7 @@ static bool key_equal(jinja_value a, jinja_value b) {
   if (a.kind == JINJA_STRING && b.kind == JINJA_STRING) {
     return jinja_string_equal(a.string, b.string);
   }
+  if (a.kind == JINJA_BIG && b.kind == JINJA_BIG) return jinja_string_equal(a.string, b.string);
   if (jinja_is_number(a) && jinja_is_number(b)) return jinja_real_of(a) == jinja_real_of(b);
   return a.kind == JINJA_NONE && b.kind == JINJA_NONE;
 }
@@ -209,7 +211,12 @@ void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry) {
 // ---- questions ----
 
 double jinja_real_of(jinja_value value) {
+  double real = 0;
   if (value.kind == JINJA_FLOAT) return value.real;
+  if (value.kind == JINJA_BIG) {
+    (void)decimal_read_f64(value.string->bytes, value.string->size_bytes, &real);
+    return real;
+  }
   return (double)jinja_int_of(value);
 }
 

@@ -21,6 +21,7 @@ typedef enum jinja_kind {
   JINJA_BOOL,
   JINJA_INT,
   JINJA_FLOAT,
+  JINJA_BIG,  // a whole number beyond 64 bits with a sign, as its digits
   JINJA_STRING,
   JINJA_LIST,
   JINJA_TUPLE,
@@ -57,7 +58,7 @@ typedef struct jinja_value {
     bool truth;
     int64_t integer;
     double real;
-    const jinja_string *string;  // of UNDEFINED: what was not found, or NULL
+    const jinja_string *string;  // of STRING and BIG; of UNDEFINED: what was not found, or NULL
     jinja_list *list;            // of LIST, TUPLE and RANGE
     jinja_dict *dict;            // of DICT and NAMESPACE
     jinja_loop *loop;
@@ -139,9 +140,13 @@ static inline bool jinja_is_sequence(jinja_value value) {
   return value.kind >= JINJA_LIST && value.kind <= JINJA_RANGE;
 }
 static inline bool jinja_is_number(jinja_value value) {
-  return value.kind == JINJA_INT || value.kind == JINJA_FLOAT || value.kind == JINJA_BOOL;
+  return value.kind >= JINJA_BOOL && value.kind <= JINJA_BIG;
 }
-// Of a bool, an int or a float.
+// Whether it is a whole number that 64 bits hold.
+static inline bool jinja_is_int(jinja_value value) {
+  return value.kind == JINJA_INT || value.kind == JINJA_BOOL;
+}
+// Of a number.
 double jinja_real_of(jinja_value value);
 static inline int64_t jinja_int_of(jinja_value value) {  // of a bool or an int
   return value.kind == JINJA_BOOL ? (int64_t)value.truth : value.integer;

@@ -197,7 +197,23 @@ describe('required', { skip: shared.skip }, () => {
     });
   }
 
-  test('a name: this tool, and no other', async (t) => {
+  test('the turn ends after a call, unless the model itself begins another', async (t) => {
+    const engine = await open(t, families.qwen);
+    const logit_bias = await closingBias(engine);
+    const body = { ...wild, messages: [...messages], tools, logit_bias, max_tokens: 400, seed: 1 };
+    const { choices } = await engine.chat.completions.create({
+      ...body,
+      n: 8,
+      tool_choice: 'required',
+    });
+    const called = choices.filter((choice) => checkCalls(choice) > 0);
+    assert.ok(called.length > 0);
+    for (const { message, finish_reason } of called) {
+      assert.deepEqual([finish_reason, message.tool_calls?.length], ['tool_calls', 1]);
+    }
+  });
+
+  test('a name: this tool, once, and no other', async (t) => {
     const engine = await open(t, families.qwen);
     const logit_bias = await closingBias(engine);
     for (const name of ['ping', 'weather']) {
@@ -205,7 +221,6 @@ describe('required', { skip: shared.skip }, () => {
         ...wild,
         ...{ messages: [...messages], tools, logit_bias, max_tokens: 300, n: 4, seed: 1 },
         tool_choice: { type: 'function', function: { name } },
-        parallel_tool_calls: false,
       });
       for (const choice of choices) {
         if (choice.finish_reason === 'length') continue;

@@ -410,6 +410,113 @@ TEST(calls_in_channels_are_held) {
 #undef ROLE
 }
 
+// Several calls may follow one another where the model writes several; a named tool is called once.
+TEST(a_named_tool_is_called_once) {
+#define ONE "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
+#define TO_WEATHER "<|channel|>commentary to=functions.weather<|message|>{\"city\": \"Oslo\"}"
+  static const char NAMED[] = "{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}";
+  static const struct {
+    const char *source, *ending, *choice, *text;
+    bool fits;
+  } CASES[] = {
+      {"<tool_call>", "", NAMED, ONE, true},
+      {"<tool_call>", "", NAMED, ONE "\n", false},
+      {"<tool_call>", "", NAMED, ONE "\n" ONE, false},
+      {"<tool_call>", "", "\"required\"", ONE, true},
+      {"<tool_call>", "", "\"required\"", ONE "\n", true},
+      {"<tool_call>", "", "\"required\"", ONE "\n" ONE, true},
+      {"<tool_call>", "", "\"required\"", ONE "\nHi", false},
+      {"<|message|>", "<|start|>assistant", NAMED, TO_WEATHER, true},
+      {"<|message|>", "<|start|>assistant", NAMED,
+       TO_WEATHER "<|call|><|start|>assistant" TO_WEATHER, false},
+      {"[TOOL_CALLS] [ARGS]", "", NAMED, "[TOOL_CALLS]weather[ARGS]{\"city\": \"Oslo\"}", true},
+      {"[TOOL_CALLS] [ARGS]", "", NAMED,
+       "[TOOL_CALLS]weather[ARGS]{\"city\": \"Oslo\"}[TOOL_CALLS]weather[ARGS]{\"city\": \"a\"}",
+       false},
+  };
+  static reply_rig rig;
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    rig_open(&rig, CASES[i].source, strlen(CASES[i].source), NULL, 0, CASES[i].ending);
+    grammar *made = open_grammar(&rig, WEATHER, sizeof WEATHER - 1, CASES[i].choice, true);
+    const bool fits = made != NULL && holds(made, CASES[i].text, strlen(CASES[i].text));
+    if (!CHECK(fits == CASES[i].fits)) printf("# %s\n", CASES[i].text);
+    grammar_destroy(made);
+    rig_close(&rig);
+  }
+#undef ONE
+#undef TO_WEATHER
+}
+
+TEST(semicolons_stand_between_calls_without_marks) {
+#define LLAMA "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}"
+  static const reply_case CASES[] = {
+      {LLAMA "; " LLAMA, false, false, true},   {LLAMA ";" LLAMA, true, false, true},
+      {LLAMA "; " LLAMA, true, false, true},    {LLAMA "; " LLAMA, true, true, false},
+      {LLAMA "; {\"name\": 5}", false, false, false}, {LLAMA "; and", false, false, true},
+      {LLAMA "; and", true, false, false},
+  };
+  CHECK_REPLIES("\"parameters\": dictionary", "", WEATHER, CASES);
+#undef LLAMA
+}
+
+// The members of a call's arguments come in any order, each once, with all that are required.
+TEST(arguments_come_in_any_order) {
+#define NUMBER(name) "\"" name "\":{\"type\":\"integer\"}"
+#define JSON_CALL(members) "<tool_call>\n{\"name\": \"f\", \"arguments\": {" members "}}\n</tool_call>"
+#define OTHERS                                                                                    \
+  NUMBER("m1") "," NUMBER("m2") "," NUMBER("m3") "," NUMBER("m4") "," NUMBER("m5") "," NUMBER("m6")
+  static const char TOOLS[] =
+      "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
+      "\"properties\":{" NUMBER("a") "," NUMBER("b") ",\"c\":{\"type\":\"object\",\"properties\":{"
+      NUMBER("x") "," NUMBER("y") "}}," OTHERS "},\"required\":[\"b\"]}}}]";
+  static const reply_case JSON[] = {
+      {JSON_CALL("\"b\": 1"), true, false, true},
+      {JSON_CALL("\"a\": 1, \"b\": 2"), true, false, true},
+      {JSON_CALL("\"b\": 2, \"a\": 1"), true, false, true},
+      {JSON_CALL("\"m6\": 1, \"m1\": 2, \"b\": 3, \"m3\": 4"), true, false, true},
+      {JSON_CALL("\"c\": {\"x\": 1, \"y\": 2}, \"b\": 2, \"a\": 1"), true, false, true},
+      {JSON_CALL("\"b\": 2, \"c\": {}, \"a\": 1"), true, false, true},
+      {JSON_CALL("\"m6\": 1, \"m5\": 1, \"m4\": 1, \"m3\": 1, \"m2\": 1, \"m1\": 1, \"c\": {}, "
+                 "\"b\": 1, \"a\": 1"),
+       true, false, true},
+      {JSON_CALL(""), true, false, false},
+      {JSON_CALL("\"a\": 1"), true, false, false},
+      {JSON_CALL("\"b\": 1, \"b\": 1"), true, false, false},
+      {JSON_CALL("\"b\": 1, \"a\": 1, \"b\": 1"), true, false, false},
+      {JSON_CALL("\"a\": 1, \"b\": 1, \"a\": 1"), true, false, false},
+      {JSON_CALL("\"b\": 1, "), true, false, false},
+      {JSON_CALL("\"b\": 1 \"a\": 1"), true, false, false},
+      {JSON_CALL("\"b\": 1, \"z\": 1"), true, false, false},
+  };
+  static const reply_case PARAMS[] = {
+      {"<tool_call>\n<function=f>\n<parameter=b>\n1\n</parameter>\n<parameter=a>\n2\n</parameter>\n"
+       "</function>\n</tool_call>",
+       true, false, true},
+      {"<tool_call>\n<function=f>\n<parameter=b>\n1\n</parameter>\n<parameter=b>\n2\n</parameter>\n"
+       "</function>\n</tool_call>",
+       true, false, false},
+      {"<tool_call>\n<function=f>\n<parameter=a>\n2\n</parameter>\n</function>\n</tool_call>", true,
+       false, false},
+  };
+  static const reply_case GEMMA[] = {
+      {"<|tool_call>call:f{m1:1,b:2,a:3}<tool_call|>", true, false, true},
+      {"<|tool_call>call:f{m1:1,b:2,m1:3}<tool_call|>", true, false, false},
+      {"<|tool_call>call:f{m1:1}<tool_call|>", true, false, false},
+  };
+  static const reply_case PYTHON[] = {
+      {"[f(m1=1, b=2, a=3)]", true, false, true},
+      {"[f(b=2, b=3)]", true, false, false},
+      {"[f(a=3)]", true, false, false},
+  };
+  CHECK_REPLIES("<tool_call>", "", TOOLS, JSON);
+  CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, PARAMS);
+  CHECK_REPLIES("<|tool_call>", "", TOOLS, GEMMA);
+  CHECK_REPLIES("func_name1(", "", TOOLS, PYTHON);
+#undef NUMBER
+#undef JSON_CALL
+#undef OTHERS
+}
+
 TEST(more_tools_than_are_held_are_refused) {
   enum { TOOLS = 1025 };
   static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";

@@ -70,8 +70,122 @@ static void check_content(const char *template_text, const char *text) {
 TEST(gives_text_without_marks_as_it_is) {
   check_content("", "");
   check_content("", " \n Hello \n\n world é😀 \n");
-  check_content("<tool_call>", "a < b, a <tool b, <tool_cal> <<<tool_call");
-  check_content("<tool_call>", "{\"name\": \"get\", \"arguments\": {}}");
+  check_content("<tool_call>", "a < b, a <tool b, <tool_cal> <<<tool_call.");
+  check_content("<tool_call>", "Vitamin A");
+  check_content("<tool_call>", "It is 1 <");
+}
+
+// A reply that is, as a whole, an object with a tool's name and arguments is a call.
+TEST(a_reply_that_is_one_call_without_marks_is_a_call) {
+#define CALL "{\"name\": \"get\", \"arguments\": {\"city\": \"Oslo\"}}"
+#define ARGUMENTS "{\"city\": \"Oslo\"}"
+  static const char *const CALLS[] = {
+      CALL,
+      " \n" CALL "\n ",
+      "```json\n" CALL "\n```",
+      "```json" CALL "```\n",
+      "```\n" CALL "\n```",
+      "{\"arguments\":" ARGUMENTS ",\"name\":\"get\"}",
+      "{\"name\": \"get\", \"parameters\": " ARGUMENTS "}",
+      "{\"type\": \"function\", \"function\": " CALL "}",
+      "{\"name\": \"get\", \"arguments\": \"{\\\"city\\\": \\\"Oslo\\\"}\"}",
+  };
+  static const char *const TEXTS[] = {
+      CALL " and more",
+      "So: " CALL,
+      CALL CALL,
+      "[" CALL "]",
+      "```json\n" CALL "\n``` It is called.",
+      "```json\n" CALL,
+      "```python\n" CALL "\n```",
+      "`" CALL "`",
+      "{\"name\": \"got\", \"arguments\": {}}",
+      "{\"name\": \"get\"}",
+      "{\"name\": \"get\", \"city\": \"Oslo\"}",
+      "{\"name\": \"get\", \"arguments\": 5}",
+      "{\"city\": \"Oslo\", \"name\": \"get\", \"arguments\": {}}",
+      "{\"name\": \"get\", \"arguments\": {\"city\"",
+      "{}",
+      "{",
+      "``",
+  };
+  for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) {
+    check_call("<tool_call>", CALLS[i], "get", ARGUMENTS);
+  }
+  for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    check_content("<tool_call>", TEXTS[i]);
+  }
+  check_reply("<tool_call> <think>", "<think>", "Hm.</think>\n" CALL,
+              (expected){"", "Hm.", "get", ARGUMENTS, WICK_OK});
+  static reply_rig rig;
+  rig_open(&rig, "<tool_call>", 11, NULL, 0, "");
+  check_parse(&rig, CALL, (expected){CALL, NULL, NULL, NULL, WICK_OK});
+  rig_close(&rig);
+#undef CALL
+}
+
+// A thought that is not closed ends before a call; one that is closed only speaks of it.
+TEST(a_call_within_a_thought_that_is_not_closed_is_a_call) {
+#define CALL "<tool_call>\n{\"name\": \"get\", \"arguments\": " ARGUMENTS "}\n</tool_call>"
+#define OTHER "<tool_call>{\"name\": \"got\", \"arguments\": {}}</tool_call>"
+  static const char SOURCE[] = "<tool_call> <think>";
+  const expected called = {"", "Hm.", "get", ARGUMENTS, WICK_OK};
+  check_reply(SOURCE, "<think>\n", "Hm.\n" CALL, called);
+  check_reply(SOURCE, "", "<think>\nHm.\n" CALL "\n", called);
+  check_reply(SOURCE, "<think>\n", "Hm.\n" CALL "\nDone.",
+              (expected){"Done.", "Hm.", "get", ARGUMENTS, WICK_OK});
+  check_reply(SOURCE, "<think>\n", "Hm. " CALL "\n</think>\nDone.",
+              (expected){"Done.", "Hm. " CALL, NULL, NULL, WICK_OK});
+  check_reply(SOURCE, "<think>\n", "Hm. " OTHER, (expected){"", "Hm. " OTHER, NULL, NULL, WICK_OK});
+  check_reply(SOURCE, "<think>\n", "Hm. " OTHER " " CALL,
+              (expected){"", "Hm. " OTHER, "get", ARGUMENTS, WICK_OK});
+  check_reply(SOURCE, "<think>\n", "I could write <tool_call> here.",
+              (expected){"", "I could write <tool_call> here.", NULL, NULL, WICK_OK});
+  check_reply(SOURCE, "<think>\n",
+              "Hm.\n<tool_call>{\"name\": \"get\", \"arguments\": {\"city\"",
+              (expected){"", "Hm.", "get", "{\"city\"", WICK_E_TRUNCATED});
+  check_reply("[THINK] [ARGS]", "", "[THINK]Hm.[TOOL_CALLS]get[ARGS]" ARGUMENTS, called);
+#undef CALL
+#undef OTHER
+#undef ARGUMENTS
+}
+
+// Marks that no call of the table has its place for.
+TEST(marks_of_calls_are_no_content) {
+#define PARAMETER "<parameter=city>\nOslo\n</parameter>\n"
+  static const char ARGUMENTS[] = "{\"city\": \"Oslo\"}";
+  check_call("<parameter=", "<function=get>\n" PARAMETER "</function>\n</tool_call>", "get",
+             ARGUMENTS);
+  check_reply(">>>all", ">>>", "all\nHello.", (expected){"Hello.", NULL, NULL, NULL, WICK_OK});
+  check_reply(">>>all", "", "all\nHello.", (expected){"Hello.", NULL, NULL, NULL, WICK_OK});
+  check_reply(">>>all", "", "Hello all.", (expected){"Hello all.", NULL, NULL, NULL, WICK_OK});
+  check_reply(">>>all", "", "get\n{\"city\": \"Oslo\"}",
+              (expected){"", NULL, "get", ARGUMENTS, WICK_OK});
+  check_reply(">>>all", "", "all\nHello.\n>>>get\n{\"city\": \"Oslo\"}",
+              (expected){"Hello.", NULL, "get", ARGUMENTS, WICK_OK});
+  static const char *const CUT[] = {"<", "<tool_", "<tool_call>", "<tool_call>\n<function=", "<function",
+                                    "<function=ge"};
+  for (size_t i = 0; i < sizeof CUT / sizeof *CUT; i++) {
+    check_reply("<parameter=", "", CUT[i], (expected){"", NULL, NULL, NULL, WICK_OK});
+  }
+#undef PARAMETER
+}
+
+TEST(semicolons_stand_between_calls_of_llama) {
+#define ONE "{\"name\": \"get\", \"parameters\": {\"a\": 1}}"
+  static const char SOURCE[] = "\"parameters\": dictionary";
+  static const char *const TEXTS[] = {ONE "; " ONE, ONE ";" ONE, ONE "\n;\n" ONE ";", ONE "\n" ONE};
+  static reply_rig rig;
+  for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    begin(&rig, SOURCE, "");
+    check_parse(&rig, TEXTS[i], (expected){"", NULL, "get", "{\"a\": 1}", WICK_OK});
+    CHECK_EQ_UINT(rig.call_count, 2);
+    rig_close(&rig);
+  }
+  check_reply(SOURCE, "", ONE "; and more",
+              (expected){"and more", NULL, "get", "{\"a\": 1}", WICK_OK});
+  check_content(SOURCE, "; text");
+#undef ONE
 }
 
 TEST(parts_reasoning_from_content) {
@@ -316,7 +430,13 @@ TEST(reads_channels) {
   check_reply(family, "<|start|>assistant<|channel|>analysis<|message|>", "Hm.<|end|>",
               (expected){"", "Hm.", NULL, NULL, WICK_OK});
   check_reply(family, prompt, "<|channel|>commentary to=python<|message|>print(1)<|call|>",
-              (expected){"print(1)", NULL, NULL, NULL, WICK_OK});
+              (expected){"", "print(1)", NULL, NULL, WICK_OK});
+  check_reply(family, prompt, "<|channel|>commentary to=browser.open<|message|>{1}<|call|>",
+              (expected){"", "{1}", NULL, NULL, WICK_OK});
+  static const char *const CUT[] = {"<", "<|chan", "<|channel|>final", " to=functions.get<|chan", " t"};
+  for (size_t i = 0; i < sizeof CUT / sizeof *CUT; i++) {
+    check_reply(family, prompt, CUT[i], (expected){"", NULL, NULL, NULL, WICK_OK});
+  }
 }
 
 TEST(counts_calls) {
@@ -353,8 +473,8 @@ TEST(finds_a_call_behind_what_was_none) {
               (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
 }
 
-// A reply may end behind any byte: what is no call yet is content, what is one already is cut.
-TEST(a_reply_that_is_cut_anywhere_loses_nothing) {
+// A reply may end after any byte: the beginning of a call is no content.
+TEST(a_reply_that_is_cut_anywhere_shows_no_marks) {
   static const struct {
     const char *mark, *before, *arguments;
     size_t content_bytes;  // before the call and the white space that belongs to its mark
@@ -373,9 +493,11 @@ TEST(a_reply_that_is_cut_anywhere_loses_nothing) {
       begin(&rig, cases[i].mark, "");
       rig_parse(&rig, text, cut, cut, 0);
       const bool has_begun = cut > open;
-      CHECK_EQ_INT(rig.status, has_begun ? WICK_E_TRUNCATED : WICK_OK);
+      CHECK(rig.status == WICK_E_TRUNCATED || (!has_begun && rig.status == WICK_OK));
       CHECK_EQ_UINT(rig.call_count, has_begun);
-      CHECK_EQ_UINT(rig.content.size_bytes, has_begun ? cases[i].content_bytes : cut);
+      const size_t content = cases[i].content_bytes;
+      const bool is_before = content > 0 && cut <= content + 2;
+      CHECK_EQ_UINT(rig.content.size_bytes, is_before ? cut : content);
       CHECK_EQ_MEM(rig.content.bytes, text, rig.content.size_bytes);
       if (has_begun) {
         CHECK_EQ_UINT(rig.calls[0].arguments.size_bytes, cut - open);
@@ -496,7 +618,7 @@ static void check_large(const char *template_text, const char *head, const char 
   }
   CHECK(rig.memory.bytes_peak < 6u << 20);
   if (rig.status == WICK_OK && rig.call_count == 0) {
-    CHECK_EQ_UINT(rig.content.size_bytes + rig.reasoning.size_bytes, LARGE);
+    CHECK(rig.content.size_bytes + rig.reasoning.size_bytes >= LARGE - LARGE / 1024);
   }
   rig_close(&rig);
 }

@@ -33,7 +33,7 @@ static void put_space(writer *w) {
 
 // What is held back until the end goes to whom the end names, not to whom the text before it named.
 TEST(what_the_end_tells_goes_to_its_own_context) {
-  static const char TEXT[] = "Hello <to";
+  static const char TEXT[] = "Hello \n\n";
   static const char TOOLS[] = "[{\"type\":\"function\",\"function\":{\"name\":\"add\"}}]";
   reply_rig rig, other = {0};
   reply_parser *parser = NULL;

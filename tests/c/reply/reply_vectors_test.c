@@ -139,6 +139,44 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, uint64_t 
   if (!CHECK(are_right)) show(v, rig, one);
 }
 
+static bool is_beginning(const rig_text *cut, const rig_text *whole) {
+  size_t from = 0, at = 0, to = cut->size_bytes;
+  while (to > 0 && is_white((uint8_t)cut->bytes[to - 1])) to--;
+  while (from < to && is_white((uint8_t)cut->bytes[from])) from++;
+  while (at < whole->size_bytes && is_white((uint8_t)whole->bytes[at])) at++;
+  return to - from <= whole->size_bytes - at &&
+         memcmp(cut->bytes + from, whole->bytes + at, to - from) == 0;
+}
+
+// Whether the calls of a case are marked by more than a word.
+static bool has_marks(const vectors *v, uint32_t one) {
+  const document_text family = vectors_text(v, one, "family");
+  return !text_is(family, "firefunction-v2") && !text_is(family, "command-r-plus") &&
+         !text_is(family, "phi-4-mini-functools") && !text_is(family, "llama-3.2-pythonic");
+}
+
+// A reply that is cut after any byte has no content but the beginning of what it has as a whole: no
+// part of a mark.
+static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
+  static reply_rig whole;
+  const document_text raw = vectors_text(v, one, "raw");
+  const char *text = (const char *)raw.bytes;
+  rig_parse(rig, text, raw.size_bytes, 0, 0);
+  if (rig->status != WICK_OK || rig->call_count == 0) return;
+  whole = *rig;
+  for (size_t cut = 1; cut < raw.size_bytes; cut++) {
+    rig_parse(rig, text, cut, 0, 0);
+    // a bracket or a word may begin any text: of Python's calls, "Action:" and "functools["
+    const char last = text[cut - 1];
+    const bool is_word = (last >= 'A' && last <= 'z') || (cut == 1 && last == '[');
+    if ((is_word && rig->call_count == 0 && !has_marks(v, one)) ||
+        CHECK(is_beginning(&rig->content, &whole.content))) continue;
+    printf("# cut at %zu of %.*s\n", cut, (int)raw.size_bytes, text);
+    show(v, rig, one);
+    return;
+  }
+}
+
 // The template's text, or nothing where the family has none; to be given back with free().
 static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
   const document_text name = vectors_text(v, one, "template");
@@ -170,7 +208,10 @@ TEST(reads_what_every_family_writes) {
     }
     rig_open(&rig, (const char *)template_text, template_bytes, (const char *)v.source + tools->at,
              tools->end - tools->at, given);
-    if (CHECK_EQ_INT(rig.status, WICK_OK)) check_case(&v, &rig, one, &seed, &tally);
+    if (CHECK_EQ_INT(rig.status, WICK_OK)) {
+      check_case(&v, &rig, one, &seed, &tally);
+      check_cuts(&v, &rig, one);
+    }
     rig_close(&rig);
     free(template_text);
   }

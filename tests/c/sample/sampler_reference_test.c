@@ -215,7 +215,8 @@ static void reference_accept(reference *r, int32_t token) {
   r->history[r->held++] = token;
 }
 
-static void copy_mask(void *context, uint32_t *bits, uint32_t vocab) {
+static void copy_mask(void *context, const float *logits, uint32_t *bits, uint32_t vocab) {
+  (void)logits;
   const uint32_t *mask = context;
   for (uint32_t i = 0; i < (vocab + 31) / 32; i++) {
     CHECK_EQ_UINT(bits[i], UINT32_MAX);

@@ -192,7 +192,8 @@ TEST(bias_forbids_and_lifts) {
   sampler_close(s);
 }
 
-static void allow_one(void *context, uint32_t *bits, uint32_t vocab) {
+static void allow_one(void *context, const float *all_logits, uint32_t *bits, uint32_t vocab) {
+  (void)all_logits;
   for (uint32_t i = 0; i < (vocab + 31) / 32; i++) bits[i] = 0;
   const int32_t token = *(const int32_t *)context;
   if (token >= 0) bits[token / 32] = 1u << token % 32;

@@ -302,6 +302,55 @@ TEST(arguments_take_the_form_that_the_template_wants) {
   check_text(PRINTS, OBJECT, "{\"a\": 1}");  // not as Python writes a dict
 }
 
+// Templates that accept both forms get objects, whichever form the conversation has.
+TEST(arguments_are_objects_where_the_template_accepts_objects) {
+  static const char TEXT[] = CALLS("\"{\\\"a\\\": [1, true]}\"");
+  static const char OBJECT[] = CALLS("{\"a\": [1, true]}"), BROKEN[] = CALLS("\"{\\\"a\"");
+  static const char EITHER[] =
+      "{% set args = messages[0].tool_calls[0].function.arguments %}"
+      "{% if args is mapping %}{% for k, v in args | dictsort %}{{ k }}:{{ v | tojson }}"
+      "{% endfor %}{% elif args is string %}text {{ args }}{% endif %}";
+  static const char ONLY_MAPPING[] =
+      "{% set args = messages[0].tool_calls[0].function.arguments %}"
+      "{% if args is not mapping %}{{ raise_exception('a dict') }}{% endif %}{{ args.a[0] }}";
+  static const char PRINTS_BOTH[] =
+      "{% set args = messages[0].tool_calls[0].function.arguments %}"
+      "{{ args }}{% if args is string %}!{% endif %}";
+  begin();
+  check_text(EITHER, TEXT, "a:[1, true]");
+  check_text(EITHER, OBJECT, "a:[1, true]");
+  check_text(EITHER, BROKEN, "text {\"a");
+  check_text(ONLY_MAPPING, TEXT, "1");
+  check_text(PRINTS_BOTH, TEXT, "{\"a\": [1, true]}!");
+  check_text(PRINTS_BOTH, OBJECT, "{\"a\": [1, true]}!");
+}
+
+TEST(whole_numbers_are_written_with_all_their_digits) {
+  static const char NUMBERS[] =
+      "{\"n\": [1234567890123456789, 9223372036854775807, -9223372036854775808, "
+      "9223372036854775808, 18446744073709551615, -9223372036854775809, "
+      "340282366920938463463374607431768211455, 1e3, 1000000000000000000]}";
+  begin();
+  check_text("{{ n | tojson }}", NUMBERS,
+             "[1234567890123456789, 9223372036854775807, -9223372036854775808, "
+             "9223372036854775808, 18446744073709551615, -9223372036854775809, "
+             "340282366920938463463374607431768211455, 1000.0, 1000000000000000000]");
+  check_text("{% for x in n %}{{ x }} {% endfor %}", NUMBERS,
+             "1234567890123456789 9223372036854775807 -9223372036854775808 9223372036854775808 "
+             "18446744073709551615 -9223372036854775809 340282366920938463463374607431768211455 "
+             "1000.0 1000000000000000000 ");
+  check_text("{{ n }}", "{\"n\": [18446744073709551615]}", "[18446744073709551615]");
+  check_text("{{ n is integer }} {{ n is number }} {{ n is float }} {{ n | string }} {{ n | int }} "
+             "{{ n == n }} {{ n > 1 }} {{ n == 9223372036854775807 }} {{ '%s' % n }} {{ n | abs }} "
+             "{{ {n: 1}[n] }} {{ 1 if n else 2 }} {{ '%d' % n }} {{ '%+25d' % n }}",
+             "{\"n\": 9223372036854775808}",
+             "True True False 9223372036854775808 9223372036854775808 True True False "
+             "9223372036854775808 9223372036854775808 1 1 9223372036854775808 "
+             "     +9223372036854775808");
+  check_text("{{ -n }} {{ n | abs }} {{ -n | abs }}", "{\"n\": -18446744073709551615}",
+             "18446744073709551615 18446744073709551615 18446744073709551615");
+}
+
 // ---- errors and limits ----
 
 static void check_refused(const char *source, wick_status wanted, const char *part) {
@@ -548,7 +597,7 @@ TEST(json_that_is_no_value_is_refused_at_its_byte) {
   }
   // whole numbers are exact as far as 18 digits, then they are the nearest with a fraction
   check_text("{{ a }}", "{\"a\": [999999999999999999, -999999999999999999, 1000000000000000000]}",
-             "[999999999999999999, -999999999999999999, 1e+18]");
+             "[999999999999999999, -999999999999999999, 1000000000000000000]");
   check_text("{{ a }}", "{\"a\": [0, -0, 0.0, 10, 1E2, 1e-2] , \"b\" :1 }",
              "[0, 0, 0.0, 10, 100.0, 0.01]");
   check_text("{{ a }}{{ b }}{{ c }}", "{\"a\": [], \"b\": [[], {}, [ ]], \"c\": { } }",
