@@ -60,7 +60,8 @@ static void mark_end(endings *e, uint32_t place) {
 static bool edge_ends(const endings *e, const grammar_edge *edge) {
   if (edge->kind == EDGE_END || edge->kind == EDGE_SEEN) return true;
   if (!e->ends[edge->to]) return false;
-  return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) || e->ends[program_start(e->builder, edge->value)];
+  return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) ||
+         e->ends[program_start(e->builder, edge->value)];
 }
 
 static void find_endings(endings *e) {
@@ -126,9 +127,8 @@ static bool walk_rule(left_walk *w, uint32_t rule, work_u32_list *calls) {
       if (is_call && calls != NULL) {
         if (!WORK_PUSH(builder->work, calls, edge->value)) return false;
       }
-      const bool passes =
-          edge->kind == EDGE_SKIP || edge->kind == EDGE_ADD || edge->kind == EDGE_MEMBERS ||
-          (is_call && w->nullable[edge->value]);
+      const bool passes = edge->kind == EDGE_SKIP || edge->kind == EDGE_ADD ||
+                          edge->kind == EDGE_MEMBERS || (is_call && w->nullable[edge->value]);
       if (!passes || w->seen[edge->to] == w->walk) continue;
       w->seen[edge->to] = w->walk;
       w->stack[count++] = edge->to;

@@ -62,8 +62,7 @@ static bool is_space(uint32_t byte) {
 static void complete_start(free_maker *m, uint32_t at, uint32_t text, uint32_t last) {
   free_node *node = &m->nodes[at];
   const bool is_first = at == m->first_start;
-  const bool skips_space =
-      is_first || last == '{' || last == '[' || last == '(' || last == ':';
+  const bool skips_space = is_first || last == '{' || last == '[' || last == '(' || last == ':';
   for (uint32_t byte = 0; byte < 256; byte++) {
     const uint32_t as_text = m->nodes[text].next[byte];
     if (node->next[byte] != 0) {

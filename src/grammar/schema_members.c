@@ -192,7 +192,7 @@ typedef struct object_plan {
   uint32_t declared;  // of `members`, by "properties"
   bool allows_others;
   bool is_impossible;  // a member that is required cannot be
-  uint32_t other;  // the rule of a member that nobody declared; 0: none
+  uint32_t other;      // the rule of a member that nobody declared; 0: none
 } object_plan;
 
 static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {

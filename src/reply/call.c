@@ -169,7 +169,8 @@ bool call_is_certain(const reply_parser *p) {
   if (p->form->arguments == ARGUMENTS_PYTHON && p->name.size_bytes > 0) {
     return tools_begin(p->tools, p->name.bytes, p->name.size_bytes);
   }
-  return !p->is_dry && (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
+  return !p->is_dry &&
+         (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
 // None of the forms holds: the text is what it was before. The byte that showed it is read again.

@@ -41,8 +41,8 @@ static void enter_body(reply_parser *p) {
   const bool is_spoken = p->name.size_bytes == 0 || is_text(&p->name, "user") ||
                          is_text(&p->name, "all") || is_text(&p->name, "assistant");
   // What a tool that was not offered is told, as the browser, is part of the thoughts.
-  const bool is_offered = p->tools != NULL && (is_function || tools_have(p->tools, p->name.bytes,
-                                                                         p->name.size_bytes));
+  const bool is_offered =
+      p->tools != NULL && (is_function || tools_have(p->tools, p->name.bytes, p->name.size_bytes));
   if (is_spoken || !is_offered) {
     parser_enter_text(p, !is_spoken || is_text(&channel, "analysis"));
     if (p->is_exact && !p->is_reasoning) p->trims = false;

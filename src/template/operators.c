@@ -8,8 +8,7 @@
 // ---- arithmetic ----
 
 jinja_value jinja_big(jinja_run *run, const char *digits, size_t size_bytes) {
-  const jinja_string *copy =
-      jinja_string_copy(run->arena, digits, size_bytes, JINJA_MARK_CONTENT);
+  const jinja_string *copy = jinja_string_copy(run->arena, digits, size_bytes, JINJA_MARK_CONTENT);
   if (copy == NULL) return jinja_fail_memory(run);
   return (jinja_value){.kind = JINJA_BIG, .string = copy};
 }
@@ -207,10 +206,10 @@ static jinja_value repeat(jinja_run *run, jinja_value value, int64_t times) {
 }
 
 static const char *kind_name(jinja_value value) {
-  static const char *const names[] = {"undefined",   "none",   "a bool",  "an int",     "a float",
-                                      "an int",      "a text", "a list",  "a tuple",    "a range",
-                                      "a dict",      "a namespace", "a loop", "a macro", "a function",
-                                      "a method"};
+  static const char *const names[] = {"undefined", "none",    "a bool",     "an int",
+                                      "a float",   "an int",  "a text",     "a list",
+                                      "a tuple",   "a range", "a dict",     "a namespace",
+                                      "a loop",    "a macro", "a function", "a method"};
   return names[value.kind];
 }
 

@@ -64,8 +64,8 @@ typedef struct template_input {
 // have their arguments as JSON text: a template gets them as objects, unless it fails with objects
 // or prints them as Python does, then as texts. Nothing of that happens with keeps_arguments.
 // WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
-// `variables` are no JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL: over
-// a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
+// `variables` are no JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
+// over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error);
 void template_text_free(memory_gate *memory, template_text *text);

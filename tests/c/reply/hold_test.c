@@ -412,7 +412,8 @@ TEST(calls_in_channels_are_held) {
 
 // Several calls may follow one another where the model writes several; a named tool is called once.
 TEST(a_named_tool_is_called_once) {
-#define ONE "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
+#define ONE \
+  "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
 #define TO_WEATHER "<|channel|>commentary to=functions.weather<|message|>{\"city\": \"Oslo\"}"
   static const char NAMED[] = "{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}";
   static const struct {
@@ -450,9 +451,12 @@ TEST(a_named_tool_is_called_once) {
 TEST(semicolons_stand_between_calls_without_marks) {
 #define LLAMA "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}"
   static const reply_case CASES[] = {
-      {LLAMA "; " LLAMA, false, false, true},   {LLAMA ";" LLAMA, true, false, true},
-      {LLAMA "; " LLAMA, true, false, true},    {LLAMA "; " LLAMA, true, true, false},
-      {LLAMA "; {\"name\": 5}", false, false, false}, {LLAMA "; and", false, false, true},
+      {LLAMA "; " LLAMA, false, false, true},
+      {LLAMA ";" LLAMA, true, false, true},
+      {LLAMA "; " LLAMA, true, false, true},
+      {LLAMA "; " LLAMA, true, true, false},
+      {LLAMA "; {\"name\": 5}", false, false, false},
+      {LLAMA "; and", false, false, true},
       {LLAMA "; and", true, false, false},
   };
   CHECK_REPLIES("\"parameters\": dictionary", "", WEATHER, CASES);
@@ -462,9 +466,11 @@ TEST(semicolons_stand_between_calls_without_marks) {
 // The members of a call's arguments come in any order, each once, with all that are required.
 TEST(arguments_come_in_any_order) {
 #define NUMBER(name) "\"" name "\":{\"type\":\"integer\"}"
-#define JSON_CALL(members) "<tool_call>\n{\"name\": \"f\", \"arguments\": {" members "}}\n</tool_call>"
+#define JSON_CALL(members) \
+  "<tool_call>\n{\"name\": \"f\", \"arguments\": {" members "}}\n</tool_call>"
 #define OTHERS                                                                                    \
-  NUMBER("m1") "," NUMBER("m2") "," NUMBER("m3") "," NUMBER("m4") "," NUMBER("m5") "," NUMBER("m6")
+  NUMBER("m1") "," NUMBER("m2") "," NUMBER("m3") "," NUMBER("m4") "," NUMBER("m5") "," NUMBER("m" \
+                                                                                              "6")
   static const char TOOLS[] =
       "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
       "\"properties\":{" NUMBER("a") "," NUMBER("b") ",\"c\":{\"type\":\"object\",\"properties\":{"

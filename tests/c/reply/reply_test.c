@@ -141,8 +141,7 @@ TEST(a_call_within_a_thought_that_is_not_closed_is_a_call) {
               (expected){"", "Hm. " OTHER, "get", ARGUMENTS, WICK_OK});
   check_reply(SOURCE, "<think>\n", "I could write <tool_call> here.",
               (expected){"", "I could write <tool_call> here.", NULL, NULL, WICK_OK});
-  check_reply(SOURCE, "<think>\n",
-              "Hm.\n<tool_call>{\"name\": \"get\", \"arguments\": {\"city\"",
+  check_reply(SOURCE, "<think>\n", "Hm.\n<tool_call>{\"name\": \"get\", \"arguments\": {\"city\"",
               (expected){"", "Hm.", "get", "{\"city\"", WICK_E_TRUNCATED});
   check_reply("[THINK] [ARGS]", "", "[THINK]Hm.[TOOL_CALLS]get[ARGS]" ARGUMENTS, called);
 #undef CALL
@@ -163,8 +162,8 @@ TEST(marks_of_calls_are_no_content) {
               (expected){"", NULL, "get", ARGUMENTS, WICK_OK});
   check_reply(">>>all", "", "all\nHello.\n>>>get\n{\"city\": \"Oslo\"}",
               (expected){"Hello.", NULL, "get", ARGUMENTS, WICK_OK});
-  static const char *const CUT[] = {"<", "<tool_", "<tool_call>", "<tool_call>\n<function=", "<function",
-                                    "<function=ge"};
+  static const char *const CUT[] = {
+      "<", "<tool_", "<tool_call>", "<tool_call>\n<function=", "<function", "<function=ge"};
   for (size_t i = 0; i < sizeof CUT / sizeof *CUT; i++) {
     check_reply("<parameter=", "", CUT[i], (expected){"", NULL, NULL, NULL, WICK_OK});
   }
@@ -433,7 +432,8 @@ TEST(reads_channels) {
               (expected){"", "print(1)", NULL, NULL, WICK_OK});
   check_reply(family, prompt, "<|channel|>commentary to=browser.open<|message|>{1}<|call|>",
               (expected){"", "{1}", NULL, NULL, WICK_OK});
-  static const char *const CUT[] = {"<", "<|chan", "<|channel|>final", " to=functions.get<|chan", " t"};
+  static const char *const CUT[] = {"<", "<|chan", "<|channel|>final", " to=functions.get<|chan",
+                                    " t"};
   for (size_t i = 0; i < sizeof CUT / sizeof *CUT; i++) {
     check_reply(family, prompt, CUT[i], (expected){"", NULL, NULL, NULL, WICK_OK});
   }

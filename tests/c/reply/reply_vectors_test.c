@@ -170,7 +170,8 @@ static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
     const char last = text[cut - 1];
     const bool is_word = (last >= 'A' && last <= 'z') || (cut == 1 && last == '[');
     if ((is_word && rig->call_count == 0 && !has_marks(v, one)) ||
-        CHECK(is_beginning(&rig->content, &whole.content))) continue;
+        CHECK(is_beginning(&rig->content, &whole.content)))
+      continue;
     printf("# cut at %zu of %.*s\n", cut, (int)raw.size_bytes, text);
     show(v, rig, one);
     return;
