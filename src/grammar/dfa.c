@@ -200,14 +200,14 @@ bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes) {
 
 enum { MINIMISE_EDGES_MAX = 16384, MINIMISE_ROUNDS_MAX = 64 };
 
-typedef struct state_parter {
+struct state_parter {
   grammar_work *work;
   const dfa *set;
   uint32_t *classes, *parted;  // [states] of the last round and of this one
   uint32_t count, rounds;
   work_sets kinds;
   work_u32_list values;
-} state_parter;
+};
 
 // The class of a state, and the classes that its edges lead to.
 static void list_kind(state_parter *p, uint32_t state) {
@@ -265,9 +265,7 @@ static const dfa *end_parting(const state_parter *p) {
   return end_maker(&maker);
 }
 
-// The same texts with as few states as there can be (Moore 1956); the set itself where it has many
-// states, or where few rounds do not settle which are the same. *progress is kept over a pause.
-static const dfa *minimise(grammar_work *work, const dfa *set, state_parter **progress) {
+const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progress) {
   if (set == NULL || set->count == 0 || set->first[set->count] > MINIMISE_EDGES_MAX) return set;
   if (*progress == NULL) *progress = begin_parting(work, set);
   state_parter *p = *progress;
@@ -279,15 +277,6 @@ static const dfa *minimise(grammar_work *work, const dfa *set, state_parter **pr
     if (p->count == set->count || !work_is_ok(work)) return set;
     if (p->count == before) return end_parting(p);
   }
-  return set;
-}
-
-const dfa *dfa_minimise(grammar_work *work, const dfa *set) {
-  state_parter *progress = NULL;
-  const uint64_t slice = work->slice_steps;
-  work->slice_steps = 0;
-  set = minimise(work, set, &progress);
-  work->slice_steps = slice;
   return set;
 }
 
@@ -559,7 +548,7 @@ static const dfa *run_subsets(subsets *s) {
     if (!work_is_ok(work)) return NULL;
   }
   if (s->made == NULL) s->made = end_maker(&s->maker);
-  return minimise(work, s->made, &s->parter);
+  return dfa_minimise(work, s->made, &s->parter);
 }
 
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {

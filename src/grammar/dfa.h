@@ -31,8 +31,10 @@ const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_byte
 // Texts of so many characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
 // The same texts with as few states as there can be (Moore 1956); `set` itself where it has many
-// states, or where few rounds do not settle which are the same.
-const dfa *dfa_minimise(grammar_work *work, const dfa *set);
+// states, or where few rounds do not settle which are the same. NULL at a pause of `work`: then
+// *progress, NULL at first, is passed again.
+typedef struct state_parter state_parter;
+const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progress);
 bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes);
 static inline bool dfa_is_empty(const dfa *set) { return set != NULL && set->count == 0; }
 

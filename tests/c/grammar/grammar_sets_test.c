@@ -674,7 +674,8 @@ TEST(the_smallest_automaton_holds_the_same_texts) {
     begin();
     const dfa *a = random_set(&random), *b = random_set(&random);
     const dfa *set = dfa_combine(&work, a, b, (dfa_operation)(round % 3));
-    const dfa *least = dfa_minimise(&work, set);
+    state_parter *progress = NULL;
+    const dfa *least = dfa_minimise(&work, set, &progress);
     REQUIRE(set != NULL && least != NULL);
     CHECK(dfa_is_empty(dfa_combine(&work, set, least, DFA_WITHOUT)));
     CHECK(dfa_is_empty(dfa_combine(&work, least, set, DFA_WITHOUT)));

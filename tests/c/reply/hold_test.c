@@ -468,9 +468,11 @@ TEST(arguments_come_in_any_order) {
 #define NUMBER(name) "\"" name "\":{\"type\":\"integer\"}"
 #define JSON_CALL(members) \
   "<tool_call>\n{\"name\": \"f\", \"arguments\": {" members "}}\n</tool_call>"
-#define OTHERS                                                                                    \
-  NUMBER("m1") "," NUMBER("m2") "," NUMBER("m3") "," NUMBER("m4") "," NUMBER("m5") "," NUMBER("m" \
-                                                                                              "6")
+#define OTHERS                                                                    \
+  NUMBER("m1")                                                                    \
+  "," NUMBER("m2") "," NUMBER("m3") "," NUMBER("m4") "," NUMBER("m5") "," NUMBER( \
+      "m"                                                                         \
+      "6")
   static const char TOOLS[] =
       "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
       "\"properties\":{" NUMBER("a") "," NUMBER("b") ",\"c\":{\"type\":\"object\",\"properties\":{"
