@@ -169,14 +169,13 @@ static bool counts(const reply_parser *p, const reply_mark *mark) {
 // A call within a thought: only the end of the thought shows that it was none.
 static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
   if (!p->is_reasoning || p->is_ending) return false;
-  if (p->awaits_close && mark != NULL && mark->role != ROLE_CALL) {
-    p->awaits_close = false;
-  } else if (!p->awaits_close && mark != NULL && mark->role == ROLE_CALL) {
+  const bool is_call = mark != NULL && mark->role == ROLE_CALL;
+  if (is_call && !p->awaits_close) {
     give_certain(p, p->at - mark->size_bytes);
     p->awaits_close = true;
-  } else if (p->awaits_close && p->at - p->base > REPLY_HELD_BYTES_MAX) {
-    p->awaits_close = false;
   }
+  const bool is_closed = mark != NULL && !is_call;
+  if (is_closed || p->at - p->base > REPLY_HELD_BYTES_MAX) p->awaits_close = false;
   return p->awaits_close;
 }
 
