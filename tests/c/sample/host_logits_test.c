@@ -301,18 +301,19 @@ static session_run run_session(uint32_t begins, uint32_t answers, bool ends_at_o
 static void check_session(bool ends_at_once, const wick_swap_host *swap) {
   const session_run wanted = run_session(UINT32_MAX, 0, ends_at_once, NULL);
   const int32_t *tokens;
-  static int32_t kept[SESSION_CONTEXT];
+  static int32_t tokens_kept[SESSION_CONTEXT];
   uint32_t count = 0, again = 0, preempted = 0;
   REQUIRE(wick_session_tokens(engine, wanted.session, &tokens, &count, NULL) == WICK_OK);
   CHECK(count >= SESSION_PROMPT + 1 + OUT);
-  memcpy(kept, tokens, count * sizeof *kept);
+  memcpy(tokens_kept, tokens, count * sizeof *tokens_kept);
   wick_engine_destroy(engine);
   for (uint32_t begins = 0; begins < 24; begins++) {
     for (uint32_t answers = 0; answers < 36; answers += 5) {
       const session_run found = run_session(begins, answers, ends_at_once, swap);
       CHECK_EQ_UINT(found.finish, wanted.finish);
       CHECK_EQ_INT(wick_session_tokens(engine, found.session, &tokens, &again, NULL), WICK_OK);
-      if (CHECK_EQ_UINT(again, count)) CHECK_EQ_MEM(tokens, kept, count * sizeof *kept);
+      if (CHECK_EQ_UINT(again, count))
+        CHECK_EQ_MEM(tokens, tokens_kept, count * sizeof *tokens_kept);
       CHECK_EQ_MEM(found.after, wanted.after, sizeof wanted.after);
       preempted += found.preempted;
       CHECK_EQ_INT(store_check(engine->store, NULL), WICK_OK);
