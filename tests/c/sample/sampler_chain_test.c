@@ -348,8 +348,8 @@ static int32_t plain_draw(plain *p, const double *probability) {
 
 static uint32_t mask_word;
 
-static void set_mask_word(void *context, const float *logits, uint32_t *bits, uint32_t vocab) {
-  (void)context, (void)logits, (void)vocab;
+static void set_mask_word(void *context, const float *of_model, uint32_t *bits, uint32_t vocab) {
+  (void)context, (void)of_model, (void)vocab;
   bits[0] &= mask_word;
 }
 
