@@ -215,8 +215,8 @@ static void reference_accept(reference *r, int32_t token) {
   r->history[r->held++] = token;
 }
 
-static void copy_mask(void *context, const float *logits, uint32_t *bits, uint32_t vocab) {
-  (void)logits;
+static void copy_mask(void *context, const float *of_model, uint32_t *bits, uint32_t vocab) {
+  (void)of_model;
   const uint32_t *mask = context;
   for (uint32_t i = 0; i < (vocab + 31) / 32; i++) {
     CHECK_EQ_UINT(bits[i], UINT32_MAX);
