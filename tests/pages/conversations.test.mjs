@@ -2,7 +2,6 @@
 // In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { CHAT_PAGE, chatPageBytes, sizeFault } from '../../tools/build/sizes.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';

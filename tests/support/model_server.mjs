@@ -1,5 +1,6 @@
 // A server of one file whose answers a test decides: faults, other versions, how many bytes went out.
 
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { randomBytes } from './random_bytes.mjs';
@@ -112,4 +113,18 @@ export async function serveModel(first) {
         server.closeAllConnections();
       }),
   };
+}
+
+/** What is compared of the bytes before a position, where another origin hides which range it sent. */
+export const TAIL_BYTES = 4096;
+
+/**
+ * A download was continued at a position: nothing that is stored was fetched again but its tail.
+ * @param {number[]} starts of all requests @param {number} position
+ */
+export function assertContinued(starts, position) {
+  assert.deepEqual(starts.slice(0, 2), [0, position]);
+  const others = starts.slice(2);
+  assert.ok(others.length <= 2, `${starts}`);
+  for (const start of others) assert.equal(start, position - TAIL_BYTES);
 }
