@@ -64,7 +64,7 @@ const waitUntilReady = (page) => page.waitForSelector('#send:not([disabled])');
 async function ask(page, text) {
   const before = await page.locator(answered).count();
   await page.fill('#prompt', text);
-  await page.keyboard.press('Enter');
+  await page.click('#send');
   await page.locator(answered).nth(before).waitFor();
   return (await page.locator('.message.assistant .body').last().innerText()).trim();
 }

@@ -96,7 +96,7 @@ const untilWritten = (page) => page.locator('#log[aria-busy=false] .message').la
 /** @param {Page} page @param {string} text */
 async function ask(page, text) {
   await page.fill('#prompt', text);
-  await page.keyboard.press('Enter');
+  await page.click('#send');
   await page.locator('.message.user .body', { hasText: text }).waitFor();
   await untilWritten(page);
 }

@@ -148,7 +148,7 @@ export async function openStub(context, url, { script = '', isReady = true, prob
 /** @param {Page} page @param {string} text */
 export async function ask(page, text) {
   await page.fill('#prompt', text);
-  await page.keyboard.press('Enter');
+  await page.click('#send');
   await page.locator('.message.user .body', { hasText: text }).last().waitFor();
 }
 
