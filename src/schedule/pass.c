@@ -346,6 +346,7 @@ static void count_fed(scheduler *scheduler, request *request) {
   // Other requests may begin with its whole pages.
   store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
                  request->fed);
+  store_reserve_states(scheduler->parts.store);
   // behind a rejected proposal, a recurrent state reads again from the position where it was kept
   if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens - jumped;

@@ -259,11 +259,7 @@ void store_remember(seq_store *store, kv_seq_id id, cache_salt salt, const int32
     for (uint32_t i = 0; i < store->side_count; i++) keep_pages(&store->sides[i], id, last);
   }
   const store_seq *seq = store_find(store, id);
-  if (seq == NULL) return;
-  keep_state(store, seq, salt, tokens, count);
-  // What the cache now has is no longer free for sequences that only decode: for each the states
-  // within a pass and after it, and another one for the last whole page.
-  slot_reserve_spare(store, 3 * store->expected);
+  if (seq != NULL) keep_state(store, seq, salt, tokens, count);
 }
 
 // ---- Records ----

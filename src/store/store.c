@@ -349,6 +349,11 @@ void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t ent
   if (store_is_recurrent(store)) slot_reserve_spare(store, 5 * store->expected);
 }
 
+void store_reserve_states(seq_store *store) {
+  // for each the states within a pass and after it, and another one for the last whole page
+  if (store_is_recurrent(store)) slot_reserve_spare(store, 3 * store->expected);
+}
+
 // ---- The check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {

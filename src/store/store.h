@@ -142,6 +142,9 @@ bool store_has_room(const seq_store *store, const store_room *room);
 uint64_t store_freed(const seq_store *store);
 // So that reading up to `tokens` in all allocates nothing; and `entries` of the prefix cache.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
+// What the prefix cache has of a prompt is no longer free for sequences that only decode: makes
+// states for those expected in a pass.
+void store_reserve_states(seq_store *store);
 
 // ---- The prefix cache ----
 

@@ -280,7 +280,7 @@ TEST(errors_name_the_setting_and_its_numbers) {
   CHECK_EQ_UINT(error.numbers[0], 40);
   CHECK_EQ_UINT(error.numbers[1], 32);
   request.token_count = 4;
-  request.sampling.top_p = 0;
+  request.sampling.top_p = 1.5f;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_ARG);
   CHECK_EQ_STR(wick_subject_name(error.subject), "top_p");
   // an error about no setting says so

@@ -175,7 +175,7 @@ TEST(the_largest_set_of_strings_works) {
   const char *strings[WICK_STOPS_MAX];
   for (int i = 0; i < WICK_STOPS_MAX; i++) {
     memset(texts[i], 'a', WICK_STOP_BYTES_MAX - 1);
-    texts[i][WICK_STOP_BYTES_MAX - 1] = (char)('b' + i);
+    texts[i][WICK_STOP_BYTES_MAX - 1] = (char)('!' + i);
     strings[i] = texts[i];
   }
   stop_matcher *m = matcher_open(strings, WICK_STOPS_MAX);
@@ -187,7 +187,7 @@ TEST(the_largest_set_of_strings_works) {
   memset(many, 'a', sizeof many);
   CHECK(!stop_matcher_feed(m, many, sizeof many, out, &out_bytes, &index));
   CHECK_EQ_UINT(out_bytes, TEXT_MAX - (WICK_STOP_BYTES_MAX - 1));
-  CHECK(stop_matcher_feed(m, "f", 1, out, &out_bytes, &index));
+  CHECK(stop_matcher_feed(m, "%", 1, out, &out_bytes, &index));
   CHECK_EQ_UINT(out_bytes, 0);
   CHECK_EQ_UINT(index, 4);
   matcher_close(m);
