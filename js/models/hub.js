@@ -107,7 +107,7 @@ async function listFiles(base, first, ask) {
 
 /** @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all of a split model's */
 function chooseFiles(files, { owner, repo, path, type }) {
-  const models = files.filter((one) => !/(^|[-_./])mmproj/i.test(one.path));
+  const models = modelsAmong(files);
   const chosen =
     path === undefined ? fileOfType(models, type) : files.find((one) => one.path === path);
   if (!chosen) {
@@ -123,6 +123,22 @@ function chooseFiles(files, { owner, repo, path, type }) {
   });
 }
 
+/** Next to a model: projectors and importance matrices, which are not models. */
+const NOT_A_MODEL = /(^|[-_./])(mmproj|imatrix)/i;
+/** Models that draft for another one, by the names that publishers give them. */
+const DRAFTER = /(^|[-_./])(mtp|draft|drafter|eagle\d*)([-_./]|$)/i;
+
+/** @param {HubFile[]} files @returns {HubFile[]} drafters only if the repository has no other model */
+function modelsAmong(files) {
+  const models = files.filter(({ path }) => !NOT_A_MODEL.test(path));
+  const main = models.filter(({ path }) => !DRAFTER.test(path));
+  return main.length > 0 ? main : models;
+}
+
+/** Of a repository whose type is not given, best first: small, and good for their size. */
+const PREFERRED = [TYPE, 'Q4_K_S', 'Q4_K_XL', 'Q4_0', 'Q5_K_M', 'Q8_0', 'Q6_K', 'Q4_1', 'IQ4_XS'];
+const LARGE = /(^|[-_./])(BF16|F16|F32)([-_./]|$)/i;
+
 /** @param {HubFile[]} files @param {string | undefined} type */
 function fileOfType(files, type) {
   const of = (/** @type {string} */ wanted) => {
@@ -130,7 +146,9 @@ function fileOfType(files, type) {
     const pattern = new RegExp(`(^|[-_./])${literal}([-_./]|$)`, 'i');
     return files.find((one) => pattern.test(one.path));
   };
-  return type === undefined ? (of(TYPE) ?? files[0]) : of(type);
+  if (type !== undefined) return of(type);
+  const [best] = PREFERRED.map(of).filter(Boolean);
+  return best ?? files.find(({ path }) => !LARGE.test(path)) ?? files[0];
 }
 
 /**

@@ -139,6 +139,31 @@ describe('a model of a hub', () => {
     assert.equal(await found('hf:maker/other'), 'other-Q8_0.gguf');
   });
 
+  test('is neither a drafter nor an importance matrix, nor larger than needed', async (t) => {
+    const bytes = Buffer.from('GGUF');
+    const hub = await startHub({
+      'o/drafter': Object.fromEntries(
+        ['MTP/toy-MTP-Q8_0.gguf', 'mtp-toy-Q8_0.gguf', 'toy-Q8_0.gguf'].map((path) => [
+          path,
+          bytes,
+        ]),
+      ),
+      'o/matrix': { 'imatrix_unsloth.gguf': bytes, 'toy-Q8_0.gguf': bytes },
+      'o/large': { 'BF16/toy-BF16.gguf': bytes, 'toy-Q4_K_S.gguf': bytes, 'toy-Q8_0.gguf': bytes },
+      'o/only': { 'toy-MTP-BF16.gguf': bytes },
+    });
+    t.after(() => hub.close());
+    const pathOf = async (/** @type {string} */ text) => {
+      const name = /** @type {import('../../js/models/hub.js').HubName} */ (parseHubName(text));
+      const [{ url }] = await resolveHubModel(name, { endpoint: hub.url });
+      return url.replace(/.*resolve\/\w+\//, '');
+    };
+    assert.equal(await pathOf('o/drafter:Q8_0'), 'toy-Q8_0.gguf');
+    assert.equal(await pathOf('hf:o/matrix'), 'toy-Q8_0.gguf');
+    assert.equal(await pathOf('hf:o/large'), 'toy-Q4_K_S.gguf');
+    assert.equal(await pathOf('hf:o/only'), 'toy-MTP-BF16.gguf');
+  });
+
   test('is taken from the store without a question to the hub', async (t) => {
     const { store, open, how, state } = await begin(t);
     const first = await store.get('maker/tiny:Q2_K', how);
