@@ -84,7 +84,7 @@ describe('features.js', () => {
           exports = { f: dots };
         }
       );
-      const again = `../js/base/host_features.js?${Math.random()}`;
+      const again = `../../js/base/host_features.js?${Math.random()}`;
       return (await import(again)).detectSimd();
     } finally {
       Object.assign(WebAssembly, { validate, Module, Instance });

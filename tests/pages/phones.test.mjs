@@ -44,7 +44,11 @@ async function heldModel(t, chunks, holdAt) {
   t.after(() => model.close());
   model.state.holdAt = holdAt;
   const address = `${model.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
-  return { state: model.state, url: `${siteUrl()}?model=${encodeURIComponent(address)}` };
+  return {
+    state: model.state,
+    drop: model.drop,
+    url: `${siteUrl()}?model=${encodeURIComponent(address)}`,
+  };
 }
 
 /** @param {Page} page @param {string} text */
@@ -93,10 +97,11 @@ test('a reload while a model loads is not taken for a death of the page', { skip
 
 test('a download continues after a loss of the network', { skip }, async (t) => {
   const { context, open } = await realPage(t);
-  const { state, url } = await heldModel(t, 3, 5 << 20);
+  const { state, drop, url } = await heldModel(t, 3, 5 << 20);
   const page = await open(url);
   await untilTrue(page, "/MB of/.test(document.getElementById('loading-facts').textContent)");
   await context.setOffline(true);
+  drop();
   await untilShown(page, 'Waiting for the network');
   state.holdAt = Infinity;
   await context.setOffline(false);
@@ -105,10 +110,11 @@ test('a download continues after a loss of the network', { skip }, async (t) => 
 
 test('a download that waits for the network continues after a reload', { skip }, async (t) => {
   const { context, open } = await realPage(t);
-  const { state, url } = await heldModel(t, 3, 5 << 20);
+  const { state, drop, url } = await heldModel(t, 3, 5 << 20);
   const page = await open(url);
   await untilTrue(page, "/MB of/.test(document.getElementById('loading-facts').textContent)");
   await context.setOffline(true);
+  drop();
   await untilShown(page, 'Waiting for the network');
   const list = await page.evaluate("JSON.parse(localStorage.getItem('wick-chat-downloads'))");
   assert.deepEqual(

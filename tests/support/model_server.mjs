@@ -107,6 +107,8 @@ export async function serveModel(first) {
       state.bytes = bytes;
       state.tag = `"${sha256Of(bytes).slice(0, 16)}"`;
     },
+    /** Ends all connections, as a network does that is lost. */
+    drop: () => server.closeAllConnections(),
     close: () =>
       new Promise((settle) => {
         server.close(() => settle(undefined));
