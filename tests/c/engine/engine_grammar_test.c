@@ -2,6 +2,7 @@
 // temperature, the text is one of the grammar; it is the same alone, in company, after giving way
 // and with proposals, and decoding allocates nothing.
 #include "fixture_model.h"
+#include "grammar/shelf.h"
 #include "grammar_rig.h"
 #include "schedule/request.h"
 #include "swap_keeper.h"
@@ -340,8 +341,9 @@ TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
     wick_error error = {0};
     uint32_t id;
     wick_memory_state before, after;
-    if (i == 0) wick_request_submit(engine, &wanted, &id, &error);  // makes the vocabulary's trie
+    CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), REFUSED[i].status);
     wick_memory_get_state(engine, &before);
+    error = (wick_error){0};
     CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), REFUSED[i].status);
     CHECK_EQ_INT(error.status, REFUSED[i].status);
     CHECK_EQ_STR(wick_subject_name(error.subject), "grammar");
@@ -358,6 +360,30 @@ TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
   wick_error error = {0};
   CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), WICK_E_ARG);
   CHECK_EQ_INT(error.subject, WICK_SUBJECT_GRAMMAR);
+  wick_engine_destroy(engine);
+}
+
+// The last refusals are kept, and no more than these.
+TEST(refused_grammars_take_bounded_memory) {
+  enum { REFUSALS = 3 * SHELF_REFUSED_MAX };
+  wick_engine *engine = open_engine(0, NULL);
+  uint64_t blocks[REFUSALS];
+  for (int i = 0; i < REFUSALS; i++) {
+    char text[16];
+    const int size_bytes = snprintf(text, sizeof text, "(%03d", i);
+    const wick_grammar grammar = {
+        .kind = WICK_GRAMMAR_REGEX, .text = text, .text_bytes = (size_t)size_bytes};
+    const wick_request wanted = request_at(0, &grammar);
+    uint32_t id;
+    wick_memory_state state;
+    CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_ARG);
+    wick_memory_get_state(engine, &state);
+    blocks[i] = state.blocks_now;
+  }
+  for (int i = 1; i < REFUSALS; i++) {
+    const uint64_t kept_blocks = i < SHELF_REFUSED_MAX ? 2 : 0;  // what it is, and its text
+    CHECK_EQ_UINT(blocks[i], blocks[i - 1] + kept_blocks);
+  }
   wick_engine_destroy(engine);
 }
 
