@@ -26,16 +26,13 @@ import {
   showFacts,
 } from './loader.js';
 import { hideProblem, showProblem } from './loading.js';
-import { startManager } from './manager.js';
 import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
-import { offerLarger } from './offering.js';
 import { removeFormer } from './offline.js';
 import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
-import { startShortcuts } from './shortcuts.js';
 import { parseUrl } from './specs.js';
 import { startViewport } from './viewport.js';
 import { forget, removeFormerState } from './visits.js';
@@ -55,7 +52,10 @@ async function send(text, system) {
   if (!current().engine || text.trim() === '') return;
   hideProblem();
   await conversation.say(asSent(text), system).catch(tell);
-  if (current().loaded?.isBuiltIn) offerLarger(conversation.lastAnswer());
+  if (current().loaded?.isBuiltIn)
+    import('./offering.js')
+      .then((one) => one.offerLarger(conversation.lastAnswer()))
+      .catch(() => {});
   askToPersist();
   checkRoom().catch(() => {}); // the browser does not tell
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
@@ -229,12 +229,16 @@ startBooks(() => ({ engine: conversation.state().engine, book: conversation.curr
   current,
 });
 startPicker(choose);
-startShortcuts();
-startViewport();
-startManager((wish) => {
-  /** @type {HTMLDialogElement} */ (byId('model-dialog')).close();
-  choose(wish);
+const openShortcuts = () => import('./shortcuts.js').then((one) => one.showShortcuts());
+byId('open-shortcuts').addEventListener('click', openShortcuts);
+addEventListener('keydown', (event) => {
+  const isTyping =
+    event.target instanceof Element && event.target.closest('input, textarea, select');
+  if (event.key !== '?' || isTyping || document.querySelector('dialog:modal')) return;
+  event.preventDefault();
+  openShortcuts();
 });
+startViewport();
 startList({ ...conversation, tell });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);

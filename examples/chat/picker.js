@@ -6,7 +6,6 @@ import { byId } from './dom.js';
 import { isModel } from './first_bytes.js';
 import { hubAddress, useHub } from './hub.js';
 import { isKept } from './kept.js';
-import { refresh } from './manager.js';
 import { models, nameOfUrl } from './models.js';
 import { wishFor } from './wishes.js';
 
@@ -217,6 +216,17 @@ async function takeHub() {
   }
 }
 
+/** The list of kept models, loaded when the dialog is first opened. @type {Promise<typeof import('./manager.js')> | undefined} */
+let manager;
+
+async function showKept() {
+  manager ??= import('./manager.js').then(async (found) => {
+    await found.startManager(take);
+    return found;
+  });
+  await (await manager).refresh();
+}
+
 /** @param {(wish: Wish) => unknown} loadWish */
 export function startPicker(loadWish) {
   load = loadWish;
@@ -226,7 +236,9 @@ export function startPicker(loadWish) {
     /** @type {HTMLInputElement} */ (byId('hub-address')).value = hubAddress();
     byId('hub-state').textContent = '';
     dialog.showModal();
-    refresh();
+    showKept().catch(() => {
+      manager = undefined; // no network: the next opening tries again
+    });
   });
   field.addEventListener('input', () => lookUpSoon(found, field.value));
   const attachField = /** @type {HTMLInputElement} */ (byId('attach-file'));

@@ -17,7 +17,15 @@ const dialog = /** @type {HTMLDialogElement} */ (byId('shortcuts-dialog'));
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-export function startShortcuts() {
+let isFilled = false;
+
+export function showShortcuts() {
+  if (!isFilled) fill();
+  isFilled = true;
+  if (!dialog.open) dialog.showModal();
+}
+
+function fill() {
   for (const [keys, what] of shortcuts) {
     const [term, text] = ['dt', 'dd'].map((tag) => document.createElement(tag));
     const key = document.createElement('kbd');
@@ -26,13 +34,4 @@ export function startShortcuts() {
     text.textContent = what;
     byId('shortcuts').append(term, text);
   }
-
-  byId('open-shortcuts').addEventListener('click', () => dialog.showModal());
-  addEventListener('keydown', (event) => {
-    const isTyping =
-      event.target instanceof Element && event.target.closest('input, textarea, select');
-    if (event.key !== '?' || isTyping || document.querySelector('dialog:modal')) return;
-    event.preventDefault();
-    dialog.showModal();
-  });
 }

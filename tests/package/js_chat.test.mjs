@@ -102,7 +102,7 @@ describe('turns', () => {
   test('countTokens counts what send would read, with every setting', async (t) => {
     const chatTemplate =
       '{{ reasoning_effort }} {{ enable_thinking }} {{ tools is defined }} {{ a }} {{ messages[0].content }}';
-    const engine = await openEngine(t, { chatTemplate });
+    const engine = await openEngine(t, { chatTemplate, file: modelFile() });
     const tool = { type: 'function', function: { name: 'weather_of_a_city', parameters: {} } };
     for (const settings of /** @type {any[]} */ ([
       { reasoning_effort: 'high' },
