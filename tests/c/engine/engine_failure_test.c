@@ -228,7 +228,8 @@ static uint32_t check_decoding(const fixture_file *file, const char *name,
     CHECK_EQ_UINT(run.ended, run.count);
   }
   // pages of a window that several sequences share may be replaced later than planned
-  const bool shares_window = setup->is_same && engine->store != NULL && store_has_window(engine->store);
+  const bool shares_window =
+      setup->is_same && engine->store != NULL && store_has_window(engine->store);
   if (!CHECK(allocating <= (shares_window ? 2u : 0u))) {
     printf("#   %s: %u requests x %u, batch %u, prompt %u, same %d, speculates %d\n", name,
            setup->requests, setup->completions, setup->batch_tokens, setup->prompt_tokens,
