@@ -904,8 +904,8 @@ describe('append, measure, the context', () => {
     // a system prompt, which the template refuses, begins the first question
     const system_ = [{ role: /** @type {const} */ ('system'), content: 'x' }];
     const LanguageModel = defineLanguageModel(engine);
-    const asked = await LanguageModel.create({ initialPrompts: system_ });
-    const plain = await LanguageModel.create();
+    const asked = await LanguageModel.create({ ...exact, initialPrompts: system_ });
+    const plain = await LanguageModel.create(exact);
     assert.equal(await asked.prompt('Hello', short), await plain.prompt('x\n\nHello', short));
     // what it refuses all the same is an error of the prompt
     const wrong = [{ role: /** @type {const} */ ('assistant'), content: 'x' }];

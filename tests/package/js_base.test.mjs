@@ -9,6 +9,7 @@ import {
   samplerLetters,
   samplerNumbers,
   samplerOptions,
+  usualNumbers,
 } from '../../js/base/sampler_fields.js';
 import { pretend } from '../support/pretend.mjs';
 
@@ -17,6 +18,7 @@ const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 describe('the samplers', () => {
   const most = 3.4e38;
   const million = 1048576;
+  const u32 = 4294967295;
   /** option, field, default, least, most, whether it is whole. @type {[string, string, number, number, number, true?][]} */
   const table = [
     ['typicalP', 'typical_p', 1, 0, 1],
@@ -36,14 +38,30 @@ describe('the samplers', () => {
     ['adaptiveDecay', 'adaptive_decay', 0.9, 0, 0.99],
   ];
 
+  /** The same of those that most clients have. The greatest of undefined is that of a float. @type {[string, string, number, number, number?, true?][]} */
+  const usual = [
+    ['temperature', 'temperature', 0.8, 0],
+    ['topK', 'top_k', 40, 0, u32, true],
+    ['topP', 'top_p', 0.95, 0, 1],
+    ['minP', 'min_p', 0.05, 0, 1],
+    ['repeatPenalty', 'repeat_penalty', 1, 0],
+    ['frequencyPenalty', 'frequency_penalty', 0, -100, 100],
+    ['presencePenalty', 'presence_penalty', 0, -100, 100],
+    ['thinkingBudgetTokens', 'thinking_budget_tokens', -1, -1, u32, true],
+  ];
+
   test('their fields, defaults and ranges', () => {
-    const wanted = table.map(([option, field, byDefault, min, max, whole]) => [
-      option,
-      { field, byDefault, min, max, ...(whole && { whole }) },
-    ]);
-    assert.deepEqual(samplerNumbers, Object.fromEntries(wanted));
+    const wanted = (/** @type {typeof usual} */ rows) =>
+      Object.fromEntries(
+        rows.map(([option, field, byDefault, min, max, whole]) => [
+          option,
+          { field, byDefault, min, ...(max !== undefined && { max }), ...(whole && { whole }) },
+        ]),
+      );
+    assert.deepEqual(usualNumbers, wanted(usual));
+    assert.deepEqual(samplerNumbers, wanted(table));
     assert.deepEqual(samplerOptions, [
-      ...table.map(([option, field]) => [field, option]),
+      ...[...usual, ...table].map(([option, field]) => [field, option]),
       ['repeat_last_n', 'penaltyLast'],
       ['dry_sequence_breakers', 'drySequenceBreakers'],
       ['samplers', 'samplers'],

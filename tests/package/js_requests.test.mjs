@@ -93,7 +93,7 @@ describe('settings', () => {
   });
 
   const u32 = 2 ** 32 - 1;
-  const most = Number.MAX_SAFE_INTEGER;
+  const most = 3.4e38;
   /** @type {[string, number, number, boolean][]} name, least, most, whole */
   const ranges = [
     ['maxTokens', 1, u32, true],
@@ -232,7 +232,12 @@ describe('settings', () => {
       () => checkNumber('x', 2, { min: 3 }),
       /^WickError: x must be a number of at least 3, not 2$/,
     );
-    assert.throws(() => checkNumber('x', 2 ** 53, { min: 3 }), isArg);
+    assert.equal(checkNumber('x', 3.4e38, { min: 3 }), 3.4e38);
+    assert.throws(
+      () => checkNumber('x', 3.5e38, { min: 3 }),
+      /^WickError: x must be a number from 3 to 3.4e\+38, not 3.5e\+38$/,
+    );
+    assert.throws(() => checkNumber('x', 2 ** 53, { min: 3, whole: true }), isArg);
     assert.deepEqual(
       [
         checkCount('x', 0),
@@ -748,10 +753,10 @@ describe('calls of an engine', () => {
       variables: { x: 1 },
       signal,
     });
-    const plain = [{ role: 'user', content: 'ab' }];
+    // the engine joins the parts
     assert.deepEqual(asked.splice(0), [
-      ['applyTemplate', [plain, { add_generation_prompt: true }], undefined],
-      ['applyTemplate', [plain, { x: 1, add_generation_prompt: false }], signal],
+      ['applyTemplate', [messages, { add_generation_prompt: true }], undefined],
+      ['applyTemplate', [messages, { x: 1, add_generation_prompt: false }], signal],
     ]);
     await engine.inspect();
     await engine.metrics();
