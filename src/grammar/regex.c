@@ -612,7 +612,7 @@ static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool
 static const dfa *compile(parser *p, work_memo *memo) {
   const rest_list all = {parse_choice(p), NULL};
   if (work_is_ok(p->work) && !is_at_end(p)) fail(p, WICK_E_ARG, "the ')' closes no group");
-  if (!work_is_ok(p->work)) return NULL;
+  if (!work_is_ok(p->work) || p->nodes.items == NULL) return NULL;
   const bool has_look = p->nodes.items[all.node].has_look;
   const dfa *set = dfa_of_rest(p, &all, p->whole, false);
   // a large automaton is not built again after each pause
