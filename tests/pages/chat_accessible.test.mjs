@@ -125,6 +125,7 @@ const states = {
   'the list of keys': async (page) => {
     await page.click('#open-settings');
     await page.click('#open-shortcuts');
+    await page.locator('#shortcuts-dialog').waitFor();
   },
   'a problem': async (page) => {
     await ask(page, 'A question');

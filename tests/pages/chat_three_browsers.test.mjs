@@ -66,7 +66,7 @@ const passes = [
     const dark = getComputedStyle(document.body).backgroundColor;
     await setting('theme', '');
     dispatchEvent(new KeyboardEvent('keydown', { key: '?' }));
-    const keys = one('#shortcuts-dialog').open;
+    const keys = await until('keys', () => one('#shortcuts-dialog').open);
     one('#shortcuts-dialog .primary').click();
     const cells = all('.body td').length;
     return { thought, picture, theme, dark, keys, cells, heard: [heard[0], heard.at(-1)] };`,
