@@ -51,7 +51,7 @@ typedef struct answer {
   embedding *embedding;  // NULL: it waits for no vectors
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
-  bool is_told;           // of a stream: the engine has given something
+  bool is_told;           // of a stream: the engine has returned an event
   uint64_t told_us;       // when the last comment line was added
   bool tells_pieces;      // as they come, else all is kept until the end
   uint32_t alternatives;  // told of each token

@@ -572,7 +572,7 @@ typedef struct wick_chat {
   size_t json_bytes;
   int64_t now_s;       // local time in seconds since 1970, for templates that write a date
   bool has_now;        // now_s is given
-  bool parse_special;  // control tokens that stand in the messages count, too
+  bool parse_special;  // control tokens in message content are parsed, not escaped
   // Messages and the arguments of their tool calls stay as they are given. Otherwise members
   // without a value are removed, and what the template refuses is written in another form: several
   // or later system messages, ids of calls. Arguments become objects, or JSON text where the

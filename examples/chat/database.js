@@ -44,7 +44,7 @@ const rowsOf = (transaction) => ({
 });
 
 /**
- * iOS ends the process behind a connection while the page is in the background, often without a `close` event.
+ * iOS ends the process that serves a connection while the page is in the background, often without a `close` event.
  * @param {unknown} error
  */
 const isConnectionLost = (error) =>

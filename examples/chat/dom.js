@@ -22,7 +22,7 @@ export const isEnter = ({ key, isComposing, keyCode }) =>
   key === 'Enter' && !isComposing && keyCode !== COMPOSING_KEY_CODE;
 
 /**
- * Whether Enter sends a message. Where fingers type there is no Shift+Enter, so it begins a new line there.
+ * Whether Enter sends a message. A touch keyboard has no Shift+Enter, so Enter begins a new line on touch screens.
  * @param {KeyboardEvent} event
  */
 export const isSending = (event) =>

@@ -116,7 +116,7 @@ export class IndexedDbBackend {
     try {
       return await askOnce(database, mode, ask).catch(async (error) => {
         if (!isConnectionLost(error)) throw error;
-        // iOS ends the process behind a connection while the page is in the background; nothing was stored
+        // iOS ends the process that serves a connection while the page is in the background; nothing was stored
         await this.#forget(database);
         return askOnce(await this.open(), mode, ask);
       });
