@@ -2,9 +2,7 @@
 // clients at once, and loses nothing to clients that leave or send nonsense.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { truncateSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -63,20 +61,6 @@ const atRest = (origin) =>
     const page = await (await fetch(`${origin}/metrics`)).text();
     return /^wick_http_generations 0$/m.test(page) && /\{state="running"\} 0$/m.test(page);
   }, 'all requests to end');
-
-/**
- * A request whose body never ends: it holds a place in the queue.
- * @param {string} origin
- */
-async function openRequest(origin) {
-  const { hostname, port, host } = new URL(origin);
-  const socket = connect(Number(port), hostname);
-  socket.on('error', () => {});
-  await once(socket, 'connect');
-  const head = ['content-type: application/json', 'content-length: 1000'].join('\r\n');
-  socket.write(`POST ${CHAT} HTTP/1.1\r\nhost: ${host}\r\n${head}\r\n\r\n{"messages":`);
-  return socket;
-}
 
 for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(exampleServers)) {
   describe(name, { skip }, () => {
@@ -168,8 +152,11 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
         assert.equal(response.status, status, JSON.stringify(body));
         assert.equal(typeof (await response.json()).error.message, 'string');
       }
-      const sockets = await Promise.all(
-        Array.from({ length: queueLimit }, () => openRequest(server.origin)),
+      const controller = new AbortController();
+      const endless = { prompt: 'Once upon', max_tokens: 4000, logit_bias: { 0: -100, 2: -100 } };
+      const { signal } = controller;
+      const streams = Array.from({ length: queueLimit }, () =>
+        post('/v1/completions', { ...endless, stream: true }, { signal }),
       );
       await waitUntil(async () => {
         const page = await (await fetch(`${server.origin}/metrics`)).text();
@@ -178,9 +165,14 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       const refused = await post(CHAT, { messages, max_tokens: 4 });
       assert.equal(refused.status, 429);
       assert.equal(refused.headers.get('Retry-After'), '1');
-      for (const socket of sockets) socket.destroy();
+      controller.abort();
+      await Promise.allSettled(streams);
+      // in workerd, what a client left behind ends at the next request: without one nothing runs there
+      await waitUntil(
+        async () => (await post(CHAT, { messages, max_tokens: 4 })).status === 200,
+        'a place in the queue',
+      );
       await atRest(server.origin);
-      assert.equal((await post(CHAT, { messages, max_tokens: 4 })).status, 200);
     });
   });
 }

@@ -30,7 +30,7 @@ import { run } from '../support/process.mjs';
 
 const folder = temporaryFolder();
 
-/** A clone's files as they stand here, committed, with what was built. @param {string} name */
+/** A clone's files as they stand here, with what was built, committed as a release. @param {string} name */
 function copyRepository(name) {
   const copy = join(folder, name);
   const git = (/** @type {string[]} */ ...args) =>
@@ -47,6 +47,12 @@ function copyRepository(name) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     cpSync(join(root, path), join(copy, path));
   }
+  const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
+  const changes = readFileSync(join(copy, 'CHANGELOG.md'), 'utf8');
+  writeFileSync(
+    join(copy, 'CHANGELOG.md'),
+    changes.replace(/^## Unreleased$/m, `## ${version}, 2026-01-01`),
+  );
   cpSync(dist, join(copy, 'dist'), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   writeFileSync(join(copy, '.git-excluded'), 'node_modules\n.git-excluded\n');
