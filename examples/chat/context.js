@@ -21,6 +21,8 @@ import { toolsTold } from './tools.js';
 const ANSWER_TOKENS = 512;
 /** What is left out makes room for more than one turn. */
 const FILL_AFTER = 0.7;
+/** From here on the page shows how full the context is. */
+const FILL_SHOWN = 0.7;
 /** From here on the page offers to make room. */
 const FILL_OFFER = 0.85;
 
@@ -105,6 +107,7 @@ export async function showGauge(engine, path, draft) {
   meter.high = contextSize * FILL_OFFER;
   meter.value = Math.min(tokens, contextSize);
   byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
+  box.classList.toggle('roomy', tokens < contextSize * FILL_SHOWN);
   box.hidden = false;
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
   return isEarly ? findOffer(engine, path, contextSize, true) : undefined;

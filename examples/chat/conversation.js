@@ -556,33 +556,33 @@ export async function restore(taken) {
 
 // ---- calls of the page ----
 
-/** @param {string} text @param {string} [system] for this message alone */
-export async function say(text, system) {
+/** @param {string} text */
+export async function say(text) {
   if (running || isMeasuring || !engine) return;
   if (offered === text && isOffered()) return takeOffer(); // Enter once more
   isMeasuring = true;
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
   const path = shownAfter(open.tree);
-  const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0, system };
+  const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0 };
   const asking = open;
   await bookReady();
   const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
-    askNext(text, system, isAlone, fold).catch(tell);
+    askNext(text, isAlone, fold).catch(tell);
   const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
   isMeasuring = false;
   offered = isRoom ? '' : text;
-  if (isRoom && asking === open) await askNext(text, system);
+  if (isRoom && asking === open) await askNext(text);
 }
 
-/** @param {string} text @param {string} [system] @param {boolean} [isStart] the model reads nothing before it @param {string} [fold] but this summary */
-async function askNext(text, system, isStart, fold) {
+/** @param {string} text @param {boolean} [isStart] the model reads nothing before it @param {string} [fold] but this summary */
+async function askNext(text, isStart, fold) {
   if (running || !engine) return;
   const asked = engine;
   const path = shownAfter(open.tree);
   const end = path.at(-1);
   const last = end ?? open.tree;
   const isLost = end?.role === 'user' && isForgotten(end);
-  const question = await ask(isLost ? end.parent : last, text, { system, isStart, fold });
+  const question = await ask(isLost ? end.parent : last, text, { isStart, fold });
   if (question) await answer(asked, question);
 }
 

@@ -5,7 +5,7 @@ import suggestions from '../models/suggestions.json' with { type: 'json' };
 import { startAhead, update as updateAhead } from './ahead.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
-import { byId, isSending } from './dom.js';
+import { byId, isSending, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { asSent, writePrompt } from './drafts.js';
 import { takeOpened, takeShared } from './installing.js';
@@ -47,11 +47,13 @@ byId('hide-loading').addEventListener('click', leaveInBackground);
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @param {string} text @param {string} [system] */
-async function send(text, system) {
+const SUGGESTIONS_MAX = 6;
+
+/** @param {string} text */
+async function send(text) {
   if (!current().engine || text.trim() === '') return;
   hideProblem();
-  await conversation.say(asSent(text), system).catch(tell);
+  await conversation.say(asSent(text)).catch(tell);
   if (current().loaded?.isBuiltIn)
     import('./offering.js')
       .then((one) => one.offerLarger(conversation.lastAnswer()))
@@ -115,22 +117,18 @@ byId('new-chat').addEventListener('click', () => {
 });
 byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} */ (event).detail));
 
-for (const {
-  label,
-  prompt,
-  system,
-} of /** @type {{label: string, prompt: string, system?: string}[]} */ (suggestions)) {
-  const button = document.createElement('button');
-  button.textContent = label;
+/** What the built-in model knows answers to, without a system prompt. */
+const known = /** @type {{label: string, prompt: string, system?: string}[]} */ (
+  suggestions
+).filter(({ system }) => !system);
+/** What follows on any answer of the built-in model, which knows no others. */
+const builtInQuestions = known.map(({ prompt }) => prompt);
+
+for (const { label, prompt } of known.slice(0, SUGGESTIONS_MAX)) {
+  const button = makeButton(label, () => send(prompt));
   button.title = prompt;
-  button.addEventListener('click', () => send(prompt, system));
   byId('suggestions').append(button);
 }
-
-/** What follows on any answer of the built-in model, which knows no others. */
-const builtInQuestions = /** @type {{prompt: string, system?: string}[]} */ (suggestions)
-  .filter(({ system }) => !system)
-  .map(({ prompt }) => prompt);
 
 byId('settings-dialog').addEventListener('close', () => {
   conversation.keepSettings();

@@ -127,7 +127,7 @@ export function showTemplate(template, choose) {
   });
   button.setAttribute('aria-haspopup', 'dialog');
   line.append(button);
-  byId('facts').after(line);
+  byId('context').after(line);
   setContinuing(isPlain);
 }
 
