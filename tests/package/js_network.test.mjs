@@ -222,9 +222,9 @@ describe('overcome', () => {
     );
     for (const { signal } of hungUp) if (!signal.aborted) await once(signal, 'abort');
     const silent = await listen(t, () => {});
-    await assert.rejects(createEngine({ url: silent.url, stallMs: 50, retries: 1 }), {
+    await assert.rejects(createEngine({ url: silent.url, stallMs: 500, retries: 1 }), {
       code: 'NETWORK',
-      message: /taken up 1 times.*no byte came for 0\.05 s/,
+      message: /taken up 1 times.*no byte came for 0\.5 s/,
     });
     assert.equal(silent.asked.length, 2);
   });
