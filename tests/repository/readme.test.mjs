@@ -2,13 +2,13 @@
 // target of make that a document names exists, and every file and heading that it links to.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { native, smallHosts, temporaryFolder, wick } from '../support/cli.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { documentsIn, locate, root } from '../support/locate.mjs';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
@@ -91,11 +91,7 @@ test('the piped command runs at the edge', { skip: wasmtime.skip }, async () => 
 
 const documents = [
   ...['README.md', 'CONTRIBUTING.md', 'examples/README.md'],
-  ...['docs', 'docs/lab'].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => `${folder}/${name}`),
-  ),
+  ...documentsIn('docs', 'docs/guide', 'docs/lab'),
 ];
 
 /** @param {string} file Markdown @returns {string[]} the anchors that GitHub gives its headings */
