@@ -13,6 +13,9 @@ const order = [
   [
     'Guide',
     [
+      'README',
+      'getting-started',
+      'which-model',
       'chat',
       'streaming',
       'structured-output',

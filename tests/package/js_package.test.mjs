@@ -292,15 +292,25 @@ describe('documentation', () => {
 
   for (const name of ['docs/js-api.md', ...documentsIn('docs/guide')]) {
     const source = readFileSync(join(root, name), 'utf8');
-    const blocks = [...source.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
+    /** Each with what the page says that it prints. */
+    const blocks = [
+      ...source.matchAll(/^```js\n(.*?)^```\n(?:\nIt prints:\n\n```text\n(.*?)^```$)?/gms),
+    ];
     if (blocks.length === 0) continue;
-    test(`${name}: the code blocks run as one program`, async () => {
-      const start = /\bconst engine = /.test(blocks[0]) ? '' : prelude;
+    test(`${name}: the code blocks run as one program, and print what the page shows`, async () => {
+      const start = /\bconst engine = /.test(blocks[0][1]) ? '' : prelude;
       const file = join(root, `build/blocks_of_${name.replaceAll('/', '_')}.mjs`);
-      writeFileSync(file, [start, ...blocks, 'await engine.close();'].join('\n'));
+      const mark = '----- end of a block -----';
+      const code = blocks.flatMap(([, block]) => [block, `console.log('${mark}');`]);
+      writeFileSync(file, [start, ...code, 'await engine.close();'].join('\n'));
       const printed = await text(process.execPath, [file]);
       rmSync(file);
-      if (name === 'docs/js-api.md') assert.match(printed, /TimeoutError\ntrue IO .*no-such-file/);
+      const outputs = printed.split(`${mark}\n`);
+      for (const [index, [, , shown]] of blocks.entries()) {
+        if (shown !== undefined) assert.equal(outputs[index], shown);
+      }
+      if (name === 'docs/js-api.md')
+        assert.match(printed, /TimeoutError\n[\s\S]*true IO .*no-such-file/);
     });
   }
 

@@ -11,7 +11,7 @@ import { violations } from '../support/accessible.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { builtPage } from '../support/built_pages.mjs';
 import { isFull } from '../support/level.mjs';
-import { documentsIn, locate, root } from '../support/locate.mjs';
+import { documentsIn, locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
