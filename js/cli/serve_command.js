@@ -3,8 +3,10 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
+import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
+import { sourceOf } from './model_names.js';
 import { withPage } from './try_page.js';
 
 /** @typedef {import('./exit.js').Argument} Argument */
@@ -115,23 +117,6 @@ async function templateOf(given) {
   return name === undefined || name === 'chatml' ? name : textOf(name);
 }
 
-/** @param {string} text FILE[:SCALE] */
-function adapterOf(text) {
-  const [, file, scale] = /^(.+?)(?::(-?\d+(?:\.\d+)?))?$/.exec(text) ?? [];
-  return { file, use: { name: file, scale: Number(scale ?? 1) } };
-}
-
-/**
- * @param {import('../index.js').Engine} engine
- * @param {Map<string, string[]>} given
- * @returns {Promise<import('../openai.js').HandlerOptions>}
- */
-async function loadAdapters(engine, given) {
-  const adapters = (given.get('--lora') ?? []).map(adapterOf);
-  for (const { file, use } of adapters) await engine.adapters.add({ file }, { name: use.name });
-  return adapters.length > 0 ? { adapters: adapters.map(({ use }) => use) } : {};
-}
-
 /** @param {import('../index.js').Engine} engine @param {boolean} isGiven whether there is a template of an option */
 async function warnOfTemplate(engine, isGiven) {
   if (isGiven || (await engine.info()).chatTemplate !== null) return;
@@ -163,16 +148,17 @@ export async function serveModel(found, home) {
   const { createEngine } = await import(new URL('index.js', home).href);
   /** @type {typeof import('../openai.js')} */
   const { createHandler } = await import(new URL('openai.js', home).href);
-  const source = model === '-' ? { stream: process.stdin } : { file: model };
+  const { source, ready } = sourceOf(model);
   const chatTemplate = await templateOf(given);
   const draft = given.get('--draft')?.at(-1);
-  const engine = await createEngine({
+  const options = {
     ...{ ...source, ...ofEngine },
     ...(chatTemplate !== undefined && { chatTemplate }),
     ...(draft !== undefined && { draft: { file: draft } }),
-  });
+  };
+  const engine = await createEngine(/** @type {any} */ (options)).finally(ready);
   try {
-    const ofAdapters = await loadAdapters(engine, given);
+    const ofAdapters = await loadAdapters(engine, given.get('--lora') ?? []);
     await warnOfTemplate(engine, chatTemplate !== undefined);
     const handle = withPage(handlerOf(createHandler, engine, { ...ofHandler, ...ofAdapters }));
     const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {

@@ -43,6 +43,10 @@ export class FolderBackend {
     this.#root = folder;
   }
 
+  get folder() {
+    return this.#root;
+  }
+
   /** @param {string} id @param {string} name */
   #at(id, name) {
     return this.#path.join(this.#root, id, name);

@@ -79,6 +79,10 @@ export class ModelStore extends EventTarget {
     return this.#backend.kind;
   }
 
+  get folder() {
+    return this.#backend.folder;
+  }
+
   // ---- what is kept ----
 
   /** @returns {Promise<ModelRecord[]>} */

@@ -189,7 +189,7 @@ describe('run with threads', () => {
 
   test('the text comes from a file or from standard input, the model as well', async () => {
     const plain = (/** @type {any} */ source, /** @type {string} */ prompt) => [
-      ['engine', { ...source, threads: 2, contextSize: 0 }],
+      ['engine', { ...source, threads: 2 }],
       ['generate', prompt, usual],
       ...['a', 'b', ['close']],
     ];
@@ -206,7 +206,7 @@ describe('run with threads', () => {
     ]);
     assert.deepEqual(ofFile.told, plain({ file: modelPath }, 'of a file'));
     assert.deepEqual(ofInput.told, plain({ file: modelPath }, 'of input'));
-    assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2, contextSize: 0 }]);
+    assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2 }]);
     const samplers = { samplers: ['top_k', 'temperature'], drySequenceBreakers: [] };
     assert.deepEqual(ofModel.told[1], ['generate', 'x', { ...usual, ...samplers }]);
     const twice = 'wick: the text comes from -p or from -f, not from both\n';
