@@ -20,7 +20,7 @@ const rooms = {
   page: ['base', 'bytes', 'storage', 'wasm', 'connection', 'tabs'],
   edge: ['base', 'bytes', 'wasm', 'connection', 'worker', 'page'],
   handler: ['base'],
-  cli: [],
+  cli: ['base'],
   chat: [],
   ai_sdk: [],
   prompt_api: [],
