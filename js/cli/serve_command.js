@@ -13,21 +13,20 @@ import { withPage } from './try_page.js';
 
 const USAGE = 'usage: wick serve MODEL [options]';
 const HELP = `${USAGE}
-serves a model to clients that know OpenAI's interface, and a page to try it at /
-  --port N            where it listens, 8080 by default; 0 takes any that is free
-  --host NAME         127.0.0.1 by default: this machine alone
-  --key KEY           what clients have to send; may be given several times
-  --metrics-key KEY   what /metrics wants, where there are keys; by default the first of them
-                      if it is the only one
-  --cors ORIGIN       an origin whose pages may ask, or *; may be given several times
-  --queue N           requests that may run and wait together, 256 by default
-  --name NAME         the model's name in answers, by default the file's
-  --chat-template FILE  Jinja in place of the model's own template, or the name chatml
-  --lora FILE[:SCALE]   adapter that requests may use, on by default; may be given several times
-  --draft FILE        smaller model with the same vocabulary that proposes tokens
-  --ctx N             tokens of prompt and answer together
-  --kv TYPE           f32, f16, q8 or q4
-  --threads N         threads that compute
+serves a model over HTTP with OpenAI's interface, and a page for a first try at /
+  --port N            listen on port N (default 8080, 0 = any free port)
+  --host NAME         listen on the address NAME (default 127.0.0.1: this machine only)
+  --key KEY           require KEY from clients; repeat for several keys
+  --metrics-key KEY   require KEY for /metrics (default: the only --key, if there is one)
+  --cors ORIGIN       allow requests from pages of ORIGIN, or * for all; repeat for several origins
+  --queue N           accept N running and waiting requests (default 256)
+  --name NAME         show NAME as the model in answers (default: the name of the file)
+  --chat-template FILE  use the Jinja template in FILE, or the built-in chatml (default: the model's template)
+  --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
+  --draft FILE        propose tokens with a smaller model that has the same vocabulary
+  --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
+  --kv TYPE           store keys and values as f32, f16, q8 or q4 (default f16)
+  --threads N         compute with N threads (default: half of the processors, at most 8)
 `;
 
 const PORT = 8080;
@@ -50,8 +49,8 @@ function readArguments(found) {
   const models = [];
   for (const one of found) {
     if ('positional' in one) models.push(one.positional);
-    else if (!given.has(one.option)) throw misused(`there is no option ${one.option}`);
-    else if (!one.value) throw misused(`${one.option} wants a value`);
+    else if (!given.has(one.option)) throw misused(`unknown option ${one.option}`);
+    else if (!one.value) throw misused(`${one.option} needs a value`);
     else given.get(one.option)?.push(one.value);
   }
   if (models.length === 0) throw misused('MODEL is missing');

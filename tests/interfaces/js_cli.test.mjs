@@ -271,8 +271,8 @@ describe('serve', () => {
     const wrong = [
       [[], 'MODEL is missing'],
       [['m', 'n'], "unexpected argument 'n'"],
-      [['m', '--keys', 'a'], 'there is no option --keys'],
-      [['m', '--key'], '--key wants a value'],
+      [['m', '--keys', 'a'], 'unknown option --keys'],
+      [['m', '--key'], '--key needs a value'],
       [['m', '--ctx', '0'], `--ctx ${range} 1 to ${most}, not '0'`],
       [['m', '--threads', '0'], `--threads ${range} 1 to ${most}, not '0'`],
       [['m', '--queue', '0'], `--queue ${range} 1 to ${most}, not '0'`],

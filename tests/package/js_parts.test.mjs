@@ -224,13 +224,13 @@ describe('names', () => {
     assert.equal(check({ topP: 1, n: 2, other: undefined })().topP, 1);
     assert.throws(
       check({ temprature: 1 }),
-      /^WickError: temprature is no option; did you mean temperature\?$/,
+      /^WickError: temprature is not an option; did you mean temperature\?$/,
     );
     assert.throws(check({ max_tokens: 1 }), /did you mean maxTokens\?$/);
     assert.throws(check({ Top_P: 1 }), /did you mean topP\?$/);
     // a third of the letters may differ, and no more
     assert.throws(check({ maxTokenXYZ: 1 }), /did you mean maxTokens\?$/);
-    assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is no option$/);
+    assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is not an option$/);
     for (const none of [null, 5, undefined]) {
       assert.throws(check(none), { code: 'ARG', message: 'The options must be an object' });
     }
@@ -866,7 +866,7 @@ describe('storage full', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
-      assert.deepEqual([code, message], ['STORAGE_FULL', 'There is no room to keep a']);
+      assert.deepEqual([code, message], ['STORAGE_FULL', 'Storage is full, cannot keep a']);
     }
   });
 
