@@ -117,11 +117,12 @@ describe("the package's README", () => {
   test('its tasks are ten, and those that are calls work', async (t) => {
     const rows = [...text.matchAll(/^\| \[[\w ]+\]\((\S+)\) \| `(.*)` \|$/gm)];
     assert.equal(rows.length, 10);
-    const engine = await openEngine(t);
+    const engine = await openEngine(t, { file: model, contextSize: 256 });
+    const stop = new AbortController();
     const [messages, documents] = [[{ role: 'user', content: 'Hello' }], ['a fox', 'a hen']];
     const reranker = { rerank: async () => ({ results: [engine.rerank.name] }) };
     const createEngine = async (/** @type {any} */ { model: wanted }) => wanted;
-    const given = { engine, messages, documents, reranker, createEngine };
+    const given = { engine, stop, messages, documents, reranker, createEngine };
     const calls = rows.map(([, , code]) => code).filter((code) => /\bawait /.test(code));
     assert.equal(calls.length, 7);
     for (const code of calls) {
