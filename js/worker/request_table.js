@@ -3,6 +3,7 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
+import { takeTurn } from '../base/take_turn.js';
 import {
   EVENT_DONE,
   EVENT_LOGITS,
@@ -58,7 +59,7 @@ export class RequestTable {
   #limit;
   /** How many were refused because the queue was full. */
   #refusals = 0;
-  /** Those that wait for the module of grammars, before they wait for a place. @type {Set<Entry[]>} */
+  /** Those whose grammar is being loaded or compiled, before they wait for a place. @type {Set<Entry[]>} */
   #held = new Set();
   #onChange;
   #waitingMax = 0;
@@ -121,7 +122,7 @@ export class RequestTable {
     this.#waitingMax = Math.max(this.#waitingMax, this.#waiting.count);
   }
 
-  // ---- waiting for the module of grammars ----
+  // ---- waiting for grammars ----
 
   get #heldCount() {
     let count = 0;
@@ -131,7 +132,7 @@ export class RequestTable {
 
   /** Nobody overtakes another on a session. @param {NativeRequest} request */
   #mustHold(request) {
-    if (this.#native.lacks(request)) return true;
+    if (this.#native.lacks(request) || !this.#native.prepareGrammar(request)) return true;
     const { session } = request;
     for (const [entry] of this.#held) if (session && entry.request.session === session) return true;
     return false;
@@ -147,7 +148,15 @@ export class RequestTable {
       this.#submitWaiting();
       this.#onChange();
     };
-    this.#native.loadGrammarPart().then(() => release(undefined), release);
+    this.#prepare(entries).then(() => release(undefined), release);
+  }
+
+  /** Compiles a grammar in slices, between which the engine works for others. @param {Entry[]} entries */
+  async #prepare(entries) {
+    await this.#native.loadGrammarPart();
+    while (this.#held.has(entries) && !this.#native.prepareGrammar(entries[0].request)) {
+      await takeTurn();
+    }
   }
 
   /** @param {number} id */
