@@ -6,7 +6,8 @@
 #include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
-enum { ADDED_NODES = 4 };  // to the document
+enum { ADDED_NODES = 2 * SCHEMA_TYPE_COUNT };  // to the document
+const char *const SCHEMA_TYPES[] = {"object", "string", "null", "boolean", "number", "array"};
 
 uint32_t schema_rule(schema_compiler *c, uint32_t set) {
   if (set == UINT32_MAX || !work_is_ok(c->work)) return 0;
@@ -249,9 +250,8 @@ uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, si
   c.spelling = SPELLINGS[form->style];
   if (!begin(&c, text, size_bytes)) return 0;
   c.gap = gap_rule(&c);
-  const uint32_t object = add_type_schema(&c, "object");
-  c.only_texts = add_type_schema(&c, "string");
-  schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, object)};
+  for (size_t i = 0; i < SCHEMA_TYPE_COUNT; i++) c.of_type[i] = add_type_schema(&c, SCHEMA_TYPES[i]);
+  schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, c.of_type[OF_OBJECTS])};
   c.outermost = schema_set(&c, terms, 2);
   const uint32_t rule = schema_rule(&c, c.outermost);
   build_all(&c);
