@@ -1,9 +1,9 @@
 // js/edge/create_engine.js — an engine in the calling thread, for hosts that have one thread and for isolates that
 // many requests share.
 
-import { pause } from '../base/take_turn.js';
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { pause } from '../base/take_turn.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { Engine } from '../page/engine.js';
 import { infoOf } from '../page/engine_reports.js';

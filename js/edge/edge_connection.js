@@ -3,9 +3,9 @@
 // in its own turns of the event loop. Output for others waits until they read. So no promise is shared between
 // requests, and a reader that goes away leaves nobody waiting.
 
-import { pause } from '../base/take_turn.js';
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, WickError } from '../base/errors.js';
+import { pause } from '../base/take_turn.js';
 import { STEP_PROGRESS } from '../wasm/layout.js';
 import { ServedEngine } from '../worker/served_engine.js';
 import { Turns } from './turns.js';

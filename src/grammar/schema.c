@@ -250,7 +250,8 @@ uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, si
   c.spelling = SPELLINGS[form->style];
   if (!begin(&c, text, size_bytes)) return 0;
   c.gap = gap_rule(&c);
-  for (size_t i = 0; i < SCHEMA_TYPE_COUNT; i++) c.of_type[i] = add_type_schema(&c, SCHEMA_TYPES[i]);
+  for (size_t i = 0; i < SCHEMA_TYPE_COUNT; i++)
+    c.of_type[i] = add_type_schema(&c, SCHEMA_TYPES[i]);
   schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, c.of_type[OF_OBJECTS])};
   c.outermost = schema_set(&c, terms, 2);
   const uint32_t rule = schema_rule(&c, c.outermost);

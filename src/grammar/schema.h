@@ -36,8 +36,8 @@ typedef struct argument_form {
   // Behind the value. It has a "<" and may end with the name; no text has what precedes the name.
   const char *end;
   const char *wrap, *unwrap;  // around a text that may have the end; NULL: there are none
-  bool has_lines;      // a line break stands before and behind each value
-  bool has_attribute;  // before_text and before_json tell a reader which it is
+  bool has_lines;             // a line break stands before and behind each value
+  bool has_attribute;         // before_text and before_json tell a reader which it is
 } argument_form;
 
 // The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also where the form

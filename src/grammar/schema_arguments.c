@@ -55,8 +55,8 @@ enum { PATTERN_BYTES_MAX = 160 };
 // precedes it.
 static const dfa *texts_having(schema_compiler *c, const char *before, const char *mark) {
   char pattern[PATTERN_BYTES_MAX] = "";
-  size_t count = strlen(before);
-  memcpy(pattern, before, count);
+  size_t count = 0;
+  for (; before[count] != '\0'; count++) pattern[count] = before[count];
   for (; *mark != '\0' && *mark != SCHEMA_NAME[0] && count + 2 < sizeof pattern; mark++) {
     if (is_special(*mark)) pattern[count++] = '\\';
     pattern[count++] = *mark;
@@ -229,7 +229,7 @@ static void put_param(schema_compiler *c, uint32_t from, document_text name, uin
   const bool has_attribute = c->form->has_attribute;
   const uint32_t said = said_types(&c->document, 1, name), types = schema_types(c, set, 0);
   const uint32_t all = SAID_STRING | SAID_NUMBER | SAID_BOOLEAN | SAID_NULL | SAID_ARRAY;
-  const written one = {.name = name};
+  const written one = {.name = name, .type = ""};
   if (!has_attribute && (said & SAID_STRING) == 0) {
     put_json(c, from, set, &one, to);
     if (said != 0) put_words(c, from, set, &one, to);
@@ -252,15 +252,16 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   program_builder *builder = &c->builder;
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const bool is_param = c->form->style == ARGUMENT_PARAMS;
+  const bool is_tag = is_param && strchr(c->form->end, SCHEMA_NAME[0]) != NULL;
   if (set == UINT32_MAX) return rule;
-  if (is_param ? !can_stand_between_marks(name) : !is_word(name)) {
+  if (is_param && !is_tag ? !can_stand_between_marks(name) : !is_word(name)) {
     work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
               "the model's form of calls cannot write the name %.*s",
               (int)(name.size_bytes < 80 ? name.size_bytes : 80), (const char *)name.bytes);
     return rule;
   }
   uint32_t at = program_start(builder, rule);
-  if (is_param) at = put_pattern(c, at, c->form->before_name, NULL);
+  if (is_param) at = put_pattern(c, at, c->form->before_name, &(written){.name = name, .type = ""});
   at = program_text(builder, at, name.bytes, name.size_bytes);
   if (is_param) {
     put_param(c, at, name, set, end);

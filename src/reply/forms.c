@@ -22,37 +22,37 @@ static const char CALL_OF_MISTRAL[] =
 static const char CALL_OF_APERTUS[] = "{\"" N "\": " A "}";
 
 static const reply_params FUNCTION_PARAMS = {.key = "<parameter=",
-    .key_end = ">",
-    .value = "",
-    .value_end = "</parameter>",
-    .end = "</function>"};
+                                             .key_end = ">",
+                                             .value = "",
+                                             .value_end = "</parameter>",
+                                             .end = "</function>"};
 static const reply_params GLM_PARAMS = {.key = "<arg_key>",
-    .key_end = "</arg_key>",
-    .value = "<arg_value>",
-    .value_end = "</arg_value>",
-    .end = "</tool_call>"};
+                                        .key_end = "</arg_key>",
+                                        .value = "<arg_value>",
+                                        .value_end = "</arg_value>",
+                                        .end = "</tool_call>"};
 static const reply_params HUNYUAN_PARAMS = {.key = "<arg_key:opensource>",
-    .key_end = "</arg_key:opensource>",
-    .value = "<arg_value:opensource>",
-    .value_end = "</arg_value:opensource>",
-    .end = "</tool_call:opensource>"};
+                                            .key_end = "</arg_key:opensource>",
+                                            .value = "<arg_value:opensource>",
+                                            .value_end = "</arg_value:opensource>",
+                                            .end = "</tool_call:opensource>"};
 static const reply_params INVOKE_PARAMS = {.key = "<parameter name=\"",
-    .key_end = "\"",
-    .value = "",
-    .value_end = "</parameter>",
-    .end = "</invoke>"};
+                                           .key_end = "\"",
+                                           .value = "",
+                                           .value_end = "</parameter>",
+                                           .end = "</invoke>"};
 static const reply_params ATEM_PARAMS = {.key = "<atem:parameter name=\"",
-    .key_end = "\"",
-    .value = "",
-    .value_end = "</atem:parameter>",
-    .end = "</atem:invoke>"};
+                                         .key_end = "\"",
+                                         .value = "",
+                                         .value_end = "</atem:parameter>",
+                                         .end = "</atem:invoke>"};
 static const reply_params DSML_PARAMS = {.key = "<｜DSML｜parameter name=\"",
-    .key_end = "\"",
-    .value = "",
-    .value_end = "</｜DSML｜parameter>",
-    .end = "</｜DSML｜invoke>",
-    .says_text = " string=\"true\"",
-    .says_json = " string=\"false\""};
+                                         .key_end = "\"",
+                                         .value = "",
+                                         .value_end = "</｜DSML｜parameter>",
+                                         .end = "</｜DSML｜invoke>",
+                                         .says_text = " string=\"true\"",
+                                         .says_json = " string=\"false\""};
 static const reply_params PARAM_PARAMS = {.key = "<param name=\"",
                                           .key_end = "\"",
                                           .value = "",

@@ -187,8 +187,8 @@ static void put_value(reply_parser *p, value_text text) {
   const reply_text *attributes = &p->reads.params.attributes;
   const char *name = p->name.bytes;
   const size_t name_bytes = p->name.size_bytes;
-  const uint32_t schema = tools_member(p->tools, name, name_bytes, 0,
-                                       (const uint8_t *)p->key.bytes, p->key.size_bytes);
+  const uint32_t schema =
+      tools_member(p->tools, name, name_bytes, 0, (const uint8_t *)p->key.bytes, p->key.size_bytes);
   if (p->form->params->has_elements) {
     put_elements(p, text, schema);
     return;

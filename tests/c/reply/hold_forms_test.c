@@ -2,6 +2,8 @@
 // the text is allowed as it stands, and what differs from it is allowed only if the parser of
 // replies still reads a valid call.
 #include "hold_rig.h"
+#include "reply/forms.h"
+#include "told_lines.h"
 
 enum { TEXT_BYTES_MAX = 512 };
 
@@ -116,8 +118,7 @@ static const form_case FORMS[] = {
      "<|open|>tools<|sep|>" KIMI_K3_CALL KIMI_K3_CALL "<|close|>tools<|sep|>", MARKED},
     {"<|open|>", "<|open|>tools<|sep|>", KIMI_K3_JSON_CALL "<|close|>tools<|sep|>",
      "<|open|>tools<|sep|>" KIMI_K3_JSON_CALL KIMI_K3_JSON_CALL "<|close|>tools<|sep|>", MARKED},
-    {MINIMAX, MINIMAX "<tool_call>",
-     "\n" MINIMAX_CALL "\n" MINIMAX "</tool_call>",
+    {MINIMAX, MINIMAX "<tool_call>", "\n" MINIMAX_CALL "\n" MINIMAX "</tool_call>",
      MINIMAX "<tool_call>\n" MINIMAX_CALL "\n" MINIMAX_CALL "\n" MINIMAX "</tool_call>", MARKED},
     {"<function name=\"", "<function name=\"",
      "weather\"><param name=\"city\"><![CDATA[Oslo]]></param></function>", NULL, MARKED},
@@ -136,6 +137,85 @@ static const form_case FORMS[] = {
      "call:weather{city:<escape>Oslo<escape>}<end_function_call>", NULL, MARKED},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+
+// Families that write them, for the documentation.
+static const char *const FAMILIES[] = {
+    "Hermes, Qwen 2.5 and 3, Granite 4, SmolLM 3, QwQ",
+    "MiniMax M1, Apriel",
+    "Nemotron Nano v2",
+    "Phi 4 mini, Granite 3.3",
+    "GigaChat 3.1",
+    "GigaChat 3",
+    "Command R7B, Command A",
+    "Apertus",
+    "Mistral Nemo",
+    "Phi 4 mini, firefunction v2",
+    "Llama 3.1 with tools of its own",
+    "Command R+",
+    "Llama 3.1, 3.2, 3.3",
+    "Mistral Small 3.2",
+    "Ministral 3, Devstral",
+    "functionary 3.1",
+    "functionary 3.2",
+    "DeepSeek R1, V3",
+    "DeepSeek V3.1",
+    "Kimi K2",
+    "Kimi K2 without a section",
+    "Solar Open",
+    "Qwen3-Coder, Qwen3.5, Nemotron 3, Step 3.5",
+    "Qwen3-Coder without the outer mark",
+    "Seed-OSS",
+    "GLM 4.5 to 4.7",
+    "Hunyuan 3",
+    "MiniMax M2",
+    "others with <invoke> elements",
+    "Muse",
+    "DeepSeek V3.2",
+    "DeepSeek V4",
+    "Kimi K3",
+    "Kimi K3, arguments as one object",
+    "MiniMax M3",
+    "MiniCPM 5, wrapped text",
+    "MiniCPM 5",
+    "LFM 2",
+    "LFM 2.5",
+    "Llama 3.2 and 4",
+    "Gemma 4",
+    "FunctionGemma",
+};
+_Static_assert(sizeof FAMILIES / sizeof FAMILIES[0] == FORM_COUNT, "one for each form");
+
+// ---- the documentation ----
+
+static bool has_example(const reply_form *form) {
+  bool has = form->arguments == ARGUMENTS_CHANNELS;
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const char *open = strcmp(FORMS[i].open, "functools[") == 0 ? "functools" : FORMS[i].open;
+    has = has || (strstr(FORMS[i].trait, form->trait) != NULL && strcmp(open, form->open) == 0);
+  }
+  return has;
+}
+
+TEST(every_form_is_in_the_documentation) {
+  tell(
+      "# Formats of tool calls\n\n"
+      "How a model writes calls is learnt from its chat template, by a text that only templates of "
+      "the format\ncontain. Each format is read, and with `tools` the calls are constrained to it. "
+      "The examples call\n`weather` with the city Oslo. `tests/c/reply/hold_forms_test.c` writes "
+      "this page from the table in\n`src/reply/forms.c` and checks every example.\n");
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    tell("\n%s; the template contains `%s`:\n\n~~~text\n%s%s\n~~~\n", FAMILIES[i],
+         strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:", FORMS[i].open,
+         FORMS[i].rest);
+  }
+  tell(
+      "\ngpt-oss; the template contains `<|message|>`:\n\n~~~text\n<|channel|>commentary "
+      "to=functions.weather <|constrain|>json<|message|>" ARGS "\n~~~\n");
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    if (!CHECK(has_example(&REPLY_FORMS[i]))) printf("# %s\n", REPLY_FORMS[i].open);
+  }
+  told_check("../../docs/tool-formats.md");
+}
 
 // ---- texts ----
 
@@ -335,19 +415,20 @@ TEST(a_mark_that_ends_the_mark_of_another_form_belongs_to_that_form) {
 TEST(the_id_of_a_kimi_call_may_lack_its_prefix) {
   static held h;
   held_open(&h, "<|tool_call_begin|>", "", WEATHER, true, true);
-  FITS_AS_IS(&h, true, "<|tool_call_begin|>weather:12<|tool_call_argument_begin|>" ARGS
-                       "<|tool_call_end|>");
-  FITS_AS_IS(&h, false, "<|tool_call_begin|>tools.weather:0<|tool_call_argument_begin|>" ARGS
-                        "<|tool_call_end|>");
+  FITS_AS_IS(&h, true,
+             "<|tool_call_begin|>weather:12<|tool_call_argument_begin|>" ARGS "<|tool_call_end|>");
+  FITS_AS_IS(&h, false,
+             "<|tool_call_begin|>tools.weather:0<|tool_call_argument_begin|>" ARGS
+             "<|tool_call_end|>");
   held_close(&h);
 }
 
 // ---- values of parameters ----
 
-#define MIXED                                                                                   \
-  "[{\"function\":{\"name\":\"mix\",\"parameters\":{\"type\":\"object\",\"properties\":{"          \
+#define MIXED                                                                                    \
+  "[{\"function\":{\"name\":\"mix\",\"parameters\":{\"type\":\"object\",\"properties\":{"        \
   "\"text\":{\"type\":\"string\"},\"flag\":{\"type\":\"boolean\"},\"none\":{\"type\":\"null\"}," \
-  "\"only\":{\"const\":true},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"     \
+  "\"only\":{\"const\":true},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"    \
   "\"count\":{\"type\":\"integer\",\"maximum\":9}}}}}]"
 #define PARAM(name, value) "<param name=\"" name "\">" value "</param>"
 #define MIX(params) "<function name=\"mix\">" params "</function>"
@@ -372,8 +453,8 @@ TEST(texts_may_be_wrapped_and_words_may_be_those_of_python) {
 
 #define ARGUMENT(key, type, value) \
   "<|open|>argument key=\"" key "\" type=\"" type "\"<|sep|>" value "<|close|>argument<|sep|>"
-#define K3(arguments)                                                                  \
-  "<|open|>tools<|sep|><|open|>call tool=\"mix\" index=\"2\"<|sep|>" arguments         \
+#define K3(arguments)                                                          \
+  "<|open|>tools<|sep|><|open|>call tool=\"mix\" index=\"2\"<|sep|>" arguments \
   "<|close|>call<|sep|><|close|>tools<|sep|>"
 
 TEST(an_argument_of_kimi_names_the_type_of_its_value) {

@@ -7,12 +7,12 @@
 
 #define TOOLS                                                                                 \
   "[{\"type\": \"function\", \"function\": {\"name\": \"get\", \"parameters\": {\"$defs\": "  \
-  "{\"count\": {\"type\": \"integer\"}, \"row\": {\"properties\": {\"code\": {\"type\": "  \
-  "\"string\"}}}}, \"properties\": {\"city\": {\"type\": \"string\"}, " \
+  "{\"count\": {\"type\": \"integer\"}, \"row\": {\"properties\": {\"code\": {\"type\": "     \
+  "\"string\"}}}}, \"properties\": {\"city\": {\"type\": \"string\"}, "                       \
   "\"days\": {\"$ref\": \"#/$defs/count\"}, \"exact\": {\"type\": [\"boolean\", \"null\"]}, " \
   "\"either\": {\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"number\"}]}, "               \
-  "\"unit\": {\"enum\": [\"1\", \"2\"]}, \"any\": {}, \"list\": {\"type\": \"array\"}, "     \
-  "\"rows\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/row\"}}}}}}, "        \
+  "\"unit\": {\"enum\": [\"1\", \"2\"]}, \"any\": {}, \"list\": {\"type\": \"array\"}, "      \
+  "\"rows\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/row\"}}}}}}, "             \
   "{\"name\": \"ping\"}]"
 
 typedef struct expected {
