@@ -180,6 +180,12 @@ export class RequestTable {
       const passes = this.#native.passes();
       const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
       if (!this.#hasPlace(entries, passes)) return;
+      if (this.#mustHold(entries[0].request)) {
+        // what was compiled has been dropped meanwhile
+        this.#waiting.take(entries);
+        this.#hold(entries);
+        continue;
+      }
       try {
         entries[0].request.passesWaited = passes - entries[0].passesBefore;
         this.#submit(entries);

@@ -39,14 +39,15 @@ uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text na
   return schema_quote(c, behind);
 }
 
+static bool has_byte(const char *text, char byte) {
+  while (*text != '\0' && *text != byte) text++;
+  return *text != '\0';
+}
+
 // ---- texts as they are ----
 
 static bool is_special(char letter) {
-  static const char SPECIAL[] = "\\|/()[]{}.*+?^$";
-  for (size_t i = 0; SPECIAL[i] != '\0'; i++) {
-    if (SPECIAL[i] == letter) return true;
-  }
-  return false;
+  return has_byte("\\|/()[]{}.*+?^$", letter);
 }
 
 enum { PATTERN_BYTES_MAX = 160 };
@@ -174,7 +175,7 @@ static void put_json(schema_compiler *c, uint32_t from, uint32_t set, const writ
 // JSON of each type, which the form names.
 static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, written one,
                            uint32_t to) {
-  if (strchr(c->form->before_json, SCHEMA_TYPE[0]) == NULL) {
+  if (!has_byte(c->form->before_json, SCHEMA_TYPE[0])) {
     put_json(c, from, set, &one, to);
     return;
   }
@@ -252,7 +253,7 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   program_builder *builder = &c->builder;
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const bool is_param = c->form->style == ARGUMENT_PARAMS;
-  const bool is_tag = is_param && strchr(c->form->end, SCHEMA_NAME[0]) != NULL;
+  const bool is_tag = is_param && has_byte(c->form->end, SCHEMA_NAME[0]);
   if (set == UINT32_MAX) return rule;
   if (is_param && !is_tag ? !can_stand_between_marks(name) : !is_word(name)) {
     work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
