@@ -616,12 +616,12 @@ test('grammars are compiled between the steps of other requests', async (t) => {
   await ask('first', { regex: /a+/ });
   const slow = (/** @type {number} */ count) =>
     ask(`slow ${count}`, { regex: new RegExp(`(a|b)*a(a|b){${count}}`) });
-  const many = [12, 13, 14].map(slow);
+  const many = [14, 15].map(slow);
   assert.equal(await ask('plain', {}), undefined);
   assert.equal(await ask('quick', { regex: /b+/ }), undefined);
   assert.deepEqual(ended, ['first', 'plain', 'quick']);
   await Promise.all(many);
-  assert.equal(ended.length, 6);
+  assert.equal(ended.length, 5);
 });
 
 test('a request is cancelled while its grammar is compiled', async (t) => {
