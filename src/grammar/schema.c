@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "grammar/exponents.h"
 #include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
@@ -101,6 +102,21 @@ static uint32_t text_rule(schema_compiler *c) {
 
 // ---- one case ----
 
+// The rule of the numbers of a set, with exponents too.
+static uint32_t numbers_rule(schema_compiler *c, const dfa *set) {
+  for (uint32_t i = 0; i < c->set_rules.count; i++) {
+    const set_rule_entry *known = &c->set_rules.items[i];
+    if (known->set == set && known->least == UINT32_MAX) return known->rule;
+  }
+  const set_rule_entry made = {set, UINT32_MAX, 0, program_rule(&c->builder)};
+  const uint32_t end = program_place(&c->builder), start = program_start(&c->builder, made.rule);
+  spell_set(&c->builder, set, SPELL_RAW, start, end);
+  exponents_add(&c->builder, set, start, end);
+  program_end(&c->builder, end);
+  (void)WORK_PUSH(c->work, &c->set_rules, made);
+  return made.rule;
+}
+
 static void build_number(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
   const dfa *set = value->numbers;
   if (set == NULL) {
@@ -110,8 +126,10 @@ static void build_number(schema_compiler *c, const schema_case *value, uint32_t 
   if (!c->any) {
     const dfa *few = dfa_combine(c->work, set, c->short_numbers, DFA_AND);
     if (!dfa_is_empty(few)) set = few;
+    spell_set(&c->builder, set, SPELL_RAW, from, to);
+    return;
   }
-  spell_set(&c->builder, set, SPELL_RAW, from, to);
+  program_call(&c->builder, from, numbers_rule(c, set), to);
 }
 
 // The rule of the texts of a set with so many characters; those that are used again have theirs.

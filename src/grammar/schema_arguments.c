@@ -46,9 +46,7 @@ static bool has_byte(const char *text, char byte) {
 
 // ---- texts as they are ----
 
-static bool is_special(char letter) {
-  return has_byte("\\|/()[]{}.*+?^$", letter);
-}
+static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter); }
 
 enum { PATTERN_BYTES_MAX = 160 };
 
