@@ -1186,6 +1186,8 @@ export interface ModelInspection {
     file: number;
     offset_bytes: number;
     size_bytes: number;
+    /** The model runs here without it. */
+    unread?: true;
   }[];
   info: Record<string, unknown>;
 }

@@ -148,15 +148,32 @@ export class RequestTable {
       this.#submitWaiting();
       this.#onChange();
     };
-    this.#prepare(entries).then(() => release(undefined), release);
+    this.#prepare(entries, release);
   }
 
-  /** Compiles a grammar in slices, between which the engine works for others. @param {Entry[]} entries */
-  async #prepare(entries) {
-    await this.#native.loadGrammarPart();
-    while (this.#held.has(entries) && !this.#native.prepareGrammar(entries[0].request)) {
-      await takeTurn();
+  /**
+   * Compiles a grammar in slices, between which the engine works for others.
+   * @param {Entry[]} entries
+   * @param {(error: unknown) => void} release
+   */
+  async #prepare(entries, release) {
+    try {
+      await this.#native.loadGrammarPart();
+      while (this.#held.has(entries) && !this.#isPrepared(entries)) await takeTurn();
+    } catch (error) {
+      return release(error);
     }
+    release(undefined);
+  }
+
+  /** Nobody overtakes another on a session. @param {Entry[]} entries that are held */
+  #isPrepared(entries) {
+    const [{ request }] = entries;
+    for (const earlier of this.#held) {
+      if (earlier === entries) break;
+      if (request.session && earlier[0].request.session === request.session) return false;
+    }
+    return this.#native.prepareGrammar(request);
   }
 
   /** @param {number} id */
@@ -180,8 +197,8 @@ export class RequestTable {
       const passes = this.#native.passes();
       const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
       if (!this.#hasPlace(entries, passes)) return;
-      if (this.#mustHold(entries[0].request)) {
-        // what was compiled has been dropped meanwhile
+      // what was compiled has been dropped meanwhile
+      if (!this.#native.prepareGrammar(entries[0].request)) {
         this.#waiting.take(entries);
         this.#hold(entries);
         continue;
