@@ -158,7 +158,8 @@ static void add_left(exponents *e, uint32_t from, int64_t state, uint8_t digit) 
 
 static void spell_start(exponents *e, uint32_t from, int64_t state) {
   if (state == 0) add(e, from, '-', place_of(e, START, 0, e->sign));
-  for (uint8_t digit = '0'; digit <= '9'; digit++) {
+  for (uint32_t i = 0; i < 10; i++) {
+    const uint8_t digit = (uint8_t)('0' + i);
     const int64_t next = step(e->set, state, digit);
     add(e, from, digit, digit == '0' ? place_of(e, ZERO, 0, state) : place_of(e, WHOLE, 0, next));
     add_left(e, from, state, digit);
@@ -167,7 +168,8 @@ static void spell_start(exponents *e, uint32_t from, int64_t state) {
 
 static void spell_whole(exponents *e, uint32_t from, int64_t state) {
   const int64_t behind = step(e->set, state, '.');
-  for (uint8_t digit = '0'; digit <= '9'; digit++) {
+  for (uint32_t i = 0; i < 10; i++) {
+    const uint8_t digit = (uint8_t)('0' + i);
     add(e, from, digit, place_of(e, WHOLE, 0, step(e->set, state, digit)));
     add(e, from, digit, place_of(e, LEFT, 1, step(e->set, behind, digit)));
   }
@@ -180,7 +182,8 @@ static void spell_right(exponents *e, uint32_t from, mantissa_part part, uint32_
   const bool is_zero = part == ZERO_RIGHT;
   const int64_t zero = step(e->set, state, '0');
   const int64_t behind = step(e->set, is_zero ? zero : state, '.');
-  for (uint8_t digit = '0'; digit <= '9'; digit++) {
+  for (uint32_t i = 0; i < 10; i++) {
+    const uint8_t digit = (uint8_t)('0' + i);
     add(e, from, digit, place_of(e, PLAIN, count, step(e->set, behind, digit)));
     if (is_zero && digit == '0') {
       add(e, from, digit, place_of(e, ZERO_RIGHT, count + 1, state));
@@ -194,7 +197,8 @@ static void spell_right(exponents *e, uint32_t from, mantissa_part part, uint32_
 
 static void spell_digits(exponents *e, uint32_t from, mantissa_part to, uint32_t number,
                          int64_t state) {
-  for (uint8_t digit = '0'; digit <= '9'; digit++) {
+  for (uint32_t i = 0; i < 10; i++) {
+    const uint8_t digit = (uint8_t)('0' + i);
     add(e, from, digit, place_of(e, to, number, step(e->set, state, digit)));
   }
 }
