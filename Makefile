@@ -163,6 +163,7 @@ $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(cal
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
 extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o)
+$(foreach config,wasi wasi-relaxed,$(eval build/obj/$(config)/extras.ok: $(call extras_objects,$(config))))
 build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
 	$(Q)NM=$(LLVM_NM) $(NODE) tools/build/check_extras.mjs $(call extras_objects,$*) -- $(linked_$*_wick)
 	@touch $@
