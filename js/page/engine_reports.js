@@ -30,6 +30,7 @@ export function infoOf(raw) {
     threads: raw.threads,
     threadsUsed: raw.threadsUsed,
     kernels: raw.kernels,
+    rounding: raw.kernels?.startsWith('relaxed') ? 'relaxed' : 'plain',
     sharing: raw.sharing ?? 'none',
     kType: raw.k_type,
     vType: raw.v_type,

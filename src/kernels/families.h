@@ -56,7 +56,7 @@ typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, ui
   row_dequant_function name##_row_dequant;                                        \
   matmul_function name##_matmul_scalar, SIMD_NAME(name##_matmul_simd128);         \
   matmul_function SIMD_NAME(name##_matmul_pairs), SIMD_NAME(name##_matmul_quads); \
-  matmul_function SIMD_NAME(name##_matmul_relaxed)
+  matmul_function SIMD_NAME(name##_matmul_relaxed), SIMD_NAME(name##_matmul_long)
 
 KERNEL_FAMILY(f32);
 KERNEL_FAMILY(f16);
@@ -86,6 +86,7 @@ KERNEL_FAMILY(mxfp4);
 KERNEL_FAMILY(nvfp4);
 KERNEL_FAMILY(q1_0);
 KERNEL_FAMILY(q2_0);
+matmul_function SIMD_NAME(q8_0_matmul_signed);
 
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);

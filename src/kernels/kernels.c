@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/extras.h"
+#include "base/math.h"
 #include "kernels/grid_points.h"
 #include "kernels/simd.h"
 #include "kernels/tables.h"
@@ -35,6 +36,20 @@ static const kernel_table table_simd128 = {
     .name = SIMD128_TABLE,
     TABLE_COMMON,
     TABLE_TYPES(simd128, simd128, simd128),
+    TABLE_ATTENTION(simd128),
+    TABLE_ROWS(simd128),
+    .act_bytes = act_bytes_simd,
+    .act_make = act_make_simd,
+};
+#endif
+
+#if defined(WICK_SIMD128) && !(defined(WICK_RELAXED) && defined(__wasm_simd128__))
+#define HAS_LONG 1
+// The same bits by instructions that ARM has. x86 needs more of them.
+static const kernel_table table_long = {
+    .name = SIMD128_TABLE "-long",
+    TABLE_COMMON,
+    TABLE_TYPES_USUAL(simd128, simd128, simd128, long, long),
     TABLE_ATTENTION(simd128),
     TABLE_ROWS(simd128),
     .act_bytes = act_bytes_simd,
@@ -89,15 +104,38 @@ static const kernel_table table_quads = {
 #endif
 
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
-// Whether this CPU computes the dot of four products as two dots of two, which saturate at 16 bits.
-// x86 without VNNI does. The two ways differ when an operand has more than 7 bits: 4 * 127 * 255
-// when it is one instruction on unsigned codes, -4 * 127 on signed ones, 2 * 32767 when it is made
-// of pairs.
-static bool dot_is_made_of_pairs(void) {
-  volatile int8_t x = 127, code = -1;
+// For QUADS that take codes with a sign, as ARM's do.
+static const kernel_table table_signed = {
+    .name = "relaxed-signed",
+    .dots_are_right = relaxed_dots_are_right,
+    TABLE_COMMON,
+    TABLE_TYPES_USUAL(relaxed, quads, quads, quads, signed),
+    TABLE_ATTENTION(relaxed),
+    TABLE_ROWS(simd128),
+    .act_bytes = act_bytes_simd,
+    .act_make = act_make_simd,
+};
+
+static int32_t dot_of(int8_t x, int8_t code) {
+  volatile int8_t xs = x, codes = code;
   const v128_t dot =
-      simd_dot_quads(wasm_i8x16_splat(x), wasm_i8x16_splat(code), wasm_i32x4_splat(0));
-  return wasm_i32x4_extract_lane(dot, 0) == 2 * 32767;
+      simd_dot_quads(wasm_i8x16_splat(xs), wasm_i8x16_splat(codes), wasm_i32x4_splat(0));
+  return wasm_i32x4_extract_lane(dot, 0);
+}
+
+// Chooses by how this CPU computes a dot of four products when an operand has more than 7 bits:
+// 2 * 32767 when it is made of pairs, which saturate at 16 bits, as on x86 without VNNI;
+// 4 * 127 * 255 when it is one instruction on codes without a sign; -4 * 127 on codes with one.
+static const kernel_table *best_of_relaxed(void) {
+  const int32_t dot = dot_of(127, -1);
+  if (dot == 2 * 32767) return &table_pairs;
+  return dot == -4 * 127 && dot_of(-127, -127) == 4 * 127 * 127 ? &table_signed : &table_quads;
+}
+#elif defined(__wasm_simd128__)
+// x86 makes a NaN with a sign of 0 / 0, ARM one without.
+static bool cpu_is_like_arm(void) {
+  volatile float zero = 0;
+  return bits_of_f32(zero / zero) >> 31 == 0;
 }
 #endif
 
@@ -107,8 +145,14 @@ static const kernel_table *const tables[] = {
 #ifdef WICK_SIMD128
     &table_simd128,
 #endif
+#ifdef HAS_LONG
+    &table_long,
+#endif
 #ifdef WICK_RELAXED
     &table_pairs,   &table_quads,
+#endif
+#if defined(WICK_RELAXED) && defined(__wasm_simd128__)
+    &table_signed,
 #endif
 #ifdef WICK_LEVELS
     &kernels_avx2,  &kernels_avxvnni,
@@ -134,7 +178,9 @@ static bool cpu_runs(const kernel_table *kernels) {
 const kernel_table *kernels_bind(void) {
   if (extras_are_there()) grids_unpack();
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
-  return dot_is_made_of_pairs() ? &table_pairs : &table_quads;
+  return best_of_relaxed();
+#elif defined(__wasm_simd128__)
+  return cpu_is_like_arm() ? &table_long : &table_simd128;
 #elif defined(WICK_SIMD128)
   const kernel_table *best = &table_simd128;
 #ifdef WICK_LEVELS

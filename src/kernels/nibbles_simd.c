@@ -160,5 +160,7 @@ TILE_TYPE(q5_0, q5_0_strip)
 TILE_TYPE(q5_1, q5_1_strip)
 TILE_TYPE(q4_k, q4_k_strip)
 TILE_TYPE(q5_k, q5_k_strip)
+TILE_LONG(q4_0, q4_0_strip)
+TILE_LONG(q4_k, q4_k_strip)
 
 #endif

@@ -44,5 +44,6 @@ static const strip_type q6_k_strip = {.record_bytes = sizeof(q6_k_record),
                                       .strip_tokens = 5};
 
 TILE_TYPE(q6_k, q6_k_strip)
+TILE_LONG(q6_k, q6_k_strip)
 
 #endif

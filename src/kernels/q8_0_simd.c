@@ -37,6 +37,7 @@ static const strip_type q8_0_strip = Q8_0_STRIP(32);
 
 TILE_UNPACK(q8_0, q8_0_strip)
 TILE_VARIANT(q8_0, q8_0_strip, simd128, SIMD_PLAIN)
+TILE_LONG(q8_0, q8_0_strip)
 
 #ifdef WICK_RELAXED
 TILE_VARIANT(q8_0, q8_0_strip, pairs, SIMD_PAIRS)
@@ -45,6 +46,11 @@ static const strip_type q8_0_strip_quads = Q8_0_STRIP(TILE_TOKENS_ANY);
 TILE_PRODUCT(q8_0, q8_0_strip_quads, quads, SIMD_QUADS)
 TILE_MATMUL(q8_0, quads, KERNEL_MATRIX_HAS_WILD_F16 | KERNEL_MATRIX_HAS_MINUS_128,
             SIMD_NAME(q8_0_matmul_pairs))
+#ifdef __wasm_simd128__
+TILE_PRODUCT_SINGLE(q8_0, q8_0_strip_quads, signed, SIMD_SIGNED, quads)
+TILE_MATMUL(q8_0, signed, KERNEL_MATRIX_HAS_WILD_F16 | KERNEL_MATRIX_HAS_MINUS_128,
+            SIMD_NAME(q8_0_matmul_pairs))
+#endif
 #endif
 
 #endif

@@ -42,8 +42,16 @@
 // rounded apart (bit for bit what the scalar reference gives). PAIRS and QUADS are relaxed SIMD
 // with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS uses
 // the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
-// looks).
-typedef enum simd_flavor { SIMD_PLAIN = 0, SIMD_PAIRS = 1, SIMD_QUADS = 2 } simd_flavor;
+// looks). Two more are for one token on ARM: LONG has the bits of PLAIN, multiplies bytes and adds
+// 16-bit products, each of which is one instruction there. SIGNED is QUADS where the dot takes two
+// operands with signs, so that signed codes need not be turned.
+typedef enum simd_flavor {
+  SIMD_PLAIN = 0,
+  SIMD_PAIRS = 1,
+  SIMD_QUADS = 2,
+  SIMD_LONG = 3,
+  SIMD_SIGNED = 4
+} simd_flavor;
 
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
 
@@ -170,7 +178,8 @@ SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
 
 // sum + a * b, rounded once where the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
-  return flavor == SIMD_PLAIN ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);
+  const bool is_apart = flavor == SIMD_PLAIN || flavor == SIMD_LONG;
+  return is_apart ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);
 }
 
 // Rows 0-3 (low halves) or 4-7 (high halves) of 8 halves as floats, 2^112 too small: sign, exponent

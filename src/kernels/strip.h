@@ -147,7 +147,7 @@ SIMD_INLINE v128_t simd_widen(v128_t codes, uint32_t odd, bool is_signed) {
 // sum + codes * x. Codes are bytes for PAIRS and QUADS, 16-bit lanes for PLAIN.
 SIMD_INLINE v128_t simd_dot(v128_t sum, v128_t x, v128_t codes, simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) return wasm_i16x8_add(sum, simd_dot_pairs(x, codes));
-  if (flavor == SIMD_QUADS) return simd_dot_quads(x, codes, sum);
+  if (flavor == SIMD_QUADS || flavor == SIMD_SIGNED) return simd_dot_quads(x, codes, sum);
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, x));
 }
 
@@ -158,10 +158,10 @@ SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
 }
 
 // sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed codes are
-// for QUADS alone.
+// for QUADS and SIGNED alone.
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
-  if (!is_signed) return simd_dot(sum, x, codes, flavor);
+  if (!is_signed || flavor == SIMD_SIGNED) return simd_dot(sum, x, codes, flavor);
   // The relaxed dot wants 7 bits on one side: |x|. The code takes x's sign, exact above -128.
   return simd_dot_quads(simd_with_sign(codes, x), wasm_i8x16_abs(x), sum);
 }
@@ -180,7 +180,8 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
 
 // The sum of a whole dot as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_total(v128_t sum, block_kind kind, simd_flavor flavor) {
-  if (kind_is_signed(kind) && flavor != SIMD_QUADS) return wasm_i32x4_shr(sum, 8);
+  const bool is_wide = flavor == SIMD_PLAIN || flavor == SIMD_PAIRS;
+  if (kind_is_signed(kind) && is_wide) return wasm_i32x4_shr(sum, 8);
   return flavor == SIMD_PAIRS ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
 }
 
@@ -239,6 +240,97 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
   strip_dots_half(type, offset, record, part, 0, super, state, act, tokens, flavor, totals);
   if (simd_never(&zero)) return;
   strip_dots_half(type, offset, record, part, 1, super, state, act, tokens, flavor, totals);
+}
+
+// ---- products of bytes in 16-bit lanes (LONG) ----
+// A sum has two vectors: rows 0 and 1, rows 2 and 3, 4 columns each. Codes without a sign are added
+// in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6. Signed codes are
+// added in pairs, in 32-bit lanes. Where the compiler knew that codes have no sign it would widen
+// them in another way; it does not know the masks that codes are taken with.
+
+typedef struct long_sum {
+  v128_t rows[2];
+} long_sum;
+
+SIMD_INLINE long_sum long_add(long_sum sum, v128_t codes, v128_t x, bool is_signed) {
+  const v128_t products[2] = {wasm_i16x8_extmul_low_i8x16(codes, x),
+                              wasm_i16x8_extmul_high_i8x16(codes, x)};
+  for (uint32_t i = 0; i < 2; i++) {
+    sum.rows[i] = is_signed
+                      ? wasm_i32x4_add(sum.rows[i], wasm_i32x4_extadd_pairwise_i16x8(products[i]))
+                      : wasm_i16x8_add(sum.rows[i], products[i]);
+  }
+  return sum;
+}
+
+SIMD_INLINE v128_t long_total(long_sum sum, bool is_signed) {
+  for (uint32_t i = 0; i < 2 && !is_signed; i++)
+    sum.rows[i] = wasm_i32x4_extadd_pairwise_i16x8(sum.rows[i]);
+  return wasm_i32x4_add(wasm_i32x4_shuffle(sum.rows[0], sum.rows[1], 0, 2, 4, 6),
+                        wasm_i32x4_shuffle(sum.rows[0], sum.rows[1], 1, 3, 5, 7));
+}
+
+// Adds the products of step `s` to the sums of [2 * lane + half].
+SIMD_INLINE void long_step(const strip_type *type, const uint8_t *record[2], uint32_t part,
+                           uint32_t s, v128_t state[2][2], strip_lanes lanes, const int32_t *x,
+                           long_sum sums[4]) {
+#pragma unroll
+  for (uint32_t i = 0; i < 2 * LANES_RECORDS(lanes); i++) {
+    v128_t codes[4];
+    type->codes(record[i / 2], part, s, i % 2, state[i / 2], codes);
+#pragma unroll
+    for (uint32_t v = 0; v < type->per_step; v++) {
+      const uint32_t group = s * type->step_groups + v * type->code_groups;
+      sums[i] = long_add(sums[i], codes[v], strip_splat(x, group), kind_is_signed(type->kind));
+    }
+  }
+}
+
+// The dots of a part of the lanes' records with one token, in totals[2 * lane + half].
+SIMD_INLINE void strip_dots_long(const strip_type *type, const uint8_t *record[2], uint32_t part,
+                                 strip_lanes lanes, const int32_t *x, v128_t totals[4]) {
+  const bool is_signed = kind_is_signed(type->kind);
+  const uint32_t records = LANES_RECORDS(lanes);
+  const v128_t start = strip_dot_start(type->offset, x, 2, SIMD_LONG);
+  const v128_t zeros = wasm_i32x4_splat(0);
+  v128_t state[2][2];
+  long_sum sums[4] = {{{zeros, zeros}}, {{zeros, zeros}}, {{zeros, zeros}}, {{zeros, zeros}}};
+  uint32_t zero = 0;
+  SIMD_OPAQUE(x);
+  for (uint32_t l = 0; l < records; l++) type->begin(record[l], part, state[l]);
+#pragma unroll
+  for (uint32_t s = 0; s < type->steps; s++) {
+    long_step(type, record, part, s, state, lanes, x, sums);
+    if (simd_never(&zero)) break;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < 2 * records; i++) {
+    totals[i] = long_total(sums[i], is_signed);
+    if (type->offset != 0) totals[i] = wasm_i32x4_add(totals[i], start);
+  }
+}
+
+// The dots of a part whose type has sub-scales, with one token.
+SIMD_INLINE void strip_dots_sub_long(const strip_type *type, const uint8_t *record, uint32_t part,
+                                     const strip_super *super, const int32_t *x, v128_t totals[2]) {
+  const v128_t zeros = wasm_i32x4_splat(0);
+  v128_t state[2][2];
+  uint32_t zero = 0;
+  type->begin(record, part, state[0]);
+#pragma unroll
+  for (uint32_t s = 0; s < 2; s++) {
+    strip_scales scales;
+    long_sum sums[4] = {{{zeros, zeros}}, {{zeros, zeros}}};
+    long_step(type, &record, part, s, state, LANES_ONE, x, sums);
+    type->scales(record, part, super, &scales);
+    const v128_t start = strip_dot_start(type->offset, x, s, SIMD_LONG);
+    for (uint32_t h = 0; h < 2; h++) {
+      const v128_t dot = wasm_i32x4_add(long_total(sums[h], false), start);
+      const v128_t scaled = wasm_i32x4_mul(dot, scales.sub_scales[s][h]);
+      totals[h] = s == 0 ? scaled : wasm_i32x4_add(totals[h], scaled);
+    }
+    if (simd_never(&zero)) return;
+  }
 }
 
 // Adds the products of step `s` to the dots. act begins at the step's first column group.
@@ -368,6 +460,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
     if (simd_never(&zero)) return;
     strip_part_half(type, offset, record, 1, act, flavor, dots, sums);
     if (type->kind == BLOCK_HALVES) return;
+  } else if (flavor == SIMD_LONG && !kind_has_sub(type->kind)) {
+    strip_dots_long(type, record, part, lanes, act[0].x, dots);
+  } else if (flavor == SIMD_LONG) {
+    strip_dots_sub_long(type, record[0], part, super, act[0].x, dots);
   } else if (!kind_has_sub(type->kind)) {
     strip_dots(type, offset, record, part, 0, type->steps, 2, lanes, act, flavor, dots);
     for (uint32_t i = 0; i < 2 * count; i++) dots[i] = simd_dot_total(dots[i], type->kind, flavor);

@@ -46,21 +46,24 @@
   .swiglu_clamped = swiglu_clamped_##variant, .softplus = softplus_##variant,                   \
   .scan = scan_##variant, .ssd = ssd_##variant, .wkv = wkv_##variant
 
-// Signed codes of 8 bits may use another variant (block_kind).
-#define TABLE_TYPES(floats, integers, signeds)                               \
+// Signed codes of 8 bits may use another variant (block_kind), and so may the types that most
+// models have.
+#define TABLE_TYPES(floats, integers, signeds) \
+  TABLE_TYPES_USUAL(floats, integers, signeds, integers, signeds)
+#define TABLE_TYPES_USUAL(floats, integers, signeds, usual, bytes)           \
   .types = {[GGML_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),         \
             [GGML_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),         \
             [GGML_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, floats),       \
-            [GGML_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, usual),         \
             [GGML_TYPE_Q4_1] = TYPE_OPS(q4_1, KERNEL_ACT_Q8, integers),      \
             [GGML_TYPE_Q5_0] = TYPE_OPS(q5_0, KERNEL_ACT_Q8, integers),      \
             [GGML_TYPE_Q5_1] = TYPE_OPS(q5_1, KERNEL_ACT_Q8, integers),      \
-            [GGML_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, signeds),       \
+            [GGML_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, bytes),         \
             [GGML_TYPE_Q2_K] = TYPE_OPS(q2_k, KERNEL_ACT_Q8, integers),      \
             [GGML_TYPE_Q3_K] = TYPE_OPS(q3_k, KERNEL_ACT_Q8, integers),      \
-            [GGML_TYPE_Q4_K] = TYPE_OPS(q4_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q4_K] = TYPE_OPS(q4_k, KERNEL_ACT_Q8, usual),         \
             [GGML_TYPE_Q5_K] = TYPE_OPS(q5_k, KERNEL_ACT_Q8, integers),      \
-            [GGML_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, usual),         \
             [GGML_TYPE_IQ4_NL] = TYPE_OPS(iq4_nl, KERNEL_ACT_Q8, signeds),   \
             [GGML_TYPE_IQ4_XS] = TYPE_OPS(iq4_xs, KERNEL_ACT_Q8, signeds),   \
             [GGML_TYPE_IQ2_XXS] = TYPE_OPS(iq2_xxs, KERNEL_ACT_Q8, signeds), \

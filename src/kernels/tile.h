@@ -54,10 +54,14 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   }
 
 // Defines name_product_variant() for a strip_type and a flavor.
-#define TILE_PRODUCT(name, strip_facts, variant, flavor)                                        \
-  static void name##_pairs_of_tokens_##variant(const strip_job *job) {                          \
-    strip_run_pairs(&(strip_facts), job, flavor);                                               \
-  }                                                                                             \
+#define TILE_PRODUCT(name, strip_facts, variant, flavor)               \
+  static void name##_pairs_of_tokens_##variant(const strip_job *job) { \
+    strip_run_pairs(&(strip_facts), job, flavor);                      \
+  }                                                                    \
+  TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant)
+
+// The same, where several tokens are multiplied as in another variant.
+#define TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant_of_pairs)               \
   static void name##_single_token_##variant(const strip_job *job) {                             \
     strip_run_single(&(strip_facts), job, flavor);                                              \
   }                                                                                             \
@@ -70,11 +74,11 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
         (strip_facts).kind,                                                                     \
         (strip_facts).offset,                                                                   \
         name##_single_token_##variant,                                                          \
-        (strip_facts).strip_tokens > 1 ? name##_pairs_of_tokens_##variant : NULL,               \
+        (strip_facts).strip_tokens > 1 ? name##_pairs_of_tokens_##variant_of_pairs : NULL,      \
         name##_unpack,                                                                          \
         (strip_facts).strip_tokens};                                                            \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
-                &SIMD_NAME(tile_kernels_##variant));                                            \
+                &SIMD_NAME(tile_kernels_##variant_of_pairs));                                   \
   }
 
 // Defines name_matmul_variant(): it calls name_product_variant(), or `other` where the matrix has
@@ -91,6 +95,16 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
 #define TILE_VARIANT(name, strip_facts, variant, flavor) \
   TILE_PRODUCT(name, strip_facts, variant, flavor)       \
   TILE_MATMUL(name, variant, KERNEL_MATRIX_HAS_WILD_F16, name##_matmul_scalar)
+
+// The products with one token that the plain table for ARM has. Neither the relaxed modules nor
+// x86's levels need them.
+#if defined(WICK_LEVEL) || (defined(WICK_RELAXED) && defined(__wasm_simd128__))
+#define TILE_LONG(name, strip_facts)
+#else
+#define TILE_LONG(name, strip_facts)                               \
+  TILE_PRODUCT_SINGLE(name, strip_facts, long, SIMD_LONG, simd128) \
+  TILE_MATMUL(name, long, KERNEL_MATRIX_HAS_WILD_F16, name##_matmul_scalar)
+#endif
 
 // Defines all functions of a type.
 #ifdef WICK_RELAXED

@@ -19,7 +19,8 @@ const hasV3 = ['avx2', 'bmi2', 'fma', 'f16c', 'movbe', 'abm'].every((flag) =>
   new RegExp(`^flags.* ${flag}\\b`, 'm').test(flags),
 );
 /** The names that WICK_CPU takes here, the best last. */
-const levels = ['scalar', process.arch === 'x64' ? 'sse2' : 'neon'];
+const simd128 = process.arch === 'x64' ? 'sse2' : 'neon';
+const levels = ['scalar', `${simd128}-long`, simd128];
 if (hasV3) levels.push('avx2');
 if (hasV3 && /\bavx_vnni\b/.test(flags)) levels.push('avxvnni');
 

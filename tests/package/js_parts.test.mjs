@@ -72,6 +72,7 @@ describe('info', () => {
         threads: 8,
         threadsUsed: 9,
         kernels: 'simd128',
+        rounding: 'plain',
         sharing: 'tabs',
         kType: 'q8',
         vType: 'q4',

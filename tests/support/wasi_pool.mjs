@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { WASI } from 'node:wasi';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { followMemory } from '../../js/cli/wasi_memory.js';
+import { locate } from './locate.mjs';
 import { wasiRuntimes } from './process.mjs';
 
 const file = fileURLToPath(import.meta.url);
@@ -25,9 +26,12 @@ const MODULES_MAX = 4;
 
 // ---- for tests ----
 
-/** @param {'node' | 'node24'} runtime */
-export function openPool(runtime) {
-  const { path, skip } = wasiRuntimes[runtime].find();
+/**
+ * @param {'node' | 'node24' | 'nodeArm'} runtime
+ * @param {{env?: Record<string, string>, flags?: string[]}} [options] of the process
+ */
+export function openPool(runtime, { env: ofProcess = {}, flags = [] } = {}) {
+  const { path, skip } = runtime === 'nodeArm' ? locate(runtime) : wasiRuntimes[runtime].find();
   /** @type {Map<number, {settle: (result: Result) => void, fail: (error: Error) => void}>} */
   const pending = new Map();
   /** @type {import('node:child_process').ChildProcess | undefined} */
@@ -36,7 +40,8 @@ export function openPool(runtime) {
   const start = () => {
     if (skip) throw new Error(skip);
     const made = fork(file, ['pool'], {
-      ...{ execPath: path, execArgv: ['--no-warnings'], serialization: 'advanced' },
+      ...{ execPath: path, execArgv: ['--no-warnings', ...flags], serialization: 'advanced' },
+      env: { ...process.env, ...ofProcess },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     made.on('message', (/** @type {any} */ { id, result }) => {

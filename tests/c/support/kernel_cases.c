@@ -140,8 +140,9 @@ test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, sca
 }
 
 size_t variants(const kernel_table *list[VARIANTS_MAX]) {
-  static const char *const names[] = {"scalar", "simd128", "sse2",          "neon",
-                                      "avx2",   "avxvnni", "relaxed-pairs", "relaxed-quads"};
+  static const char *const names[] = {
+      "scalar",        "simd128",       "sse2",         "neon",      "avx2",      "avxvnni",
+      "relaxed-pairs", "relaxed-quads", "simd128-long", "sse2-long", "neon-long", "relaxed-signed"};
   size_t count = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const kernel_table *kernels = kernels_by_name(names[i]);

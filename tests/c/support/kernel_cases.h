@@ -44,7 +44,7 @@ typedef struct test_matrix {
 test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, scales_kind kind,
                         bool minus_128);
 
-enum { VARIANTS_MAX = 6 };
+enum { VARIANTS_MAX = 8 };
 
 const kernel_table *scalar(void);
 // The variants that this build has, the scalar one first, and how many they are.

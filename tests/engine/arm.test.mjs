@@ -1,0 +1,131 @@
+// The engine on an emulated ARM64 processor (tools/setup.sh arm): the native build, and both WebAssembly builds in Node.
+// Logits of every golden model have the bits of x86: those of the native and the plain build are one group, those of the
+// relaxed build another. golden.test.mjs compares x86's with the references. `make test-arm` runs this file.
+//
+// V8 compiles with TurboFan alone, because that is the code that users' models run on. The second processor has no dot
+// product instructions, so it runs the quantised models and the kernels' tests only: all other code is the same there.
+// answers_test is left out, because it measures time, and attention_test in the plain build, to save time.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { built, locate, root } from '../support/locate.mjs';
+import { run } from '../support/process.mjs';
+import { openPool } from '../support/wasi_pool.mjs';
+
+const shared = locate('shared');
+const arm = locate('runArm');
+const skip = shared.skip || arm.skip;
+const concurrency = availableParallelism();
+const folders = { [root]: root, [shared.path]: shared.path };
+const KERNEL_UNITS = ['kernels_test', 'kernels_vectors_test'];
+const NATIVE_UNITS = [
+  ...[...KERNEL_UNITS, 'attention_test', 'recurrent_test'],
+  ...['choice_test', 'grid_points_test', 'pool_test', 'rope_test'],
+];
+const UNITS = {
+  plain: [...KERNEL_UNITS, 'recurrent_test'],
+  relaxed: [...KERNEL_UNITS, 'attention_test', 'recurrent_test'],
+};
+
+/** Enough for a pass of several tokens and one of a token alone, which have different kernels. */
+const TOKENS_MAX = 7;
+
+/** @typedef {{id: string, path: string, tokens: number[], isQuantised: boolean}} Golden */
+
+/** @param {string} name @returns {Golden[]} */
+function goldensOf(name) {
+  const folder = join(shared.path, 'vectors', name);
+  const text = readFileSync(join(folder, 'manifest.json'), 'utf8').replace(/:NaN\b/g, ':null');
+  const { archs, quants = [] } = JSON.parse(text);
+  const entries = [...archs, ...quants.filter((/** @type {any} */ { model }) => model)];
+  return entries.map(({ id, model, cases }) => ({
+    ...{
+      id,
+      path: join(folder, model),
+      isQuantised: quants.some((/** @type {any} */ q) => q.id === id),
+    },
+    tokens: cases[0].tokens.slice(0, TOKENS_MAX),
+  }));
+}
+const goldens = skip ? [] : [...goldensOf('reference'), ...goldensOf('reference-more')];
+
+/** @param {Golden} golden */
+const argumentsOf = ({ path, tokens }) => [
+  'logits',
+  path,
+  '--tokens',
+  tokens.join(','),
+  '--out',
+  '-',
+];
+
+/** @param {import('../support/process.mjs').Result} result */
+function bytesOf({ code, stdout, stderr }) {
+  assert.equal(code, 0, stderr);
+  assert.ok(stdout.length > 0, 'no logits');
+  return stdout;
+}
+
+/** Of x86, each computed once. @type {Map<string, Promise<Buffer>>} */
+const wanted = new Map();
+const x86 = openPool('node24');
+after(x86.close);
+/** @param {Golden} golden @param {'plain' | 'relaxed'} group */
+function bitsOnX86(golden, group) {
+  const key = `${group} ${golden.path}`;
+  const args = argumentsOf(golden);
+  const compute =
+    group === 'plain'
+      ? () => run(built('native/wick'), args)
+      : () => x86.run(built('wasi/wick-full-relaxed.wasm'), args, { folders });
+  const found = wanted.get(key) ?? compute().then(bytesOf);
+  wanted.set(key, found);
+  return found;
+}
+
+/** @param {import('../support/process.mjs').Result} result */
+function assertPassed({ code, stdout, stderr }) {
+  assert.equal(code, 0, `${stdout}\n${stderr}`);
+  assert.match(stdout.toString(), /^# [1-9]\d* run, 0 failed/m);
+}
+const unitEnvironment = { WICK_SHARED: shared.path, WICK_ROOT: root };
+
+describe('ARM64, native', { concurrency, skip }, () => {
+  for (const golden of goldens) {
+    test(`${golden.id}: the logits of x86`, async () => {
+      const found = bytesOf(await run(arm.path, [built('arm/wick'), ...argumentsOf(golden)]));
+      assert.ok(found.equals(await bitsOnX86(golden, 'plain')), 'other logits than on x86');
+    });
+  }
+  for (const name of NATIVE_UNITS) {
+    test(name, async () => {
+      assertPassed(await run(arm.path, [built(`test/arm/${name}`)], { env: unitEnvironment }));
+    });
+  }
+});
+
+for (const cpu of ['max', 'cortex-a72']) {
+  for (const group of /** @type {const} */ (['plain', 'relaxed'])) {
+    describe(`ARM64, Node, ${group} SIMD, ${cpu}`, { concurrency, skip }, () => {
+      const pool = openPool('nodeArm', { env: { ARM_CPU: cpu }, flags: ['--no-liftoff'] });
+      after(pool.close);
+      const suffix = group === 'plain' ? '' : '-relaxed';
+      for (const golden of goldens.filter(({ isQuantised }) => cpu === 'max' || isQuantised)) {
+        test(`${golden.id}: the logits of x86`, async () => {
+          const program = built(`wasi/wick-full${suffix}.wasm`);
+          const found = bytesOf(await pool.run(program, argumentsOf(golden), { folders }));
+          assert.ok(found.equals(await bitsOnX86(golden, group)), 'other logits than on x86');
+        });
+      }
+      for (const name of cpu === 'max' ? UNITS[group] : KERNEL_UNITS) {
+        test(name, async () => {
+          const program = built(`test/wasi${suffix}/${name}.wasm`);
+          assertPassed(await pool.run(program, [], { folders, env: unitEnvironment }));
+        });
+      }
+    });
+  }
+}
