@@ -59,7 +59,7 @@ setup-library:
 setup-component:
 	@tools/setup.sh core edge component
 setup-all:
-	@tools/setup.sh core dev browsers edge component bundlers text embed bench library
+	@tools/setup.sh core dev browsers edge component bundlers text embed smollm2 bench library
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
