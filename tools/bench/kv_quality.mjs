@@ -2,12 +2,12 @@
 // values in nats per token (`wick perplexity --kl`), on a licence and Python source.
 //   node tools/bench/kv_quality.mjs [--models smollm2,gemma3 | file.gguf,...] [--kv f16,q8,q4,...] [--bytes 8000]
 
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { built, locate } from '../../tests/support/locate.mjs';
-import { run } from '../../tests/support/process.mjs';
 import { measuredText } from './measured_text.mjs';
 
 const { values: options } = parseArgs({
@@ -22,13 +22,9 @@ const folder = mkdtempSync(join(tmpdir(), 'wick-kv-quality-'));
 const [text, logits] = [join(folder, 'text'), join(folder, 'logits.f32')];
 
 /** @param {string} model @param {string[]} more */
-async function perplexity(model, ...more) {
-  const { code, stdout, stderr } = await run(built('native/wick'), [
-    ...['perplexity', model, '-f', text, '--ctx', '4096'],
-    ...more,
-  ]);
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout.toString());
+function perplexity(model, ...more) {
+  const options = ['perplexity', model, '-f', text, '--ctx', '4096', ...more];
+  return JSON.parse(execFileSync(built('native/wick'), options, { encoding: 'utf8' }));
 }
 
 /** @param {string} name @returns {string} a model's file */
@@ -46,10 +42,10 @@ try {
   );
   console.log('|---|---|---|---|---|---|---|');
   for (const model of options.models.split(',').map(fileOf)) {
-    const float = await perplexity(model, '--kv', 'f32', '--save', logits);
+    const float = perplexity(model, '--kv', 'f32', '--save', logits);
     console.log(`| ${basename(model)} | f32 | ${float.tokens} | ${float.perplexity} | | | |`);
     for (const type of options.kv.split(',')) {
-      const found = await perplexity(model, '--kv', type, '--kl', logits);
+      const found = perplexity(model, '--kv', type, '--kl', logits);
       console.log(
         `| ${basename(model)} | ${type} | ${found.tokens} | ${found.perplexity} | ${found.kl_nats_mean.toFixed(4)} ` +
           `| ${found.kl_nats_p99.toFixed(4)} | ${(100 * found.top1_agreement).toFixed(1)} % |`,
