@@ -34,7 +34,7 @@ describe('SmolLM2-135M-Instruct', { skip: model.skip }, () => {
     writeFileSync(text, measuredText(2400));
     const { tokens, perplexity } = await measure('--kv', 'f32', '--save', logits);
     assert.ok(tokens > 400, `${tokens} tokens`);
-    assert.ok(perplexity < 20, `a perplexity of ${perplexity}`);
+    assert.ok(perplexity < 40, `a perplexity of ${perplexity}`);
   });
 
   for (const host of [native, plainHosts[0]]) {
