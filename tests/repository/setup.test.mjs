@@ -39,11 +39,13 @@ test('a clone without package-lock.json fails before it touches what clones may 
     'edge-pip',
     'text-pip',
     'embed-pip',
+    'smollm2-pip',
+    'gemma3-pip',
     'bench-npm',
     'bundlers-npm',
   ].map((name) => join(folder, '.toolchain/stamps', name));
   for (const stamp of stamps) writeFileSync(stamp, 'made by another clone\n');
-  for (const part of ['core', 'edge', 'bundlers', 'text', 'embed', 'bench']) {
+  for (const part of ['core', 'edge', 'bundlers', 'text', 'embed', 'smollm2', 'models', 'bench']) {
     const { code, stderr } = await run('bash', [join(folder, 'tools/setup.sh'), part], {
       cwd: folder,
       env: {

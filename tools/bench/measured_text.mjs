@@ -1,0 +1,13 @@
+// A text to measure real models on: half of it a licence, half Python source.
+
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { root } from '../../tests/support/locate.mjs';
+
+/** @param {number} bytes up to 20,000 @returns {string} needs `tools/setup.sh smollm2` */
+export function measuredText(bytes) {
+  const sources = ['.toolchain/models/apache-2.0.txt', 'tools/text/reference.py'];
+  return sources
+    .map((path) => readFileSync(resolve(root, path), 'utf8').slice(0, bytes / 2))
+    .join('\n');
+}
