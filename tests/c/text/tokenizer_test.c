@@ -545,16 +545,16 @@ TEST(wordpiece_takes_canonical_decompositions) {
 // BERT's max_input_chars_per_word, of code points after normalization.
 TEST(wordpiece_words_of_more_than_100_characters_are_unknown) {
   static const fixture_token TOKENS[] = {
-      {"[UNK]", TOKEN_UNKNOWN, 0}, {"▁a", TOKEN_NORMAL, 0},      {"a", TOKEN_NORMAL, 0},
+      {"[UNK]", TOKEN_UNKNOWN, 0},  {"▁a", TOKEN_NORMAL, 0},     {"a", TOKEN_NORMAL, 0},
       {"▁\u0436", TOKEN_NORMAL, 0}, {"\u0436", TOKEN_NORMAL, 0}, {"▁!", TOKEN_NORMAL, 0},
   };
   static const struct {
     const char *character;
     size_t count, tokens;
-  } CASES[] = {{"a", 100, 100},          {"a", 101, 1},          {"a", 5000, 1},
-               {"\u0436", 100, 100},     {"\u0436", 101, 1},     {"a\u0301", 100, 100},
-               {"\u00e1", 100, 100},     {"a\u0301", 101, 1},    {"!", 150, 150},
-               {"\u0416", 100, 100},     {"a\u00ad", 100, 100}, {"a ", 150, 150}};
+  } CASES[] = {{"a", 100, 100},      {"a", 101, 1},         {"a", 5000, 1},
+               {"\u0436", 100, 100}, {"\u0436", 101, 1},    {"a\u0301", 100, 100},
+               {"\u00e1", 100, 100}, {"a\u0301", 101, 1},   {"!", 150, 150},
+               {"\u0416", 100, 100}, {"a\u00ad", 100, 100}, {"a ", 150, 150}};
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
       &fixture, &(fixture_vocabulary){.model = "bert", .tokens = TOKENS, .token_count = 6});
