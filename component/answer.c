@@ -79,8 +79,9 @@ static void open_head(json_writer *json, const server *of, const answer *to, con
 // One list of two: `first` may be NULL.
 static void put_list(buffer *out, const char *name, const buffer *first, const buffer *items) {
   buffer_put_text(out, name);
-  if (first != NULL) buffer_put(out, first->bytes, first->size_bytes);
-  if (first != NULL && first->size_bytes > 0 && items->size_bytes > 0) buffer_put_text(out, ",");
+  const bool has_first = first != NULL && first->size_bytes > 0;
+  if (has_first) buffer_put(out, first->bytes, first->size_bytes);
+  if (has_first && items->size_bytes > 0) buffer_put_text(out, ",");
   buffer_put(out, items->bytes, items->size_bytes);
   buffer_put_text(out, "]");
 }
