@@ -10,7 +10,7 @@ import { HttpError } from './http_errors.js';
  * @typedef {object} Echo
  * @property {string} text of the prompt
  * @property {number} promptTokens all that the model reads
- * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob: number | null})[]} tokens
+ * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens
  *   of the prompt, without logprobs none; nothing precedes the first of all, so it has no logprob
  */
 

@@ -291,6 +291,7 @@ describe('echo', () => {
    * @param {import('../../js/index.js').Engine} engine @param {number[]} ids
    */
   async function logprobsOf(engine, ids) {
+    /** @type {number[]} */
     const found = [];
     for (let at = 1; at < ids.length; at++) {
       const onToken = (/** @type {any} */ token) => void found.push(token.logprob);
