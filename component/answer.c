@@ -76,8 +76,12 @@ static void open_head(json_writer *json, const server *of, const answer *to, con
   json_text(json, "model", of->model);
 }
 
-static void put_list(buffer *out, const char *name, const buffer *items) {
+// One list of two: `first` may be NULL.
+static void put_list(buffer *out, const char *name, const buffer *first, const buffer *items) {
   buffer_put_text(out, name);
+  const bool has_first = first != NULL && first->size_bytes > 0;
+  if (has_first) buffer_put(out, first->bytes, first->size_bytes);
+  if (has_first && items->size_bytes > 0) buffer_put_text(out, ",");
   buffer_put(out, items->bytes, items->size_bytes);
   buffer_put_text(out, "]");
 }
@@ -88,13 +92,15 @@ static void put_logprobs(json_writer *json, answer *to, choice *from) {
   if (!to->has_logprobs) {
     buffer_put_text(&to->out, "null");
   } else if (to->kind == ANSWER_CHAT) {
-    put_list(&to->out, "{\"content\":[", &told->tokens);
+    put_list(&to->out, "{\"content\":[", NULL, &told->tokens);
     buffer_put_text(&to->out, ",\"refusal\":null}");
   } else {
-    put_list(&to->out, "{\"tokens\":[", &told->tokens);
-    put_list(&to->out, ",\"token_logprobs\":[", &told->logprobs);
-    put_list(&to->out, ",\"top_logprobs\":[", &told->tops);
-    put_list(&to->out, ",\"text_offset\":[", &told->offsets);
+    const uint32_t index = (uint32_t)(from - to->choices);
+    const details *echo = &to->choices[index - index % to->choices_a_prompt].echo;
+    put_list(&to->out, "{\"tokens\":[", &echo->tokens, &told->tokens);
+    put_list(&to->out, ",\"token_logprobs\":[", &echo->logprobs, &told->logprobs);
+    put_list(&to->out, ",\"top_logprobs\":[", &echo->tops, &told->tops);
+    put_list(&to->out, ",\"text_offset\":[", &echo->offsets, &told->offsets);
     buffer_put_text(&to->out, "}");
   }
   details_clear(&from->details);

@@ -154,10 +154,8 @@ void choice_free(choice *from) {
   buffer_free(&from->said);
   buffer_free(&from->content);
   buffer_free(&from->reasoning);
-  buffer_free(&from->details.tokens);
-  buffer_free(&from->details.logprobs);
-  buffer_free(&from->details.tops);
-  buffer_free(&from->details.offsets);
+  details_free(&from->details);
+  details_free(&from->echo);
 }
 
 // ---- logprobs ----
@@ -209,6 +207,23 @@ static uint32_t units_of(wick_text text) {
   return units;
 }
 
+uint32_t details_units(wick_engine *engine, int32_t token) {
+  char scratch[TOKEN_BYTES_MAX];
+  return units_of(bytes_of(engine, token, scratch));
+}
+
+void details_add_first(details *to, wick_engine *engine, int32_t token) {
+  char scratch[TOKEN_BYTES_MAX];
+  const wick_text text = bytes_of(engine, token, scratch);
+  json_writer json;
+  json_begin(&json, buffer_put, &to->tokens);
+  json_string(&json, NULL, text.bytes, text.size_bytes);
+  buffer_put_text(&to->logprobs, "null");
+  buffer_put_text(&to->tops, "null");
+  buffer_put_text(&to->offsets, "0");
+  to->text_units = units_of(text);
+}
+
 static void add_text(details *to, wick_engine *engine, const wick_event *event,
                      uint32_t alternatives) {
   char scratch[TOKEN_BYTES_MAX], key[TOKEN_BYTES_MAX + 1];
@@ -245,4 +260,11 @@ void details_clear(details *held) {
   buffer_clear(&held->logprobs);
   buffer_clear(&held->tops);
   buffer_clear(&held->offsets);
+}
+
+void details_free(details *held) {
+  buffer_free(&held->tokens);
+  buffer_free(&held->logprobs);
+  buffer_free(&held->tops);
+  buffer_free(&held->offsets);
 }

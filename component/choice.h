@@ -30,6 +30,11 @@ typedef struct choice {
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;
   details details;
+  // The prompt before it: the logprobs of its tokens come from a request that is made to write
+  // them. Those of a prompt are with the first of its choices.
+  details echo;
+  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not come
+  bool is_echo_open;
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
   uint32_t tokens_prompt, tokens_cached, tokens_out;
@@ -58,7 +63,12 @@ void choice_free(choice *from);
 // [alternatives] of the event are told.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);
+// Adds a token of a completion that has no logprob, as nothing precedes it.
+void details_add_first(details *to, wick_engine *engine, int32_t token);
 void details_clear(details *held);
+void details_free(details *held);
+// How many units of UTF-16 a token has, as text_offset counts them.
+uint32_t details_units(wick_engine *engine, int32_t token);
 
 // 25 random digits and lower letters, terminated.
 enum { RANDOM_NAME_BYTES = 26 };

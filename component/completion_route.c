@@ -2,7 +2,7 @@
 // choices.
 #include <string.h>
 
-#include "server.h"
+#include "echo.h"
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
 
@@ -11,7 +11,8 @@ static const field fields_completion[] = {{"prompt", FIELD_IGNORED, 0, 0, NULL},
                                           {"lora", FIELD_IGNORED, 0, 0, NULL},
                                           {"best_of", FIELD_MISSING, 0, 0, "1"},
                                           {"parseSpecial", FIELD_MISSING, 0, 0, "true"},
-                                          {"echo", FIELD_MISSING, 0, 0, "false"},
+                                          {"echo", FIELD_BOOLEAN, 0, 0, NULL},
+                                          {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
                                           {"suffix", FIELD_MISSING, 0, 0, "\"\""},
                                           {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
@@ -23,8 +24,29 @@ static bool refuse_prompt(refusal *refused) {
   return refuse_value(refused, "prompt", "a string, an array of token ids, or an array of these");
 }
 
+// What of a prompt is wanted.
+typedef struct prompt_parts {
+  bool has_echo, has_text;
+} prompt_parts;
+
+static bool take_parts(const body *read, const wanted *asked, prompt_parts *parts,
+                       refusal *refused) {
+  const uint32_t tokens = body_find(read, BODY_ROOT, "max_tokens");
+  parts->has_echo = body_is_true(read, body_find(read, BODY_ROOT, "echo"));
+  parts->has_text = tokens == 0 || body_number(read, tokens) != 0;
+  if (parts->has_echo && asked->is_streamed) {
+    return refuse(refused, 400, "invalid_value", "echo", "echo is not available with stream");
+  }
+  return parts->has_echo || parts->has_text ||
+         refuse(refused, 400, "invalid_value", "max_tokens", "max_tokens: 0 needs echo");
+}
+
+static void end_choices(answer *to, uint32_t first) {
+  for (uint32_t i = 0; i < to->choices_a_prompt; i++) to->choices[first + i].finish = "length";
+}
+
 static bool submit_prompt(server *of, body *read, uint32_t node, uint32_t first, wanted *asked,
-                          answer *to, refusal *refused) {
+                          prompt_parts parts, answer *to, refusal *refused) {
   wick_request *request = &asked->request;
   if (!is_prompt(read, node)) return refuse_prompt(refused);
   request->tokens = NULL;
@@ -42,7 +64,10 @@ static bool submit_prompt(server *of, body *read, uint32_t node, uint32_t first,
     asked->reasoning.ending_bytes = request->text_bytes;
     request->reasoning = &asked->reasoning;
   }
-  return generation_submit(of, to, first, asked, refused);
+  if (parts.has_echo && !echo_begin(of, request, to, first, refused)) return false;
+  if (parts.has_text) return generation_submit(of, to, first, asked, refused);
+  end_choices(to, first);
+  return true;
 }
 
 static bool take_fields(body *read, const char *tenant, wanted *asked, wick_grammar *grammar,
@@ -69,6 +94,8 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   if (prompt == 0) {
     return refuse(refused, 400, "missing_required_parameter", "prompt", "prompt is missing");
   }
+  prompt_parts parts;
+  if (!take_parts(read, &asked, &parts, refused)) return false;
   const bool is_one = is_prompt(read, prompt);
   const json_node *list = body_node(read, prompt);
   if (!is_one && (list->kind != JSON_ARRAY || list->count == 0)) return refuse_prompt(refused);
@@ -80,7 +107,7 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   if (!generation_prepare(to, ANSWER_TEXT, &asked, prompts * n, refused)) return false;
   uint32_t node = is_one ? prompt : list->first;
   for (uint32_t i = 0; i < prompts; i++) {
-    if (!submit_prompt(of, read, node, i * n, &asked, to, refused)) return false;
+    if (!submit_prompt(of, read, node, i * n, &asked, parts, to, refused)) return false;
     node = body_node(read, node)->next;
   }
   generation_start(of, to);

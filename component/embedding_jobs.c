@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+#include "platform/platform.h"
+
+// How long the head waits for a failure, which the status reports.
+enum { HEAD_US = 250000 };
+
 void embedding_wait(server *of, answer *to, embedding *job) {
   answer **link = &of->embeddings;
   while (*link != NULL) link = &(*link)->embedding->next;
@@ -53,13 +58,17 @@ bool embeddings_step(server *of) {
       return true;
     }
     job->is_begun = true;
-    first->status = 200;  // so the head is sent, and a client that leaves is noticed
-    first->content_type = "application/json";
+    job->begun_us = platform_now_us();
   } else if (wick_embed_step(of->engine, 0, &result, &error) != WICK_OK) {
     fail(of, first, &error);
     return true;
   }
-  if (result == WICK_STEP_IDLE) give(of, first);
+  if (result == WICK_STEP_IDLE) {
+    give(of, first);
+  } else if (first->status == 0 && platform_now_us() - job->begun_us > HEAD_US) {
+    first->status = 200;  // so the head is sent, and a client that leaves is noticed
+    first->content_type = "application/json";
+  }
   return true;
 }
 

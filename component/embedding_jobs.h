@@ -9,12 +9,13 @@ struct embedding {
   answer *next;                // in the line
   wick_embed_request request;  // its memory is the body's
   bool is_begun;
+  uint64_t begun_us;
   const char *param;  // the field of the body that holds the texts
   // Writes the body of the answer when all vectors are there.
   void (*put)(const server *of, answer *to);
   bool is_base64;  // of embeddings
   uint32_t top_n;  // of a ranking
-  bool gives_documents;
+  bool gives_documents, gives_raw_scores;
 };
 
 // Puts an answer into the line; the job, of malloc, is its own from then on. What the engine

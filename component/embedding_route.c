@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/math.h"
 #include "embedding_jobs.h"
 
 static const field fields_embedding[] = {{"model", FIELD_TEXT, 0, 0, NULL},
@@ -11,13 +12,11 @@ static const field fields_embedding[] = {{"model", FIELD_TEXT, 0, 0, NULL},
                                          {"dimensions", FIELD_WHOLE, 1, UINT32_MAX, NULL},
                                          {"encoding_format", FIELD_IGNORED, 0, 0, NULL},
                                          {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_rerank[] = {{"model", FIELD_TEXT, 0, 0, NULL},
-                                      {"user", FIELD_IGNORED, 0, 0, NULL},
-                                      {"query", FIELD_TEXT, 0, 0, NULL},
-                                      {"documents", FIELD_IGNORED, 0, 0, NULL},
-                                      {"top_n", FIELD_WHOLE, 1, UINT32_MAX, NULL},
-                                      {"return_documents", FIELD_BOOLEAN, 0, 0, NULL},
-                                      {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_rerank[] = {
+    {"model", FIELD_TEXT, 0, 0, NULL},           {"user", FIELD_IGNORED, 0, 0, NULL},
+    {"query", FIELD_TEXT, 0, 0, NULL},           {"documents", FIELD_IGNORED, 0, 0, NULL},
+    {"top_n", FIELD_WHOLE, 1, UINT32_MAX, NULL}, {"return_documents", FIELD_BOOLEAN, 0, 0, NULL},
+    {"raw_scores", FIELD_BOOLEAN, 0, 0, NULL},   {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_missing(const body *read, const char *name, refusal *refused) {
   if (body_find(read, BODY_ROOT, name) != 0) return false;
@@ -152,8 +151,21 @@ static void put_embeddings(const server *of, answer *to) {
 
 typedef struct ranked {
   uint32_t index;
-  float score;
+  float score;        // the first of the head
+  float probability;  // from 0 to 1
 } ranked;
+
+// Some rerankers give the probabilities of their labels (Qwen3-Reranker), the others logits.
+static float probability_of(const wick_vectors *scores) {
+  double sum = 0;
+  bool is_whole = scores->width > 1;
+  for (uint32_t i = 0; i < scores->width; i++) {
+    is_whole = is_whole && scores->values[i] >= 0 && scores->values[i] <= 1;
+    sum += scores->values[i];
+  }
+  if (is_whole && sum > 0.999 && sum < 1.001) return scores->values[0];
+  return (float)(1 / (1 + math_exp(-(double)scores->values[0])));
+}
 
 static int compare_ranks(const void *left, const void *right) {
   const ranked *a = left, *b = right;
@@ -164,7 +176,7 @@ static int compare_ranks(const void *left, const void *right) {
 static void put_rank(json_writer *json, const embedding *job, const ranked *one) {
   json_open(json, NULL, '{');
   json_u64(json, "index", one->index);
-  json_f32(json, "relevance_score", one->score);
+  json_f32(json, "relevance_score", job->gives_raw_scores ? one->score : one->probability);
   if (job->gives_documents) {
     const wick_embed_text *pair = &job->request.texts[one->index];
     json_open(json, "document", '{');
@@ -184,7 +196,11 @@ static void put_ranking(const server *of, answer *to) {
   for (uint32_t i = 0; i < count; i++) {
     wick_vectors vectors = {0};
     wick_embed_get(of->engine, i, &vectors);
-    ranks[i] = (ranked){i, vectors.values == NULL ? 0 : vectors.values[0]};
+    ranks[i].index = i;
+    if (vectors.values != NULL) {
+      ranks[i].score = vectors.values[0];
+      ranks[i].probability = probability_of(&vectors);
+    }
     tokens += vectors.tokens;
   }
   qsort(ranks, count, sizeof *ranks, compare_ranks);
@@ -233,6 +249,7 @@ static bool take_ranking(body *read, embedding *job, refusal *refused) {
   const uint32_t top = body_find(read, BODY_ROOT, "top_n");
   job->top_n = top == 0 ? UINT32_MAX : (uint32_t)body_number(read, top);
   job->gives_documents = body_is_true(read, body_find(read, BODY_ROOT, "return_documents"));
+  job->gives_raw_scores = body_is_true(read, body_find(read, BODY_ROOT, "raw_scores"));
   job->request.pooling = WICK_POOLING_RANK;
   job->param = "documents";
   job->put = put_ranking;

@@ -135,6 +135,7 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
     case FIELD_OBJECT:
       return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
     case FIELD_TOKENS:
+      if (known->idle != NULL && kind == JSON_NUMBER && body_number(read, node) == 0) return true;
       return check_tokens(read, node, name, refused);
     case FIELD_EFFORT:
       return is_effort(read, node) ||

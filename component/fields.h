@@ -12,7 +12,7 @@ typedef enum field_kind {
   FIELD_WHOLE,
   FIELD_TEXT,
   FIELD_OBJECT,
-  FIELD_TOKENS,   // a limit of tokens: -1 for none
+  FIELD_TOKENS,   // a limit of tokens: -1 for none; `idle` "0": or 0
   FIELD_EFFORT,   // how much the model should reason (chat_route.c)
   FIELD_MISSING,  // of a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // one of the shared table that is not known here

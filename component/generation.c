@@ -54,14 +54,17 @@ void generation_start(const server *of, answer *to) {
   to->content_type = "application/json";
   to->tells_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
   if (to->is_streamed) answer_begin_stream(of, to);
+  if (to->choices_open == 0) answer_put_whole(of, to);  // echoes alone
 }
 
 // ---- events ----
 
 void generation_cancel(const server *of, answer *to) {
   for (uint32_t i = 0; i < to->choice_count; i++) {
-    if (to->choices[i].is_open) wick_request_cancel(of->engine, to->choices[i].request);
-    to->choices[i].is_open = false;
+    choice *one = &to->choices[i];
+    if (one->is_open) wick_request_cancel(of->engine, one->request);
+    if (one->is_echo_open) wick_request_cancel(of->engine, one->echo_request);
+    one->is_open = one->is_echo_open = false;
   }
   to->choices_open = 0;
 }
@@ -138,14 +141,37 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
   }
 }
 
+static void take_echo(const server *of, answer *to, choice *from, const wick_event *event) {
+  refusal told = {0};
+  if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
+    details_add(&from->echo, of->engine, event, to->alternatives, false);
+    from->echo_left--;
+  }
+  if (event->kind != WICK_EVENT_DONE) return;
+  from->is_echo_open = false;
+  to->choices_open--;
+  if (from->echo_left > 0) {
+    refuse(&told, 400, "context_length_exceeded", "prompt",
+           "prompt does not fit in the context: %u tokens are left over", from->echo_left);
+    fail(to, &told);
+  } else if (to->choices_open == 0) {
+    answer_put_whole(of, to);
+  }
+}
+
 bool generation_take(const server *of, answer *to, const wick_event *event) {
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *from = &to->choices[i];
-    if (!from->is_open || from->request != event->request) continue;
+    const bool is_echo = from->is_echo_open && from->echo_request == event->request;
+    if (!is_echo && (!from->is_open || from->request != event->request)) continue;
     if (to->is_done) return true;
     to->is_told = true;
     const bool is_done = event->kind == WICK_EVENT_DONE;
     if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
+    if (is_echo) {
+      take_echo(of, to, from, event);
+      return true;
+    }
     if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
     return true;
   }

@@ -67,6 +67,8 @@ bool refuse_error(refusal *out, const wick_error *error, const char *text, const
       return refuse(out, 503, "nomem", NULL, "%s", message);
     case WICK_E_NODATA:
       return refuse(out, 501, "nodata", NULL, "%s", message);
+    case WICK_E_NONFINITE:
+      return refuse(out, 500, "nonfinite", NULL, "%s", message);
     default:
       return refuse(out, 500, "internal_error", NULL, "The server failed at this request: %s",
                     message);

@@ -585,8 +585,12 @@ typedef struct wick_chat {
 // All of it 0.
 void wick_chat_default(wick_chat *chat);
 
-// Replaces the model's own template; "chatml" names one that many models share. NULL: the model's
-// own again. WICK_E_FORMAT with the line, WICK_E_FULL (too long, nested too deep), WICK_E_NOMEM.
+// Replaces the model's own template. Besides Jinja text, `source` may be a name: "chatml", which
+// many models share; of a model that is loaded, NAME of `tokenizer.chat_template.NAME`, or
+// "default" for `tokenizer.chat_template`. NULL: the model's own again, which is the one named
+// "tool_use" for conversations with tools. WICK_E_ARG: the model has no template of this name
+// (letters, digits, _ and - alone are a name). WICK_E_FORMAT with the line, WICK_E_FULL (too long,
+// nested too deep), WICK_E_NOMEM.
 wick_status wick_chat_set_template(wick_engine *engine, const char *source, size_t source_bytes,
                                    wick_error *error);
 

@@ -190,7 +190,11 @@ export interface EngineSettings {
    * here: `'qwen2'`, `'llama-bpe'`, `'gpt-2'` and the other names of llama.cpp.
    */
   preTokenizer?: string;
-  /** Jinja text that replaces the model's own template, or `'chatml'`. */
+  /**
+   * Jinja text that replaces the model's own template, or a name: `'chatml'`, NAME of the model's
+   * `tokenizer.chat_template.NAME`, or `'default'`. Without it, conversations with tools use the model's template
+   * `tool_use` if there is one.
+   */
   chatTemplate?: 'chatml' | (string & {});
   /**
    * The worker's file where a bundler has lost it (`wick-llm/worker`), or a function that starts
@@ -1340,8 +1344,11 @@ export interface RerankOptions {
 }
 
 export interface Ranking {
-  /** The best first. `score`: the first number of the model's head. */
-  results: { index: number; score: number }[];
+  /**
+   * The best first. `score`: the first number of the model's head. `probability`: from 0 to 1, the sigmoid of the
+   * score, or the score where the model gives probabilities.
+   */
+  results: { index: number; score: number; probability: number }[];
   /** Of all pairs together. */
   tokens: number;
 }

@@ -1,6 +1,7 @@
 // js/cli/serve_command.js — `wick serve MODEL`: serves a model over HTTP with OpenAI's interface.
 
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 import { loadAdapters } from './adapters.js';
@@ -21,7 +22,8 @@ serves a model over HTTP with OpenAI's interface, and a page for a first try at 
   --cors ORIGIN       allow requests from pages of ORIGIN, or * for all; repeat for several origins
   --queue N           accept N running and waiting requests (default 256)
   --name NAME         show NAME as the model in answers (default: the name of the file)
-  --chat-template FILE  use the Jinja template in FILE, or the built-in chatml (default: the model's template)
+  --chat-template FILE  use the Jinja template in FILE, the built-in chatml, or the model's template of that name
+                        (default: the model's template)
   --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
   --draft FILE        propose tokens with a smaller model that has the same vocabulary
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
@@ -110,10 +112,22 @@ async function textOf(path) {
   }
 }
 
-/** @param {Map<string, string[]>} given @returns {Promise<string | undefined>} */
+/** @param {Map<string, string[]>} given @returns {Promise<string | undefined>} Jinja, or the name of a template */
 async function templateOf(given) {
   const name = given.get('--chat-template')?.at(-1);
-  return name === undefined || name === 'chatml' ? name : textOf(name);
+  if (name === undefined || name === 'chatml') return name;
+  return /^[\w-]+$/.test(name) && !existsSync(name) ? name : textOf(name);
+}
+
+/** @param {import('../index.js').Engine} engine @param {string | undefined} template a name, or none */
+async function checkTemplateName(engine, template) {
+  if (!/^[\w-]+$/.test(template ?? '')) return;
+  try {
+    await engine.applyTemplate([{ role: 'user', content: '' }]);
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error); // a template may refuse this conversation
+    if (/named/.test(message)) throw new Exit(EXIT_FILE, `--chat-template: ${message}`);
+  }
 }
 
 /** @param {import('../index.js').Engine} engine @param {boolean} isGiven whether there is a template of an option */
@@ -157,6 +171,7 @@ export async function serveModel(found, home) {
   };
   const engine = await createEngine(/** @type {any} */ (options)).finally(ready);
   try {
+    await checkTemplateName(engine, chatTemplate);
     const ofAdapters = await loadAdapters(engine, given.get('--lora') ?? []);
     await warnOfTemplate(engine, chatTemplate !== undefined);
     const handle = withPage(handlerOf(createHandler, engine, { ...ofHandler, ...ofAdapters }));

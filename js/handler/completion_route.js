@@ -3,7 +3,9 @@
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import { LOGPROBS_MAX } from './chat_route.js';
+import { echoOf } from './echo.js';
 import {
+  boolean,
   checkFields,
   checkTogether,
   commonFields,
@@ -11,6 +13,7 @@ import {
   isObject,
   missing,
   pickFields,
+  tokensLimit,
   whole,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
@@ -21,6 +24,7 @@ import { randomName } from './random_name.js';
 /** @typedef {import('../index.js').Generation} Generation */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
+/** @typedef {import('./echo.js').Echo} Echo */
 
 /** OpenAI's default. */
 const MAX_TOKENS = 16;
@@ -31,12 +35,13 @@ const CHOICES_MAX = 16;
 const fields = {
   ...commonFields,
   ...idleFields,
+  max_tokens: (value, name) => value === 0 || tokensLimit(value, name), // 0: with echo
   prompt: () => {},
   lora,
   logprobs: whole(0, LOGPROBS_MAX),
   parseSpecial: missing((value) => value === true), // control tokens of a prompt are always read
   best_of: missing((value) => value === 1),
-  echo: missing((value) => value === false),
+  echo: boolean,
   suffix: missing((value) => value === ''),
 };
 export const completionFields = new Set(Object.keys(fields));
@@ -73,9 +78,10 @@ class Choice {
   /** Tokens that are in no chunk yet. @type {TokenDetail[]} */
   tokens = [];
 
-  /** @param {Generation} generation */
-  constructor(generation) {
+  /** @param {Generation} generation @param {Echo} [echo] before its text */
+  constructor(generation, echo) {
     this.generation = generation;
+    this.echo = echo;
     this.#texts = generation[Symbol.asyncIterator]();
   }
 
@@ -113,7 +119,7 @@ class Choice {
    * @param {number} alternatives of each token
    */
   takeLogprobs(chunk, isLast, alternatives) {
-    const tokens = this.#takeTokens(chunk, isLast);
+    const tokens = [...(this.echo?.tokens ?? []), ...this.#takeTokens(chunk, isLast)];
     const textOffsets = tokens.map(({ text }) => {
       this.#offset += text.length;
       return this.#offset - text.length;
@@ -121,33 +127,48 @@ class Choice {
     return {
       tokens: tokens.map(({ text }) => text),
       token_logprobs: tokens.map(({ logprob }) => logprob ?? null),
-      top_logprobs: tokens.map(({ top }) =>
-        Object.fromEntries(top.slice(0, alternatives).map((one) => [one.text, one.logprob])),
+      top_logprobs: tokens.map(({ top, logprob }) =>
+        logprob === null
+          ? null
+          : Object.fromEntries(top.slice(0, alternatives).map((one) => [one.text, one.logprob])),
       ),
       text_offset: textOffsets,
     };
   }
 }
 
+/** Of `max_tokens: 0`: the choice is the echo alone. @type {any} */
+const nothing = {
+  [Symbol.asyncIterator]: async function* () {},
+  result: { finishReason: 'length' },
+};
+
 /**
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {Record<string, any>} options
- * @param {{n: number, seed: number | undefined}} choices the seeds of the others follow the first's
+ * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} choices the seeds of the others follow the
+ *   first's
  * @returns {Choice[]}
  */
-function choicesOf(engine, prompt, options, { n, seed }) {
+function choicesOf(engine, prompt, options, { n, seed, echo }) {
+  if (options.maxTokens === 0) return Array.from({ length: n }, () => new Choice(nothing, echo));
   if (options.logprobs === undefined) {
-    return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one));
+    return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one, echo));
   }
   // generateMany does not tell whose token it is, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random one
-    const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }));
+    const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }), echo);
     return choice;
   });
 }
+
+/** @param {Echo | undefined} echo of a choice that generated nothing */
+const usageOf = (echo) => {
+  return { promptTokens: echo?.promptTokens ?? 0, cachedTokens: 0, completionTokens: 0 };
+};
 
 /** The choices of a request, and the shape of their chunks. */
 class Completion {
@@ -184,9 +205,8 @@ class Completion {
   get usage() {
     let [promptTokens, cachedTokens, completionTokens] = [0, 0, 0];
     for (const choices of this.prompts) {
-      for (const [index, { generation }] of choices.entries()) {
-        const usage = generation.result?.usage;
-        if (!usage) continue;
+      for (const [index, { generation, echo }] of choices.entries()) {
+        const usage = generation.result?.usage ?? usageOf(echo);
         completionTokens += usage.completionTokens;
         if (index > 0) continue; // the choices of a prompt share it
         promptTokens += usage.promptTokens;
@@ -207,7 +227,8 @@ async function collect(completion) {
   const read = completion.choices.map(async (choice, index) => {
     let text = '';
     for (let next = await choice.next(); !next.done; next = await choice.next()) text += next.value;
-    return completion.shapeOf(index, text, choice.finish);
+    const shape = completion.shapeOf(index, text, choice.finish);
+    return choice.echo ? { ...shape, text: choice.echo.text + text } : shape;
   });
   try {
     return completion.bodyOf(await Promise.all(read), { usage: completion.usage });
@@ -276,6 +297,12 @@ function optionsOf(body, { signal, salt }) {
   return options;
 }
 
+/** @param {Record<string, any>} body */
+function checkEcho({ echo, stream, max_tokens: maxTokens }) {
+  if (echo && stream) throw invalidField('echo', 'echo is not available with stream');
+  if (!echo && maxTokens === 0) throw invalidField('max_tokens', 'max_tokens: 0 needs echo');
+}
+
 /**
  * @param {Engine} engine
  * @param {Record<string, any>} body
@@ -285,6 +312,7 @@ function optionsOf(body, { signal, salt }) {
 export async function answerCompletion(engine, body, asked) {
   checkFields(body, fields);
   checkTogether(body, 'prompt');
+  checkEcho(body);
   const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
   if (prompts.length * n > CHOICES_MAX) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
@@ -298,8 +326,11 @@ export async function answerCompletion(engine, body, asked) {
     created: Math.floor(Date.now() / 1000),
     model: asked.model,
   };
-  const choices = prompts.map((prompt) =>
-    choicesOf(engine, prompt, options, { n, seed: body.seed ?? undefined }),
+  const echoes = body.echo
+    ? await Promise.all(prompts.map((prompt) => echoOf(engine, prompt, options)))
+    : [];
+  const choices = prompts.map((prompt, index) =>
+    choicesOf(engine, prompt, options, { n, seed: body.seed ?? undefined, echo: echoes[index] }),
   );
   const completion = new Completion(choices, head, body.logprobs ?? undefined);
   if (!body.stream) return collect(completion);

@@ -50,6 +50,7 @@ const rankFields = {
   ),
   top_n: whole(1),
   return_documents: boolean,
+  raw_scores: boolean, // as of text-embeddings-inference
 };
 export const rerankFields = new Set(Object.keys(rankFields));
 
@@ -69,9 +70,9 @@ export async function answerRerank(engine, body, { signal, model }) {
   return {
     model,
     object: 'list',
-    results: results.map(({ index, score }) => ({
+    results: results.map(({ index, score, probability }) => ({
       index,
-      relevance_score: score,
+      relevance_score: body.raw_scores ? score : probability,
       ...(body.return_documents && { document: { text: documents[index] } }),
     })),
     usage: { prompt_tokens: tokens, total_tokens: tokens },

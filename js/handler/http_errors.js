@@ -65,6 +65,7 @@ const answers = {
   WORKER_CRASHED: { status: 503 },
   LEADER_GONE: { status: 503, headers: RETRY_AFTER },
   NODATA: { status: 501 },
+  NONFINITE: { status: 500 },
 };
 
 /** @param {string} name @returns {string} maxTokens as max_tokens */

@@ -106,9 +106,20 @@ export async function rerank(connection, query, documents, options) {
   /** @type {Embedded[]} */
   const found = await connection.call('embed', [request], signal);
   const results = found
-    .map(({ vector }, index) => ({ index, score: vector[0] }))
+    .map(({ vector }, index) => ({ index, score: vector[0], probability: probabilityOf(vector) }))
     .sort((a, b) => b.score - a.score || a.index - b.index);
   return { results: results.slice(0, count), tokens: sumTokens(found) };
+}
+
+/**
+ * Some rerankers give the probabilities of their labels (Qwen3-Reranker), the others logits.
+ * @param {Float32Array} scores of a head, the first of which counts
+ */
+function probabilityOf(scores) {
+  const isWhole = scores.every((score) => score >= 0 && score <= 1);
+  const sum = scores.reduce((total, score) => total + score, 0);
+  if (scores.length > 1 && isWhole && Math.abs(sum - 1) < 1e-3) return scores[0];
+  return Math.fround(1 / (1 + Math.exp(-scores[0])));
 }
 
 /** @param {Embedded[]} found */

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
+enum { TEMPLATE_NAME_BYTES_MAX = 64 };
+
 static const char CHATML[] =
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
@@ -19,8 +21,9 @@ static void free_results(wick_engine *engine) {
 
 void engine_free_chat(wick_engine *engine) {
   free_results(engine);
-  template_destroy(engine->chat.template);
-  memory_free(&engine->memory, engine->chat.source);
+  template_destroy(engine->chat.plain.compiled);
+  template_destroy(engine->chat.with_tools.compiled);
+  memory_free(&engine->memory, engine->chat.given);
   engine->chat = (engine_chat){0};
 }
 
@@ -37,79 +40,125 @@ static wick_status compile(wick_engine *engine, const char *source, size_t sourc
   return status == WICK_OK ? WICK_OK : fail_about(error, "is not valid", &reason);
 }
 
+// ---- which template ----
+
+static const gguf_string NO_SOURCE = {0};
+
+static gguf_string source_at(const wick_engine *engine, const char *key) {
+  gguf_string source;
+  const gguf_directory *directory = engine_directory(engine);
+  const bool is_found =
+      directory != NULL && gguf_get_string(directory, key, &source, NULL) == WICK_OK;
+  return is_found ? source : NO_SOURCE;
+}
+
+static bool is_name(const char *text, size_t size_bytes) {
+  for (size_t i = 0; i < size_bytes; i++) {
+    const char c = text[i];
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-') return false;
+  }
+  return size_bytes > 0 && size_bytes <= TEMPLATE_NAME_BYTES_MAX;
+}
+
+static bool is_same(const char *text, size_t size_bytes, const char *word) {
+  return size_bytes == strlen(word) && memcmp(text, word, size_bytes) == 0;
+}
+
+// What a name stands for: "chatml", "default", or another of the model's templates.
+static gguf_string named_source(const wick_engine *engine, const char *name, size_t size_bytes) {
+  static const char KEY[] = "tokenizer.chat_template";
+  char key[sizeof KEY + 1 + TEMPLATE_NAME_BYTES_MAX];
+  if (is_same(name, size_bytes, "chatml")) return (gguf_string){CHATML, strlen(CHATML)};
+  if (is_same(name, size_bytes, "default")) return source_at(engine, KEY);
+  text_format(key, sizeof key, "%s.%.*s", KEY, (int)size_bytes, name);
+  return source_at(engine, key);
+}
+
 wick_status wick_chat_set_template(wick_engine *engine, const char *source, size_t source_bytes,
                                    wick_error *error) {
-  static const char NAME[] = "chatml";
   engine_chat made = {0};
-  if (source != NULL && source_bytes == strlen(NAME) && memcmp(source, NAME, source_bytes) == 0) {
-    source = CHATML;
-    source_bytes = strlen(CHATML);
+  gguf_string given = {source, source_bytes};
+  if (source != NULL && is_name(source, source_bytes)) {
+    given = named_source(engine, source, source_bytes);
+    if (given.bytes == NULL) {
+      return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                       "the model has no chat template named '%.*s'. Pass Jinja text, 'chatml', or "
+                       "the name of one of its templates",
+                       (int)source_bytes, source);
+    }
   }
   if (source != NULL) {
-    const wick_status status = compile(engine, source, source_bytes, &made.template, error);
+    const wick_status status =
+        compile(engine, given.bytes, (size_t)given.size_bytes, &made.plain.compiled, error);
     if (status != WICK_OK) return status;
-    made.source = memory_alloc(&engine->memory, source_bytes);
-    if (made.source == NULL) {
-      template_destroy(made.template);
+    made.given = memory_alloc(&engine->memory, (size_t)given.size_bytes + 1);
+    if (made.given == NULL) {
+      template_destroy(made.plain.compiled);
       return memory_fail(&engine->memory, error, "a chat template");
     }
-    memcpy(made.source, source, source_bytes);
-    made.source_bytes = source_bytes;
+    if (given.size_bytes != 0) memcpy(made.given, given.bytes, (size_t)given.size_bytes);
+    made.plain.source = (gguf_string){made.given, given.size_bytes};
   }
   engine_free_chat(engine);
   engine->chat = made;
   return WICK_OK;
 }
 
-// The model's own template. WICK_E_NODATA.
-static wick_status find_source(const wick_engine *engine, gguf_string *source, wick_error *error) {
-  const gguf_directory *directory = engine_directory(engine);
-  if (directory != NULL &&
-      gguf_get_string(directory, "tokenizer.chat_template", source, error) == WICK_OK) {
-    return WICK_OK;
-  }
-  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no chat template");
+// Chooses the template for conversations: with the tools that `json` lists, or without any.
+static wick_status choose_template(wick_engine *engine, const char *json, size_t size_bytes,
+                                   engine_template **out, wick_error *error) {
+  engine_chat *chat = &engine->chat;
+  *out = &chat->plain;
+  if (chat->given != NULL) return WICK_OK;
+  chat->plain.source = source_at(engine, "tokenizer.chat_template");
+  chat->with_tools.source = source_at(engine, "tokenizer.chat_template.tool_use");
+  if (chat->with_tools.source.bytes == NULL || json == NULL) return WICK_OK;
+  bool has_tools;
+  const wick_status status =
+      template_has_tools(&engine->memory, json, size_bytes, &has_tools, error);
+  if (has_tools) *out = &chat->with_tools;
+  return status;
 }
 
-// Compiles the model's own template, unless there is one already, and lets the tokenizer know it.
-static wick_status need_template(wick_engine *engine, wick_error *error) {
+// Chooses and compiles the template of a conversation, and lets the tokenizer know it.
+static wick_status need_template(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
   engine_chat *chat = &engine->chat;
-  gguf_string source = {.bytes = (const void *)chat->source, .size_bytes = chat->source_bytes};
-  if (chat->source == NULL) {
-    const wick_status status = find_source(engine, &source, error);
+  engine_template *chosen;
+  wick_status status = choose_template(engine, wanted->json, wanted->json_bytes, &chosen, error);
+  const gguf_string source = chosen->source;
+  chat->last = chosen;
+  if (status != WICK_OK) return status;
+  if (source.bytes == NULL) {
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no chat template");
+  }
+  if (chosen->compiled == NULL) {
+    status = compile(engine, source.bytes, (size_t)source.size_bytes, &chosen->compiled, error);
     if (status != WICK_OK) return status;
   }
-  const char *bytes = (const char *)source.bytes;
-  if (chat->template == NULL) {
-    const wick_status status =
-        compile(engine, bytes, (size_t)source.size_bytes, &chat->template, error);
-    if (status != WICK_OK) return status;
-  }
-  if (!chat->is_guarded && engine->tokenizer != NULL) {
-    tokenizer_guard(engine->tokenizer, bytes, (size_t)source.size_bytes);
-    chat->is_guarded = true;
+  if (chat->guarded != chosen && engine->tokenizer != NULL) {
+    tokenizer_guard(engine->tokenizer, source.bytes, (size_t)source.size_bytes);
+    chat->guarded = chosen;
   }
   return WICK_OK;
 }
 
 // ---- replies ----
 
-reply_format engine_reply_format(wick_engine *engine) {
-  engine_chat *chat = &engine->chat;
-  gguf_string source = {.bytes = (const void *)chat->source, .size_bytes = chat->source_bytes};
-  wick_error error;
-  if (chat->has_format) return chat->format;
-  if (chat->source == NULL && find_source(engine, &source, &error) != WICK_OK) {
-    return reply_format_find("", 0);
+reply_format engine_reply_format(wick_engine *engine, const char *json, size_t size_bytes) {
+  engine_template *of = engine->chat.last;
+  if (json != NULL || of == NULL) choose_template(engine, json, size_bytes, &of, NULL);
+  if (of->source.bytes == NULL) return reply_format_find("", 0);
+  if (!of->has_format) {
+    of->format = reply_format_find(of->source.bytes, (size_t)of->source.size_bytes);
+    of->has_format = true;
   }
-  chat->format = reply_format_find((const char *)source.bytes, (size_t)source.size_bytes);
-  chat->has_format = true;
-  return chat->format;
+  return of->format;
 }
 
 wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special) {
   const template_text *text = &engine->chat.text;
-  const reply_format format = engine_reply_format(engine);
+  const reply_format format = engine_reply_format(engine, NULL, 0);
   size_t from = 0;
   for (size_t i = 0; i < text->span_count; i++) {
     if (text->spans[i].is_content) from = (size_t)text->spans[i].end;
@@ -143,7 +192,7 @@ static void write_own(const wick_engine *engine, json_room *text) {
 
 static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error *error) {
   free_results(engine);
-  wick_status status = need_template(engine, error);
+  wick_status status = need_template(engine, chat, error);
   if (status != WICK_OK) return status;
   json_room own = {0};
   write_own(engine, &own);
@@ -159,7 +208,7 @@ static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error
                                 .has_now = chat->has_now,
                                 .keeps_arguments = chat->keeps_arguments};
   wick_error reason;
-  status = template_render(engine->chat.template, &input, &engine->chat.text, &reason);
+  status = template_render(engine->chat.last->compiled, &input, &engine->chat.text, &reason);
   memory_free(&engine->memory, own.bytes);
   return status == WICK_OK ? WICK_OK : fail_about(error, "refuses these messages", &reason);
 }

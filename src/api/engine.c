@@ -582,7 +582,7 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
     return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
   }
   const reply_format format =
-      request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine);
+      request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine, NULL, 0);
   if (request->grammar == NULL) {
     return scheduler_submit(engine->scheduler, request, &format, id, error);
   }

@@ -15,14 +15,21 @@
 #include "thread/pool.h"
 #include "wick.h"
 
-// Conversations: the template, compiled when it is first needed, and what the last call has made.
-typedef struct engine_chat {
-  chat_template *template;
-  char *source;  // of a template that is not the model's own, or NULL
-  size_t source_bytes;
-  bool is_guarded;  // the tokenizer knows the source
+// A chat template: compiled when it is first needed.
+typedef struct engine_template {
+  gguf_string source;  // no bytes: it has not been looked up
+  chat_template *compiled;
   bool has_format;
   reply_format format;  // of replies
+} engine_template;
+
+// Conversations: their templates, and what the last call has made.
+typedef struct engine_chat {
+  engine_template plain;
+  engine_template with_tools;      // the model's own for conversations with tools
+  engine_template *last;           // which one the last rendering used, or NULL
+  const engine_template *guarded;  // whose source the tokenizer knows, or NULL
+  char *given;                     // source of the only template, not chosen by tools, or NULL
   template_text text;
   int32_t *tokens;
 } engine_chat;
@@ -115,7 +122,9 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
 model_tensors engine_tensors(const wick_engine *engine);
 // Gives back what conversations hold.
 void engine_free_chat(wick_engine *engine);
-reply_format engine_reply_format(wick_engine *engine);  // of its chat template
+// Of the template for conversations with the tools that `json` lists: OpenAI's array of them, or an
+// object with one. NULL: of the template that was rendered last.
+reply_format engine_reply_format(wick_engine *engine, const char *json, size_t size_bytes);
 // The grammar with what the engine knows: of WICK_GRAMMAR_TOOLS the form of calls. `owned`, memory
 // of the engine's or NULL, is the caller's to free. WICK_E_NOMEM.
 wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wanted,

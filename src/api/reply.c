@@ -20,7 +20,7 @@ wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t too
                               wick_error *error) {
   wick_reply *reply = memory_alloc_zeroed(&engine->memory, sizeof *reply);
   if (reply == NULL) return memory_fail(&engine->memory, error, "a reply");
-  const reply_format format = engine_reply_format(engine);
+  const reply_format format = engine_reply_format(engine, tools, tools_bytes);
   wick_status status = WICK_OK;
   reply->memory = &engine->memory;
   if (tools != NULL) {
@@ -127,7 +127,7 @@ wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wan
   *owned = NULL;
   *out = *wanted;
   if (wanted->kind != WICK_GRAMMAR_TOOLS || engine == NULL) return WICK_OK;
-  const reply_format format = engine_reply_format(engine);
+  const reply_format format = engine_reply_format(engine, wanted->text, wanted->text_bytes);
   json_room text = {0};
   reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
   const size_t size_bytes = text.size_bytes;

@@ -21,14 +21,25 @@ typedef struct perplexity_options {
   const char *reference;  // --kl
   const char *save;       // --save
   bool has_special;       // --special
+  bool as_llama;          // --llama
   adapter_files adapters;
   model_settings model;
 } perplexity_options;
 
+// The text as it is cut into windows.
+typedef struct perplexity_text {
+  int32_t *tokens;  // [count]
+  size_t count;
+  int32_t *window;  // [window_tokens]: the one that is running
+  uint32_t window_tokens;
+  int32_t bos;    // what begins each window, or WICK_TOKEN_NONE
+  bool as_llama;  // whole windows, of which the second half is predicted
+} perplexity_text;
+
 // Sums over the positions of all windows.
 typedef struct perplexity_sums {
-  const int32_t *window;  // the tokens of the window that is running
-  uint32_t window_count;
+  const int32_t *next;  // the token that follows each position of the window that is running
+  uint32_t first_counted, window_count;
   FILE *reference;       // rows of float32 [vocab], in order, or NULL
   output_file *save;     // or NULL
   float *reference_row;  // [vocab]
@@ -75,40 +86,68 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   if (sums->reference != NULL) compare_row(sums, logits, vocab);
   sums->positions++;
   tell_progress(sums);
-  if (position + 1 >= sums->window_count) return;
+  if (position < sums->first_counted || position + 1 >= sums->window_count) return;
   if (log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
     sums->failure = "logits are not finite";
     return;
   }
-  sums->nll_nats -= sums->log_softmax[sums->window[position + 1]];
+  sums->nll_nats -= sums->log_softmax[sums->next[position]];
   sums->predicted++;
 }
 
-static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t count,
-                             size_t window_tokens, perplexity_sums *sums) {
-  sums->count = count;
+static exit_code run_window(wick_engine *engine, const perplexity_text *text,
+                            perplexity_sums *sums) {
+  wick_request request;
+  wick_request_default(&request);
+  request.tokens = text->window;
+  request.token_count = sums->window_count;
+  request.adapters = sums->adapters->uses;
+  request.adapter_count = sums->adapters->files.count;
+  request.max_tokens = 1;
+  request.ignore_end = true;
+  request.on_logits = take_row;
+  request.on_logits_context = sums;
+  generation done;
+  exit_code code = generation_run(engine, &request, NULL, NULL, &done);
+  if (code == EXIT_DONE && sums->save != NULL) code = output_file_check(sums->save);
+  if (code != EXIT_DONE || sums->failure == NULL) return code;
+  report("perplexity: %s", sums->failure);
+  return EXIT_FILE;
+}
+
+static bool puts_bos(const perplexity_text *text) {
+  return text->bos != WICK_TOKEN_NONE && !text->as_llama && text->window_tokens > 1;
+}
+
+// Fills the window that begins with token `at` of the text. Returns how many tokens of the text are
+// in it: a BOS that is put before them leaves room for one less.
+static uint32_t fill_window(const perplexity_text *text, size_t at, perplexity_sums *sums) {
+  const bool is_put = at > 0 && puts_bos(text);
+  const uint32_t room = text->window_tokens - is_put;
+  const uint32_t taken = text->count - at < room ? (uint32_t)(text->count - at) : room;
+  if (is_put) text->window[0] = text->bos;
+  memcpy(text->window + is_put, text->tokens + at, taken * sizeof *text->window);
+  if (text->as_llama && text->bos != WICK_TOKEN_NONE) text->window[0] = text->bos;
+  sums->window_count = taken + is_put;
+  sums->next = text->window + 1;
+  sums->first_counted = text->as_llama ? text->window_tokens / 2 : 0;
+  return taken;
+}
+
+static exit_code run_windows(wick_engine *engine, const perplexity_text *text,
+                             perplexity_sums *sums) {
+  const size_t rest = text->as_llama ? text->count % text->window_tokens : 0;
+  const size_t end = text->count - rest;
+  sums->count = end;
+  if (puts_bos(text) && end > text->window_tokens) {
+    const size_t room = text->window_tokens - 1;
+    sums->count += (end - text->window_tokens + room - 1) / room;
+  }
   sums->told_us = platform_now_us();
-  for (size_t at = 0; at < count; at += window_tokens) {
-    wick_request request;
-    wick_request_default(&request);
-    sums->window = tokens + at;
-    sums->window_count = (uint32_t)(count - at < window_tokens ? count - at : window_tokens);
-    request.tokens = sums->window;
-    request.token_count = sums->window_count;
-    request.adapters = sums->adapters->uses;
-    request.adapter_count = sums->adapters->files.count;
-    request.max_tokens = 1;
-    request.ignore_end = true;
-    request.on_logits = take_row;
-    request.on_logits_context = sums;
-    generation done;
-    exit_code code = generation_run(engine, &request, NULL, NULL, &done);
-    if (code == EXIT_DONE && sums->save != NULL) code = output_file_check(sums->save);
+  for (size_t at = 0; at < end;) {
+    at += fill_window(text, at, sums);
+    const exit_code code = run_window(engine, text, sums);
     if (code != EXIT_DONE) return code;
-    if (sums->failure != NULL) {
-      report("perplexity: %s", sums->failure);
-      return EXIT_FILE;
-    }
   }
   return EXIT_DONE;
 }
@@ -128,51 +167,77 @@ static void print_result(const perplexity_sums *sums) {
   output_format(OUTPUT_TEXT, "}\n");
 }
 
-static exit_code tokenize_text(wick_engine *engine, const input_text *text, uint32_t flags,
-                               int32_t **tokens, size_t *count) {
+static exit_code tokenize_text(wick_engine *engine, const input_text *source, uint32_t flags,
+                               perplexity_text *text) {
   wick_error error;
-  const size_t capacity = text->size_bytes + 8;
-  *tokens = malloc(capacity * sizeof **tokens);
-  if (*tokens == NULL) {
+  const size_t capacity = source->size_bytes + 8;
+  text->tokens = malloc(capacity * sizeof *text->tokens);
+  if (text->tokens == NULL) {
     report("out of memory for %zu tokens", capacity);
     return EXIT_MEMORY;
   }
-  const wick_status status =
-      wick_tokenize(engine, text->bytes, text->size_bytes, flags, *tokens, capacity, count, &error);
+  const wick_status status = wick_tokenize(engine, source->bytes, source->size_bytes, flags,
+                                           text->tokens, capacity, &text->count, &error);
   if (status != WICK_OK) return report_error("perplexity", &error);
-  if (*count >= 2) return EXIT_DONE;
-  report("the text has %zu tokens, at least 2 are needed", *count);
+  const size_t least = text->as_llama ? text->window_tokens : 2;
+  if (text->count >= least) return EXIT_DONE;
+  report("the text has %zu tokens, at least %zu are needed", text->count, least);
   return EXIT_USAGE;
 }
 
-static bool make_room(perplexity_sums *sums, uint32_t vocab, size_t count) {
+// The token that the model wants before every text. An empty text has it and the one after every
+// text, if there are such tokens.
+static int32_t find_bos(wick_engine *engine) {
+  enum { SAMPLE_TOKENS = 8 };
+  int32_t specials[2], sample[SAMPLE_TOKENS];
+  size_t special_count = 0, count = 0;
+  wick_error error;
+  if (wick_tokenize(engine, "", 0, WICK_TOKENIZE_ADD_SPECIAL, specials, 2, &special_count,
+                    &error) != WICK_OK ||
+      wick_tokenize(engine, "a", 1, WICK_TOKENIZE_ADD_SPECIAL, sample, SAMPLE_TOKENS, &count,
+                    &error) != WICK_OK) {
+    return WICK_TOKEN_NONE;
+  }
+  if (special_count == 0 || count == 0) return WICK_TOKEN_NONE;
+  const bool is_last_alone = special_count == 1 && sample[count - 1] == specials[0];
+  return is_last_alone ? WICK_TOKEN_NONE : specials[0];
+}
+
+static bool make_room(perplexity_sums *sums, uint32_t vocab, perplexity_text *text) {
+  // a BOS in each window adds at most one position to each two
+  const size_t positions = 2 * text->count;
+  text->window = malloc(text->window_tokens * sizeof *text->window);
   sums->reference_row = malloc(vocab * sizeof(float));
   sums->log_softmax = malloc(vocab * sizeof(double));
-  sums->kl = malloc(2 * count * sizeof(double));  // and room to sort them
-  return sums->reference_row != NULL && sums->log_softmax != NULL && sums->kl != NULL;
+  sums->kl = malloc(2 * positions * sizeof(double));  // and room to sort them
+  return text->window != NULL && sums->reference_row != NULL && sums->log_softmax != NULL &&
+         sums->kl != NULL;
 }
 
 static exit_code measure(const perplexity_options *given, wick_engine *engine,
-                         const input_text *text, perplexity_sums *sums) {
-  int32_t *tokens = NULL;
-  size_t count = 0;
-  wick_plan plan;
+                         const input_text *source, perplexity_sums *sums) {
+  perplexity_text text = {.as_llama = given->as_llama};
+  wick_plan plan = {0};
   wick_error error;
-  wick_model_info info;
-  const uint32_t flags =
-      WICK_TOKENIZE_ADD_SPECIAL | (given->has_special ? (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL : 0);
-  exit_code code = tokenize_text(engine, text, flags, &tokens, &count);
-  if (code == EXIT_DONE && (wick_memory_plan(engine, &plan, &error) != WICK_OK ||
-                            wick_model_get_info(engine, &info, &error) != WICK_OK)) {
+  wick_model_info info = {0};
+  exit_code code = EXIT_DONE;
+  if (wick_memory_plan(engine, &plan, &error) != WICK_OK ||
+      wick_model_get_info(engine, &info, &error) != WICK_OK) {
     code = report_error(given->path, &error);
   }
-  if (code == EXIT_DONE && !make_room(sums, info.vocab, count)) {
+  const uint32_t flags =
+      WICK_TOKENIZE_ADD_SPECIAL | (given->has_special ? (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL : 0);
+  text.window_tokens = plan.context_tokens;
+  if (code == EXIT_DONE) code = tokenize_text(engine, source, flags, &text);
+  if (code == EXIT_DONE && !make_room(sums, info.vocab, &text)) {
     report("out of memory");
     code = EXIT_MEMORY;
   }
-  if (code == EXIT_DONE) code = run_windows(engine, tokens, count, plan.context_tokens, sums);
+  text.bos = find_bos(engine);
+  if (code == EXIT_DONE) code = run_windows(engine, &text, sums);
   if (code == EXIT_DONE) print_result(sums);
-  free(tokens);
+  free(text.tokens);
+  free(text.window);
   free(sums->reference_row);
   free(sums->log_softmax);
   free(sums->kl);
@@ -217,20 +282,23 @@ static exit_code run_perplexity(perplexity_options *given, const char *path) {
 
 exit_code command_perplexity(int argc, char **argv) {
   perplexity_options given = {.model = settings_default()};
-  args_option options[11] = {
+  args_option options[12] = {
       args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
       args_string("--kl", &given.reference, "REF.f32",
                   "logits of another run of this text: tells the divergence from them"),
       args_string("--save", &given.save, "FILE", "writes this run's logits, for --kl"),
       args_flag("--special", &given.has_special,
                 "special tokens in the text are those tokens, as in a chat (else plain text)"),
+      args_flag("--llama", &given.as_llama,
+                "counts as llama-perplexity does: whole windows, the second half of each"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
-      "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
+      "The text is read in windows of the context's size, each with a BOS if the model wants one.\n"
+      "Divergence: KL(reference || this), nats.",
       options,
-      5 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 5),
+      6 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 6),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -32,6 +32,7 @@ struct embedding {
   uint32_t fed;         // tokens of it that were read
   size_t fed_tokens;    // of all texts before
   kv_seq_id sequence;   // of text `at`, when fed != 0
+  bool reads_alone;     // one text in a pass, to find the one that is not finite
   wick_error failure;   // status WICK_OK: none
 };
 
@@ -165,9 +166,9 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
   const adapter_set *adapters = job->parts.adapters.count == 0 ? NULL : &job->parts.adapters;
+  const uint32_t parts_max = job->reads_alone ? 1 : WHOLE_TEXTS_MAX;
   uint32_t rows = 0, fed = job->fed;
-  for (uint32_t text = job->at; text < job->text_count && job->part_count < WHOLE_TEXTS_MAX;
-       text++) {
+  for (uint32_t text = job->at; text < job->text_count && job->part_count < parts_max; text++) {
     const uint32_t left = job->counts[text] - fed, room = job->parts.batch_tokens - rows;
     if (room == 0 || (is_encoder && left > room)) break;
     embedding_part *part = &job->part[job->part_count];
@@ -280,6 +281,21 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
   return WICK_OK;
 }
 
+// A layer of the pass. Values that are not finite are reported with the text: of several in a pass
+// each is read again by itself.
+static wick_status run_layer(embedding *job, wick_error *error) {
+  wick_error reason;
+  const wick_status status = forward_layer(job->parts.forward, &reason);
+  if (status != WICK_E_NONFINITE) return fail_as(&reason, status, error);
+  if (job->part_count == 1) {
+    return fail_with(error, status, WICK_NO_OFFSET, "text %u: %s", job->at, reason.message);
+  }
+  free_sequences(job);
+  job->part_count = 0;  // also of an encoder
+  job->reads_alone = true;
+  return WICK_OK;
+}
+
 static wick_status work(embedding *job, wick_step_result *result, wick_error *error) {
   const loaded_model *model = job->parts.model;
   *result = WICK_STEP_PROGRESS;
@@ -297,7 +313,7 @@ static wick_status work(embedding *job, wick_step_result *result, wick_error *er
     return WICK_OK;
   }
   if (job->part_count == 0) return begin_or_wait(job, result, error);
-  return is_last ? end_pass(job, error) : forward_layer(job->parts.forward, error);
+  return is_last ? end_pass(job, error) : run_layer(job, error);
 }
 
 wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error) {

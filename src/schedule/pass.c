@@ -450,6 +450,15 @@ static void ask_host(scheduler *scheduler, request *request, const float *logits
   events_put(&scheduler->events, &event, NULL, NULL, 0, NULL, 0);
 }
 
+static wick_status choose_token(request *request, const float *logits, sampler_choice *choice,
+                                wick_error *error) {
+  if (request->tokens_out >= request->forced_count) {
+    return sampler_choose(request->sampler, logits, choice, error);
+  }
+  return sampler_tell(request->sampler, logits, request->forced[request->tokens_out], choice,
+                      error);
+}
+
 // False when the request has ended by this.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
@@ -470,15 +479,12 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
       ask_host(scheduler, request, logits);
       return true;
     }
-    if (status == WICK_OK) status = sampler_choose(request->sampler, logits, &choice, &error);
+    if (status == WICK_OK) status = choose_token(request, logits, &choice, &error);
   }
   ops_lap(scheduler->parts.ops, OP_SAMPLE, scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
     return false;
-  }
-  if (!is_certain && request->tokens_out < request->forced_count) {
-    choice.token = request->forced[request->tokens_out];
   }
   if (request->first_token_us == 0) request->first_token_us = scheduler->parts.now_us();
   if (!take_choice(scheduler, request, &choice)) return false;

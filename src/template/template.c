@@ -219,14 +219,20 @@ static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input
   return fixed + per_byte * bytes;
 }
 
+// Returns its limit.
+static size_t init_arena(jinja_arena *arena, memory_gate *memory, const template_input *input) {
+  const uint64_t arena_bytes = limit_of(TEMPLATE_BYTES_MAX, TEMPLATE_BYTES_PER_BYTE, input);
+  size_t limit_bytes;
+  if (!checked_to_size(arena_bytes, &limit_bytes)) limit_bytes = SIZE_MAX / 2;
+  jinja_arena_init(arena, memory, limit_bytes);
+  return limit_bytes;
+}
+
 static void render_once(const chat_template *template, const template_input *input,
                         const messages_form *other, arguments_form form, attempt *out) {
   memory_gate *memory = template->memory;
   jinja_arena arena;
-  const uint64_t arena_bytes = limit_of(TEMPLATE_BYTES_MAX, TEMPLATE_BYTES_PER_BYTE, input);
-  size_t limit_bytes;
-  if (!checked_to_size(arena_bytes, &limit_bytes)) limit_bytes = SIZE_MAX / 2;
-  jinja_arena_init(&arena, memory, limit_bytes);
+  const size_t limit_bytes = init_arena(&arena, memory, input);
   jinja_buffer buffer = {0};
   jinja_run run = {.program = &template->program,
                    .arena = &arena,
@@ -318,6 +324,27 @@ wick_status template_render(const chat_template *template, const template_input 
   if (best.status != WICK_OK && error != NULL) *error = best.error;
   *text = best.text;
   return best.status;
+}
+
+wick_status template_has_tools(memory_gate *memory, const char *json, size_t size_bytes, bool *out,
+                               wick_error *error) {
+  const template_input input = {.variables = json, .variables_bytes = size_bytes};
+  jinja_arena arena;
+  wick_error reason;
+  init_arena(&arena, memory, &input);
+  jinja_run run = {.arena = &arena,
+                   .steps_max = limit_of(TEMPLATE_STEPS_MAX, TEMPLATE_STEPS_PER_BYTE, &input),
+                   .error = &reason};
+  jinja_value tools = jinja_read_json(&run, json, size_bytes, JINJA_MARK_CONTENT);
+  if (run.status == WICK_OK && tools.kind == JINJA_DICT) {
+    const jinja_value *member = jinja_dict_find_text(tools.dict, "tools");
+    tools = member == NULL ? jinja_none() : *member;
+  }
+  *out = run.status == WICK_OK && tools.kind == JINJA_LIST && tools.list->count > 0;
+  jinja_arena_free(&arena);
+  if (run.status != WICK_E_NOMEM) return WICK_OK;
+  if (error != NULL) *error = reason;
+  return WICK_E_NOMEM;
 }
 
 void template_text_free(memory_gate *memory, template_text *text) {

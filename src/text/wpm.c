@@ -8,7 +8,10 @@
 #include "text/encode.h"
 
 static const uint8_t WORD_MARK[3] = {0xe2, 0x96, 0x81};  // U+2581 begins the first token of a word
-enum { WORD_MARK_BYTES = sizeof WORD_MARK };
+enum {
+  WORD_MARK_BYTES = sizeof WORD_MARK,
+  WORD_CHARACTERS_MAX = 100  // BERT's max_input_chars_per_word: a longer word is unknown
+};
 
 // The blocks of Chinese characters that BERT knows.
 static bool is_chinese(uint32_t code) {
@@ -22,13 +25,20 @@ static bool stands_alone(uint32_t code, uint8_t kind) {
   return kind == UNICODE_PUNCTUATION || (code < 0x7f && kind == UNICODE_SYMBOL) || is_chinese(code);
 }
 
+static bool is_too_long(const uint8_t *word, size_t size_bytes) {
+  size_t characters = 0;
+  for (size_t i = 0; i < size_bytes; i++) characters += (word[i] & 0xc0) != 0x80;
+  return characters > WORD_CHARACTERS_MAX;
+}
+
 // The word that has been gathered in state->copy, behind the mark.
 static void put_word(encode_state *state, size_t *word_bytes) {
   const size_t size_bytes = *word_bytes;
   *word_bytes = WORD_MARK_BYTES;
   if (size_bytes == WORD_MARK_BYTES) return;
   const size_t count_before = state->sink.count;
-  for (size_t at = 0; at < size_bytes;) {
+  const bool is_unknown = is_too_long(state->copy + WORD_MARK_BYTES, size_bytes - WORD_MARK_BYTES);
+  for (size_t at = 0; at < size_bytes && !is_unknown;) {
     size_t length;
     const int32_t id =
         vocabulary_find_longest(state->tokenizer, state->copy + at, size_bytes - at, &length);

@@ -9,17 +9,19 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask } from '../support/example_servers.mjs';
+import { poisonToken, writeTemplates } from '../support/gguf_pieces.mjs';
 import {
   closedMetrics,
   closedMetricsRequests,
   comparableOf,
+  echoRequests,
   embeddingRequests,
   guarded,
   guardedRequests,
   plainRequests,
 } from '../support/handler_requests.mjs';
 import { locate } from '../support/locate.mjs';
-import { createEngine, dist, modelPath, waitUntil } from '../support/package.mjs';
+import { createEngine, dist, modelPath, temporaryFolder, waitUntil } from '../support/package.mjs';
 
 /** @type {typeof import('../../js/openai.js')} */
 const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
@@ -79,6 +81,26 @@ describe('components and createHandler', { skip }, () => {
 
   test('metrics that are closed, and any origin', () =>
     compare(closedMetricsRequests, { opening: closedMetrics }));
+
+  test('the prompt before each choice', () => compare(echoRequests));
+
+  test('templates with names, and a vector that is not finite', async () => {
+    const folder = temporaryFolder();
+    const [named, poisoned] = ['named.gguf', 'poisoned.gguf'].map((name) => join(folder, name));
+    const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
+    const templates = { '': 'plain {{ messages[0].content }}', tool_use: tool };
+    writeTemplates(modelPath, templates, named);
+    const tools = [{ type: 'function', function: { name: 'weather', parameters: {} } }];
+    const chat = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 12, temperature: 0 };
+    const bodies = [chat, { ...chat, tools }, { ...chat, tools, tool_choice: 'required' }];
+    const path = '/v1/chat/completions';
+    const asked = bodies.map((body) => ({ method: 'POST', path, body }));
+    await compare(asked, { model: named });
+    const token = 300;
+    poisonToken(modelPath, token, poisoned);
+    const body = { input: ['a hen', 'b', [5, token]] };
+    await compare([{ method: 'POST', path: '/v1/embeddings', body }], { model: poisoned });
+  });
 
   for (const name of ['bert-cls.gguf', 'bert-rank.gguf', 'qwen3-rank.gguf']) {
     test(`vectors and rankings of ${name}`, { skip: shared.skip }, () =>

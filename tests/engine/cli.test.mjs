@@ -452,6 +452,58 @@ describe('perplexity', { skip: shared.skip }, () => {
     );
   });
 
+  /** @param {string[]} options @param {string} source @returns {Promise<{tokens: number, nll_nats: number}>} */
+  const measure = async (options, source) =>
+    JSON.parse(await text(['perplexity', stories, ...options], { input: source }));
+  const idsOf = async (/** @type {string} */ source) =>
+    (await text(['tokenize', stories], { input: source })).trim().split(' ').map(Number);
+  /**
+   * What the model says of a window, from `wick logits`: nats of each token but the first.
+   * @param {number[]} ids
+   */
+  async function natsOf(ids) {
+    const out = join(temporary, 'window.f32');
+    await text(['logits', stories, '--out', out, '--tokens', ids.join(',')]);
+    const bytes = readFileSync(out);
+    const rows = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+    const vocab = rows.length / ids.length;
+    return ids.slice(1).map((id, at) => {
+      const row = Array.from(rows.subarray(at * vocab, (at + 1) * vocab));
+      const most = Math.max(...row);
+      const sum = row.reduce((all, logit) => all + Math.exp(logit - most), 0);
+      return most + Math.log(sum) - row[id];
+    });
+  }
+  const meanOf = (/** @type {number[]} */ list) => list.reduce((a, b) => a + b, 0) / list.length;
+
+  test('every window begins with BOS, and each token of the text is predicted once', async () => {
+    const long = input.repeat(6);
+    const ids = await idsOf(long);
+    const windows = [ids.slice(0, 16)];
+    for (let at = 16; at < ids.length; at += 15) windows.push([ids[0], ...ids.slice(at, at + 15)]);
+    const nats = [];
+    for (const window of windows) nats.push(...(await natsOf(window)));
+    assert.equal(nats.length, ids.length - 1);
+    const { tokens, nll_nats } = await measure(['--ctx', '16', '--kv', 'f32'], long);
+    assert.equal(tokens, ids.length + windows.length - 1);
+    assert.ok(Math.abs(nll_nats - meanOf(nats)) < 1e-4, `${nll_nats} ${meanOf(nats)}`);
+  });
+
+  test('--llama counts the second half of whole windows, whose first token becomes BOS', async () => {
+    const long = input.repeat(6);
+    const ids = await idsOf(long);
+    const counted = [];
+    for (let at = 0; at + 16 <= ids.length; at += 16) {
+      const window = [ids[0], ...ids.slice(at + 1, at + 16)];
+      counted.push(...(await natsOf(window)).slice(8));
+    }
+    assert.equal(counted.length, 7 * Math.floor(ids.length / 16));
+    const { nll_nats } = await measure(['--ctx', '16', '--kv', 'f32', '--llama'], long);
+    assert.ok(Math.abs(nll_nats - meanOf(counted)) < 1e-4, `${nll_nats} ${meanOf(counted)}`);
+    const args = ['perplexity', stories, '--ctx', '16', '--llama'];
+    await assertRefused(args, 2, /at least 16 are needed/, { input: 'Once' });
+  });
+
   test('a file that cannot be written is told after the first window', async () => {
     const long = input.repeat(20);
     const args = ['perplexity', stories, '--ctx', '16', '--save'];

@@ -4,10 +4,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { startPrinting } from '../support/example_servers.mjs';
+import { poisonToken, writeTemplates } from '../support/gguf_pieces.mjs';
 import { root } from '../support/locate.mjs';
-import { dist, modelPath, openEngine, openHeldEngine, waitUntil } from '../support/package.mjs';
+import {
+  dist,
+  modelPath,
+  openEngine,
+  openHeldEngine,
+  temporaryFolder,
+  waitUntil,
+} from '../support/package.mjs';
+import { run } from '../support/process.mjs';
 import { wrongBodies } from '../support/wrong_bodies.mjs';
 
 /** @type {typeof import('../../js/openai.js')} */
@@ -100,7 +110,7 @@ describe('errors of the engine', () => {
   };
 
   test('have the statuses that the document says', async () => {
-    assert.equal(documented.length, 14);
+    assert.equal(documented.length, 15);
     const told = /** @type {any[]} */ ([]);
     for (const { code, status, retry, name } of documented) {
       const error = Object.assign(new Error(`It is ${code}`), { name: 'WickError', code });
@@ -257,6 +267,162 @@ describe('completions', () => {
       for (const { text, logprobs } of choices) assert.equal(logprobs.tokens.join(''), text);
     }
     assert.equal(textOf(chunks, 1), whole.choices[1].text);
+  });
+});
+
+describe('echo', () => {
+  const prompt = 'The fox ran over the hill, and the hen was glad.';
+
+  /** @param {import('node:test').TestContext} t */
+  async function open(t) {
+    const engine = await openEngine(t);
+    const handle = createHandler(engine);
+    const ask = async (/** @type {object} */ body) => {
+      const response = await handle(post(COMPLETIONS, { temperature: 0, echo: true, ...body }));
+      const answer = await jsonOf(response);
+      assert.equal(response.status, 200, JSON.stringify(answer));
+      return answer;
+    };
+    return { engine, ask };
+  }
+
+  /**
+   * The logprob of each token but the first, each asked for by itself.
+   * @param {import('../../js/index.js').Engine} engine @param {number[]} ids
+   */
+  async function logprobsOf(engine, ids) {
+    /** @type {number[]} */
+    const found = [];
+    for (let at = 1; at < ids.length; at++) {
+      const onToken = (/** @type {any} */ token) => void found.push(token.logprob);
+      const own = { maxTokens: 1, logprobs: 0, forced: [ids[at]], onToken };
+      await engine.generate(ids.slice(0, at), own).text();
+    }
+    return found;
+  }
+
+  test('as lm-evaluation-harness asks: token ids, logprobs: 1, max_tokens: 1', async (t) => {
+    const { engine, ask } = await open(t);
+    const ids = await engine.tokenize(prompt);
+    const { choices, usage } = await ask({ prompt: [ids], max_tokens: 1, logprobs: 1, seed: 1234 });
+    const [{ logprobs, text, finish_reason }] = choices;
+    const { token_logprobs: found, top_logprobs: tops, tokens, text_offset: offsets } = logprobs;
+    for (const list of [found, tops, tokens, offsets]) assert.equal(list.length, ids.length + 1);
+    assert.deepEqual([found[0], tops[0], offsets[0], finish_reason], [null, null, 0, 'length']);
+    assert.deepEqual(found.slice(1, -1), await logprobsOf(engine, ids));
+    for (const [at, top] of tops.slice(1).entries()) {
+      const [most] = /** @type {number[]} */ (Object.values(top));
+      assert.ok(most >= found[at + 1] - 1e-6);
+    }
+    assert.ok(text.includes(prompt));
+    assert.equal(usage.completion_tokens, 1);
+    const { choices: whole } = await ask({ prompt: [ids], max_tokens: 1, echo: false });
+    assert.ok(text.endsWith(whole[0].text));
+  });
+
+  test('of a text, without tokens of its own, and for several prompts and choices', async (t) => {
+    const { engine, ask } = await open(t);
+    const ids = await engine.tokenize(prompt);
+    const own = await engine.tokenize(prompt, { addSpecial: false });
+    const alone = await ask({ prompt, max_tokens: 0, logprobs: 0 });
+    const [{ text, logprobs, finish_reason }] = alone.choices;
+    assert.deepEqual([text, finish_reason], [prompt, 'length']);
+    assert.equal(logprobs.tokens.length, own.length);
+    const wanted = await logprobsOf(engine, ids);
+    const first = ids.length > own.length ? [] : [null];
+    assert.deepEqual(logprobs.token_logprobs, [...first, ...wanted]);
+    assert.deepEqual(alone.usage, {
+      ...{ prompt_tokens: ids.length, completion_tokens: 0, total_tokens: ids.length },
+      prompt_tokens_details: { cached_tokens: 0 },
+    });
+    const many = await ask({ prompt: [prompt, [ids[0]]], n: 2, max_tokens: 3, logprobs: 2 });
+    assert.equal(many.choices.length, 4);
+    const lengths = many.choices.map((/** @type {any} */ one) => one.logprobs.tokens.length);
+    assert.deepEqual(lengths, [own.length + 3, own.length + 3, 1 + 3, 1 + 3]);
+    const plain = await ask({ prompt, max_tokens: 3 });
+    assert.equal(plain.choices[0].logprobs, null);
+    assert.ok(plain.choices[0].text.startsWith(prompt) && plain.choices[0].text !== prompt);
+  });
+
+  test('a prompt over the context is refused', async (t) => {
+    const engine = await openEngine(t, { file: modelPath, contextSize: 64 });
+    const body = { prompt: Array(66).fill(5), echo: true, logprobs: 1 };
+    for (const max_tokens of [0, 1]) {
+      const asked = post(COMPLETIONS, { ...body, max_tokens });
+      const error = { code: 'context_length_exceeded', param: 'prompt' };
+      await assertRefused(await createHandler(engine)(asked), 400, error);
+    }
+  });
+});
+
+test('a vector that is not finite names its text', async (t) => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'poisoned.gguf');
+  const engine = await openEngine(t);
+  const [token] = (await engine.tokenize('a fox', { addSpecial: false })).slice(-1);
+  poisonToken(modelPath, token, file);
+  const handle = createHandler(await openEngine(t, { file }));
+  const response = await handle(post('/v1/embeddings', { input: ['a hen', 'b', 'a fox'] }));
+  const { message } = await assertRefused(response, 500, { code: 'nonfinite' });
+  assert.match(message, /text 2\b/);
+});
+
+describe('templates with names', () => {
+  const plain = 'plain {{ messages[0].content }}';
+  const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
+  const rag = 'rag {{ messages[0].content }} and some more';
+  const tools = [{ type: 'function', function: { name: 'weather', parameters: {} } }];
+  const folder = temporaryFolder();
+  const file = join(folder, 'templates.gguf');
+  before(() => writeTemplates(modelPath, { '': plain, tool_use: tool, rag }, file));
+
+  test('with tools, that for tools is used; a name chooses another', async (t) => {
+    for (const [chatTemplate, without, withTools] of [
+      [undefined, 'plain hi', 'weather<|im_end|>'],
+      ['default', 'plain hi', 'plain hi'],
+      ['rag', 'rag hi and some more', 'rag hi and some more'],
+      ['chatml', undefined, undefined],
+    ]) {
+      const engine = await openEngine(t, { file, ...(chatTemplate && { chatTemplate }) });
+      const asked = [{ role: 'user', content: 'hi' }];
+      if (without === undefined) continue;
+      assert.equal(await engine.applyTemplate(asked), without);
+      assert.equal(await engine.applyTemplate(asked, { variables: { tools } }), withTools);
+      const body = { messages: asked, max_tokens: 1, temperature: 0 };
+      const count = async (/** @type {object} */ more) => {
+        const answer = await createHandler(engine)(post(CHAT, { ...body, ...more }));
+        return (await jsonOf(answer)).usage.prompt_tokens;
+      };
+      const lengthOf = async (/** @type {any} */ text) => (await engine.tokenize(text)).length;
+      assert.equal(await count({}), await lengthOf(without));
+      assert.equal(await count({ tools }), await lengthOf(withTools));
+      assert.equal(await count({ tools, tool_choice: 'none' }), await lengthOf(without));
+    }
+  });
+
+  test('a name that the model does not have is refused', async (t) => {
+    const engine = await openEngine(t, { file, chatTemplate: 'rags' });
+    const response = await createHandler(engine)(post(CHAT, greedy));
+    const { message } = await assertRefused(response, 400, { code: 'template' });
+    assert.match(message, /no chat template named 'rags'/);
+  });
+
+  test('wick serve takes the name', async (t) => {
+    const cli = join(dist, 'cli.js');
+    const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 1, temperature: 0 };
+    const args = [cli, 'serve', file, '--port', '0', '--chat-template', 'rag'];
+    const server = await startPrinting(process.execPath, args);
+    t.after(() => server.close());
+    const response = await fetch(`${server.origin}/v1/chat/completions`, {
+      ...{ method: 'POST', body: JSON.stringify(asked) },
+      headers: { 'content-type': 'application/json' },
+    });
+    const engine = await openEngine(t, { file });
+    const { usage } = await jsonOf(response);
+    assert.equal(usage.prompt_tokens, (await engine.tokenize('rag hi and some more')).length);
+    const wrong = await run(process.execPath, [cli, 'serve', file, '--chat-template', 'rags']);
+    assert.equal(wrong.code, 3);
+    assert.match(wrong.stderr, /--chat-template: .*no chat template named 'rags'/);
   });
 });
 

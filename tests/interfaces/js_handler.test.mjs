@@ -243,7 +243,9 @@ describe('completions', () => {
         'logprobs must be a whole number from 0 to 20, not -1',
       ],
       [{ prompt: 'a', best_of: 2 }, 'best_of', 'best_of: 2 is not supported', unsupported],
-      [{ prompt: 'a', echo: true }, 'echo', 'echo: true is not supported', unsupported],
+      [{ prompt: 'a', echo: 1 }, 'echo', 'echo must be true or false, not 1'],
+      [{ prompt: 'a', echo: true, stream: true }, 'echo', 'echo is not available with stream'],
+      [{ prompt: 'a', max_tokens: 0 }, 'max_tokens', 'max_tokens: 0 needs echo'],
       [{ prompt: 'a', suffix: 'b' }, 'suffix', 'suffix: "b" is not supported', unsupported],
     ];
     for (const [body, param, message, code = 'invalid_value'] of wrong) {
@@ -727,8 +729,8 @@ describe('embeddings and rankings', () => {
         asked.push([...args, options, signal instanceof AbortSignal]);
         return {
           results: [
-            { index: 1, score: 0.5 },
-            { index: 0, score: -1 },
+            { index: 1, score: 3.5, probability: 0.75 },
+            { index: 0, score: -1, probability: 0.25 },
           ],
           tokens: 12,
         };
@@ -748,8 +750,8 @@ describe('embeddings and rankings', () => {
     assert.deepEqual(asked.pop(), [{ ...embed, model: 'fox' }, ['signal'], true]);
     const question = { query: 'q', documents: ['a', { text: 'b' }] };
     const results = [
-      { index: 1, relevance_score: 0.5 },
-      { index: 0, relevance_score: -1 },
+      { index: 1, relevance_score: 0.75 },
+      { index: 0, relevance_score: 0.25 },
     ];
     const usage = { prompt_tokens: 12, total_tokens: 12 };
     const answer = { model: 'fox', object: 'list', results, usage };
@@ -764,7 +766,13 @@ describe('embeddings and rankings', () => {
       ],
     });
     assert.deepEqual(asked.pop(), ['q', ['a', 'b'], { topN: 1 }, true]);
-    const plain = { ...question, return_documents: false, top_n: null };
+    const raw = await (await handle(post(RERANK, { ...question, raw_scores: true }))).json();
+    assert.deepEqual(
+      raw.results.map((/** @type {any} */ one) => one.relevance_score),
+      [3.5, -1],
+    );
+    asked.pop();
+    const plain = { ...question, return_documents: false, top_n: null, raw_scores: false };
     assert.deepEqual(await (await handle(post(RERANK, plain))).json(), answer);
     const list = 'documents must be an array of strings, not';
     /** @type {[string, any, string, string][]} */

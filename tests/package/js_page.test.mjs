@@ -171,7 +171,10 @@ describe('embeddings', () => {
       texts: documents.map((one) => ['q', one]),
       ...{ pooling: 'rank', normalize: false, truncate: false, dimensions: 0 },
     };
-    const all = [1, 3, 0, 4, 2].map((index) => ({ index, score: scores[index].vector[0] }));
+    const all = [1, 3, 0, 4, 2].map((index) => {
+      const [value] = scores[index].vector;
+      return { index, score: value, probability: Math.fround(1 / (1 + Math.exp(-value))) };
+    });
     assert.deepEqual(await engine.rerank('q', documents), { results: all, tokens: 25 });
     assert.deepEqual(asked.splice(0), [['embed', [request]]]);
     for (const topN of [0, 1, 4, 5, 6]) {

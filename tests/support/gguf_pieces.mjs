@@ -1,7 +1,7 @@
 // A GGUF file taken apart and put together again with other keys and further tensors.
 
-import { readFileSync } from 'node:fs';
-import { string, types, u32, u64 } from './gguf_bytes.mjs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 
 const ALIGNMENT = 32;
 const F32 = 0;
@@ -102,4 +102,32 @@ export function keyValue({ keys }, name) {
   if (type === types.f32) return bytes.readFloatLE(at + 4);
   if (type !== types.array) throw new Error(`${name} is no number`);
   return Array.from(bytes.subarray(at + 16), (byte) => byte !== 0);
+}
+
+/**
+ * A model with other chat templates: `tokenizer.chat_template.NAME`, and without a name the usual one.
+ * @param {string} from @param {Record<string, string>} templates @param {string} to
+ */
+export function writeTemplates(from, templates, to) {
+  const pieces = readPieces(from);
+  for (const [name, text] of Object.entries(templates)) {
+    const key = `tokenizer.chat_template${name && `.${name}`}`;
+    pieces.keys.set(key, pair(key, types.string, string(text)));
+  }
+  writeFileSync(to, writePieces(pieces));
+}
+
+/**
+ * A model of Q8_0 whose texts with one token have vectors that are not finite.
+ * @param {string} from @param {number} token @param {string} to
+ */
+export function poisonToken(from, token, to) {
+  const [blockRow, blockBytes, nanF16] = [32, 34, 0x7e00];
+  const pieces = readPieces(from);
+  const embedding = pieces.tensors.get('token_embd.weight');
+  if (!embedding) throw new Error(`${from} has no token_embd.weight`);
+  const data = Buffer.from(pieces.data);
+  const rowBytes = (embedding.dims[0] / blockRow) * blockBytes;
+  data.writeUInt16LE(nanF16, embedding.offset + token * rowBytes);
+  writeFileSync(to, writePieces({ ...pieces, data }));
 }

@@ -250,6 +250,8 @@ const embeddings = [
   ['/v1/embeddings', { input: 'a', truncate: true }],
   ['/v1/rerank', { query: 'a fox', documents: ['a hen', 'the fox', { text: 'b' }] }],
   ['/v1/rerank', { query: 'a', documents: ['b', 'c', 'd'], top_n: 2, return_documents: true }],
+  ['/v1/rerank', { query: 'a fox', documents: ['a hen', 'the fox'], raw_scores: true }],
+  ['/v1/rerank', { query: 'a', documents: ['b'], raw_scores: 1 }],
   ['/v1/rerank', { query: 'a', documents: [] }],
   ['/v1/rerank', { query: 'a', documents: 'b' }],
   ['/v1/rerank', { query: 5, documents: ['b'] }],
@@ -283,8 +285,38 @@ const texts = [
 /** Two mistakes: which of them is told differs. @param {unknown} body */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
+const echoed = { echo: true, temperature: 0, prompt: 'The fox ran over the hill.' };
+/** The prompt before each choice, as lm-evaluation-harness asks for it. @type {Asked[]} */
+export const echoRequests = posts(
+  [
+    { ...echoed, max_tokens: 1, logprobs: 1, seed: 1234, prompt: [[5, 60, 70, 80]] },
+    {
+      ...echoed,
+      max_tokens: 1,
+      logprobs: 1,
+      prompt: [
+        [5, 60, 70],
+        [5, 6],
+      ],
+    },
+    { ...echoed, max_tokens: 0, logprobs: 5 },
+    { ...echoed, max_tokens: 4, logprobs: 0, n: 2 },
+    { ...echoed, max_tokens: 3, prompt: ['a fox', [5], 'a hen'], logprobs: 2 },
+    { ...echoed, max_tokens: 0, prompt: ['a fox', [5, 6]] },
+    { ...echoed, max_tokens: 0, prompt: [5], logprobs: 1 },
+    { ...echoed, max_tokens: 5 },
+    { ...echoed, max_tokens: null, logprobs: 1, stop: ['fox'] },
+    { ...echoed, prompt: [[99_999_999]], logprobs: 1 },
+    { ...echoed, stream: true },
+    { ...echoed, echo: 'yes' },
+    { prompt: 'a', max_tokens: 0 },
+    { prompt: 'a', max_tokens: 0, echo: false },
+  ].map((body) => ['/v1/completions', body]),
+);
+
 /** Of servers without options. @type {Asked[]} */
 export const plainRequests = [
+  ...echoRequests,
   ...posts([...texts, ...chats, ...completions]),
   ...posts(
     responses.flatMap((body) => [

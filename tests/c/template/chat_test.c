@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixture_model.h"
+#include "model_builder.h"
 
 static wick_engine *open_engine(const fixture_file *file, uint64_t fail_at_call,
                                 wick_status *status) {
@@ -83,12 +84,106 @@ TEST(templates_come_and_go) {
   CHECK_EQ_INT(use(engine, "{{ messages", &error), WICK_E_FORMAT);
   CHECK(strstr(error.message, "the chat template is not valid: line 1") != NULL);
   check_render(engine, &done, "2");
-  CHECK_EQ_INT(use(engine, "chatm", &error), WICK_OK);  // a text, which names nothing
-  check_render(engine, &done, "chatm");
+  CHECK_EQ_INT(use(engine, "chatm", &error), WICK_E_ARG);
+  CHECK(strstr(error.message, "no chat template named 'chatm'") != NULL);
+  check_render(engine, &done, "2");
+  CHECK_EQ_INT(use(engine, "chat m", &error), WICK_OK);  // a text
+  check_render(engine, &done, "chat m");
   CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
   check_refused(engine, &hello, WICK_E_NODATA, "no chat template");
   wick_engine_destroy(engine);
   free(file.bytes);
+}
+
+// ---- several templates ----
+
+#define CHAT(more) "{" more "\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}"
+#define TOOL "[{\"type\": \"function\", \"function\": {\"name\": \"get\"}}]"
+
+static wick_engine *open_named(void) {
+  static const built_choice CHOICE = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 1, 64};
+  static model_builder model;
+  builder_init(&model, &CHOICE);
+  builder_put_text(&model, "tokenizer.chat_template", "plain {{ messages[0].content }}<think>");
+  builder_put_text(&model, "tokenizer.chat_template.tool_use",
+                   "{% if false %}<tool_call>{% endif %}tools {{ tools | length }}");
+  builder_put_text(&model, "tokenizer.chat_template.rag", "rag {{ messages[0].content }}");
+  memory_file written = builder_write(&model);
+  builder_free(&model);
+  const fixture_file file = {.bytes = written.bytes, .size_bytes = written.size_bytes};
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  file_free(&written);
+  return status == WICK_OK ? engine : NULL;
+}
+
+TEST(the_template_for_tools_is_used_with_tools) {
+  wick_engine *engine = open_named();
+  wick_error error;
+  REQUIRE(engine != NULL);
+  const wick_chat hello = chat_of(CHAT("")), none = chat_of(CHAT("\"tools\": [], ")),
+                  null = chat_of(CHAT("\"tools\": null, ")),
+                  tools = chat_of(CHAT("\"tools\": " TOOL ", "));
+  for (int round = 0; round < 2; round++) {
+    check_render(engine, &hello, "plain hi<think>");
+    check_render(engine, &tools, "tools 1");
+    check_render(engine, &none, "plain hi<think>");
+    check_render(engine, &null, "plain hi<think>");
+  }
+  const wick_chat broken = chat_of("{\"tools\": " TOOL);
+  check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
+  CHECK_EQ_INT(use(engine, "default", &error), WICK_OK);
+  check_render(engine, &tools, "plain hi<think>");
+  CHECK_EQ_INT(use(engine, "rag", &error), WICK_OK);
+  check_render(engine, &tools, "rag hi");
+  CHECK_EQ_INT(use(engine, "tool_use", &error), WICK_OK);
+  check_render(engine, &hello, "tools 0");
+  CHECK_EQ_INT(use(engine, "none", &error), WICK_E_ARG);
+  CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
+  check_render(engine, &tools, "tools 1");
+  wick_engine_destroy(engine);
+}
+
+TEST(calls_are_learnt_from_the_template_for_tools) {
+  wick_engine *engine = open_named();
+  wick_error error;
+  wick_chat_text out;
+  wick_reply *reply;
+  wick_text deltas;
+  bool has_reasoning, needs_special;
+  REQUIRE(engine != NULL);
+  const wick_chat hello = chat_of(CHAT("")), tools = chat_of(CHAT("\"tools\": " TOOL ", "));
+  CHECK_EQ_INT(wick_chat_render(engine, &tools, &out, &error), WICK_OK);
+  wick_chat_ending(engine, &has_reasoning, &needs_special);
+  CHECK(!has_reasoning);
+  CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
+  wick_chat_ending(engine, &has_reasoning, &needs_special);
+  CHECK(has_reasoning);
+  // the tools decide, also behind another conversation: <think> is content for the other template
+  static const char TEXT[] = "<think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
+  CHECK_EQ_INT(wick_reply_create(engine, TOOL, strlen(TOOL), "", 0, &reply, &error), WICK_OK);
+  CHECK_EQ_INT(wick_reply_read(reply, TEXT, strlen(TEXT), true, &deltas, &error), WICK_OK);
+  char json[1024];
+  snprintf(json, sizeof json, "%.*s", (int)deltas.size_bytes, (const char *)deltas.bytes);
+  CHECK(strstr(json, "\"tool_calls\"") != NULL && strstr(json, "reasoning_content") == NULL);
+  wick_reply_destroy(reply);
+  wick_engine_destroy(engine);
+}
+
+TEST(a_lack_of_memory_chooses_no_other_template) {
+  wick_engine *engine = open_named();
+  wick_error error;
+  wick_chat_text out;
+  wick_status status = WICK_E_NOMEM;
+  REQUIRE(engine != NULL);
+  const wick_chat tools = chat_of(CHAT("\"tools\": " TOOL ", "));
+  for (uint64_t k = 1; k < 100 && status != WICK_OK; k++) {
+    engine->memory.fail_at_call = engine->memory.calls + k;
+    status = wick_chat_render(engine, &tools, &out, &error);
+    CHECK(status == WICK_OK || status == WICK_E_NOMEM);
+  }
+  CHECK(status == WICK_OK && memcmp(out.text.bytes, "tools 1", 7) == 0);
+  wick_engine_destroy(engine);
 }
 
 TEST(the_engine_gives_what_it_knows) {

@@ -542,6 +542,41 @@ TEST(wordpiece_takes_canonical_decompositions) {
   fixture_close(&fixture);
 }
 
+// BERT's max_input_chars_per_word, of code points after normalization.
+TEST(wordpiece_words_of_more_than_100_characters_are_unknown) {
+  static const fixture_token TOKENS[] = {
+      {"[UNK]", TOKEN_UNKNOWN, 0},  {"▁a", TOKEN_NORMAL, 0},     {"a", TOKEN_NORMAL, 0},
+      {"▁\u0436", TOKEN_NORMAL, 0}, {"\u0436", TOKEN_NORMAL, 0}, {"▁!", TOKEN_NORMAL, 0},
+  };
+  static const struct {
+    const char *character;
+    size_t count, tokens;
+  } CASES[] = {{"a", 100, 100},      {"a", 101, 1},         {"a", 5000, 1},
+               {"\u0436", 100, 100}, {"\u0436", 101, 1},    {"a\u0301", 100, 100},
+               {"\u00e1", 100, 100}, {"a\u0301", 101, 1},   {"!", 150, 150},
+               {"\u0416", 100, 100}, {"a\u00ad", 100, 100}, {"a ", 150, 150}};
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(
+      &fixture, &(fixture_vocabulary){.model = "bert", .tokens = TOKENS, .token_count = 6});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  fixture.tokenizer->unknown = 0;
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    char text[3 * 5000 + 8] = "";
+    size_t size = 0, count = 0;
+    for (size_t k = 0; k < CASES[i].count; k++) {
+      memcpy(text + size, CASES[i].character, strlen(CASES[i].character));
+      size += strlen(CASES[i].character);
+    }
+    memcpy(text + size, " a", 2);  // the next word is not concerned
+    int32_t *ids = fixture_encode(&fixture, text, size + 2, 0, &count);
+    if (!CHECK_EQ_UINT(count, CASES[i].tokens + 1)) printf("# case %zu\n", i);
+    if (ids != NULL && CASES[i].tokens == 1) CHECK_EQ_INT(ids[0], 0);
+    if (ids != NULL) CHECK_EQ_INT(ids[count - 1], 1);
+    free(ids);
+  }
+  fixture_close(&fixture);
+}
+
 // BERT's ids: [UNK] is 100, [CLS] 101 and [SEP] 102, where the file has no keys for them.
 TEST(word_pieces_have_the_usual_ids_of_special_tokens) {
   fixture_token tokens[103];

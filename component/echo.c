@@ -1,0 +1,120 @@
+// component/echo.c — `echo` of /v1/completions: the prompt's own text before each choice, and with
+// `logprobs` how probable the model finds each of its tokens. The engine reads the prompt's first
+// token and is made to write the others.
+#include "echo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct prompt_tokens {
+  int32_t *ids;  // [count] that the model reads
+  size_t count;
+  size_t first;  // from which on they are the prompt's: a BOS is not
+} prompt_tokens;
+
+static bool refuse_memory(refusal *refused) {
+  return refuse(refused, 503, "nomem", NULL, "There is no memory for the prompt");
+}
+
+// The tokens of the prompt's text. A BOS is put before them, and an EOS behind them is left out.
+static bool tokenize(const server *of, const wick_request *asked, prompt_tokens *out,
+                     refusal *refused) {
+  wick_error error;
+  size_t all = 0;
+  const size_t capacity = asked->text_bytes + 8;
+  const uint32_t plain = WICK_TOKENIZE_PARSE_SPECIAL;
+  int32_t *own = malloc(capacity * sizeof *own);
+  out->ids = malloc(capacity * sizeof *out->ids);
+  if (own == NULL || out->ids == NULL) {
+    free(own);
+    return refuse_memory(refused);
+  }
+  wick_status status = wick_tokenize(of->engine, asked->text, asked->text_bytes, plain, own,
+                                     capacity, &out->count, &error);
+  if (status == WICK_OK) {
+    status = wick_tokenize(of->engine, asked->text, asked->text_bytes,
+                           plain | (uint32_t)WICK_TOKENIZE_ADD_SPECIAL, out->ids, capacity, &all,
+                           &error);
+  }
+  const bool has_bos = status == WICK_OK && all > out->count &&
+                       memcmp(out->ids + 1, own, out->count * sizeof *own) == 0;
+  out->first = has_bos ? 1 : 0;
+  out->count += out->first;
+  free(own);
+  return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
+}
+
+static bool copy_ids(const wick_request *asked, prompt_tokens *out, refusal *refused) {
+  out->count = asked->token_count;
+  out->ids = malloc((out->count + 1) * sizeof *out->ids);
+  if (out->ids == NULL) return refuse_memory(refused);
+  memcpy(out->ids, asked->tokens, out->count * sizeof *out->ids);
+  return true;
+}
+
+static bool put_text(const server *of, const wick_request *asked, buffer *out, refusal *refused) {
+  if (asked->tokens == NULL) {
+    buffer_put(out, asked->text, asked->text_bytes);
+    return true;
+  }
+  wick_error error;
+  size_t size_bytes;
+  char *text = malloc(wick_detokenize_bytes_max(of->engine, asked->token_count));
+  if (text == NULL) return refuse_memory(refused);
+  const wick_status status = wick_detokenize(of->engine, asked->tokens, asked->token_count, true,
+                                             true, text, &size_bytes, &error);
+  if (status == WICK_OK) buffer_put(out, text, size_bytes);
+  free(text);
+  return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
+}
+
+// Queues the request that writes all tokens but the first.
+static bool submit(const server *of, const wick_request *asked, const prompt_tokens *prompt,
+                   answer *to, choice *from, refusal *refused) {
+  wick_request request;
+  wick_error error;
+  wick_request_default(&request);
+  request.tokens = prompt->ids;
+  request.token_count = 1;
+  request.forced = prompt->ids + 1;
+  request.forced_count = prompt->count - 1;
+  request.max_tokens = (uint32_t)(prompt->count - 1);
+  request.ignore_end = true;
+  request.print_special = true;
+  request.no_speculation = true;
+  request.sampling.logprob = true;
+  request.sampling.logprobs = asked->sampling.logprobs;
+  request.salt = asked->salt;
+  request.salt_bytes = asked->salt_bytes;
+  if (wick_request_submit(of->engine, &request, &from->echo_request, &error) != WICK_OK) {
+    return refuse_error(refused, &error, "prompt", NULL);
+  }
+  from->echo_left = request.max_tokens;
+  from->is_echo_open = true;
+  to->choices_open++;
+  return true;
+}
+
+bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_t first,
+                refusal *refused) {
+  prompt_tokens prompt = {0};
+  choice *choices = &to->choices[first];
+  bool is_right = asked->tokens == NULL ? tokenize(of, asked, &prompt, refused)
+                                        : copy_ids(asked, &prompt, refused);
+  for (uint32_t i = 0; is_right && i < to->choices_a_prompt; i++) {
+    choices[i].tokens_prompt = (uint32_t)prompt.count;  // until the choice itself has ended
+    is_right = put_text(of, asked, &choices[i].content, refused);
+  }
+  if (is_right && to->has_logprobs) {
+    if (prompt.first == 0 && prompt.count > 0) {
+      details_add_first(&choices->echo, of->engine, prompt.ids[0]);
+    }
+    for (size_t i = prompt.first; i < prompt.count; i++) {
+      const uint32_t units = details_units(of->engine, prompt.ids[i]);
+      for (uint32_t k = 0; k < to->choices_a_prompt; k++) choices[k].details.text_units += units;
+    }
+    if (prompt.count > 1) is_right = submit(of, asked, &prompt, to, choices, refused);
+  }
+  free(prompt.ids);
+  return is_right;
+}
