@@ -19,7 +19,7 @@ import { followMemory } from './cli/wasi_memory.js';
 /** The options without a value. All others have one. */
 const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
-  ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
+  ...['--logprobs-after', '--no-log', '--no-predictor', '--no-speculation', '--special', '--stats'],
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 

@@ -26,8 +26,10 @@ serves a model to clients that know OpenAI's interface, and a page to try it at 
   --ctx N             tokens of prompt and answer together
   --kv TYPE           f32, f16, q8 or q4
   --threads N         threads that compute
+  --no-log            no line of JSON on standard error for each request
 `;
 
+const NO_LOG = '--no-log';
 const PORT = 8080;
 const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;
@@ -48,6 +50,7 @@ function readArguments(found) {
   const models = [];
   for (const one of found) {
     if ('positional' in one) models.push(one.positional);
+    else if (one.option === NO_LOG) given.set(NO_LOG, ['']);
     else if (!given.has(one.option)) throw misused(`there is no option ${one.option}`);
     else if (!one.value) throw misused(`${one.option} wants a value`);
     else given.get(one.option)?.push(one.value);
@@ -82,6 +85,11 @@ function handlerOptionsOf(given) {
     ...(origins.length > 0 && { cors: origins }),
     ...(queueLimit !== undefined && { queueLimit }),
     ...(model !== undefined && { model }),
+    ...(!given.has(NO_LOG) && {
+      onRequest: (/** @type {object} */ record) => {
+        process.stderr.write(`${JSON.stringify(record)}\n`);
+      },
+    }),
     onError: (/** @type {any} */ error) => {
       process.stderr.write(`wick: ${error?.code ?? error?.name}: ${error?.message}\n`);
     },
