@@ -544,8 +544,8 @@ describe('records of requests', () => {
     const { records, handle } = await open(t);
     for (const [path, body] of /** @type {[string, any][]} */ ([
       [CHAT, { ...greedy, n: 2 }],
-      [COMPLETIONS, { prompt: ['Once', 'The'], max_tokens: 5 }],
-      ['/v1/responses', { input: 'A fox', max_output_tokens: 16 }],
+      [COMPLETIONS, { prompt: ['Once', 'The'], max_tokens: 5, temperature: 0 }],
+      ['/v1/responses', { input: 'A fox', max_output_tokens: 16, temperature: 0 }],
     ])) {
       const whole = await jsonOf(await handle(post(path, body)));
       const usage = {
