@@ -58,6 +58,11 @@ const known = {
     places: [resolve(edge, 'node_modules/typescript')],
     install: 'tools/setup.sh edge',
   },
+  // Fastify's folder, beside those of Express and Hono
+  frameworks: {
+    places: [resolve(edge, 'node_modules/fastify')],
+    install: 'tools/setup.sh edge',
+  },
   deno: {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',
