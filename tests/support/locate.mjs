@@ -58,6 +58,12 @@ const known = {
     places: [resolve(edge, 'node_modules/typescript')],
     install: 'tools/setup.sh edge',
   },
+  // optional: no group of tools/setup.sh has it
+  rustc: {
+    variable: 'WICK_RUSTC',
+    places: [resolve(process.env.HOME ?? '/root', '.cargo/bin/rustc'), '/usr/bin/rustc'],
+    install: 'set WICK_RUSTC',
+  },
   // Fastify's folder, beside those of Express and Hono
   frameworks: {
     places: [resolve(edge, 'node_modules/fastify')],
