@@ -76,6 +76,14 @@ describe('names in the archives', { skip }, () => {
   }
 });
 
+test('libwick.a needs nothing of a compiler’s own library, which zig cc does not have', {
+  skip,
+}, async () => {
+  const args = ['--undefined-only', '--just-symbol-name', join(await install(), 'lib/libwick.a')];
+  const names = (await succeed('llvm-nm-19', args)).match(/^__cpu_\w+$/gm);
+  assert.deepEqual(names, null);
+});
+
 describe('a stranger builds natively', { skip }, () => {
   /** @type {[compiler: string, standard: string, source: string][]} */
   const compilers = [
