@@ -11,9 +11,9 @@ static const uint16_t statuses[SERVER_STATUSES] = {200, 204, 400, 401, 403, 404,
                                                    413, 415, 429, 500, 501, 503};
 
 // The bounds that OpenTelemetry recommends for these names, in microseconds.
-static const uint64_t bounds_us[SERVER_BOUNDS] = {
-    10000,   20000,   40000,   80000,    160000,   320000,   640000,
-    1280000, 2560000, 5120000, 10240000, 20480000, 40960000, 81920000};
+static const uint64_t bounds_us[SERVER_BOUNDS] = {10000,    20000,    40000,    80000,   160000,
+                                                  320000,   640000,   1280000,  2560000, 5120000,
+                                                  10240000, 20480000, 40960000, 81920000};
 
 static void observe(histogram *to, uint64_t us) {
   uint32_t at = 0;

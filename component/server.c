@@ -84,10 +84,10 @@ void server_open(server *opened) {
   opened->has_settings = true;
   opened->created_s = (int64_t)time(NULL);
   random_name(opened->instance);
-  const bool is_right = settings_read(&opened->settings, &opened->failure) &&
-                        configure(&opened->config, &opened->failure) &&
-                        (opened->engine != NULL || model_url() == NULL ||
-                         url_check(model_url(), &opened->failure));
+  const bool is_right =
+      settings_read(&opened->settings, &opened->failure) &&
+      configure(&opened->config, &opened->failure) &&
+      (opened->engine != NULL || model_url() == NULL || url_check(model_url(), &opened->failure));
   const char *name = opened->settings.model_name;
   if (is_right && name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
 }
@@ -240,16 +240,15 @@ typedef struct route {
 
 #define GETS "GET", "GET, HEAD, OPTIONS"
 #define POSTS "POST", "POST, OPTIONS", NULL
-static const route routes[] = {
-    {"/health", GETS, give_health, NULL, NULL},
-    {"/metrics", GETS, give_metrics, NULL, NULL},
-    {"/v1/models", GETS, give_models, NULL, NULL},
-    {"/v1/models/", GETS, give_model, NULL, NULL},
-    {"/v1/chat/completions", POSTS, chat_begin, "chat"},
-    {"/v1/completions", POSTS, completion_begin, "text_completion"},
-    {"/v1/responses", POSTS, responses_begin, "chat"},
-    {"/v1/embeddings", POSTS, embedding_begin, "embeddings"},
-    {"/v1/rerank", POSTS, rerank_begin, "rerank"}};
+static const route routes[] = {{"/health", GETS, give_health, NULL, NULL},
+                               {"/metrics", GETS, give_metrics, NULL, NULL},
+                               {"/v1/models", GETS, give_models, NULL, NULL},
+                               {"/v1/models/", GETS, give_model, NULL, NULL},
+                               {"/v1/chat/completions", POSTS, chat_begin, "chat"},
+                               {"/v1/completions", POSTS, completion_begin, "text_completion"},
+                               {"/v1/responses", POSTS, responses_begin, "chat"},
+                               {"/v1/embeddings", POSTS, embedding_begin, "embeddings"},
+                               {"/v1/rerank", POSTS, rerank_begin, "rerank"}};
 
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 _Static_assert(ROUTES < SERVER_ROUTES, "the last row counts what is no route");
