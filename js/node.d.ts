@@ -20,8 +20,8 @@ export function nodeListener(
 interface FastifyLike {
   prefix: string;
   removeAllContentTypeParsers(): unknown;
-  addContentTypeParser(type: string, parse: (...args: any[]) => void): unknown;
-  all(path: string, handle: (request: any, reply: any) => void): unknown;
+  addContentTypeParser(type: string, parse: (...args: never[]) => void): unknown;
+  all(path: string, handle: (request: never, reply: never) => void): unknown;
 }
 
 /**
@@ -33,7 +33,7 @@ export function fastifyPlugin(fastify: FastifyLike, options: { handle: Handle })
 /** The part of a context of Hono that the handler uses. */
 interface HonoContextLike {
   req: { raw: Request };
-  env?: any;
+  env?: unknown;
 }
 
 /** Makes a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs wherever Hono does. */
