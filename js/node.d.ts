@@ -16,19 +16,11 @@ export function nodeListener(
   handle: Handle,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, next?: () => void) => Promise<void>;
 
-/** The part of a Fastify instance that the plugin uses. */
-interface FastifyLike {
-  prefix: string;
-  removeAllContentTypeParsers(): unknown;
-  addContentTypeParser(type: string, parse: (...args: never[]) => void): unknown;
-  all(path: string, handle: (request: never, reply: never) => void): unknown;
-}
-
 /**
  * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` where the application has one. It
  * reads bodies itself: `bodyBytesMax` of createHandler is their limit.
  */
-export function fastifyPlugin(fastify: FastifyLike, options: { handle: Handle }): Promise<void>;
+export function fastifyPlugin(fastify: object, options: { handle: Handle }): Promise<void>;
 
 /** The part of a context of Hono that the handler uses. */
 interface HonoContextLike {
