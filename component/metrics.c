@@ -171,6 +171,10 @@ static void put_pages(const pages_state *state, buffer *out) {
 static void put_state(const server *of, buffer *out) {
   pages_state state = {.is_read = false};
   refusal ignored = {0};
+  if (of->engine == NULL) {
+    put_pages(&state, out);
+    return;
+  }
   wick_pages_json(of->engine, false, buffer_put, &state.source);
   buffer_put(&state.source, "", 1);
   if (!state.source.has_failed) {
@@ -183,9 +187,8 @@ static void put_state(const server *of, buffer *out) {
 }
 
 static void put_engine(const server *of, buffer *out) {
-  wick_stats stats;
-  if (of->engine == NULL) return;
-  wick_stats_get(of->engine, &stats);
+  wick_stats stats = {0};
+  if (of->engine != NULL) wick_stats_get(of->engine, &stats);
   put_requests(&stats, out);
   put_preemptions(&stats, out);
   put_tokens(&stats, out);
@@ -193,7 +196,7 @@ static void put_engine(const server *of, buffer *out) {
            "Times that the draft model could not go on.");
   put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
   put_state(of, out);
-  wick_metrics_prometheus(of->engine, buffer_put, out);
+  if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);
 }
 
 // Adds the label to each sample of a page.
