@@ -139,7 +139,7 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
 
 # Of the web builds modules of their own (tools/build/split.mjs). This one is loaded when the first request
 # has a grammar or tools. What the first module calls of it without such a request has no place here.
-GRAMMAR_SOURCES := $(call in,src/grammar,dfa finish formats free gbnf grammar machine mask numbers program regex \
+GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats free gbnf grammar machine mask numbers program regex \
     schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
   $(call in,src/reply,hold hold_calls hold_channels)

@@ -510,13 +510,15 @@ typedef struct wick_tensor_info {
   uint32_t file;          // of a split model
   uint64_t offset_bytes;  // in its file's data
   uint64_t size_bytes;
+  bool is_unread;  // the model runs here without it
 } wick_tensor_info;
 // Tensor `index` below tensor_count; false: there is none.
 bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info *tensor);
 
 // {gguf: {version, alignment, directory_bytes, data_offset}, metadata: [{key, type, value}]
 // (arrays: {key, type: "array", item_type, count, first}), tensors: [{name, type, shape, file,
-// offset_bytes, size_bytes}], info: as wick_info_json}.
+// offset_bytes, size_bytes}] (with unread: true where the model runs here without it), info: as
+// wick_info_json}.
 void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context);
 
 // How many items of a metadata array wick_inspect_json shows.

@@ -1,25 +1,30 @@
 #!/usr/bin/env node
-// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That build
-// has one thread. So `run --threads 2` (or more) uses the package's engine, with the same options, output and exit
-// codes.
+// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That build has one thread, and
+// cannot stop an answer. So `--threads 2` (or more) of run and chat, and a chat at a terminal, use the package's engine, with
+// the same options, output and exit codes.
 
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { parse, relative, resolve, sep } from 'node:path';
 import process from 'node:process';
 import { detectSimd } from './base/host_features.js';
-import { samplerLetters } from './base/sampler_fields.js';
+import { loadAdapters } from './cli/adapters.js';
+import { CHAT_HELP, chatWith } from './cli/chat_command.js';
 import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit } from './cli/exit.js';
+import { isModelName, keptFile, sourceOf } from './cli/model_names.js';
+import { print } from './cli/print.js';
+import { engineOptionsOf, readOptions } from './cli/run_options.js';
 import { serveModel } from './cli/serve_command.js';
 import { followMemory } from './cli/wasi_memory.js';
 
 /** @typedef {import('./index.js').Engine} Engine */
-/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
 
 /** The options without a value. All others have one. */
 const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
-  ...['--logprobs-after', '--no-log', '--no-predictor', '--no-speculation', '--special', '--stats'],
+  ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
+  ...['--no-normalize', '--normalize', '--parse-special', '--truncate'],
+  '--no-log',
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 
@@ -119,95 +124,6 @@ async function runWasi(args, { stdout = 1 } = {}) {
 
 // ---- run with threads ----
 
-/** The command line's options that are settings of generate(). @type {Record<string, keyof GenerateOptions>} */
-const settings = {
-  '-n': 'maxTokens',
-  '--temp': 'temperature',
-  '--top-k': 'topK',
-  '--top-p': 'topP',
-  '--min-p': 'minP',
-  '--repeat-penalty': 'repeatPenalty',
-  '--frequency-penalty': 'frequencyPenalty',
-  '--presence-penalty': 'presencePenalty',
-  '--logprobs': 'logprobs',
-  '--reasoning-budget': 'thinkingBudgetTokens',
-  '--repeat-last-n': 'penaltyLast',
-  '--typical': 'typicalP',
-  '--top-nsigma': 'topNSigma',
-  '--xtc-probability': 'xtcProbability',
-  '--xtc-threshold': 'xtcThreshold',
-  '--dynatemp-range': 'dynatempRange',
-  '--dynatemp-exp': 'dynatempExponent',
-  '--dry-multiplier': 'dryMultiplier',
-  '--dry-base': 'dryBase',
-  '--dry-allowed-length': 'dryAllowedLength',
-  '--dry-penalty-last-n': 'dryPenaltyLast',
-  '--mirostat': 'mirostat',
-  '--mirostat-ent': 'mirostatTau',
-  '--mirostat-lr': 'mirostatEta',
-  '--adaptive-target': 'adaptiveTarget',
-  '--adaptive-decay': 'adaptiveDecay',
-};
-
-/**
- * @param {Map<string, string | undefined>} last
- * @param {string[]} breakers
- * @returns {GenerateOptions} the samplers' options that are no numbers
- */
-function readSamplers(last, breakers) {
-  /** @type {GenerateOptions} */
-  const options = {};
-  const names = last.get('--samplers');
-  const letters = last.get('--sampling-seq');
-  if (names !== undefined) {
-    options.samplers = /** @type {any} */ (names.split(';').filter((name) => name !== ''));
-  }
-  if (letters !== undefined) {
-    const all = Object.entries(samplerLetters);
-    const found = [...letters].map((letter) => all.find(([, one]) => one === letter)?.[0]);
-    options.samplers = /** @type {any} */ (found);
-  }
-  if (breakers.length > 0) options.drySequenceBreakers = breakers.includes('none') ? [] : breakers;
-  if (last.has('--logprobs-after')) options.logprobsAfter = true;
-  return options;
-}
-
-/** @param {Argument[]} found options that the WASI build has checked */
-function readRunOptions(found) {
-  /** @type {Map<string, string | undefined>} */
-  const last = new Map();
-  /** @type {string[]} */
-  const stop = [];
-  /** @type {string[]} */
-  const breakers = [];
-  /** @type {string[]} */
-  const positionals = [];
-  for (const one of found) {
-    if ('positional' in one) positionals.push(one.positional);
-    else if (one.option === '--stop') stop.push(String(one.value));
-    else if (one.option === '--dry-sequence-breaker') breakers.push(String(one.value));
-    else last.set(one.option, one.value);
-  }
-  /** @type {GenerateOptions} */
-  const generation = {
-    temperature: 0,
-    topK: 0,
-    topP: 1,
-    minP: 0,
-    stop,
-    ...readSamplers(last, breakers),
-  };
-  for (const [option, name] of Object.entries(settings)) {
-    const value = last.get(option);
-    if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
-  }
-  if (last.has('--healing')) generation.healing = true;
-  if (last.has('--no-speculation')) generation.speculation = false;
-  const seed = last.get('--seed');
-  if (seed !== undefined) generation.seed = BigInt(seed);
-  return { last, generation, positionals };
-}
-
 /** @param {Map<string, string | undefined>} last @param {string} model @returns {string} */
 function readPrompt(last, model) {
   const text = last.get('-p');
@@ -248,20 +164,6 @@ async function awaitHelpers(engine, threads) {
   }
   if (found >= threads) return;
   throw new Exit(EXIT_USAGE, `--threads ${threads}: only ${found} can be had here`);
-}
-
-/** @param {string} text @returns {Promise<void>} when it was written */
-function print(text) {
-  return new Promise((settle, fail) => {
-    const failed = (/** @type {Error} */ error) =>
-      fail(new Exit(EXIT_FILE, `cannot write to standard output: ${error.message}`));
-    process.stdout.once('error', failed);
-    process.stdout.write(text, (error) => {
-      if (error) return failed(error); // the stream's event follows, and somebody has to hear it
-      process.stdout.off('error', failed);
-      settle();
-    });
-  });
 }
 
 /** @param {number} value a float32 @returns {number} the one with the fewest digits that reads back */
@@ -305,15 +207,9 @@ async function printStats(engine, { finishReason, usage, timings }, loadMs) {
   process.stderr.write(`${JSON.stringify(stats)}\n`);
 }
 
-/** @param {string | undefined} given one type, or two as K:V @returns {any} what createEngine takes */
-function kvTypeOf(given) {
-  const [k, v = k] = given?.split(':') ?? [];
-  return given && { k, v };
-}
-
 /** @param {Argument[]} found @param {number} threads @returns {Promise<undefined>} */
 async function runThreaded(found, threads) {
-  const { last, generation, positionals } = readRunOptions(found);
+  const { last, generation, lora, positionals } = readOptions(found);
   if (positionals.length !== 1) {
     const [, more] = positionals;
     const problem = more === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;
@@ -324,14 +220,12 @@ async function runThreaded(found, threads) {
   /** @type {typeof import('./index.js')} */
   const { createEngine } = await import(new URL('index.js', home).href);
   const start = performance.now();
-  const engine = await createEngine({
-    ...(model === '-' ? { stream: process.stdin } : { file: model }),
-    threads,
-    contextSize: Number(last.get('--ctx') ?? 0),
-    kvType: kvTypeOf(last.get('--kv')),
-  });
+  const { source, ready } = sourceOf(model);
+  const options = /** @type {any} */ ({ ...source, ...engineOptionsOf(last) });
+  const engine = await createEngine(options).finally(ready);
   const loadMs = performance.now() - start;
   await awaitHelpers(engine, threads);
+  Object.assign(generation, await loadAdapters(engine, lora));
   if (generation.logprobs) generation.onToken = printLogprobs;
   const text = engine.generate(prompt, generation);
   for await (const piece of text) await print(piece);
@@ -347,7 +241,45 @@ function threadsOf(found) {
 }
 
 /** Printed after the WASI program's list of commands. */
-const SERVE_LINE = "This package also has 'wick serve MODEL': a server that OpenAI's clients know.";
+const MORE_HELP = `This package also has 'wick serve MODEL': a server that OpenAI's clients know. A MODEL can also be an address,
+or a name on a hub such as Qwen/Qwen3-0.6B-GGUF:Q8_0: it is downloaded once and kept.
+`;
+
+/** The commands whose first argument is a model that they read. */
+const readers = new Set([
+  ...['run', 'chat', 'embed', 'rerank', 'tokenize', 'detokenize', 'template', 'inspect'],
+  ...['logits', 'bench', 'perplexity'],
+]);
+
+/** @param {Argument[]} found @param {string} command @returns {Promise<Argument[]>} with the file of a model that has a name */
+async function withKeptModel(found, command) {
+  const at = found.findIndex((one) => 'positional' in one);
+  const model = at >= 0 && 'positional' in found[at] ? found[at].positional : undefined;
+  if (model === undefined || !readers.has(command) || !isModelName(model)) return found;
+  return found.with(at, { positional: await keptFile(model, home) });
+}
+
+/** @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of options alone, which the WASI program checks */
+async function checkOptions(command, found) {
+  const options = putTogether(
+    withGuestPaths(
+      command,
+      found.filter((one) => 'option' in one),
+    ),
+  );
+  // with valid options it prints its help
+  const nowhere = openSync(devNull, 'w');
+  const code = await runWasi([command, ...options.slice(0, -1), '--help'], { stdout: nowhere });
+  closeSync(nowhere);
+  return code;
+}
+
+/** @param {string} command @param {Argument[]} found @returns {boolean} whether the package's engine does it */
+function usesEngine(command, found) {
+  if (threadsOf(found) >= 2) return ['run', 'chat'].includes(command);
+  const asksOnce = found.some((one) => 'option' in one && one.option === '-p');
+  return command === 'chat' && process.stdin.isTTY && !asksOnce;
+}
 
 /** @param {string[]} argv @returns {Promise<number | undefined>} the exit code, 0 where there is none */
 async function main(argv) {
@@ -355,24 +287,22 @@ async function main(argv) {
   if (['help', '-h', '--help'].includes(command)) {
     if (args[0] === 'serve') return serveModel([{ option: '--help', value: undefined }], home);
     const code = await runWasi(argv);
-    if (args.length === 0) process.stdout.write(`${SERVE_LINE}\n`);
+    if (args.length === 0) process.stdout.write(MORE_HELP);
     return code;
   }
   if (command === undefined) return runWasi(argv);
   const found = takeApart(args);
   const isHelp = found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option));
   if (command === 'serve') return serveModel(found, home);
-  const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];
-  const threads = threadsOf(found);
-  if (command !== 'run' || isHelp || threads < 2) return runWasi(guestArgs);
-  // The WASI program checks the options; with valid ones it prints its help.
-  const nowhere = openSync(devNull, 'w');
-  const checked = await runWasi([...guestArgs.slice(0, guestArgs.indexOf('--')), '--help'], {
-    stdout: nowhere,
-  });
-  closeSync(nowhere);
+  if (isHelp || !usesEngine(command, found)) {
+    const whole = isHelp ? found : await withKeptModel(found, command);
+    const code = await runWasi([command, ...putTogether(withGuestPaths(command, whole))]);
+    if (isHelp && code === 0 && command === 'chat') process.stdout.write(`${CHAT_HELP}\n`);
+    return code;
+  }
+  const checked = await checkOptions(command, found);
   if (checked !== 0) return checked;
-  return runThreaded(found, threads);
+  return command === 'chat' ? chatWith(found, home) : runThreaded(found, threadsOf(found));
 }
 
 try {

@@ -44,6 +44,8 @@ export interface EdgeOptions
       | 'batchSize'
       | 'kvType'
       | 'kvTokens'
+      | 'grammarMemory'
+      | 'grammarSteps'
       | 'queueLimit'
       | 'prefixCache'
       | 'predictor'

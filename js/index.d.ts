@@ -119,6 +119,10 @@ export interface EngineSettings {
    * contexts by default. What finds no room waits.
    */
   kvTokens?: number;
+  /** Bytes of working memory that compiling one grammar may take; 64 MiB by default. */
+  grammarMemory?: number;
+  /** Steps that compiling one grammar may take; 30 million, about 2 s, by default. */
+  grammarSteps?: number;
   /**
    * Requests that may run and wait together, each of `n` completions counted; one more is refused
    * (QUEUE_FULL) at once. By default there is no limit.
@@ -1182,6 +1186,8 @@ export interface ModelInspection {
     file: number;
     offset_bytes: number;
     size_bytes: number;
+    /** The model runs here without it. */
+    unread?: true;
   }[];
   info: Record<string, unknown>;
 }

@@ -132,6 +132,8 @@ export interface ModelEvents {
  */
 export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
+  /** Where models are kept, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
+  readonly folder: string | undefined;
   /** The last used ones first. */
   list(): Promise<ModelEntry[]>;
   info(name: string | URL): Promise<ModelEntry | undefined>;

@@ -104,6 +104,8 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.choose_threads = from->choose_threads != 0;
   config.kv_tokens_max = from->kv_tokens_max;
   config.requests_max = WEB_REQUESTS_MAX;
+  config.grammar_bytes_max = from->grammar_bytes_max;
+  config.grammar_steps_max = from->grammar_steps_max;
   config.no_prefix_cache = from->no_prefix_cache != 0;
   config.no_predictor = from->no_predictor != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
@@ -501,6 +503,14 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.adapter_count = from->adapter_count;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
+}
+
+WEB_EXPORT("grammar_prepare")
+uint32_t web_grammar_prepare(wick_engine *engine, uint32_t kind, const char *text,
+                             size_t text_bytes) {
+  const wick_grammar grammar = {
+      .kind = (wick_grammar_kind)kind, .text = text, .text_bytes = text_bytes};
+  return wick_grammar_prepare(engine, &grammar);
 }
 
 WEB_EXPORT("request_cancel")

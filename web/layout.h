@@ -29,6 +29,8 @@ typedef struct web_config {
   uint32_t pre_tokenizer;
   uint32_t pre_tokenizer_bytes;
   uint32_t tables;
+  uint32_t grammar_bytes_max;
+  uint32_t grammar_steps_max;
 } web_config;
 _Static_assert(offsetof(web_config, memory_bytes_max_low) == 0 && sizeof(((web_config *)0)->memory_bytes_max_low) == 4, "web_config.memory_bytes_max_low");
 _Static_assert(offsetof(web_config, memory_bytes_max_high) == 4 && sizeof(((web_config *)0)->memory_bytes_max_high) == 4, "web_config.memory_bytes_max_high");
@@ -48,7 +50,9 @@ _Static_assert(offsetof(web_config, swap) == 56 && sizeof(((web_config *)0)->swa
 _Static_assert(offsetof(web_config, pre_tokenizer) == 60 && sizeof(((web_config *)0)->pre_tokenizer) == 4, "web_config.pre_tokenizer");
 _Static_assert(offsetof(web_config, pre_tokenizer_bytes) == 64 && sizeof(((web_config *)0)->pre_tokenizer_bytes) == 4, "web_config.pre_tokenizer_bytes");
 _Static_assert(offsetof(web_config, tables) == 68 && sizeof(((web_config *)0)->tables) == 4, "web_config.tables");
-_Static_assert(sizeof(web_config) == 72, "web_config");
+_Static_assert(offsetof(web_config, grammar_bytes_max) == 72 && sizeof(((web_config *)0)->grammar_bytes_max) == 4, "web_config.grammar_bytes_max");
+_Static_assert(offsetof(web_config, grammar_steps_max) == 76 && sizeof(((web_config *)0)->grammar_steps_max) == 4, "web_config.grammar_steps_max");
+_Static_assert(sizeof(web_config) == 80, "web_config");
 
 typedef struct web_request {
   uint32_t text;

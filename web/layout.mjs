@@ -28,6 +28,8 @@ export const filled = {
     pre_tokenizer: 'u32', // a name's address and its bytes
     pre_tokenizer_bytes: 'u32',
     tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
+    grammar_bytes_max: 'u32',
+    grammar_steps_max: 'u32',
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes
   web_request: {

@@ -39,9 +39,9 @@ export const models = [
   {
     id: 'wick',
     name: 'Wick 4.2M',
-    note: '4.6 MB, comes with the page: a toy that shows how it works',
+    note: '4.5 MB, comes with the page: a toy that shows how it works',
     url: 'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
-    bytes: 4.6e6,
+    bytes: 4.5e6,
     isBuiltIn: true,
   },
   ...good.map(({ id, name, use, repo, file, type, shape, weightsBytes }) => {

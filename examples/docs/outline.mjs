@@ -11,6 +11,30 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const order = [
   ['Start', ['README.md', 'docs/features.md', 'examples/README.md', 'CHANGELOG.md']],
   [
+    'Guide',
+    [
+      'README',
+      'getting-started',
+      'which-model',
+      'chat',
+      'streaming',
+      'structured-output',
+      'tools',
+      'sampling',
+      'embeddings',
+      'sessions',
+      'many-requests',
+      'tabs',
+      'offline',
+      'adapters',
+      'memory',
+      'server',
+      'command-line',
+      'other-interfaces',
+      'troubleshooting',
+    ].map((name) => `docs/guide/${name}.md`),
+  ],
+  [
     'Use',
     [
       'js-api',

@@ -1,5 +1,5 @@
 // OpenAI's interface in a server of node:http, with the engine in a worker: the server's thread stays free.
-// (`npx wick-llm serve MODEL` is such a server, ready-made. Express, Fastify and Hono: docs/js-api.md.)
+// (`npx wick-llm serve MODEL` is such a server, ready-made. Express, Fastify and Hono: docs/guide/server.md.)
 //
 //   node examples/node-server/serve.mjs [model.gguf] [port]
 

@@ -135,7 +135,7 @@ const chunksOf = {
     if (value !== undefined) {
       return [{ type: 'tool-input-available', toolCallId, toolName, input: value }];
     }
-    const errorText = `The arguments of ${toolName} are no JSON`;
+    const errorText = `The arguments of ${toolName} are not JSON`;
     return [{ type: 'tool-input-error', toolCallId, toolName, input, errorText }];
   },
   error: ({ error }) => [{ type: 'error', errorText: error?.message ?? String(error) }],

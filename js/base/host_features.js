@@ -68,7 +68,7 @@ let relaxedIsRight;
 /** @returns {'relaxed' | 'simd128'} */
 export function detectSimd() {
   if (typeof WebAssembly !== 'object') {
-    throw new WickError('UNSUPPORTED', 'There is no WebAssembly here');
+    throw new WickError('UNSUPPORTED', 'WebAssembly is not available on this host');
   }
   if (!isValid(simdProbe)) {
     throw new WickError('UNSUPPORTED', 'WebAssembly has no 128-bit SIMD here: the engine needs it');

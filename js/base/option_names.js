@@ -75,7 +75,7 @@ export function checkNames(options, names, silent = []) {
     if (value === undefined || known.includes(name) || silent.includes(name)) continue;
     const nearest = nearestOf(name, known);
     const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-    throw new WickError('ARG', `${name} is no option${hint}`);
+    throw new WickError('ARG', `${name} is not an option${hint}`);
   }
   return options;
 }

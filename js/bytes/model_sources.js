@@ -88,7 +88,8 @@ class PathSource {
   async open(file, offset) {
     const path = nameOfFile(this.#paths, file);
     const fs = globalThis.process?.getBuiltinModule?.('node:fs');
-    if (!fs) throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
+    if (!fs)
+      throw new WickError('ARG', `Files are not available on this host: ${path} cannot be opened`);
     try {
       const told = fs.statSync(path);
       if (told.isFile() && told.size > 0 && told.size <= SMALL_FILE_BYTES) {

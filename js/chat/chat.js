@@ -80,7 +80,7 @@ export class Chat {
     if (!Number.isInteger(index) || !message) {
       const count = this.#messages.length;
       throw argumentError(
-        `edit: there is no message ${String(index)}, the conversation has ${count}`,
+        `edit: message ${String(index)} does not exist, the conversation has ${count}`,
       );
     }
     if (content !== undefined && typeof content !== 'string') {
@@ -147,7 +147,7 @@ function checkFields(where, options, names) {
     throw argumentError(`${where} needs an object of options`);
   }
   const found = names.find((name) => /** @type {any} */ (options)[name] !== undefined);
-  if (found) throw argumentError(`${found} is no option of ${where}`);
+  if (found) throw argumentError(`${found} is not an option of ${where}`);
   return options;
 }
 

@@ -57,7 +57,7 @@ export async function readChatFile(from) {
   const bytes = await bytesOf(from);
   const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (new TextDecoder().decode(bytes.subarray(0, 8)) !== MAGIC) {
-    throw new WickError('FORMAT', 'These bytes are no saved chat');
+    throw new WickError('FORMAT', 'These bytes are not a saved chat');
   }
   if (bytes.byteLength < HEADER_BYTES) throw truncated();
   const version = header.getUint32(8, true);

@@ -15,7 +15,7 @@ function parsed(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new WickError('INVALID', `The answer is no JSON: ${error}`, { text });
+    throw new WickError('INVALID', `The answer is not JSON: ${error}`, { text });
   }
 }
 
@@ -39,7 +39,7 @@ function readingOf(schema) {
       if (!result.issues) return result.value;
       const [{ path = [], message }] = result.issues;
       const at = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
-      const words = `The answer is not what the schema wants: ${at ? `${at}: ` : ''}${message}`;
+      const words = `The answer does not match the schema: ${at ? `${at}: ` : ''}${message}`;
       throw new WickError('INVALID', words, { text, issues: result.issues });
     },
   };

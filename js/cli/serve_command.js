@@ -3,30 +3,31 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
+import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
+import { sourceOf } from './model_names.js';
 import { withPage } from './try_page.js';
 
 /** @typedef {import('./exit.js').Argument} Argument */
 
 const USAGE = 'usage: wick serve MODEL [options]';
 const HELP = `${USAGE}
-serves a model to clients that know OpenAI's interface, and a page to try it at /
-  --port N            where it listens, 8080 by default; 0 takes any that is free
-  --host NAME         127.0.0.1 by default: this machine alone
-  --key KEY           what clients have to send; may be given several times
-  --metrics-key KEY   what /metrics wants, where there are keys; by default the first of them
-                      if it is the only one
-  --cors ORIGIN       an origin whose pages may ask, or *; may be given several times
-  --queue N           requests that may run and wait together, 256 by default
-  --name NAME         the model's name in answers, by default the file's
-  --chat-template FILE  Jinja in place of the model's own template, or the name chatml
-  --lora FILE[:SCALE]   adapter that requests may use, on by default; may be given several times
-  --draft FILE        smaller model with the same vocabulary that proposes tokens
-  --ctx N             tokens of prompt and answer together
-  --kv TYPE           f32, f16, q8 or q4
-  --threads N         threads that compute
-  --no-log            no line of JSON on standard error for each request
+serves a model over HTTP with OpenAI's interface, and a page for a first try at /
+  --port N            listen on port N (default 8080, 0 = any free port)
+  --host NAME         listen on the address NAME (default 127.0.0.1: this machine only)
+  --key KEY           require KEY from clients; repeat for several keys
+  --metrics-key KEY   require KEY for /metrics (default: the only --key, if there is one)
+  --cors ORIGIN       allow requests from pages of ORIGIN, or * for all; repeat for several origins
+  --queue N           accept N running and waiting requests (default 256)
+  --name NAME         show NAME as the model in answers (default: the name of the file)
+  --chat-template FILE  use the Jinja template in FILE, or the built-in chatml (default: the model's template)
+  --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
+  --draft FILE        propose tokens with a smaller model that has the same vocabulary
+  --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
+  --kv TYPE           store keys and values as f32, f16, q8 or q4 (default f16)
+  --threads N         compute with N threads (default: half of the processors, at most 8)
+  --no-log            write no line of JSON to standard error for each request
 `;
 
 const NO_LOG = '--no-log';
@@ -51,8 +52,8 @@ function readArguments(found) {
   for (const one of found) {
     if ('positional' in one) models.push(one.positional);
     else if (one.option === NO_LOG) given.set(NO_LOG, ['']);
-    else if (!given.has(one.option)) throw misused(`there is no option ${one.option}`);
-    else if (!one.value) throw misused(`${one.option} wants a value`);
+    else if (!given.has(one.option)) throw misused(`unknown option ${one.option}`);
+    else if (!one.value) throw misused(`${one.option} needs a value`);
     else given.get(one.option)?.push(one.value);
   }
   if (models.length === 0) throw misused('MODEL is missing');
@@ -123,23 +124,6 @@ async function templateOf(given) {
   return name === undefined || name === 'chatml' ? name : textOf(name);
 }
 
-/** @param {string} text FILE[:SCALE] */
-function adapterOf(text) {
-  const [, file, scale] = /^(.+?)(?::(-?\d+(?:\.\d+)?))?$/.exec(text) ?? [];
-  return { file, use: { name: file, scale: Number(scale ?? 1) } };
-}
-
-/**
- * @param {import('../index.js').Engine} engine
- * @param {Map<string, string[]>} given
- * @returns {Promise<import('../openai.js').HandlerOptions>}
- */
-async function loadAdapters(engine, given) {
-  const adapters = (given.get('--lora') ?? []).map(adapterOf);
-  for (const { file, use } of adapters) await engine.adapters.add({ file }, { name: use.name });
-  return adapters.length > 0 ? { adapters: adapters.map(({ use }) => use) } : {};
-}
-
 /** @param {import('../index.js').Engine} engine @param {boolean} isGiven whether there is a template of an option */
 async function warnOfTemplate(engine, isGiven) {
   if (isGiven || (await engine.info()).chatTemplate !== null) return;
@@ -171,16 +155,17 @@ export async function serveModel(found, home) {
   const { createEngine } = await import(new URL('index.js', home).href);
   /** @type {typeof import('../openai.js')} */
   const { createHandler } = await import(new URL('openai.js', home).href);
-  const source = model === '-' ? { stream: process.stdin } : { file: model };
+  const { source, ready } = sourceOf(model);
   const chatTemplate = await templateOf(given);
   const draft = given.get('--draft')?.at(-1);
-  const engine = await createEngine({
+  const options = {
     ...{ ...source, ...ofEngine },
     ...(chatTemplate !== undefined && { chatTemplate }),
     ...(draft !== undefined && { draft: { file: draft } }),
-  });
+  };
+  const engine = await createEngine(/** @type {any} */ (options)).finally(ready);
   try {
-    const ofAdapters = await loadAdapters(engine, given);
+    const ofAdapters = await loadAdapters(engine, given.get('--lora') ?? []);
     await warnOfTemplate(engine, chatTemplate !== undefined);
     const handle = withPage(handlerOf(createHandler, engine, { ...ofHandler, ...ofAdapters }));
     const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {

@@ -35,7 +35,7 @@ export class EngineConnection {
   #late = [];
   /** @type {() => import('./start_worker.js').Thread} */
   #startThread = () => {
-    throw new WickError('INTERNAL', 'This engine has no workers of its own');
+    throw new WickError('INTERNAL', 'This engine has no workers');
   };
   /** @type {Map<number, Waiter>} */
   #waiters = new Map();
@@ -152,11 +152,7 @@ export class EngineConnection {
     try {
       this.#threads[0].post(message);
     } catch (error) {
-      throw new WickError(
-        'ARG',
-        `What was passed in cannot be sent to the engine: ${error}`,
-        error,
-      );
+      throw new WickError('ARG', `An argument cannot be sent to the engine: ${error}`, error);
     }
   }
 

@@ -55,7 +55,8 @@ function startWorker(option) {
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   // workerd has the module, but no threads
   if (!threads || globalThis.navigator?.userAgent === 'Cloudflare-Workers') {
-    const words = "There are no workers here: import createEngine from 'wick-llm/edge'";
+    const words =
+      "Workers are not available on this host: import createEngine from 'wick-llm/edge'";
     throw new WickError('UNSUPPORTED', `${words}, which computes in the calling thread`);
   }
   // A worker refuses some flags of the process (--input-type).

@@ -3,6 +3,7 @@
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { pause } from '../base/take_turn.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { Engine } from '../page/engine.js';
 import { infoOf } from '../page/engine_reports.js';
@@ -12,7 +13,6 @@ import { loadModel } from '../worker/load_model.js';
 import { EdgeConnection } from './edge_connection.js';
 import { checkEdgeOptions, edgeConfigOf, edgeSourceOf, heldBytesOf } from './edge_options.js';
 import { inWords } from './memory_plan.js';
-import { pause } from './turns.js';
 
 /** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */

@@ -5,9 +5,10 @@
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, WickError } from '../base/errors.js';
+import { pause } from '../base/take_turn.js';
 import { STEP_PROGRESS } from '../wasm/layout.js';
 import { ServedEngine } from '../worker/served_engine.js';
-import { pause, Turns } from './turns.js';
+import { Turns } from './turns.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */

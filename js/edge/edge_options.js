@@ -33,6 +33,7 @@ const engineNames = {
     batchSize: null,
   },
   ...{ kvType: null, kvTokens: null, queueLimit: null, prefixCache: null, metrics: null },
+  ...{ grammarMemory: null, grammarSteps: null },
   ...{ predictor: null, directoryOnly: null, preTokenizer: null, chatTemplate: null },
 };
 const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));

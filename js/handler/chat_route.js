@@ -184,7 +184,7 @@ function checkContent(content, name) {
     const at = `${name}[${index}]`;
     if (part?.type === 'text' && typeof part.text === 'string') continue;
     if (typeof part?.type !== 'string' || part.type === 'text') {
-      throw invalidField(at, `${at} is no part with a type and a text`);
+      throw invalidField(at, `${at} is not a part with a type and a text`);
     }
     const message = `${at} is of type ${part.type.slice(0, 40)}: only text is understood`;
     throw new HttpError(400, 'unsupported_value', message, { param: at });

@@ -259,7 +259,7 @@ class Handler {
  */
 export function createHandler(engine, options = {}) {
   if (typeof engine?.generate !== 'function') {
-    throw new TypeError('createHandler wants an engine of createEngine');
+    throw new TypeError('createHandler needs an engine of createEngine');
   }
   const handler = new Handler(engine, handlerOptionsOf(options));
   return (request) => handler.handle(request);

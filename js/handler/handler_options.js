@@ -51,7 +51,7 @@ function adaptersOf(uses) {
 /** @param {HandlerOptions} options */
 export function handlerOptionsOf(options) {
   const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new TypeError(`createHandler: ${unknown} is no option`);
+  if (unknown !== undefined) throw new TypeError(`createHandler: ${unknown} is not an option`);
   const { onError = () => {}, onRequest, metricsKey } = options;
   for (const [name, hear] of Object.entries({ onError, onRequest: onRequest ?? onError })) {
     if (typeof hear === 'function') continue;

@@ -23,7 +23,7 @@ function textOf(parts, at) {
     if (textParts.includes(part?.type) && typeof part.text === 'string') return part.text;
     if (part?.type === 'refusal' && typeof part.refusal === 'string') return part.refusal;
     if (typeof part?.type !== 'string' || textParts.includes(part.type)) {
-      throw invalidField(here, `${here} is no part with a type and a text`);
+      throw invalidField(here, `${here} is not a part with a type and a text`);
     }
     const message = `${here} is of type ${part.type.slice(0, 40)}: only text is understood`;
     throw new HttpError(400, 'unsupported_value', message, { param: here });

@@ -21,6 +21,7 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  * settles.
  * @typedef {object} Backend
  * @property {'folder' | 'opfs' | 'indexeddb' | 'memory'} kind
+ * @property {string} [folder] where it keeps them
  * @property {() => Promise<unknown>} [open] rejects with `NO_STORAGE` where nothing can be kept
  * @property {() => Promise<string[]>} ids
  * @property {(id: string) => Promise<ModelRecord | undefined>} readRecord

@@ -43,6 +43,10 @@ export class FolderBackend {
     this.#root = folder;
   }
 
+  get folder() {
+    return this.#root;
+  }
+
   /** @param {string} id @param {string} name */
   #at(id, name) {
     return this.#path.join(this.#root, id, name);
@@ -150,7 +154,11 @@ export class FolderBackend {
       const { bavail, bsize } = await this.#fs.statfs(this.#root);
       return { freeBytes: bavail * bsize, isPersisted: true };
     } catch (error) {
-      throw new WickError('IO', `${this.#root} is no folder for models: ${wordsOf(error)}`, error);
+      throw new WickError(
+        'IO',
+        `${this.#root} is not a folder for models: ${wordsOf(error)}`,
+        error,
+      );
     }
   }
 
@@ -250,7 +258,10 @@ export function pathOf(path) {
   if (typeof path === 'string' && !path.startsWith('file:')) return path;
   const url = globalThis.process?.getBuiltinModule?.('node:url');
   if (!url)
-    throw new WickError('ARG', `There are no files here: ${wordsOf(path)} cannot be opened`);
+    throw new WickError(
+      'ARG',
+      `Files are not available on this host: ${wordsOf(path)} cannot be opened`,
+    );
   try {
     return url.fileURLToPath(/** @type {string | URL} */ (path));
   } catch (error) {

@@ -23,7 +23,7 @@ const isUpward = (part) => part === '.' || part === '..';
 
 /** @param {unknown} name */
 export const noHubName = (name) =>
-  argumentError(`${name} is no name of a hub: hf:owner/repo/file.gguf is one`);
+  argumentError(`${name} is not a name on a hub: hf:owner/repo/file.gguf is one`);
 
 /** @param {unknown} text @returns {HubName | undefined} */
 export function parseHubName(text) {
@@ -91,7 +91,7 @@ async function listFiles(base, first, ask) {
   for (let page = 0; page < PAGES_MAX; page++) {
     const response = await request(url, ask);
     const rows = await jsonOf(response, url);
-    if (!Array.isArray(rows)) throw new WickError('HTTP', `${url} is no listing of files`);
+    if (!Array.isArray(rows)) throw new WickError('HTTP', `${url} is not a listing of files`);
     for (const { type, path, size, lfs } of rows) {
       const isModel = type === 'file' && typeof path === 'string' && /\.gguf$/i.test(path);
       if (isModel) files.push({ path, size: lfs?.size ?? size, sha256: lfs?.oid });

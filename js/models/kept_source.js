@@ -94,7 +94,10 @@ async function filesOf(store, options) {
   if (store) return store.locate(model, { ...options, isOnly: cache === 'only' });
   const name = parseHubName(model);
   if (name) return resolveHubModel(name, { ...hub, fetch, signal });
-  throw new WickError('NOT_FOUND', `${model} is no name of a hub: hf:owner/repo/file.gguf is one`);
+  throw new WickError(
+    'NOT_FOUND',
+    `${model} is not a name on a hub: hf:owner/repo/file.gguf is one`,
+  );
 }
 
 /**

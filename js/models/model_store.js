@@ -79,6 +79,10 @@ export class ModelStore extends EventTarget {
     return this.#backend.kind;
   }
 
+  get folder() {
+    return this.#backend.folder;
+  }
+
   // ---- what is kept ----
 
   /** @returns {Promise<ModelRecord[]>} */
@@ -509,7 +513,7 @@ export class ModelStore extends EventTarget {
     const free = isRefused ? 0 : (freeBytes ?? 0);
     if (!this.#evict || free + canGo < missing) {
       const known = freeBytes === undefined ? 'an unknown number' : String(freeBytes);
-      const message = `There is no room for a model: ${missing} bytes of it are missing, ${known} are free`;
+      const message = `Storage is full: ${missing} bytes of it are missing, ${known} are free`;
       const cause = { missingBytes: missing, freeBytes, candidates: candidates.map(entryOf) };
       throw new WickError('STORAGE_FULL', message, cause);
     }

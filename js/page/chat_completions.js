@@ -161,7 +161,7 @@ function splitPrefix(messages) {
   const { role, prefix, content } = messages[index];
   if (prefix !== true || role !== 'assistant' || index === 0 || index < messages.length - 1) {
     throw argumentError(
-      `messages[${index}].prefix must be true, in the last message, of the assistant, behind another`,
+      `messages[${index}].prefix must be true, in the last message, of the assistant, after another`,
     );
   }
   return { messages: messages.slice(0, -1), prefix: textOf(content) };

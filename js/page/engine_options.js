@@ -30,6 +30,8 @@ const engineNames = {
   batchSize: null,
   kvType: null,
   kvTokens: null,
+  grammarMemory: null,
+  grammarSteps: null,
   queueLimit: null,
   draft: null,
   prefixCache: null,
@@ -137,13 +139,15 @@ function preTokenizerOf(name) {
  */
 export function configOf(options, threads) {
   const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
-  const { kvTokens = 0 } = options;
+  const { kvTokens = 0, grammarMemory, grammarSteps } = options;
   return {
     threads,
     contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
     batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
     ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
+    grammarMemory: grammarMemory && checkCount('grammarMemory', grammarMemory),
+    grammarSteps: grammarSteps && checkCount('grammarSteps', grammarSteps),
     queueLimit: queueLimitOf(options.queueLimit),
     noPrefixCache: !checkFlag('prefixCache', options.prefixCache, true),
     noPredictor: !checkFlag('predictor', options.predictor, true),

@@ -85,7 +85,7 @@ export function draftOf(draft) {
   );
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
-  throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');
+  throw argumentError('draft must be a url, a file or a blob that the worker can read');
 }
 
 /** @param {unknown} bytes @returns {Blob} */

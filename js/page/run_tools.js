@@ -39,7 +39,7 @@ const textOf = (value) => (typeof value === 'string' ? value : (JSON.stringify(v
  * @param {AbortSignal | null | undefined} signal
  */
 async function resultOf(tools, { id, function: { name, arguments: json } }, signal) {
-  if (!Object.hasOwn(tools, name)) throw new WickError('ARG', `There is no tool named ${name}`);
+  if (!Object.hasOwn(tools, name)) throw new WickError('ARG', `Unknown tool ${name}`);
   return textOf(await tools[name].run(JSON.parse(json), { id, name, signal }));
 }
 

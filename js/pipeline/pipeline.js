@@ -85,7 +85,7 @@ const tokenizerOf = (engine) => ({
 export async function pipeline(task, model, options = {}) {
   if (!Object.hasOwn(tasks, task)) {
     const known = Object.keys(tasks).join(', ');
-    throw new WickError('UNSUPPORTED', `There is no pipeline for ${task}; there are ${known}`);
+    throw new WickError('UNSUPPORTED', `Unknown pipeline task ${task}; there are ${known}`);
   }
   const engine = await openEngine(model, options);
   const dispose = () => engine.close();

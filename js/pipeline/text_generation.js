@@ -143,7 +143,7 @@ export function textGeneration(engine) {
       throw new WickError('ARG', 'text-generation needs a text, a chat, or an array of these');
     }
     if (options.streamer && (inputs.length > 1 || (options.num_return_sequences ?? 1) > 1)) {
-      throw new WickError('ARG', 'A streamer tells of one text, and several are asked for');
+      throw new WickError('ARG', 'A streamer shows one text, but the call has several');
     }
     const made = await Promise.all(
       inputs.map((one) => generate(engine, /** @type {any} */ (one), options)),

@@ -16,7 +16,10 @@ export class TextStreamer {
   constructor(_tokenizer, options = {}) {
     const { skip_prompt = false, callback_function = print, token_callback_function } = options;
     if (token_callback_function) {
-      throw new WickError('UNSUPPORTED', 'token_callback_function: a TextStreamer tells of text');
+      throw new WickError(
+        'UNSUPPORTED',
+        'token_callback_function: a TextStreamer receives text only',
+      );
     }
     this.skip_prompt = skip_prompt;
     this.callback_function = callback_function;

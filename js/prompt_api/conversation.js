@@ -203,7 +203,7 @@ export class Conversation {
 
   /** @param {Call} call a model may call what is not there */
   #toolOf({ function: { name } }) {
-    const missing = { execute: () => Promise.reject(new Error(`There is no tool ${name}`)) };
+    const missing = { execute: () => Promise.reject(new Error(`Unknown tool ${name}`)) };
     return this.#options.tools.find(({ tool }) => tool.function.name === name) ?? missing;
   }
 

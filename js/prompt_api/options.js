@@ -31,7 +31,7 @@ function isLanguage(tag) {
 function typesOf(expected = []) {
   let isUnderstood = true;
   const types = expected.map(({ type, languages = [] }) => {
-    if (!inputs.includes(type)) throw new TypeError(`${type} is no type of a message`);
+    if (!inputs.includes(type)) throw new TypeError(`${type} is not a type of a message`);
     // a RangeError for what is no language tag
     const areLanguages = Intl.getCanonicalLocales(languages).every(isLanguage);
     isUnderstood &&= areLanguages && understood.includes(type);
@@ -46,7 +46,7 @@ function samplingOf({ samplingMode, topK, temperature }, isExtension) {
   if (!isExtension || (topK === undefined && temperature === undefined)) {
     const mode = samplingMode ?? 'balanced';
     if (!Object.hasOwn(temperatures, mode))
-      throw new TypeError(`${String(mode)} is no samplingMode`);
+      throw new TypeError(`${String(mode)} is not a samplingMode`);
     return { samplingMode: mode, topK: defaultTopK, temperature: temperatures[mode] };
   }
   if (samplingMode !== undefined) {
@@ -106,7 +106,7 @@ export function readOptions(options = {}, isExtension = false) {
   const input = typesOf(expectedInputs);
   const output = typesOf(expectedOutputs);
   const effort = thinking.effort ?? 'none';
-  if (!efforts.includes(effort)) throw new TypeError(`${effort} is no effort of thinking`);
+  if (!efforts.includes(effort)) throw new TypeError(`${effort} is not an effort of thinking`);
   return {
     isSupported: input.isUnderstood && output.isUnderstood,
     sampling: samplingOf(options, isExtension),

@@ -13,14 +13,14 @@ const SWAP_FOLDER = 'wick-llm-swap';
  * @param {string} [missing] the message if a file or folder is missing
  * @returns {WickError}
  */
-export function storageError(name, error, missing = `There is no saved state ${name}`) {
+export function storageError(name, error, missing = `Saved state not found: ${name}`) {
   if (error instanceof WickError) return error;
   const { name: kind, code } = /** @type {any} */ (error) ?? {};
   if (kind === 'NotFoundError' || code === 'ENOENT') {
     return new WickError('NOT_FOUND', missing, error);
   }
   if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
-    return new WickError('STORAGE_FULL', `There is no room to keep ${name}`, error);
+    return new WickError('STORAGE_FULL', `Storage is full, cannot keep ${name}`, error);
   }
   return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
 }
@@ -110,7 +110,8 @@ async function writeInPlace(file, bytes) {
     access.truncate(0);
     for (let done = 0; done < bytes.byteLength; ) {
       const written = access.write(bytes.subarray(done), { at: done });
-      if (written === 0) throw new WickError('STORAGE_FULL', 'There is no room to keep a state');
+      if (written === 0)
+        throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep a state');
       done += written;
     }
     access.flush();

@@ -12,7 +12,7 @@ function checkName(name) {
   if (typeof name !== 'string' || name === '')
     throw argumentError('A state needs a name to be kept under');
   if (!fs() && /[/\\]|^\.+$/.test(name)) {
-    throw argumentError(`${name} is no name for a state: in browsers it is not a path`);
+    throw argumentError(`${name} is not a name for a state: in browsers it is not a path`);
   }
 }
 
@@ -28,7 +28,7 @@ export async function keepBytes(name, bytes, askWorker) {
     if (!files) return await (canWriteHere() ? writeFile(name, bytes) : askWorker());
     await replaceFile(files, name, bytes);
   } catch (error) {
-    throw storageError(name, error, `There is no folder for ${name}`);
+    throw storageError(name, error, `Folder not found: ${name}`);
   }
 }
 

@@ -52,7 +52,7 @@ export class AdapterTable {
   #numberOf(name) {
     const number = this.#numbers.get(name);
     if (number !== undefined) return number;
-    throw new WickError('ARG', `There is no adapter ${name}`, { option: 'adapters' });
+    throw new WickError('ARG', `Unknown adapter ${name}`, { option: 'adapters' });
   }
 
   /** After a failure the engine has given all of it back. @param {string} name @param {number} status */

@@ -16,6 +16,10 @@ export const kvTypes = {
 };
 /** @typedef {keyof typeof kvTypes} KvType */
 
+/** What compiling a grammar may take, in bytes and in steps of some 0.05 us, where nothing is said. */
+const GRAMMAR_MEMORY = 64 * 2 ** 20;
+const GRAMMAR_STEPS = 30e6;
+
 /**
  * @typedef {object} NativeConfig
  * @property {number} threads including the engine's own
@@ -23,6 +27,8 @@ export const kvTypes = {
  * @property {number} batchSize tokens of a prefill step, 0: the default
  * @property {KvType} kType
  * @property {KvType} vType
+ * @property {number} [grammarMemory] bytes that compiling a grammar may take
+ * @property {number} [grammarSteps]
  * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
  *   default
  * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
@@ -110,6 +116,8 @@ export function configWords(config, passed) {
   words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
   words[layout.CONFIG_NO_PREDICTOR] = Number(config.noPredictor ?? false);
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
+  words[layout.CONFIG_GRAMMAR_BYTES_MAX] = config.grammarMemory ?? GRAMMAR_MEMORY;
+  words[layout.CONFIG_GRAMMAR_STEPS_MAX] = config.grammarSteps ?? GRAMMAR_STEPS;
   words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
   if (config.preTokenizer) {
     const name = passed.text(config.preTokenizer);

@@ -59,7 +59,10 @@ async function compileResponse(response) {
   const type = response.headers.get('Content-Type') ?? '';
   if (type.startsWith('text/html')) {
     const lost = `${response.url || 'The answer'} is a web page instead of the engine's WebAssembly`;
-    throw new WickError('WASM', `${lost}: a bundler has lost the file (docs/js-api.md, Bundlers)`);
+    throw new WickError(
+      'WASM',
+      `${lost}: a bundler has lost the file (docs/guide/troubleshooting.md)`,
+    );
   }
   if (type.startsWith('application/wasm') && typeof WebAssembly.compileStreaming === 'function') {
     return WebAssembly.compileStreaming(response);

@@ -58,7 +58,7 @@ const answers = {
  */
 export function answerCall(name, args, parts) {
   const call = callNamed(name);
-  if (!call) throw new WickError('INTERNAL', `There is no call ${name}`);
+  if (!call) throw new WickError('INTERNAL', `Unknown call ${name}`);
   if (call.native) return parts.native.call(call, args);
   return answers[/** @type {keyof typeof answers} */ (name)](parts, ...args);
 }

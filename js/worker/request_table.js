@@ -3,6 +3,7 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
+import { takeTurn } from '../base/take_turn.js';
 import {
   EVENT_DONE,
   EVENT_LOGITS,
@@ -58,7 +59,7 @@ export class RequestTable {
   #limit;
   /** How many were refused because the queue was full. */
   #refusals = 0;
-  /** Those that wait for the module of grammars, before they wait for a place. @type {Set<Entry[]>} */
+  /** Those whose grammar is being loaded or compiled, before they wait for a place. @type {Set<Entry[]>} */
   #held = new Set();
   #onChange;
   #waitingMax = 0;
@@ -121,7 +122,7 @@ export class RequestTable {
     this.#waitingMax = Math.max(this.#waitingMax, this.#waiting.count);
   }
 
-  // ---- waiting for the module of grammars ----
+  // ---- waiting for grammars ----
 
   get #heldCount() {
     let count = 0;
@@ -131,7 +132,7 @@ export class RequestTable {
 
   /** Nobody overtakes another on a session. @param {NativeRequest} request */
   #mustHold(request) {
-    if (this.#native.lacks(request)) return true;
+    if (this.#native.lacks(request) || !this.#native.prepareGrammar(request)) return true;
     const { session } = request;
     for (const [entry] of this.#held) if (session && entry.request.session === session) return true;
     return false;
@@ -147,7 +148,32 @@ export class RequestTable {
       this.#submitWaiting();
       this.#onChange();
     };
-    this.#native.loadGrammarPart().then(() => release(undefined), release);
+    this.#prepare(entries, release);
+  }
+
+  /**
+   * Compiles a grammar in slices, between which the engine works for others.
+   * @param {Entry[]} entries
+   * @param {(error: unknown) => void} release
+   */
+  async #prepare(entries, release) {
+    try {
+      await this.#native.loadGrammarPart();
+      while (this.#held.has(entries) && !this.#isPrepared(entries)) await takeTurn();
+    } catch (error) {
+      return release(error);
+    }
+    release(undefined);
+  }
+
+  /** Nobody overtakes another on a session. @param {Entry[]} entries that are held */
+  #isPrepared(entries) {
+    const [{ request }] = entries;
+    for (const earlier of this.#held) {
+      if (earlier === entries) break;
+      if (request.session && earlier[0].request.session === request.session) return false;
+    }
+    return this.#native.prepareGrammar(request);
   }
 
   /** @param {number} id */
@@ -171,6 +197,12 @@ export class RequestTable {
       const passes = this.#native.passes();
       const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
       if (!this.#hasPlace(entries, passes)) return;
+      // what was compiled has been dropped meanwhile
+      if (!this.#native.prepareGrammar(entries[0].request)) {
+        this.#waiting.take(entries);
+        this.#hold(entries);
+        continue;
+      }
       try {
         entries[0].request.passesWaited = passes - entries[0].passesBefore;
         this.#submit(entries);

@@ -48,6 +48,12 @@ void wick_metadata_json(const wick_engine *engine, uint32_t index, uint64_t item
   if (value != NULL) value_json(&json, NULL, value, items_max);
 }
 
+bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index) {
+  if (engine->model == NULL || engine->load_error.status != WICK_OK) return false;
+  const model_binding *binding = &engine->model->bindings[index];
+  return binding->matrix == NULL && binding->vector == NULL;
+}
+
 bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info *info) {
   if (engine_directory(engine) == NULL || index >= loader_tensor_count(engine->loader)) {
     return false;
@@ -62,6 +68,7 @@ bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info
       .file = tensor->file,
       .offset_bytes = tensor->offset_bytes,
       .size_bytes = tensor->size_bytes,
+      .is_unread = engine_tensor_is_unread(engine, index),
   };
   return true;
 }

@@ -28,7 +28,8 @@ static void write_metadata(json_writer *json, const gguf_directory *directory) {
   json_close(json, '[');
 }
 
-static void write_tensors(json_writer *json, const loader *loader) {
+static void write_tensors(json_writer *json, const wick_engine *engine) {
+  const loader *loader = engine->loader;
   json_open(json, "tensors", '[');
   for (size_t i = 0; i < loader_tensor_count(loader); i++) {
     const gguf_tensor *tensor = loader_tensor_at(loader, i);
@@ -41,6 +42,7 @@ static void write_tensors(json_writer *json, const loader *loader) {
     json_u64(json, "file", tensor->file);
     json_u64(json, "offset_bytes", tensor->offset_bytes);
     json_u64(json, "size_bytes", tensor->size_bytes);
+    if (engine_tensor_is_unread(engine, (uint32_t)i)) json_bool(json, "unread", true);
     json_close(json, '{');
   }
   json_close(json, '[');
@@ -242,7 +244,7 @@ void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context) 
     json_u64(&json, "data_offset", gguf_data_offset(directory));
     json_close(&json, '{');
     write_metadata(&json, directory);
-    write_tensors(&json, engine->loader);
+    write_tensors(&json, engine);
   }
   write_info(&json, "info", engine);
   json_close(&json, '{');

@@ -105,6 +105,20 @@ static void print_tensors(const wick_engine *engine, const wick_file_info *file)
   }
 }
 
+static void print_unread(const wick_engine *engine) {
+  wick_tensor_info tensor;
+  uint32_t count = 0;
+  for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) count += tensor.is_unread;
+  if (count == 0) return;
+  output_format(OUTPUT_TEXT, "\ntensors that are not read (%u)\n", (unsigned)count);
+  for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) {
+    char name[VALUE_BYTES];
+    if (tensor.is_unread) {
+      output_format(OUTPUT_TEXT, "  %s\n", format_name(name, tensor.name));
+    }
+  }
+}
+
 typedef struct type_sum {
   const char *type;
   uint32_t number;  // GGML's
@@ -198,6 +212,7 @@ static void print_tables(const char *path, const wick_engine *engine) {
                 (unsigned long long)file.data_offset_bytes, (unsigned)file.alignment);
   print_metadata(engine, &file);
   print_tensors(engine, &file);
+  print_unread(engine);
   print_types(engine);
   print_model(engine);
   print_plan(engine);

@@ -100,8 +100,39 @@ static uint32_t types_of(type_search *search, uint32_t schema, uint32_t depth) {
   return types;
 }
 
-uint32_t said_types(const json_document *document, uint32_t schema, document_text member) {
-  type_search search = {.document = document, .root = schema};
+static uint32_t member_of(type_search *search, uint32_t schema, document_text member,
+                          uint32_t depth) {
+  static const char *const LISTS[] = {"anyOf", "oneOf", "allOf"};
+  const json_document *document = search->document;
+  if (schema == 0 || depth == SCHEMA_DEPTH_MAX || search->visits == SCHEMAS_MAX) return 0;
+  search->visits++;
   const uint32_t properties = document_find(document, schema, "properties");
-  return types_of(&search, document_member(document, properties, member), 0);
+  uint32_t found = member.bytes == NULL ? document_find(document, schema, "items")
+                                        : document_member(document, properties, member);
+  for (size_t i = 0; i < 3 && found == 0; i++) {
+    const uint32_t list = document_find(document, schema, LISTS[i]);
+    for (uint32_t at = first_of(document, list); at != 0 && found == 0;
+         at = document_node(document, at)->next) {
+      found = member_of(search, at, member, depth + 1);
+    }
+  }
+  const uint32_t reference = document_find(document, schema, "$ref");
+  if (found != 0 || reference == 0) return found;
+  return member_of(search, follow(search, document_node(document, reference)->text), member,
+                   depth + 1);
+}
+
+uint32_t said_member(const json_document *document, uint32_t root, uint32_t schema,
+                     document_text member) {
+  type_search search = {.document = document, .root = root};
+  return member_of(&search, schema, member, 0);
+}
+
+uint32_t said_types_of(const json_document *document, uint32_t root, uint32_t schema) {
+  type_search search = {.document = document, .root = root};
+  return types_of(&search, schema, 0);
+}
+
+uint32_t said_types(const json_document *document, uint32_t root, document_text member) {
+  return said_types_of(document, root, said_member(document, root, root, member));
 }

@@ -15,7 +15,12 @@ enum {
   SAID_OBJECT = 32
 };
 
-// Of a member that `schema`, the root of its local references, has among its properties.
-uint32_t said_types(const json_document *document, uint32_t schema, document_text member);
+// The schema of a member of `schema` among its properties, or of its items where the member has no
+// bytes; references and lists of schemas are followed. `root` is that of local references. 0: none.
+uint32_t said_member(const json_document *document, uint32_t root, uint32_t schema,
+                     document_text member);
+uint32_t said_types_of(const json_document *document, uint32_t root, uint32_t schema);
+// Of a member of `root`.
+uint32_t said_types(const json_document *document, uint32_t root, document_text member);
 
 #endif

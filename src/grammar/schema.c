@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "grammar/exponents.h"
 #include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
-enum { ADDED_NODES = 4 };  // to the document
+enum { ADDED_NODES = 2 * SCHEMA_TYPE_COUNT };  // to the document
+const char *const SCHEMA_TYPES[] = {"object", "string", "null", "boolean", "number", "array"};
 
 uint32_t schema_rule(schema_compiler *c, uint32_t set) {
   if (set == UINT32_MAX || !work_is_ok(c->work)) return 0;
@@ -100,6 +102,21 @@ static uint32_t text_rule(schema_compiler *c) {
 
 // ---- one case ----
 
+// The rule of the numbers of a set, with exponents too.
+static uint32_t numbers_rule(schema_compiler *c, const dfa *set) {
+  for (uint32_t i = 0; i < c->set_rules.count; i++) {
+    const set_rule_entry *known = &c->set_rules.items[i];
+    if (known->set == set && known->least == UINT32_MAX) return known->rule;
+  }
+  const set_rule_entry made = {set, UINT32_MAX, 0, program_rule(&c->builder)};
+  const uint32_t end = program_place(&c->builder), start = program_start(&c->builder, made.rule);
+  spell_set(&c->builder, set, SPELL_RAW, start, end);
+  exponents_add(&c->builder, set, start, end);
+  program_end(&c->builder, end);
+  (void)WORK_PUSH(c->work, &c->set_rules, made);
+  return made.rule;
+}
+
 static void build_number(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
   const dfa *set = value->numbers;
   if (set == NULL) {
@@ -109,8 +126,10 @@ static void build_number(schema_compiler *c, const schema_case *value, uint32_t 
   if (!c->any) {
     const dfa *few = dfa_combine(c->work, set, c->short_numbers, DFA_AND);
     if (!dfa_is_empty(few)) set = few;
+    spell_set(&c->builder, set, SPELL_RAW, from, to);
+    return;
   }
-  spell_set(&c->builder, set, SPELL_RAW, from, to);
+  program_call(&c->builder, from, numbers_rule(c, set), to);
 }
 
 // The rule of the texts of a set with so many characters; those that are used again have theirs.
@@ -249,9 +268,9 @@ uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, si
   c.spelling = SPELLINGS[form->style];
   if (!begin(&c, text, size_bytes)) return 0;
   c.gap = gap_rule(&c);
-  const uint32_t object = add_type_schema(&c, "object");
-  c.only_texts = add_type_schema(&c, "string");
-  schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, object)};
+  for (size_t i = 0; i < SCHEMA_TYPE_COUNT; i++)
+    c.of_type[i] = add_type_schema(&c, SCHEMA_TYPES[i]);
+  schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, c.of_type[OF_OBJECTS])};
   c.outermost = schema_set(&c, terms, 2);
   const uint32_t rule = schema_rule(&c, c.outermost);
   build_all(&c);

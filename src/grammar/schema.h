@@ -23,16 +23,21 @@ typedef enum argument_style {
   ARGUMENT_PARAMS   // marks around names and values: texts as they are, other values as JSON
 } argument_style;
 
-// Patterns: SCHEMA_GAP stands for a line break, a space, or nothing.
+// Patterns: SCHEMA_GAP stands for a line break, a space, or nothing, SCHEMA_NAME for the name of
+// the argument, SCHEMA_TYPE for the JSON type of its value.
+#define SCHEMA_NAME "\1"
 #define SCHEMA_GAP "\3"
+#define SCHEMA_TYPE "\7"
 typedef struct argument_form {
   argument_style style;
   const char *quote;                      // MARKED
   const char *before_name;                // PARAMS: patterns
   const char *before_text, *before_json;  // between the name and the value
-  const char *end;     // behind the value; it begins with "<", has no other, and no text has it
-  bool has_lines;      // a line break stands before and behind each value
-  bool has_attribute;  // before_text and before_json tell a reader which it is
+  // Behind the value. It has a "<" and may end with the name; no text has what precedes the name.
+  const char *end;
+  const char *wrap, *unwrap;  // around a text that may have the end; NULL: there are none
+  bool has_lines;             // a line break stands before and behind each value
+  bool has_attribute;         // before_text and before_json tell a reader which it is
 } argument_form;
 
 // The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also where the form

@@ -39,32 +39,47 @@ uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text na
   return schema_quote(c, behind);
 }
 
+static bool has_byte(const char *text, char byte) {
+  while (*text != '\0' && *text != byte) text++;
+  return *text != '\0';
+}
+
 // ---- texts as they are ----
 
-static bool is_special(char letter) {
-  static const char SPECIAL[] = "\\|/()[]{}.*+?^$";
-  for (size_t i = 0; SPECIAL[i] != '\0'; i++) {
-    if (SPECIAL[i] == letter) return true;
+static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter); }
+
+enum { PATTERN_BYTES_MAX = 160 };
+
+// The texts that `before`, a pattern, or a mark describes. Of a mark that has the name, what
+// precedes it.
+static const dfa *texts_having(schema_compiler *c, const char *before, const char *mark) {
+  char pattern[PATTERN_BYTES_MAX] = "";
+  size_t count = 0;
+  for (; before[count] != '\0'; count++) pattern[count] = before[count];
+  for (; *mark != '\0' && *mark != SCHEMA_NAME[0] && count + 2 < sizeof pattern; mark++) {
+    if (is_special(*mark)) pattern[count++] = '\\';
+    pattern[count++] = *mark;
   }
-  return false;
+  return regex_compile(c->work, (const uint8_t *)pattern, count, false);
 }
 
 // The texts in which a mark of the form stands, or which a reader would take for a wrapped one.
 static const dfa *texts_with_marks(schema_compiler *c) {
   const bool is_marked = c->form->style == ARGUMENT_MARKED;
-  const char *mark = is_marked ? c->form->quote : c->form->end;
-  char pattern[128] = "";
+  return texts_having(c, is_marked ? "" : "^\\s*<!\\[CDATA\\[|",
+                      is_marked ? c->form->quote : c->form->end);
+}
+
+// Those that end a wrapped text too early.
+static const dfa *texts_that_unwrap(schema_compiler *c) {
+  char before[PATTERN_BYTES_MAX / 2] = "";
   size_t count = 0;
-  if (!is_marked) {
-    static const char WRAPPED[] = "^<!\\[CDATA\\[|";
-    count = sizeof WRAPPED - 1;
-    memcpy(pattern, WRAPPED, count);
+  for (const char *at = c->form->unwrap; *at != '\0' && count + 8 < sizeof before; at++) {
+    if (is_special(*at)) before[count++] = '\\';
+    before[count++] = *at;
   }
-  for (; *mark != '\0' && count + 2 < sizeof pattern; mark++) {
-    if (is_special(*mark)) pattern[count++] = '\\';
-    pattern[count++] = *mark;
-  }
-  return regex_compile(c->work, (const uint8_t *)pattern, count, false);
+  memcpy(before + count, "\\s*", sizeof "\\s*");
+  return texts_having(c, before, c->form->end);
 }
 
 const dfa *argument_texts(schema_compiler *c, const dfa *texts) {
@@ -85,7 +100,7 @@ static const dfa *texts_of_set(schema_compiler *c, uint32_t set) {
     if (value->texts != NULL) some = dfa_combine(c->work, some, value->texts, DFA_AND);
     texts = dfa_combine(c->work, texts, some, DFA_OR);
   }
-  return argument_texts(c, texts);
+  return texts;
 }
 
 // Texts that nobody takes for JSON, nor for Python's words.
@@ -96,10 +111,24 @@ static const dfa *texts_unlike_json(schema_compiler *c) {
 
 // ---- values between marks ----
 
-static uint32_t put_pattern(schema_compiler *c, uint32_t from, const char *pattern) {
+// What is being written: an argument's name, and the JSON type of its value or NULL.
+typedef struct written {
+  document_text name;
+  const char *type;
+} written;
+
+static uint32_t put_pattern(schema_compiler *c, uint32_t from, const char *pattern,
+                            const written *one) {
   for (; *pattern != '\0'; pattern++) {
-    from = *pattern == SCHEMA_GAP[0] ? schema_call(c, from, c->gap)
-                                     : program_text(&c->builder, from, pattern, 1);
+    if (*pattern == SCHEMA_GAP[0]) {
+      from = schema_call(c, from, c->gap);
+    } else if (*pattern == SCHEMA_NAME[0]) {
+      from = program_text(&c->builder, from, one->name.bytes, one->name.size_bytes);
+    } else if (*pattern == SCHEMA_TYPE[0]) {
+      from = program_text(&c->builder, from, one->type, strlen(one->type));
+    } else {
+      from = program_text(&c->builder, from, pattern, 1);
+    }
   }
   return from;
 }
@@ -108,19 +137,24 @@ static uint32_t put_line(schema_compiler *c, uint32_t from) {
   return c->form->has_lines ? program_text(&c->builder, from, "\n", 1) : from;
 }
 
+// The set with one term more.
+static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
+  schema_term terms[64];
+  const uint32_t count = c->sets.sets[set].count;
+  if (count >= sizeof terms / sizeof terms[0]) return UINT32_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    terms[i] = c->sets.values.items[c->sets.sets[set].first + i];
+  }
+  terms[count] = term;
+  return schema_set(c, terms, count + 1);
+}
+
 // What is in the set and no text; 0: nothing that a reader takes for what it is.
 static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
                                      {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},
                                      {TYPE_ARRAY, SAID_ARRAY},   {TYPE_OBJECT, SAID_OBJECT}};
-  schema_term terms[64];
-  const uint32_t count = c->sets.sets[set].count;
-  if (count >= sizeof terms / sizeof terms[0]) return 0;
-  for (uint32_t i = 0; i < count; i++) {
-    terms[i] = c->sets.values.items[c->sets.sets[set].first + i];
-  }
-  terms[count] = term_of(TERM_NOT, c->only_texts);
-  const uint32_t others = schema_set(c, terms, count + 1);
+  const uint32_t others = set_with(c, set, term_of(TERM_NOT, c->of_type[OF_TEXTS]));
   if (others == UINT32_MAX) return 0;
   uint32_t types = schema_types(c, others, 0);
   for (size_t i = 0; i < sizeof BITS / sizeof BITS[0]; i++) {
@@ -129,17 +163,62 @@ static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   return types != 0 ? 0 : others;
 }
 
-static void put_json(schema_compiler *c, uint32_t from, uint32_t set, uint32_t to) {
-  uint32_t at = put_line(c, put_pattern(c, from, c->form->before_json));
+static void put_json(schema_compiler *c, uint32_t from, uint32_t set, const written *one,
+                     uint32_t to) {
+  uint32_t at = put_line(c, put_pattern(c, from, c->form->before_json, one));
   at = put_line(c, schema_call(c, at, schema_rule(c, set)));
-  program_skip(&c->builder, put_pattern(c, at, c->form->end), to);
+  program_skip(&c->builder, put_pattern(c, at, c->form->end, one), to);
 }
 
-static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, uint32_t to) {
+// JSON of each type, which the form names.
+static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, written one,
+                           uint32_t to) {
+  if (!has_byte(c->form->before_json, SCHEMA_TYPE[0])) {
+    put_json(c, from, set, &one, to);
+    return;
+  }
+  for (size_t i = 0; i < SCHEMA_TYPE_COUNT && work_is_ok(c->work); i++) {
+    if (i == OF_TEXTS) continue;
+    const uint32_t some = set_with(c, set, term_of(TERM_SCHEMA, c->of_type[i]));
+    one.type = SCHEMA_TYPES[i];
+    if (some != UINT32_MAX && schema_types(c, some, 0) != 0) put_json(c, from, some, &one, to);
+  }
+}
+
+static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, const written *one,
+                     uint32_t to) {
   const uint32_t behind = program_place(&c->builder);
-  spell_set(&c->builder, texts, SPELL_RAW, put_line(c, put_pattern(c, from, c->form->before_text)),
-            behind);
-  program_skip(&c->builder, put_pattern(c, put_line(c, behind), c->form->end), to);
+  const uint32_t start = put_line(c, put_pattern(c, from, c->form->before_text, one));
+  spell_set(&c->builder, argument_texts(c, texts), SPELL_RAW, start, behind);
+  if (c->form->wrap != NULL) {
+    const uint32_t inside = program_text(&c->builder, start, c->form->wrap, strlen(c->form->wrap));
+    const uint32_t closed = program_place(&c->builder);
+    spell_set(&c->builder, dfa_combine(c->work, texts, texts_that_unwrap(c), DFA_WITHOUT),
+              SPELL_RAW, inside, closed);
+    program_skip(&c->builder,
+                 program_text(&c->builder, closed, c->form->unwrap, strlen(c->form->unwrap)),
+                 behind);
+  }
+  program_skip(&c->builder, put_pattern(c, put_line(c, behind), c->form->end, one), to);
+}
+
+// Python's words for what JSON has, which many templates print.
+static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const written *one,
+                      uint32_t to) {
+  static const struct {
+    const char *word;
+    uint32_t type;
+  } WORDS[] = {{"True", TYPE_TRUE}, {"False", TYPE_FALSE}, {"None", TYPE_NULL}};
+  case_list cases;
+  uint32_t types = 0;
+  if (set == UINT32_MAX || !schema_expand(c, set, &cases)) return;
+  for (uint32_t i = 0; i < cases.count; i++) types |= cases.items[i].types;
+  for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    if ((types & WORDS[i].type) == 0) continue;
+    uint32_t at = put_line(c, put_pattern(c, from, c->form->before_json, one));
+    at = put_line(c, program_text(&c->builder, at, WORDS[i].word, strlen(WORDS[i].word)));
+    program_skip(&c->builder, put_pattern(c, at, c->form->end, one), to);
+  }
 }
 
 // How a reader tells texts from JSON: by an attribute, or by the types that the schema says. Where
@@ -149,8 +228,10 @@ static void put_param(schema_compiler *c, uint32_t from, document_text name, uin
   const bool has_attribute = c->form->has_attribute;
   const uint32_t said = said_types(&c->document, 1, name), types = schema_types(c, set, 0);
   const uint32_t all = SAID_STRING | SAID_NUMBER | SAID_BOOLEAN | SAID_NULL | SAID_ARRAY;
+  const written one = {.name = name, .type = ""};
   if (!has_attribute && (said & SAID_STRING) == 0) {
-    put_json(c, from, set, to);
+    put_json(c, from, set, &one, to);
+    if (said != 0) put_words(c, from, set, &one, to);
     return;
   }
   const dfa *texts = texts_of_set(c, set);
@@ -158,10 +239,10 @@ static void put_param(schema_compiler *c, uint32_t from, document_text name, uin
   if (!has_attribute && said != SAID_STRING && !is_null_fine) {
     texts = dfa_combine(c->work, texts, texts_unlike_json(c), DFA_AND);
   }
-  put_text(c, from, texts, to);
+  put_text(c, from, texts, &one, to);
   if (said == SAID_STRING && !has_attribute) return;
   const uint32_t others = other_values(c, set, has_attribute ? all | SAID_OBJECT : said);
-  if (others != 0) put_json(c, from, others, to);
+  if (others != 0) put_typed_json(c, from, others, one, to);
 }
 
 // ---- members ----
@@ -170,15 +251,16 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   program_builder *builder = &c->builder;
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const bool is_param = c->form->style == ARGUMENT_PARAMS;
+  const bool is_tag = is_param && has_byte(c->form->end, SCHEMA_NAME[0]);
   if (set == UINT32_MAX) return rule;
-  if (is_param ? !can_stand_between_marks(name) : !is_word(name)) {
+  if (is_param && !is_tag ? !can_stand_between_marks(name) : !is_word(name)) {
     work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
               "the model's form of calls cannot write the name %.*s",
               (int)(name.size_bytes < 80 ? name.size_bytes : 80), (const char *)name.bytes);
     return rule;
   }
   uint32_t at = program_start(builder, rule);
-  if (is_param) at = put_pattern(c, at, c->form->before_name);
+  if (is_param) at = put_pattern(c, at, c->form->before_name, &(written){.name = name, .type = ""});
   at = program_text(builder, at, name.bytes, name.size_bytes);
   if (is_param) {
     put_param(c, at, name, set, end);

@@ -93,6 +93,9 @@ typedef struct set_rule_entry {
   uint32_t rule;
 } set_rule_entry;
 
+enum { OF_OBJECTS, OF_TEXTS, OF_NULL, OF_BOOLEANS, OF_NUMBERS, OF_ARRAYS, SCHEMA_TYPE_COUNT };
+extern const char *const SCHEMA_TYPES[SCHEMA_TYPE_COUNT];
+
 typedef struct schema_compiler {
   grammar_work *work;
   program_builder builder;
@@ -128,7 +131,8 @@ typedef struct schema_compiler {
   bool is_outermost;
   uint32_t gap;
   const dfa *marked_texts;  // that hold a mark of the form; NULL: not made yet
-  uint32_t only_texts;      // a node that says {"type": "string"}
+  // Nodes that say {"type": TYPE}, of an argument.
+  uint32_t of_type[SCHEMA_TYPE_COUNT];
 } schema_compiler;
 
 // Refuses a keyword at its place.

@@ -205,6 +205,8 @@ static reply_step pattern_step(reply_parser *p, uint8_t byte) {
       if (byte != ' ' && byte != '\n') continue;
       p->pattern++;
       return STEP_MORE;
+    } else if (wanted == PATTERN_INDEX[0]) {
+      if (byte >= '0' && byte <= '9') return STEP_MORE;
     } else if (wanted == PATTERN_NAME[0]) {
       if (is_name_byte(byte)) return text_add(&p->name, byte) ? STEP_MORE : STEP_FAIL;
       if (p->name.size_bytes == 0) return STEP_FAIL;

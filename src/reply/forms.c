@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "grammar/schema.h"
 #include "reply/reply.h"
 
 #define N PATTERN_NAME
@@ -20,30 +21,61 @@ static const char CALL_OF_MISTRAL[] =
     "{\"name\": \"" N "\", \"arguments\": " A ", \"id\": \"" I "\"}";
 static const char CALL_OF_APERTUS[] = "{\"" N "\": " A "}";
 
-static const reply_params FUNCTION_PARAMS = {"<parameter=", ">",  "",  "</parameter>",
-                                             "</function>", NULL, NULL};
-static const reply_params GLM_PARAMS = {"<arg_key>",    "</arg_key>", "<arg_value>", "</arg_value>",
-                                        "</tool_call>", NULL,         NULL};
-static const reply_params HUNYUAN_PARAMS = {"<arg_key:opensource>",
-                                            "</arg_key:opensource>",
-                                            "<arg_value:opensource>",
-                                            "</arg_value:opensource>",
-                                            "</tool_call:opensource>",
-                                            NULL,
-                                            NULL};
-static const reply_params INVOKE_PARAMS = {"<parameter name=\"", "\"", "",  "</parameter>",
-                                           "</invoke>",          NULL, NULL};
-static const reply_params ATEM_PARAMS = {"<atem:parameter name=\"", "\"", "",  "</atem:parameter>",
-                                         "</atem:invoke>",          NULL, NULL};
-static const reply_params DSML_PARAMS = {"<｜DSML｜parameter name=\"",
-                                         "\"",
-                                         "",
-                                         "</｜DSML｜parameter>",
-                                         "</｜DSML｜invoke>",
-                                         " string=\"true\"",
-                                         " string=\"false\""};
-static const reply_params PARAM_PARAMS = {"<param name=\"", "\"", "",  "</param>",
-                                          "</function>",    NULL, NULL};
+static const reply_params FUNCTION_PARAMS = {.key = "<parameter=",
+                                             .key_end = ">",
+                                             .value = "",
+                                             .value_end = "</parameter>",
+                                             .end = "</function>"};
+static const reply_params GLM_PARAMS = {.key = "<arg_key>",
+                                        .key_end = "</arg_key>",
+                                        .value = "<arg_value>",
+                                        .value_end = "</arg_value>",
+                                        .end = "</tool_call>"};
+static const reply_params HUNYUAN_PARAMS = {.key = "<arg_key:opensource>",
+                                            .key_end = "</arg_key:opensource>",
+                                            .value = "<arg_value:opensource>",
+                                            .value_end = "</arg_value:opensource>",
+                                            .end = "</tool_call:opensource>"};
+static const reply_params INVOKE_PARAMS = {.key = "<parameter name=\"",
+                                           .key_end = "\"",
+                                           .value = "",
+                                           .value_end = "</parameter>",
+                                           .end = "</invoke>"};
+static const reply_params ATEM_PARAMS = {.key = "<atem:parameter name=\"",
+                                         .key_end = "\"",
+                                         .value = "",
+                                         .value_end = "</atem:parameter>",
+                                         .end = "</atem:invoke>"};
+static const reply_params DSML_PARAMS = {.key = "<｜DSML｜parameter name=\"",
+                                         .key_end = "\"",
+                                         .value = "",
+                                         .value_end = "</｜DSML｜parameter>",
+                                         .end = "</｜DSML｜invoke>",
+                                         .says_text = " string=\"true\"",
+                                         .says_json = " string=\"false\""};
+static const reply_params PARAM_PARAMS = {.key = "<param name=\"",
+                                          .key_end = "\"",
+                                          .value = "",
+                                          .value_end = "</param>",
+                                          .end = "</function>",
+                                          .wrap = "<![CDATA[",
+                                          .unwrap = "]]>"};
+static const reply_params KIMI_PARAMS = {.key = "<|open|>argument key=\"",
+                                         .key_end = "\"",
+                                         .value = "",
+                                         .value_end = "<|close|>argument<|sep|>",
+                                         .end = "<|close|>call<|sep|>",
+                                         .says_text = " type=\"string\"",
+                                         .says_json = " type=\"" SCHEMA_TYPE "\"",
+                                         .attributes_end = "<|sep|>"};
+#define KIMI_CALL "<|open|>call tool=\"" N "\" index=\"" PATTERN_INDEX "\"<|sep|>"
+#define MINIMAX "]<]minimax[>["
+static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
+                                            .key_end = ">",
+                                            .value = "",
+                                            .value_end = MINIMAX "</" N ">",
+                                            .end = MINIMAX "</invoke>",
+                                            .has_elements = true};
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
@@ -57,6 +89,8 @@ const reply_form REPLY_FORMS[] = {
     {"<|tool_call|>", "<|tool_call|>", S, NULL, "<|/tool_call|>", ARGUMENTS_CALLS,
      FORM_LIST | FORM_MAY_CLOSE, NULL, CALL},
     {"<|function_call|>", "<|function_call|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL, CALL},
+    {"'role': 'function call'", "<|message_sep|>\n\nfunction call<|role_sep|>\n", S, NULL, NULL,
+     ARGUMENTS_CALLS, 0, NULL, CALL},
     {"<|START_ACTION|>", "<|START_ACTION|>", S, NULL, "<|END_ACTION|>", ARGUMENTS_CALLS, FORM_LIST,
      NULL, CALL_OF_COMMAND},
     {"<|tools_prefix|>", "<|tools_prefix|>", S, NULL, "<|tools_suffix|>", ARGUMENTS_CALLS,
@@ -85,6 +119,8 @@ const reply_form REPLY_FORMS[] = {
     {"<|tool_calls_section_begin|>", "<|tool_calls_section_begin|>",
      S "<|tool_call_begin|>" I "<|tool_call_argument_begin|>" S, S "<|tool_call_end|>",
      "<|tool_calls_section_end|>", ARGUMENTS_JSON, FORM_NAME_IN_ID | FORM_MANY, NULL, NULL},
+    {"<|tool_call_begin|>", "<|tool_call_begin|>", I "<|tool_call_argument_begin|>" S,
+     S "<|tool_call_end|>", NULL, ARGUMENTS_JSON, FORM_NAME_IN_ID, NULL, NULL},
     {"<|tool_call:begin|>", "<|tool_call:begin|>", I "<|tool_call:name|>" N "<|tool_call:args|>" S,
      S "<|tool_call:end|>", NULL, ARGUMENTS_JSON, 0, NULL, NULL},
     // marked parameters: Qwen3-Coder, Seed, GLM, Hunyuan 3, MiniMax M2, DeepSeek V3.2, ...
@@ -107,6 +143,13 @@ const reply_form REPLY_FORMS[] = {
      "</｜DSML｜function_calls>", ARGUMENTS_PARAMS, FORM_MANY, &DSML_PARAMS, NULL},
     {"｜DSML｜", "<｜DSML｜tool_calls>", S "<｜DSML｜invoke name=\"" N "\">", NULL,
      "</｜DSML｜tool_calls>", ARGUMENTS_PARAMS, FORM_MANY, &DSML_PARAMS, NULL},
+    {MINIMAX, MINIMAX "<tool_call>", S MINIMAX "<invoke name=\"" N "\">", NULL,
+     MINIMAX "</tool_call>", ARGUMENTS_PARAMS, FORM_MANY, &MINIMAX_PARAMS, NULL},
+    {"<|open|>", "<|open|>tools<|sep|>", S KIMI_CALL, NULL, "<|close|>tools<|sep|>",
+     ARGUMENTS_PARAMS, FORM_MANY, &KIMI_PARAMS, NULL},
+    {"<|open|>", "<|open|>tools<|sep|>", S KIMI_CALL "<|open|>json type=\"object\"<|sep|>" S,
+     S "<|close|>json<|sep|><|close|>call<|sep|>", "<|close|>tools<|sep|>", ARGUMENTS_JSON,
+     FORM_MANY, NULL, NULL},
     {"<function name=\"", "<function name=\"", N "\">", NULL, NULL, ARGUMENTS_PARAMS, 0,
      &PARAM_PARAMS, NULL},
     // Python's calls: LFM 2, Llama 3.2 and 4
@@ -135,6 +178,7 @@ const reply_thought REPLY_THOUGHTS[] = {
     {"<|inner_prefix|>", "<|inner_prefix|>", "<|inner_suffix|>"},
     {"<|think|>", "<|think|>", "<|end|>"},
     {"<mm:think>", "<mm:think>", "</mm:think>"},
+    {"<|open|>", "<|open|>think<|sep|>", "<|close|>think<|sep|>"},
     {"<think{}>", "<think:opensource>", "</think:opensource>"},
     {"[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
     {"think>", "<think>", "</think>"},
@@ -151,6 +195,9 @@ const reply_wrapper REPLY_WRAPPERS[] = {
     {"<|begin|>assistant", "<|content|>"},
     {"<response></response>", "<response>"},
     {"<response></response>", "</response>"},
+    {"<|open|>", "<|open|>response<|sep|>"},
+    {"<|open|>", "<|close|>response<|sep|>"},
+    {"<|open|>", "<|close|>message<|sep|>"},
     {"<|message|>", "<|end|>"},
     {"<|message|>", "<|call|>"},
     {"<|message|>", "<|return|>"},
@@ -184,10 +231,26 @@ static bool has(const char *text, size_t size_bytes, const char *wanted) {
   return false;
 }
 
+// Whether the mark of a form is only the end of the mark of another one.
+static bool has_longer_mark(uint64_t forms, const reply_form *form) {
+  const size_t size = strlen(form->open);
+  bool has_one = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT && size > 0; i++) {
+    const char *other = REPLY_FORMS[i].open;
+    const size_t other_bytes = strlen(other);
+    has_one = has_one || ((forms >> i & 1) != 0 && other_bytes > size &&
+                          memcmp(other + other_bytes - size, form->open, size) == 0);
+  }
+  return has_one;
+}
+
 reply_format reply_format_find(const char *template_text, size_t size_bytes) {
   reply_format found = {0};
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     if (has(template_text, size_bytes, REPLY_FORMS[i].trait)) found.forms |= UINT64_C(1) << i;
+  }
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    if (has_longer_mark(found.forms, &REPLY_FORMS[i])) found.forms &= ~(UINT64_C(1) << i);
   }
   const uint64_t chosen = found.forms;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {

@@ -38,16 +38,25 @@ enum {
 #define PATTERN_SPACE "\3"
 #define PATTERN_ARGUMENTS "\4"  // of `call`
 #define PATTERN_GAP "\5"        // a space, a line break, or nothing
+#define PATTERN_INDEX "\6"      // digits
 // The tool of Command R's own, by which it says that it answers: no call.
 #define FORM_ANSWER_TOOL "directly-answer"
 
 // Marks of parameters: before and after a key, before and after a value, after the last parameter.
+// The one after a value may end with the key (PATTERN_NAME) and ">".
 // Of Gemma's objects: `key` is the mark around texts.
 typedef struct reply_params {
   const char *key, *key_end, *value, *value_end, *end;
-  // Attributes that say whether a value is a text or JSON.
+  // Attributes that say whether a value is a text or JSON, which may name its type (SCHEMA_TYPE).
   const char *says_text, *says_json;
+  const char *attributes_end;  // NULL: ">"
+  const char *wrap, *unwrap;   // marks within which a text may have those around values; or NULL
+  bool has_elements;           // lists and objects are elements with the same marks
 } reply_params;
+
+static inline const char *params_attributes_end(const reply_params *params) {
+  return params->attributes_end == NULL ? ">" : params->attributes_end;
+}
 
 typedef struct reply_form {
   const char *trait;  // what a template of this form contains

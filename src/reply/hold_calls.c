@@ -44,13 +44,19 @@ static uint32_t repeat_rule(hold *h, bool has_letters, uint32_t least, uint32_t 
   return rule;
 }
 
-// Mistral's ids have nine letters; Kimi's say the name: functions.NAME:0.
+static uint32_t put_index(hold *h, uint32_t from) {
+  if (h->digits == 0) h->digits = repeat_rule(h, false, 1, INDEX_DIGITS_MAX);
+  return call_rule(h, from, h->digits);
+}
+
+// Mistral's ids have nine letters; Kimi's say the name: functions.NAME:0, or NAME:0.
 static uint32_t put_id(hold *h, uint32_t from, const reply_form *form, const hold_tool *tool) {
   if ((form->flags & FORM_NAME_IN_ID) != 0) {
-    if (h->digits == 0) h->digits = repeat_rule(h, false, 1, INDEX_DIGITS_MAX);
-    from = hold_text(h, from, "functions.");
-    from = program_text(h->builder, from, tool->name.bytes, tool->name.size_bytes);
-    return call_rule(h, hold_text(h, from, ":"), h->digits);
+    const uint32_t name = program_place(h->builder);
+    program_skip(h->builder, hold_text(h, from, "functions."), name);
+    program_skip(h->builder, from, name);
+    from = program_text(h->builder, name, tool->name.bytes, tool->name.size_bytes);
+    return put_index(h, hold_text(h, from, ":"));
   }
   const bool is_mistral = forms_are_same(form->open, "[TOOL_CALLS]");
   uint32_t *rule = is_mistral ? &h->id : &h->short_id;
@@ -75,6 +81,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {
       from = put_id(h, from, form, tool);
+    } else if (*pattern == PATTERN_INDEX[0]) {
+      from = put_index(h, from);
     } else if (*pattern == PATTERN_SPACE[0] || *pattern == PATTERN_GAP[0]) {
       if (h->skip == 0) from = call_rule(h, from, gap_rule(h));
     } else if (*pattern == PATTERN_ARGUMENTS[0]) {
@@ -106,7 +114,7 @@ static argument_form form_of_params(hold *h, const reply_form *form) {
   const bool has_attributes = params->key_end[0] == '"';
   const char *const before_name[] = {SCHEMA_GAP, params->key};
   const char *const before_text[] = {params->key_end, params->says_text,
-                                     has_attributes           ? ">"
+                                     has_attributes           ? params_attributes_end(params)
                                      : *params->value == '\0' ? NULL
                                                               : SCHEMA_GAP,
                                      params->value};
@@ -117,6 +125,8 @@ static argument_form form_of_params(hold *h, const reply_form *form) {
                          .before_text = join(h, before_text, 4),
                          .before_json = join(h, before_json, 4),
                          .end = params->value_end,
+                         .wrap = params->wrap,
+                         .unwrap = params->unwrap,
                          .has_lines = (form->flags & FORM_LINES) != 0,
                          .has_attribute = params->says_text != NULL};
 }

@@ -238,10 +238,7 @@ static reply_step item_step(reply_parser *p, uint8_t byte) {
   reply_step step = STEP_MORE;
   if (is_space(byte)) return STEP_MORE;
   if (byte == closing_of(kind)) return close_container(p);
-  if (kind == KIND_LIST || kind == KIND_TUPLE) {
-    literal->state = AT_VALUE;
-    return value_step(p, byte);
-  }
+  if (kind == KIND_LIST || kind == KIND_TUPLE) return value_step(p, byte);
   if (kind == KIND_DICT && opens_text(p, byte, true, &step)) return step;
   if (kind == KIND_DICT && p->form->arguments != ARGUMENTS_QUOTED) return STEP_FAIL;
   literal->word.size_bytes = 0;

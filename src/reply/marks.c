@@ -35,7 +35,7 @@ const reply_mark *marks_step(reply_marks *marks, uint8_t byte) {
     while (length > 0 && (uint8_t)mark->text[length] != byte) length = mark->shorter[length - 1];
     if ((uint8_t)mark->text[length] == byte) length++;
     if (length == mark->size_bytes) {
-      found = mark;
+      if (found == NULL || mark->size_bytes > found->size_bytes) found = mark;
       length = mark->shorter[length - 1];
     }
     mark->matched = length;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MARK_BYTES_MAX = 40, MARKS_MAX = 80 };
+enum { MARK_BYTES_MAX = 48, MARKS_MAX = 80 };
 
 typedef struct reply_mark {
   const char *text;
@@ -27,7 +27,7 @@ typedef struct reply_marks {
 // string that is there already is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);
-// The mark that ends with this byte, or NULL.
+// The longest mark that ends with this byte, or NULL.
 const reply_mark *marks_step(reply_marks *marks, uint8_t byte);
 
 #endif

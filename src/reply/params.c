@@ -4,7 +4,7 @@
 
 #include "reply/parser.h"
 
-enum { AT_NEXT, IN_KEY, IN_KEY_END, IN_ATTRIBUTES, AT_VALUE, IN_VALUE };
+enum { AT_NEXT, IN_KEY, IN_KEY_END, IN_ATTRIBUTES, AT_VALUE, IN_VALUE, IN_TAG };
 
 // ---- values ----
 
@@ -18,6 +18,12 @@ static bool begins_with(value_text text, const char *wanted) {
   return text.size_bytes >= count && memcmp(text.bytes, wanted, count) == 0;
 }
 
+static bool ends_with(value_text text, const char *wanted) {
+  const size_t count = strlen(wanted);
+  return text.size_bytes >= count &&
+         memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
+}
+
 static value_text trimmed(value_text text) {
   while (text.size_bytes > 0 && is_space(text.bytes[0])) text.bytes++, text.size_bytes--;
   while (text.size_bytes > 0 && is_space(text.bytes[text.size_bytes - 1])) text.size_bytes--;
@@ -28,16 +34,16 @@ static value_text trimmed(value_text text) {
 static value_text unwrapped(value_text text, bool has_lines) {
   static const char OPEN[] = "<![CDATA[", CLOSE[] = "]]>";
   const size_t open_bytes = sizeof OPEN - 1, close_bytes = sizeof CLOSE - 1;
+  const value_text inner = trimmed(text);
   if (has_lines && begins_with(text, "\n")) text.bytes++, text.size_bytes--;
   if (has_lines && text.size_bytes > 0 && text.bytes[text.size_bytes - 1] == '\n') {
     text.size_bytes--;
   }
-  if (text.size_bytes >= open_bytes + close_bytes && begins_with(text, OPEN) &&
-      memcmp(text.bytes + text.size_bytes - close_bytes, CLOSE, close_bytes) == 0) {
-    text.bytes += open_bytes;
-    text.size_bytes -= open_bytes + close_bytes;
+  if (inner.size_bytes < open_bytes + close_bytes || !begins_with(inner, OPEN) ||
+      !ends_with(inner, CLOSE)) {
+    return text;
   }
-  return text;
+  return (value_text){inner.bytes + open_bytes, inner.size_bytes - open_bytes - close_bytes};
 }
 
 static uint32_t type_of_json(value_text text) {
@@ -81,7 +87,7 @@ static void put_string(reply_parser *p, value_text text) {
   parser_put_text(p, "\"");
 }
 
-// The attribute string="true" or string="false" says more than the schema.
+// An attribute says more than the schema: string="true", string="false", type="TYPE".
 static bool says(const reply_text *attributes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t at = 0; at + count <= attributes->size_bytes; at++) {
@@ -90,12 +96,7 @@ static bool says(const reply_text *attributes, const char *wanted) {
   return false;
 }
 
-static void put_value(reply_parser *p, value_text text) {
-  const reply_text *attributes = &p->reads.params.attributes;
-  uint32_t types = tools_types(p->tools, p->name.bytes, p->name.size_bytes,
-                               (const uint8_t *)p->key.bytes, p->key.size_bytes);
-  if (says(attributes, "string=\"true\"")) types = SAID_STRING;
-  if (says(attributes, "string=\"false\"")) types = 0;
+static void put_typed(reply_parser *p, value_text text, uint32_t types) {
   const value_text value = trimmed(text);
   const uint32_t type = type_of_json(value);
   const char *word = word_of(value, types);
@@ -107,6 +108,97 @@ static void put_value(reply_parser *p, value_text text) {
   } else {
     put_string(p, text);
   }
+}
+
+// ---- elements ----
+
+static bool is_text(value_text text, const char *wanted) {
+  return text.size_bytes == strlen(wanted) && begins_with(text, wanted);
+}
+
+// Takes the tag that a text begins with; its name.
+static value_text take_tag(value_text *text, const char *mark) {
+  const size_t mark_bytes = strlen(mark);
+  value_text name = {text->bytes + mark_bytes, 0};
+  size_t size = mark_bytes;
+  while (size < text->size_bytes && text->bytes[size] != '>') size++;
+  name.size_bytes = size < mark_bytes ? 0 : size - mark_bytes;
+  if (size < text->size_bytes) size++;
+  text->bytes += size;
+  text->size_bytes -= size;
+  return name;
+}
+
+// Takes what precedes the end of an element, whose first tag was taken, and that end.
+static value_text take_inside(value_text *text, const char *mark) {
+  value_text inside = {text->bytes, 0};
+  for (uint32_t depth = 0; text->size_bytes > 0;) {
+    if (!begins_with(*text, mark)) {
+      text->bytes++, text->size_bytes--;
+      continue;
+    }
+    inside.size_bytes = (size_t)(text->bytes - inside.bytes);
+    const value_text name = take_tag(text, mark);
+    const bool is_end = begins_with(name, "/");
+    if (is_end && depth == 0) return inside;
+    depth += is_end ? UINT32_MAX : 1;
+  }
+  return inside;
+}
+
+// A value as elements: those of a list are called "item", others are members. Values without
+// elements have the type that their schema says.
+static void put_elements(reply_parser *p, value_text text, uint32_t schema) {
+  const char *mark = p->form->params->key;
+  const uint32_t types = tools_types_at(p->tools, p->name.bytes, p->name.size_bytes, schema);
+  value_text rest = trimmed(text);
+  if (!begins_with(rest, mark)) {
+    const bool is_empty = rest.size_bytes == 0 && (types & SAID_STRING) == 0;
+    if (is_empty && (types & SAID_ARRAY) != 0) {
+      parser_put_text(p, "[]");
+    } else if (is_empty && (types & SAID_OBJECT) != 0) {
+      parser_put_text(p, "{}");
+    } else {
+      put_typed(p, text, types);
+    }
+    return;
+  }
+  value_text first = rest;
+  const bool is_list = (types & SAID_ARRAY) != 0 ||
+                       ((types & SAID_OBJECT) == 0 && is_text(take_tag(&first, mark), "item"));
+  parser_put_text(p, is_list ? "[" : "{");
+  for (bool is_first = true; begins_with(rest, mark); is_first = false) {
+    const value_text name = take_tag(&rest, mark);
+    const value_text inside = take_inside(&rest, mark);
+    if (!is_first) parser_put_text(p, ", ");
+    if (!is_list) {
+      put_string(p, name);
+      parser_put_text(p, ": ");
+    }
+    put_elements(p, inside,
+                 tools_member(p->tools, p->name.bytes, p->name.size_bytes, schema,
+                              is_list ? NULL : name.bytes, name.size_bytes));
+    rest = trimmed(rest);
+  }
+  parser_put_text(p, is_list ? "]" : "}");
+}
+
+static void put_value(reply_parser *p, value_text text) {
+  const reply_text *attributes = &p->reads.params.attributes;
+  const char *name = p->name.bytes;
+  const size_t name_bytes = p->name.size_bytes;
+  const uint32_t schema =
+      tools_member(p->tools, name, name_bytes, 0, (const uint8_t *)p->key.bytes, p->key.size_bytes);
+  if (p->form->params->has_elements) {
+    put_elements(p, text, schema);
+    return;
+  }
+  uint32_t types = tools_types_at(p->tools, name, name_bytes, schema);
+  if (says(attributes, "string=\"false\"") || says(attributes, " type=\"")) types = 0;
+  if (says(attributes, "string=\"true\"") || says(attributes, " type=\"string\"")) {
+    types = SAID_STRING;
+  }
+  put_typed(p, text, types);
 }
 
 // ---- structure ----
@@ -141,25 +233,6 @@ static reply_step end_params(reply_parser *p) {
   return STEP_DONE;
 }
 
-// Another parameter, or the end: both marks are followed until they differ.
-static reply_step next_step(reply_parser *p, uint8_t byte) {
-  params_state *params = &p->reads.params;
-  if (params->position == 0) {
-    if (is_space(byte)) return STEP_MORE;
-    params->may_be_key = params->may_be_end = true;
-  }
-  const uint8_t position = params->position++;
-  params->may_be_key = params->may_be_key && (uint8_t)p->form->params->key[position] == byte;
-  params->may_be_end = params->may_be_end && (uint8_t)p->form->params->end[position] == byte;
-  if (params->may_be_end && p->form->params->end[position + 1] == '\0') return end_params(p);
-  if (!params->may_be_key) return params->may_be_end ? STEP_MORE : STEP_FAIL;
-  if (p->form->params->key[position + 1] == '\0') {
-    p->key.size_bytes = 0;
-    params->state = IN_KEY;
-  }
-  return STEP_MORE;
-}
-
 static reply_step key_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   const char *end = p->form->params->key_end;
@@ -172,6 +245,46 @@ static reply_step key_step(reply_parser *p, uint8_t byte) {
   return end[params->position] == '\0' ? end_key(p) : STEP_MORE;
 }
 
+static reply_step begin_key(reply_parser *p, uint8_t byte) {
+  p->key.size_bytes = 0;
+  p->reads.params.state = IN_KEY;
+  return key_step(p, byte);
+}
+
+// Another parameter, or the end: both marks are followed until they differ.
+static reply_step next_step(reply_parser *p, uint8_t byte) {
+  params_state *params = &p->reads.params;
+  if (params->position == 0) {
+    if (is_space(byte)) return STEP_MORE;
+    params->may_be_key = params->may_be_end = true;
+  }
+  const uint8_t position = params->position++;
+  const char *key = p->form->params->key, *end = p->form->params->end;
+  params->may_be_end = params->may_be_end && (uint8_t)end[position] == byte;
+  if (params->may_be_end && end[position + 1] == '\0') return end_params(p);
+  if (params->may_be_key && key[position] == '\0') {  // the end begins with the mark of a key
+    params->may_be_key = false;
+    return params->may_be_end ? STEP_MORE : begin_key(p, byte);
+  }
+  params->may_be_key = params->may_be_key && (uint8_t)key[position] == byte;
+  if (!params->may_be_key) return params->may_be_end ? STEP_MORE : STEP_FAIL;
+  if (key[position + 1] == '\0' && !params->may_be_end) {
+    p->key.size_bytes = 0;
+    params->state = IN_KEY;
+  }
+  return STEP_MORE;
+}
+
+static reply_step attributes_step(reply_parser *p, uint8_t byte) {
+  reply_text *attributes = &p->reads.params.attributes;
+  if (!text_add(attributes, byte)) return STEP_FAIL;
+  const value_text text = {(const uint8_t *)attributes->bytes, attributes->size_bytes};
+  const char *end = params_attributes_end(p->form->params);
+  if (!ends_with(text, end)) return STEP_MORE;
+  attributes->size_bytes -= (uint32_t)strlen(end);
+  return begin_value(p);
+}
+
 static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   if (params->position == 0 && is_space(byte)) return STEP_MORE;
@@ -180,12 +293,16 @@ static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-static reply_step value_step(reply_parser *p, uint8_t byte) {
+// A text between marks of its own may have the mark that ends values.
+static bool is_wrapped(const reply_params *params, value_text text) {
+  return params->wrap != NULL && begins_with(text, params->wrap) &&
+         !ends_with(trimmed(text), params->unwrap);
+}
+
+static reply_step end_value(reply_parser *p, size_t mark_bytes) {
   params_state *params = &p->reads.params;
-  if (params->value_end.count == 0) marks_add(&params->value_end, p->form->params->value_end, 0);
-  const reply_mark *mark = marks_step(&params->value_end, byte);
-  if (mark == NULL) return STEP_MORE;
-  const value_text text = {p->held + p->base, p->at - p->base - mark->size_bytes};
+  const value_text text = {p->held + p->base, p->at - p->base - mark_bytes};
+  if (is_wrapped(p->form->params, text)) return STEP_MORE;
   put_value(p, unwrapped(text, (p->form->flags & FORM_LINES) != 0));
   p->base = p->at;
   params->state = AT_NEXT;
@@ -193,20 +310,49 @@ static reply_step value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
+static reply_step value_step(reply_parser *p, uint8_t byte) {
+  params_state *params = &p->reads.params;
+  const reply_params *marks = p->form->params;
+  if (params->value_end.count == 0) {
+    marks_add(&params->value_end, marks->has_elements ? marks->key : marks->value_end, 0);
+  }
+  const reply_mark *mark = marks_step(&params->value_end, byte);
+  if (mark == NULL) return STEP_MORE;
+  if (!marks->has_elements) return end_value(p, mark->size_bytes);
+  params->state = IN_TAG;
+  params->attributes.size_bytes = 0;
+  return STEP_MORE;
+}
+
+// A tag within a value, or the one that ends it.
+static reply_step tag_step(reply_parser *p, uint8_t byte) {
+  params_state *params = &p->reads.params;
+  const reply_text *tag = &params->attributes;
+  if (byte != '>') return text_add(&params->attributes, byte) ? STEP_MORE : STEP_FAIL;
+  const bool is_end = tag->size_bytes > 0 && tag->bytes[0] == '/';
+  params->state = IN_VALUE;
+  if (!is_end || params->depth > 0) {
+    params->depth += is_end ? -1 : 1;
+    return params->depth <= ELEMENTS_DEPTH_MAX ? STEP_MORE : STEP_FAIL;
+  }
+  if (tag->size_bytes != p->key.size_bytes + 1 ||
+      memcmp(tag->bytes + 1, p->key.bytes, p->key.size_bytes) != 0) {
+    return STEP_FAIL;
+  }
+  return end_value(p, strlen(p->form->params->key) + tag->size_bytes + 1);
+}
+
 reply_step params_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   if (params->state == IN_VALUE) return value_step(p, byte);
+  if (params->state == IN_TAG) return tag_step(p, byte);
   reply_step step = STEP_MORE;
   switch (params->state) {
     case AT_NEXT:
       step = next_step(p, byte);
       break;
     case IN_ATTRIBUTES:
-      if (byte == '>') {
-        step = begin_value(p);
-      } else if (!text_add(&params->attributes, byte)) {
-        step = STEP_FAIL;
-      }
+      step = attributes_step(p, byte);
       break;
     case AT_VALUE:
       step = open_value_step(p, byte);

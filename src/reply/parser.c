@@ -301,12 +301,12 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
 }
 
 // The beginning of a mark, where the text ends within one. What a text may end with itself is none:
-// a word, and a single character of punctuation after a space.
+// a word, a closing bracket, and a single character of punctuation after a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
   const bool is_letters = (uint8_t)((p->held[from] | 32) - 'a') < 26;
-  if (size == 0) return 0;
+  if (size == 0 || (size == 1 && p->held[from] == ']')) return 0;
   if (is_letters) return p->is_fresh && size >= WORD_CUT_BYTES ? size : 0;
   const bool is_word = !p->is_fresh && from > 0 && p->held[from - 1] == ' ';
   return size > 1 || !is_word ? size : 0;

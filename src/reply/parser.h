@@ -18,6 +18,7 @@
 #include "reply/tools.h"
 
 enum { OUT_BYTES = 256, FORMS_TRIED_MAX = 8, HEADER_BYTES_MAX = 256, LITERAL_DEPTH_MAX = 64 };
+enum { ELEMENTS_DEPTH_MAX = 32 };
 
 typedef struct reply_text {
   char bytes[REPLY_NAME_BYTES_MAX + 1];
@@ -46,7 +47,7 @@ typedef struct calls_state {
 
 // Marked parameters (params.c).
 typedef struct params_state {
-  uint8_t state, position;
+  uint8_t state, position, depth;
   bool may_be_key, may_be_end, has_items;
   reply_text attributes;
   reply_marks value_end;

@@ -127,10 +127,18 @@ bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes) {
   return find_tool(tools, name, name_bytes) != 0;
 }
 
-uint32_t tools_types(const reply_tools *tools, const char *name, size_t name_bytes,
-                     const uint8_t *key, size_t key_bytes) {
+uint32_t tools_member(const reply_tools *tools, const char *name, size_t name_bytes,
+                      uint32_t schema, const uint8_t *key, size_t key_bytes) {
+  const json_document *document = &tools->document;
   const uint32_t tool = find_tool(tools, name, name_bytes);
-  if (tool == 0) return 0;
-  const document_text wanted = {key, (uint32_t)key_bytes};
-  return said_types(&tools->document, document_find(&tools->document, tool, "parameters"), wanted);
+  const uint32_t root = document_find(document, tool, "parameters");
+  return said_member(document, root, schema == 0 ? root : schema,
+                     (document_text){key, (uint32_t)key_bytes});
+}
+
+uint32_t tools_types_at(const reply_tools *tools, const char *name, size_t name_bytes,
+                        uint32_t schema) {
+  const json_document *document = &tools->document;
+  const uint32_t tool = find_tool(tools, name, name_bytes);
+  return said_types_of(document, document_find(document, tool, "parameters"), schema);
 }

@@ -27,8 +27,11 @@ void tools_limit(const reply_tools *tools, reply_parser *parser);
 // Whether a tool's name begins so.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
-// Of a parameter, SAID_* as bits.
-uint32_t tools_types(const reply_tools *tools, const char *name, size_t name_bytes,
-                     const uint8_t *key, size_t key_bytes);
+// The schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: none is said.
+uint32_t tools_member(const reply_tools *tools, const char *name, size_t name_bytes,
+                      uint32_t schema, const uint8_t *key, size_t key_bytes);
+// The types that it says, SAID_* as bits.
+uint32_t tools_types_at(const reply_tools *tools, const char *name, size_t name_bytes,
+                        uint32_t schema);
 
 #endif

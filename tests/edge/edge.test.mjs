@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { WickError as OwnError } from '../../js/base/errors.js';
+import { takeTurn } from '../../js/base/take_turn.js';
 import { BytesSource } from '../../js/bytes/given_sources.js';
 import { RangeSource } from '../../js/bytes/range_source.js';
 import { EdgeConnection } from '../../js/edge/edge_connection.js';
 import { inWords, memoryLimitOf } from '../../js/edge/memory_plan.js';
-import { Turns, takeTurn } from '../../js/edge/turns.js';
+import { Turns } from '../../js/edge/turns.js';
 import { configOf } from '../../js/page/engine_options.js';
 import { settingsOf } from '../../js/page/request_options.js';
 import { EVENT_TOKEN, STEP_IDLE, STEP_PROGRESS } from '../../js/wasm/layout.js';
@@ -441,6 +442,7 @@ describe('a connection over an engine that is made up', () => {
       info: () => ({ shape: { layers: 2, parameters: 8 } }),
       submit: () => ++submitted,
       lacks: () => false,
+      prepareGrammar: () => true,
       passes: () => 0,
       pause: (/** @type {number} */ number, /** @type {boolean} */ isPaused) =>
         told.push(['pause', number, isPaused]),

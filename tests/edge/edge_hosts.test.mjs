@@ -260,7 +260,10 @@ describe('workerd', { skip: workerd.skip }, () => {
     const server = await startWorkerOf('main_entry', worker, `, ${entry}`);
     t.after(() => server.close());
     const text = await (await fetch(server.origin)).text();
-    assert.match(text, /^UNSUPPORTED: There are no workers here: import .* 'wick-llm\/edge'/);
+    assert.match(
+      text,
+      /^UNSUPPORTED: Workers are not available on this host: import .* 'wick-llm\/edge'/,
+    );
   });
 
   test('soak: clients that leave, nonsense, full queues: none is lost, none gets another’s text', async (t) => {

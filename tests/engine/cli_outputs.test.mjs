@@ -92,6 +92,9 @@ function tablesOf(path, { gguf, metadata, tensors, info }) {
     const row = columns([name, type, dims.join(' x '), offset_bytes, size_bytes]);
     lines.push(isSplit ? `${row}  ${String(file + 1).padStart(4)}` : row);
   }
+  const unread = tensors.filter((/** @type {any} */ tensor) => tensor.unread);
+  if (unread.length > 0) lines.push('', `tensors that are not read (${unread.length})`);
+  for (const { name } of unread) lines.push(`  ${name}`);
   lines.push('', 'types');
   for (const [name, of] of Object.entries(/** @type {Record<string, any>} */ (info.types))) {
     const own = tensors.filter((/** @type {any} */ tensor) => tensor.type === name);
@@ -158,6 +161,19 @@ describe('inspect', { skip: shared.skip }, () => {
     }
     const input = readFileSync(stories);
     await assertTables(['-'], 'standard input', input);
+  });
+
+  test('tensors that the model does not read are listed', async () => {
+    const file = readFileSync(join(vectors, 'reference/models/llama-256-Q3_K_L.gguf'));
+    // without its output matrix the model uses the embedding
+    file.set(string('output.weighx'), file.indexOf(string('output.weight')));
+    const { text, json } = await assertTables(['-'], 'standard input', file);
+    const unread = json.tensors.filter((/** @type {any} */ tensor) => tensor.unread);
+    assert.deepEqual(
+      unread.map((/** @type {any} */ tensor) => tensor.name),
+      ['output.weighx'],
+    );
+    assert.match(text, /\ntensors that are not read \(1\)\n {2}output\.weighx\n\ntypes\n/);
   });
 });
 

@@ -83,7 +83,7 @@ describe('errors of the engine', () => {
     501: 'not_implemented_error',
     503: 'server_error',
   });
-  const text = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+  const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
   const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d+)(, `Retry-After`)? \| `(\w+)` \|$/gm)];
   const documented = rows.map(([, code, status, retry, name]) => ({
     ...{ code, status: Number(status), retry: retry ? '1' : null, name },

@@ -1081,7 +1081,7 @@ describe('useChat without a server', () => {
       },
       { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] },
     ]);
-    const errorText = 'The arguments of w are no JSON';
+    const errorText = 'The arguments of w are not JSON';
     assert.deepEqual(await chunksOf(stream), [
       { type: 'start' },
       { type: 'start-step' },

@@ -189,7 +189,7 @@ describe('run with threads', () => {
 
   test('the text comes from a file or from standard input, the model as well', async () => {
     const plain = (/** @type {any} */ source, /** @type {string} */ prompt) => [
-      ['engine', { ...source, threads: 2, contextSize: 0 }],
+      ['engine', { ...source, threads: 2 }],
       ['generate', prompt, usual],
       ...['a', 'b', ['close']],
     ];
@@ -206,7 +206,7 @@ describe('run with threads', () => {
     ]);
     assert.deepEqual(ofFile.told, plain({ file: modelPath }, 'of a file'));
     assert.deepEqual(ofInput.told, plain({ file: modelPath }, 'of input'));
-    assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2, contextSize: 0 }]);
+    assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2 }]);
     const samplers = { samplers: ['top_k', 'temperature'], drySequenceBreakers: [] };
     assert.deepEqual(ofModel.told[1], ['generate', 'x', { ...usual, ...samplers }]);
     const twice = 'wick: the text comes from -p or from -f, not from both\n';
@@ -271,8 +271,8 @@ describe('serve', () => {
     const wrong = [
       [[], 'MODEL is missing'],
       [['m', 'n'], "unexpected argument 'n'"],
-      [['m', '--keys', 'a'], 'there is no option --keys'],
-      [['m', '--key'], '--key wants a value'],
+      [['m', '--keys', 'a'], 'unknown option --keys'],
+      [['m', '--key'], '--key needs a value'],
       [['m', '--ctx', '0'], `--ctx ${range} 1 to ${most}, not '0'`],
       [['m', '--threads', '0'], `--threads ${range} 1 to ${most}, not '0'`],
       [['m', '--queue', '0'], `--queue ${range} 1 to ${most}, not '0'`],

@@ -3,14 +3,19 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { dist } from '../support/package.mjs';
+import { describe, test } from 'node:test';
+import { startHub } from '../support/fake_hub.mjs';
+import { dist, modelFolder, temporaryFolder } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
+import { openTerminal } from '../support/terminal.mjs';
+
+const cli = join(dist, 'cli.js');
+const model = join(modelFolder, 'wick-4.2m-q8_0.gguf');
 
 test('-h, --help and help say what there is', async () => {
   const told = [];
   for (const word of ['-h', '--help', 'help']) {
-    const { code, stdout } = await run(process.execPath, [join(dist, 'cli.js'), word]);
+    const { code, stdout } = await run(process.execPath, [cli, word]);
     assert.equal(code, 0, word);
     told.push(String(stdout));
   }
@@ -24,4 +29,102 @@ test('no line of a bundle is long: Node prints the one of an error that nobody c
     const lines = readFileSync(join(dist, name), 'utf8').split('\n');
     assert.ok(Math.max(...lines.map((line) => line.length)) < 5000, name);
   }
+});
+
+describe('a chat at a terminal', () => {
+  const gguf = 'GGUF is a file format for language models.';
+
+  test('a line is answered, and the arrow brings it back', async (t) => {
+    const terminal = openTerminal(t, [process.execPath, cli, 'chat', model], { TERM: 'xterm' });
+    await terminal.until('> ');
+    terminal.type('What is GGUF?\r');
+    await terminal.until(gguf);
+    await terminal.until('> ');
+    terminal.type('\u001b[A\r');
+    await terminal.until(gguf);
+    await terminal.until('> ');
+    terminal.type('\u0004');
+    assert.equal(await terminal.ended(), 0);
+  });
+
+  test('Ctrl-C stops an answer, not the program; at an empty line it says what ends it', async (t) => {
+    const args = ['chat', model, '--system', 'You are Wick, a small and friendly assistant.'];
+    const terminal = openTerminal(t, [process.execPath, cli, ...args]);
+    await terminal.until('> ');
+    terminal.type('My name is Ada.\r');
+    await terminal.until('Nice to meet you, Ada!');
+    await terminal.until('> ');
+    terminal.type('half a line\u0003What is my name?\r');
+    await terminal.until('Your name is Ada.');
+    await terminal.until('> ');
+    terminal.type('Tell me a story about a fox.\r');
+    await terminal.until('Once');
+    terminal.type('\u0003');
+    const rest = await terminal.until('> ');
+    assert.doesNotMatch(rest, /laugh\./, 'the end of the story');
+    terminal.type('\u0003');
+    await terminal.until('(Ctrl-D ends the chat)');
+    await terminal.until('> ');
+    terminal.type('/new\r');
+    terminal.type('What is my name?\r');
+    await terminal.until('> ');
+    assert.doesNotMatch(await terminal.until('> '), /Ada/);
+    terminal.type('\u0004');
+    assert.equal(await terminal.ended(), 0);
+  });
+});
+
+test('chat with threads answers the lines of a pipe as one thread does', async () => {
+  const input = 'My name is Ada.\n\nWhat is my name?';
+  const told = [];
+  for (const threads of ['1', '2']) {
+    const args = [cli, 'chat', '--parse-special', model, '-n', '20', '--threads', threads];
+    const { code, stdout, stderr } = await run(process.execPath, args, { input });
+    assert.equal(code, 0, stderr);
+    told.push(stdout.toString());
+  }
+  assert.match(told[0], /Ada/);
+  assert.equal(told[1], told[0]);
+});
+
+describe('a model by its name', () => {
+  const name = 'owner/wick:Q8_0';
+
+  test('run, chat, embed and serve download it once', async (t) => {
+    const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
+    t.after(() => hub.close());
+    const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };
+    const commands = {
+      run: ['-p', 'Once upon a time', '-n', '8'],
+      chat: ['-p', 'What is GGUF?', '-n', '30'],
+      embed: ['-p', 'a fox'],
+    };
+    for (const [command, more] of Object.entries(commands)) {
+      const by = (/** @type {string} */ given) =>
+        run(process.execPath, [cli, command, given, ...more], { env });
+      const [named, file] = [await by(name), await by(model)];
+      assert.equal(named.code, 0, named.stderr);
+      assert.equal(named.stdout.toString(), file.stdout.toString(), command);
+    }
+    const threaded = ['chat', `hf:${name}`, ...commands.chat, '--threads', '2'];
+    const { stdout, stderr } = await run(process.execPath, [cli, ...threaded], { env });
+    assert.match(stdout.toString(), /^GGUF is a file format/, stderr);
+    const server = openTerminal(t, [process.execPath, cli, 'serve', name, '--port', '0'], env);
+    await server.until('/v1');
+    server.type('\u0003');
+    assert.equal(await server.ended(), 0);
+    assert.equal(hub.state.starts.filter((start) => start === 0).length, 1, 'downloads');
+  });
+
+  test('that the hub has not ends with the code of files, and a path is no name', async (t) => {
+    const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
+    t.after(() => hub.close());
+    const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };
+    for (const given of ['owner/other:Q8_0', 'hf:owner/wick/none.gguf', 'owner/wick', 'a/b.gguf']) {
+      const { code, stderr } = await run(process.execPath, [cli, 'run', given, '-p', 'a'], { env });
+      assert.equal(code, 3, stderr);
+      assert.match(stderr, /^wick: /);
+    }
+    assert.ok(!hub.state.asked.some((path) => path.includes('a/b')), hub.state.asked.join());
+  });
 });

@@ -524,7 +524,7 @@ describe('chats', () => {
     const content = (/** @type {any} */ part) =>
       of({ role: 'user', content: [{ type: 'text', text: 'ok' }, part] });
     const roles = 'must be one of system, developer, user, assistant, tool';
-    const noPart = 'is no part with a type and a text';
+    const noPart = 'is not a part with a type and a text';
     const tool = 'must be {"type": "function", "function": {"name", ...}}';
     const call = 'must be {"id", "function": {"name", "arguments": a string}}';
     const parts = 'must be a string or an array of parts';
@@ -1065,7 +1065,7 @@ describe('routes', () => {
       [{ bodyBytesMax: 0 }, `bodyBytesMax ${count}`],
       [{ itemsMax: 0 }, `itemsMax ${count}`],
       [{ onError: 5 }, 'onError must be a function'],
-      [{ model: 'a', key: 'a' }, 'key is no option'],
+      [{ model: 'a', key: 'a' }, 'key is not an option'],
     ];
     for (const [options, message] of wrong) {
       const error = { name: 'TypeError', message: `createHandler: ${message}` };
@@ -1073,7 +1073,7 @@ describe('routes', () => {
     }
     createHandler(engine, { queueLimit: 1, bodyBytesMax: 1, keys: '!', metricsKey: '~' });
     for (const none of [null, undefined, {}]) {
-      const error = { name: 'TypeError', message: 'createHandler wants an engine of createEngine' };
+      const error = { name: 'TypeError', message: 'createHandler needs an engine of createEngine' };
       assert.throws(() => createHandler(any(none)), error);
     }
   });
@@ -1210,7 +1210,7 @@ describe('bodies', () => {
     assert.deepEqual((await ask(handlerOf(), usual)).slice(0, 2), [413, 'body_too_large']);
   });
 
-  test('that are no JSON, no UTF-8, no object, or do not end', async () => {
+  test('that are not JSON, no UTF-8, no object, or do not end', async () => {
     const handle = handlerOf();
     const wrong = async (/** @type {any} */ sent) => {
       const [status, code, message] = await ask(handle, sent);

@@ -53,7 +53,7 @@ describe('parse', () => {
     await assert.rejects(
       completions.parse({ ...ask, response_format: Odd }),
       (/** @type {any} */ error) => {
-        assert.match(error.message, /wants: deep\.name: never/);
+        assert.match(error.message, /schema: deep\.name: never/);
         assert.deepEqual(JSON.parse(error.cause.text), { deep: { name: 'Ada' } });
         assert.equal(error.cause.issues.length, 1);
         return hasCode('INVALID')(error);

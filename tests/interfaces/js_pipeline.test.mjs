@@ -414,7 +414,7 @@ describe('answers by themselves', () => {
     ])) {
       await assert.rejects(texts.generate(input, { streamer, ...more }), {
         code: 'ARG',
-        message: /A streamer tells of one text/,
+        message: /A streamer shows one text/,
       });
     }
     for (const input of [[], [[]], [{}], {}, undefined, ['a', {}], [null]]) {

@@ -598,7 +598,7 @@ describe('tools', () => {
       tools: [{ ...described, execute: async () => '' }],
     });
     assert.equal(await session.prompt('Fly!'), 'No.');
-    assert.equal(asked[1].messages.at(-1).content, 'Error: There is no tool fly');
+    assert.equal(asked[1].messages.at(-1).content, 'Error: Unknown tool fly');
   });
 
   test('a model that never stops calling is stopped', async (t) => {

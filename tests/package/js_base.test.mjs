@@ -142,7 +142,7 @@ describe('the host', () => {
     const simd = 'WebAssembly has no 128-bit SIMD here: the engine needs it';
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: simd });
     pretend(t, { WebAssembly: undefined });
-    const none = 'There is no WebAssembly here';
+    const none = 'WebAssembly is not available on this host';
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: none });
   });
 

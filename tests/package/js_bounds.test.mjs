@@ -398,12 +398,14 @@ describe('of an engine', () => {
     const check = (/** @type {any} */ name, /** @type {any} */ names) => () =>
       checkNames(/** @type {any} */ ({ [name]: 1 }), names);
     for (const [name, own] of pairs) {
-      assert.throws(check(name, engine), { message: `${name} is no option; did you mean ${own}?` });
+      assert.throws(check(name, engine), {
+        message: `${name} is not an option; did you mean ${own}?`,
+      });
     }
     for (const name of ['n_predict', 'maxOutputTokens', 'max_new_tokens']) {
       assert.throws(check(name, request), /did you mean max_tokens\?/);
       assert.throws(check(name, ['maxTokens']), /did you mean maxTokens\?/);
-      assert.throws(check(name, ['seed']), { message: `${name} is no option` });
+      assert.throws(check(name, ['seed']), { message: `${name} is not an option` });
     }
     assert.throws(check('stopSequences', request), /did you mean stop\?/);
     assert.throws(check('abortSignal', request), /did you mean signal\?/);

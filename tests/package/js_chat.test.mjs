@@ -441,7 +441,7 @@ describe('what is saved', () => {
     const common = ['session', 'stream', 'stream_options', 'n', 'signal', 'timeout', 'onPrefill'];
     for (const name of [...common, 'messages', 'system']) {
       const wrong = /** @type {any} */ ({ [name]: 1 });
-      const says = new RegExp(`${name} is no option of loadChat`);
+      const says = new RegExp(`${name} is not an option of loadChat`);
       await assert.rejects(engine.loadChat(bytes, wrong), says);
     }
     await assert.rejects(engine.loadChat(bytes, /** @type {any} */ (null)), hasCode('ARG'));

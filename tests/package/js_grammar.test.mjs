@@ -602,6 +602,47 @@ test('options that cannot be honoured are typed errors that name what', async (t
   assert.equal(await engine.generate('a', { choices: ['fine'], ...wild }).text(), 'fine');
 });
 
+test('grammars are compiled between the steps of other requests', async (t) => {
+  const engine = await openEngine(t);
+  /** @type {string[]} */
+  const ended = [];
+  const ask = async (/** @type {string} */ name, /** @type {GenerateOptions} */ given) => {
+    const answer = engine.generate('It is ', { maxTokens: 4, ignoreEnd: true, ...given }).text();
+    const error = await answer.then(() => undefined).catch((/** @type {any} */ reason) => reason);
+    ended.push(name);
+    return error;
+  };
+  // the module of grammars is loaded with the first one
+  await ask('first', { regex: /a+/ });
+  const slow = (/** @type {number} */ count) =>
+    ask(`slow ${count}`, { regex: new RegExp(`(a|b)*a(a|b){${count}}`) });
+  const many = [14, 15].map(slow);
+  assert.equal(await ask('plain', {}), undefined);
+  assert.equal(await ask('quick', { regex: /b+/ }), undefined);
+  assert.deepEqual(ended, ['first', 'plain', 'quick']);
+  await Promise.all(many);
+  assert.equal(ended.length, 5);
+});
+
+test('a request is cancelled while its grammar is compiled', async (t) => {
+  const engine = await openEngine(t);
+  const regex = /(a|b)*a(a|b){13}/;
+  const controller = new AbortController();
+  const { signal } = controller;
+  const answer = engine.generate('It is ', { regex, signal }).text();
+  setTimeout(() => controller.abort(), 1);
+  await assert.rejects(answer);
+  assert.equal(await engine.generate('It is ', { maxTokens: 4, regex: /b{3}/ }).text(), 'bbb');
+});
+
+test('limits of compiling a grammar are settings', async (t) => {
+  const engine = await openEngine(t, { file: modelPath, grammarSteps: 2000 });
+  const jsonSchema = { type: 'string', pattern: '^(a|b){40}c{0,200}$' };
+  await assert.rejects(engine.generate('It is ', { jsonSchema }).text(), /2000 steps/);
+  const tight = await openEngine(t, { file: modelPath, grammarMemory: 20000 });
+  await assert.rejects(tight.generate('It is ', { jsonSchema }).text(), /20000 bytes/);
+});
+
 test('sessions, forks and completions keep to the grammar', async (t) => {
   const engine = await openEngine(t);
   const session = await engine.createSession();

@@ -286,7 +286,10 @@ describe('names that are no options', () => {
     ];
     for (const [call, name, nearest] of calls) {
       const hint = nearest ? `; did you mean ${nearest}?` : '';
-      await assert.rejects(async () => call({ [name]: 1 }), says(`${name} is no option${hint}`));
+      await assert.rejects(
+        async () => call({ [name]: 1 }),
+        says(`${name} is not an option${hint}`),
+      );
     }
     await assertSpeaks(engine);
   });

@@ -20,7 +20,7 @@ import { Script } from 'node:vm';
 import { VERSION } from '../../js/connection/messages.js';
 import { builtSizes, PACKAGE, sizeFault } from '../../tools/build/sizes.mjs';
 import { serve } from '../../tools/serve.mjs';
-import { locate, locateRelaxedNode, root } from '../support/locate.mjs';
+import { documentsIn, locate, locateRelaxedNode, root } from '../support/locate.mjs';
 import {
   createEngine,
   dist,
@@ -285,16 +285,34 @@ describe('other runtimes', () => {
 });
 
 describe('documentation', () => {
-  test('docs/js-api.md: its blocks run as one program', async () => {
-    const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
-    const blocks = [...source.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
-    assert.ok(blocks.length >= 6);
-    const file = join(root, 'build/documentation_blocks.mjs');
-    writeFileSync(file, blocks.join('\n'));
-    const printed = await text(process.execPath, [file]);
-    rmSync(file);
-    assert.match(printed, /TimeoutError\ntrue IO .*no-such-file/);
-  });
+  /** What every page of the guide starts from. */
+  const prelude = `import { createEngine, WickError } from 'wick-llm';
+    import { modelUrl } from 'wick-llm-demo-model';
+    const engine = await createEngine({ url: modelUrl });`;
+
+  for (const name of ['docs/js-api.md', ...documentsIn('docs/guide')]) {
+    const source = readFileSync(join(root, name), 'utf8');
+    /** Each with what the page says that it prints. */
+    const blocks = [
+      ...source.matchAll(/^```js\n(.*?)^```\n(?:\nIt prints:\n\n```text\n(.*?)^```$)?/gms),
+    ];
+    if (blocks.length === 0) continue;
+    test(`${name}: the code blocks run as one program, and print what the page shows`, async () => {
+      const start = /\bconst engine = /.test(blocks[0][1]) ? '' : prelude;
+      const file = join(root, `build/blocks_of_${name.replaceAll('/', '_')}.mjs`);
+      const mark = '----- end of a block -----';
+      const code = blocks.flatMap(([, block]) => [block, `console.log('${mark}');`]);
+      writeFileSync(file, [start, ...code, 'await engine.close();'].join('\n'));
+      const printed = await text(process.execPath, [file]);
+      rmSync(file);
+      const outputs = printed.split(`${mark}\n`);
+      for (const [index, [, , shown]] of blocks.entries()) {
+        if (shown !== undefined) assert.equal(outputs[index], shown);
+      }
+      if (name === 'docs/js-api.md')
+        assert.match(printed, /TimeoutError\n[\s\S]*true IO .*no-such-file/);
+    });
+  }
 
   test('docs/js-api.md names every code of js/', async () => {
     const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');

@@ -151,7 +151,7 @@ describe('embeddings', () => {
       ],
       ['a', { dimensions: u32 + 1 }, `${number} from 1 to ${u32}, not ${u32 + 1}`],
       ['a', { dimensions: 1.5 }, `${number} from 1 to ${u32}, not 1.5`],
-      ['a', { dimension: 1 }, 'dimension is no option; did you mean dimensions?'],
+      ['a', { dimension: 1 }, 'dimension is not an option; did you mean dimensions?'],
     ];
     for (const [texts, options, message] of wrong) {
       await assert.rejects(engine.embed(texts, options), refused(message));
@@ -192,7 +192,7 @@ describe('embeddings', () => {
       [5, ['a'], {}, 'query must be a string, not 5'],
       ['q', ['a'], { truncate: 1 }, 'truncate must be true or false, not 1'],
       ['q', ['a'], { topN: -1 }, `topN must be a whole number from 0 to ${u32}, not -1`],
-      ['q', ['a'], { top: 1 }, 'top is no option; did you mean topN?'],
+      ['q', ['a'], { top: 1 }, 'top is not an option; did you mean topN?'],
     ];
     for (const [query, list, options, message] of wrong) {
       await assert.rejects(engine.rerank(query, list, options), refused(message));
@@ -232,9 +232,9 @@ describe('embeddings', () => {
     await assert.rejects(of({ input: 'a', encoding_format: 'hex' }), refused(format));
     await assert.rejects(
       of({ input: 'a', inputs: 1 }),
-      refused('inputs is no option; did you mean input?'),
+      refused('inputs is not an option; did you mean input?'),
     );
-    await assert.rejects(of({ input: 'a', mode: 1 }), refused('mode is no option'));
+    await assert.rejects(of({ input: 'a', mode: 1 }), refused('mode is not an option'));
     assert.deepEqual(asked, []);
     for (const [info, name] of /** @type {[any, string][]} */ ([
       [{ name: null, architecture: 'llama' }, 'llama'],
@@ -343,8 +343,13 @@ describe('records of a text', () => {
       ['a', schema, { instructions: 5 }, 'instructions must be a string, not 5'],
       ['a', undefined, {}, 'extract needs a JSON schema'],
       ['a', null, {}, 'extract needs a JSON schema'],
-      ['a', schema, { instruction: 'a' }, 'instruction is no option; did you mean instructions?'],
-      ['a', schema, { topK: 1 }, 'topK is no option'],
+      [
+        'a',
+        schema,
+        { instruction: 'a' },
+        'instruction is not an option; did you mean instructions?',
+      ],
+      ['a', schema, { topK: 1 }, 'topK is not an option'],
     ];
     for (const [text, given, options, said] of wrong) {
       await assert.rejects(engine.extract(text, given, options), refused(said));
@@ -411,15 +416,23 @@ describe('calls of an engine', () => {
     assert.deepEqual(asked.splice(0), ['close', 'close']);
     for (const [method, args, message] of /** @type {[string, any[], string | RegExp][]} */ ([
       ['tokenize', [5], 'tokenize needs a string'],
-      ['tokenize', ['a', { addspecial: 1 }], 'addspecial is no option; did you mean addSpecial?'],
-      ['detokenize', [[1], { specials: 1 }], 'specials is no option; did you mean special?'],
-      ['applyTemplate', [[], { variable: 1 }], 'variable is no option; did you mean variables?'],
-      ['metrics', [{ formats: 1 }], 'formats is no option; did you mean format?'],
+      [
+        'tokenize',
+        ['a', { addspecial: 1 }],
+        'addspecial is not an option; did you mean addSpecial?',
+      ],
+      ['detokenize', [[1], { specials: 1 }], 'specials is not an option; did you mean special?'],
+      [
+        'applyTemplate',
+        [[], { variable: 1 }],
+        'variable is not an option; did you mean variables?',
+      ],
+      ['metrics', [{ formats: 1 }], 'formats is not an option; did you mean format?'],
       ['stats', [{ format: 'xml' }], 'stats are json or prometheus, not the string "xml"'],
-      ['stats', [{ map: 1 }], 'map is no option'],
-      ['kvStats', [{ maps: 1 }], 'maps is no option; did you mean map?'],
+      ['stats', [{ map: 1 }], 'map is not an option'],
+      ['kvStats', [{ maps: 1 }], 'maps is not an option; did you mean map?'],
       ['runTools', [{ tools: 5 }], /^tools must be an object of .*, not 5/],
-      ['createSession', [{ salts: 1 }], 'salts is no option; did you mean salt?'],
+      ['createSession', [{ salts: 1 }], 'salts is not an option; did you mean salt?'],
     ])) {
       await assert.rejects(any(engine)[method](...args), refused(message));
     }
@@ -780,7 +793,7 @@ describe('sessions', () => {
     assert.equal(message('', {}), true);
     assert.throws(() => session.prompt('a', { salt: 'x' }), refused(/^salt is a setting/));
     session.prompt('a', any({ salt: null }));
-    await assert.rejects(session.append('a', any({ salt: 'x' })), refused('salt is no option'));
+    await assert.rejects(session.append('a', any({ salt: 'x' })), refused('salt is not an option'));
     await assert.rejects(session.truncate(-1), refused(/^tokens must be/));
     await assert.rejects(session.drop(-1, 2), refused(/^first must be/));
     await assert.rejects(session.drop(1, 2.5), refused(/^last must be/));
@@ -940,14 +953,14 @@ describe('names of options', () => {
       const hint = steps <= name.length / 3 ? `; did you mean ${one}?` : '';
       assert.throws(
         () => checkNames(any({ seed: 1, [name]: 1 }), any(known)),
-        refused(`${name} is no option${hint}`),
+        refused(`${name} is not an option${hint}`),
       );
     }
     const options = { seed: 1, silent: 2, unset: undefined };
     assert.equal(checkNames(options, ['seed'], ['silent']), options);
     assert.throws(
       () => checkNames(any({ silen: 1 }), [], ['silent']),
-      refused('silen is no option'),
+      refused('silen is not an option'),
     );
     for (const none of [null, 5, 'a', undefined]) {
       assert.throws(() => checkNames(any(none), []), refused('The options must be an object'));
@@ -1175,7 +1188,7 @@ describe('createEngine', () => {
     const wrong = [
       [null, 'createEngine needs an object of options'],
       [5, 'createEngine needs an object of options'],
-      [{ file, filed: 1 }, 'filed is no option; did you mean file?'],
+      [{ file, filed: 1 }, 'filed is not an option; did you mean file?'],
       [{ file, onProgress: 5 }, 'onProgress must be a function'],
       [{ file, onLead: 5 }, 'onLead must be a function'],
       [{ file, eager: 1 }, 'eager must be true or false, not 1'],

@@ -224,13 +224,13 @@ describe('names', () => {
     assert.equal(check({ topP: 1, n: 2, other: undefined })().topP, 1);
     assert.throws(
       check({ temprature: 1 }),
-      /^WickError: temprature is no option; did you mean temperature\?$/,
+      /^WickError: temprature is not an option; did you mean temperature\?$/,
     );
     assert.throws(check({ max_tokens: 1 }), /did you mean maxTokens\?$/);
     assert.throws(check({ Top_P: 1 }), /did you mean topP\?$/);
     // a third of the letters may differ, and no more
     assert.throws(check({ maxTokenXYZ: 1 }), /did you mean maxTokens\?$/);
-    assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is no option$/);
+    assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is not an option$/);
     for (const none of [null, 5, undefined]) {
       assert.throws(check(none), { code: 'ARG', message: 'The options must be an object' });
     }
@@ -597,10 +597,10 @@ describe('memory', () => {
       ...{ threads: 2, contextSize: 3, batchSize: 4, kType: 'f16', vType: 'q4', kvTokens: 5 },
       ...{ memoryLimit: 2 ** 33 + 7, directoryOnly: true, metrics: true, timerGrainUs: 6 },
       ...{ chooseThreads: true, noPrefixCache: true, noPredictor: true, swap: 2 },
-      tables: 'outside',
+      ...{ tables: 'outside', grammarMemory: 8 },
     };
     const plain = configWords(settings, passed);
-    assert.deepEqual([...plain], [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 1, 2, 0, 0, 2]);
+    assert.deepEqual([...plain], [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 1, 2, 0, 0, 2, 8, 30e6]);
     const named = configWords({ ...settings, preTokenizer: 'qwen2' }, passed);
     assert.equal(named[layout.CONFIG_PRE_TOKENIZER_BYTES], 5);
     assert.equal(heap.readText(named[layout.CONFIG_PRE_TOKENIZER], 5), 'qwen2');
@@ -866,7 +866,7 @@ describe('storage full', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
-      assert.deepEqual([code, message], ['STORAGE_FULL', 'There is no room to keep a']);
+      assert.deepEqual([code, message], ['STORAGE_FULL', 'Storage is full, cannot keep a']);
     }
   });
 

@@ -17,6 +17,7 @@ describe('a request that is not read', () => {
     const native = {
       submit: () => ++submitted,
       lacks: () => false,
+      prepareGrammar: () => true,
       passes: () => 0,
       pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
         paused += isPaused ? 1 : -1;
@@ -54,7 +55,13 @@ test('the logits of a request go to its hook once, and come back once', () => {
   const answered = [];
   const asked = Float32Array.of(1, 2);
   const native = {
-    ...{ submit: () => 9, lacks: () => false, passes: () => 0, takeEvents: () => events.splice(0) },
+    ...{
+      submit: () => 9,
+      lacks: () => false,
+      prepareGrammar: () => true,
+      passes: () => 0,
+      takeEvents: () => events.splice(0),
+    },
     requestLogits: (/** @type {number} */ number) => (number === 9 ? asked : undefined),
     answerLogits: (/** @type {any[]} */ ...args) => void answered.push(args),
   };
@@ -78,6 +85,7 @@ test('a request that ends by an error says it in the engine’s words, with the 
   const native = {
     submit: () => 1,
     lacks: () => false,
+    prepareGrammar: () => true,
     passes: () => 0,
     takeEvents: () => events.splice(0),
   };
@@ -110,6 +118,7 @@ describe('a reply that is read', () => {
     const native = {
       submit: () => 1,
       lacks: () => false,
+      prepareGrammar: () => true,
       passes: () => 0,
       takeEvents: () => events.splice(0),
       cancel: (/** @type {number} */ number) => log.push(`cancel ${number}`),
@@ -207,6 +216,7 @@ describe('more requests than the engine takes', () => {
         return submitted.length;
       },
       lacks: () => false,
+      prepareGrammar: () => true,
       passes: () => engine.passes,
       takeEvents: () => events.splice(0),
     };
@@ -287,6 +297,7 @@ describe('cancelling', () => {
       cancel: (/** @type {number} */ request) => void cancelled.push(request),
       takeEvents: () => done.splice(0),
       lacks: () => false,
+      prepareGrammar: () => true,
       passes: () => 0,
       pause() {},
     };
@@ -333,7 +344,13 @@ describe('what the page is told', () => {
   function tableOf(events) {
     let submitted = 0;
     const native = {
-      ...{ submit: () => ++submitted, lacks: () => false, pause() {}, passes: () => 0 },
+      ...{
+        submit: () => ++submitted,
+        lacks: () => false,
+        prepareGrammar: () => true,
+        pause() {},
+        passes: () => 0,
+      },
       takeEvents: () => events.splice(0),
     };
     return new RequestTable(/** @type {any} */ (native));
@@ -366,6 +383,7 @@ describe('what the page is told', () => {
       ...{
         submit: () => 1,
         lacks: () => false,
+        prepareGrammar: () => true,
         pause() {},
         passes: () => 0,
         takeEvents: () => events.splice(0),
@@ -404,6 +422,35 @@ describe('what the page is told', () => {
   });
 });
 
+test('a grammar is compiled in slices, and nobody overtakes its request on a session', async () => {
+  /** @type {string[]} */
+  const submitted = [];
+  let slices = 3;
+  /** @type {() => void} */
+  let settle = () => {};
+  const isDone = new Promise((settled) => {
+    settle = () => settled(undefined);
+  });
+  const native = {
+    submit: (/** @type {any} */ { name }) => submitted.push(name),
+    passes: () => 0,
+    takeEvents: () => [],
+    lacks: () => false,
+    loadGrammarPart: async () => {},
+    prepareGrammar: (/** @type {any} */ { grammar }) => !grammar || slices-- <= 0,
+  };
+  const change = () => submitted.length === 3 && settle();
+  const table = new RequestTable(/** @type {any} */ (native), undefined, change);
+  const add = (/** @type {number} */ id, /** @type {any} */ request) =>
+    table.add(id, request, false);
+  add(1, { name: 'slow', grammar: {}, session: 7 });
+  add(2, { name: 'next', session: 7 });
+  add(3, { name: 'other', session: 8 });
+  assert.deepEqual(submitted, ['other']);
+  await isDone;
+  assert.deepEqual(submitted, ['other', 'slow', 'next']);
+});
+
 describe('requests that need the module of grammars', () => {
   /** A table over an engine that lacks it until `settle` is called. */
   function tableOf() {
@@ -424,6 +471,7 @@ describe('requests that need the module of grammars', () => {
       cancel() {},
       lacks: (/** @type {any} */ { grammar }) => grammar !== undefined && !isThere,
       loadGrammarPart: () => loaded,
+      prepareGrammar: () => true,
     };
     const table = new RequestTable(/** @type {any} */ (native), 4, () => changes++);
     let id = 0;

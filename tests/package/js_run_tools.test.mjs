@@ -126,7 +126,7 @@ describe('runTools', () => {
     const { messages: all } = await run(t, texts, { tools });
     assert.deepEqual(
       all.slice(2, 5).map(({ content }) => content),
-      ['Error: no such city', 'Error: There is no tool named other', ''],
+      ['Error: no such city', 'Error: Unknown tool other', ''],
     );
     await assert.rejects(run(t, texts, { tools, throwErrors: true }), {
       name: 'TypeError',
@@ -179,7 +179,7 @@ describe('runTools', () => {
       [{ tools, n: 2 }, /no option n/],
       [{ tools, maxRounds: -1 }, /maxRounds/],
       [{ tools, messages: 'a' }, /messages must be an array/],
-      [{ tools, maxround: 1 }, /maxround is no option/],
+      [{ tools, maxround: 1 }, /maxround is not an option/],
     ];
     const engine = await openEngine(t, { file: modelPath, chatTemplate });
     for (const [options, message] of wrong) {

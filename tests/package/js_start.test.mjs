@@ -294,7 +294,7 @@ describe('in Node', () => {
   test('where there are none', (t) => {
     withThreads(t, null);
     const message =
-      "There are no workers here: import createEngine from 'wick-llm/edge', which computes in the calling thread";
+      "Workers are not available on this host: import createEngine from 'wick-llm/edge', which computes in the calling thread";
     const error = { code: 'UNSUPPORTED', message };
     assert.throws(() => start(undefined), error);
     assert.throws(() => start('file:///w.mjs'), error);
@@ -511,7 +511,7 @@ describe('the connection', () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',
-      message: 'What was passed in cannot be sent to the engine: Error: not copied',
+      message: 'An argument cannot be sent to the engine: Error: not copied',
     };
     await assert.rejects(connection.call('info', ['no']), error);
     assert.equal(worker.did.at(-1), 'unref');

@@ -526,7 +526,7 @@ describe('calls', () => {
     call('detokenize', [1], false);
     assert.deepEqual(posted.pop(), { type: 'crashed', message: 'RuntimeError: unreachable' });
     call('nothing');
-    assert.equal(any(posted.pop()).error.message, 'There is no call nothing');
+    assert.equal(any(posted.pop()).error.message, 'Unknown call nothing');
   });
 
   test('each by the engine’s function', async () => {

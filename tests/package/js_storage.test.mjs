@@ -204,7 +204,7 @@ describe('states in a browser', () => {
   test('without room: the old one stays, a part is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
-    const fullError = { code: 'STORAGE_FULL', message: 'There is no room to keep a' };
+    const fullError = { code: 'STORAGE_FULL', message: 'Storage is full, cannot keep a' };
     const none = async () => {};
     await assert.rejects(keepBytes('a', bytes, none), fullError);
     assert.deepEqual(copied.log, ['abort copy', 'remove']);
@@ -218,7 +218,7 @@ describe('states in a browser', () => {
     any(globalThis.navigator).storage.getDirectory = async () => placed.root;
     await assert.rejects(writeFile('a', bytes), {
       code: 'STORAGE_FULL',
-      message: 'There is no room to keep a state',
+      message: 'Storage is full, cannot keep a state',
     });
     assert.deepEqual(placed.log.slice(-2), ['close', 'remove']);
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
@@ -227,12 +227,12 @@ describe('states in a browser', () => {
   test('that are not there, not allowed, or not named', async (t) => {
     const { root } = origin();
     browse(t, { root });
-    const none = { code: 'NOT_FOUND', message: 'There is no saved state a' };
+    const none = { code: 'NOT_FOUND', message: 'Saved state not found: a' };
     await assert.rejects(readBytes('a'), none);
     for (const name of ['a/b', 'a\\b', '.', '..', '...']) {
       const error = {
         code: 'ARG',
-        message: `${name} is no name for a state: in browsers it is not a path`,
+        message: `${name} is not a name for a state: in browsers it is not a path`,
       };
       await assert.rejects(readBytes(name), error);
       await assert.rejects(
@@ -282,11 +282,11 @@ test('errors of files by their kind', () => {
   const named = (/** @type {string} */ name) => ({ name });
   const coded = (/** @type {string} */ code) => ({ code });
   for (const error of [named('NotFoundError'), coded('ENOENT')]) {
-    assert.deepEqual(of(error), ['NOT_FOUND', 'There is no saved state a']);
+    assert.deepEqual(of(error), ['NOT_FOUND', 'Saved state not found: a']);
     assert.deepEqual(of(error, 'x'), ['NOT_FOUND', 'x']);
   }
   for (const error of [named('QuotaExceededError'), coded('ENOSPC'), coded('EDQUOT')]) {
-    assert.deepEqual(of(error), ['STORAGE_FULL', 'There is no room to keep a']);
+    assert.deepEqual(of(error), ['STORAGE_FULL', 'Storage is full, cannot keep a']);
   }
   assert.deepEqual(of(new Error('odd')), ['IO', 'a could not be kept or read: Error: odd']);
   assert.deepEqual(of('odd'), ['IO', 'a could not be kept or read: odd']);
@@ -308,9 +308,9 @@ describe('states in Node', () => {
     assert.deepEqual(readdirSync(disk), ['folder', 'state']); // nothing unfinished
     rmSync(other, { recursive: true });
     const lost = join(disk, 'none', 'state');
-    const message = `There is no folder for ${lost}`;
+    const message = `Folder not found: ${lost}`;
     await assert.rejects(keepBytes(lost, bytes, never), { code: 'NOT_FOUND', message });
-    await assert.rejects(readBytes(lost), { message: `There is no saved state ${lost}` });
+    await assert.rejects(readBytes(lost), { message: `Saved state not found: ${lost}` });
     rmSync(name);
   });
 });

@@ -450,7 +450,7 @@ describe('where there is no room', () => {
       const write = backend.writeRecord.bind(backend);
       backend.writeRecord = async (record) => {
         if (!disk.records.has(old.id)) return write(record);
-        throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+        throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep record.json');
       };
       const got = new ModelStore(backend, { evict }).get(url);
       if (evict) {
@@ -473,7 +473,7 @@ describe('where there is no room', () => {
     state.starts.length = 0;
     const backend = new MemoryBackend(disk);
     backend.writeRecord = async () => {
-      throw new WickError('STORAGE_FULL', 'There is no room to keep record.json');
+      throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep record.json');
     };
     const full = new ModelStore(backend);
     assert.equal((await full.get(url)).isWhole, true);
@@ -681,7 +681,10 @@ describe('an engine’s source', () => {
     const source = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(source)).equals(model));
     await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
-    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not kept: .*no room/);
+    assert.match(
+      String(warn.mock.calls[0].arguments[0]),
+      /the model is not kept: .*Storage is full/,
+    );
     source.close();
   });
 

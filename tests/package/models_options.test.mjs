@@ -125,7 +125,7 @@ describe('names', () => {
     ]) {
       assert.equal(parseHubName(name), undefined, name);
       const refused = store.get(name);
-      await assert.rejects(refused, { code: 'ARG', message: /is no name of a hub/ }, name);
+      await assert.rejects(refused, { code: 'ARG', message: /is not a name on a hub/ }, name);
       assert.equal(await store.has(name), false);
     }
     assert.deepEqual(state.starts, []);
@@ -179,7 +179,10 @@ describe('a store in a folder', () => {
     }
     assert.deepEqual(await models.list(), []);
     const noFolder = await openModels({ folder: given });
-    await assert.rejects(noFolder.estimate(), { code: 'IO', message: /is no folder for models/ });
+    await assert.rejects(noFolder.estimate(), {
+      code: 'IO',
+      message: /is not a folder for models/,
+    });
     assert.equal((await models.import(given, { name: 'mine' })).name, 'mine');
   });
 

@@ -108,7 +108,7 @@ testInBoth(
     for (const name of ['', 'lab/attention.html'])
       assert.deepEqual(await visit(at(`docs/${name}`), findViolations), [], name);
     const href = await visit(at('docs/lab/attention.html'), searching);
-    assert.equal(href, at('docs/js-api.html#tenants-salt'));
+    assert.equal(href, at('docs/guide/sessions.html#tenants-salt'));
     const kept = await visit(
       at('docs/models.html'),
       'return document.documentElement.dataset.theme',

@@ -11,7 +11,7 @@ import { violations } from '../support/accessible.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { builtPage } from '../support/built_pages.mjs';
 import { isFull } from '../support/level.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { documentsIn, locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -140,9 +140,10 @@ test('every link of every page leads to a file of the site, and to a place that 
 
 test('every document of the repository is a page of the documentation', () => {
   const pagesThere = new Set(allPages());
-  const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
-  for (const name of names)
-    assert.ok(pagesThere.has(join('docs', name.replace(/md$/, 'html'))), name);
+  for (const name of documentsIn('docs', 'docs/guide', 'docs/lab')) {
+    const page = name.replace(/README\.md$/, 'index.html').replace(/md$/, 'html');
+    assert.ok(pagesThere.has(page), name);
+  }
 });
 
 test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
@@ -168,7 +169,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   await page.keyboard.press('/');
   await page.keyboard.type('saltt'); // with a fault
   await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
-  await page.waitForURL(/\/some\/path\/docs\/js-api\.html#tenants-salt$/);
+  await page.waitForURL(/\/some\/path\/docs\/guide\/sessions\.html#tenants-salt$/);
   await page.fill('#search', 'a '.repeat(3000));
   await page.locator('#search-state:text("12 sections")').waitFor();
   await page.fill('#search', 'zebrafish');

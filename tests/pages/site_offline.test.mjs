@@ -93,9 +93,9 @@ test('documentation: a page in a folder, the search, and a page that nobody visi
   const page = await visitOnce(t, 'docs/lab/attention.html', ready);
   await page.fill('#search', 'salt tenants');
   await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
-  await page.waitForURL(/\/docs\/js-api\.html#tenants-salt$/);
+  await page.waitForURL(/\/docs\/guide\/sessions\.html#tenants-salt$/);
   assert.equal(await page.locator('h1').count(), 1);
-  await page.goto(new URL('./?from=a-link', page.url()).href);
+  await page.goto(new URL('../?from=a-link', page.url()).href);
   assert.match(await page.innerText('main h1'), /Wick/);
 });
 

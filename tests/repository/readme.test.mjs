@@ -2,16 +2,21 @@
 // target of make that a document names exists, and every file and heading that it links to.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
+import { documentsWithTable } from '../../tools/build/model_table.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { native, smallHosts, temporaryFolder, wick } from '../support/cli.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { startHub } from '../support/fake_hub.mjs';
+import { documentsIn, locate, root } from '../support/locate.mjs';
+import { openEngine } from '../support/package.mjs';
+import { run } from '../support/process.mjs';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 const chromium = locate('chromium');
 const wasmtime = smallHosts.find(({ runtime }) => runtime === 'wasmtime');
 if (!wasmtime) throw new Error('process.mjs knows no wasmtime');
@@ -89,13 +94,55 @@ test('the piped command runs at the edge', { skip: wasmtime.skip }, async () => 
   assert.ok(stdout.length > 0);
 });
 
+describe("the package's README", () => {
+  const text = readFileSync(join(root, 'js/README.md'), 'utf8');
+  const name = 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+
+  test('its ten lines load a model by name and stream an answer', async (t) => {
+    const [code] = codeBlocks(text, 'js');
+    assert.ok(code.trim().split('\n').length <= 11, 'an import and ten lines');
+    const hub = await startHub({
+      'Qwen/Qwen3-0.6B-GGUF': { 'Qwen3-0.6B-Q8_0.gguf': readFileSync(model) },
+    });
+    t.after(() => hub.close());
+    const file = join(root, 'build/package_readme.mjs');
+    writeFileSync(file, code.replace(`'${name}',`, `'${name}', hub: { endpoint: '${hub.url}' },`));
+    const env = { ...process.env, XDG_CACHE_HOME: temporaryFolder() };
+    const told = await run(process.execPath, [file], { env });
+    assert.equal(told.code, 0, told.stderr);
+    assert.match(told.stdout.toString(), /loaded \d+ of \d+ bytes/);
+    assert.ok(told.stdout.toString().split('\n').length > 8, 'it streams');
+  });
+
+  test('its tasks are ten, and those that are calls work', async (t) => {
+    const rows = [...text.matchAll(/^\| \[[\w ]+\]\((\S+)\) \| `(.*)` \|$/gm)];
+    assert.equal(rows.length, 10);
+    const engine = await openEngine(t, { file: model, contextSize: 256 });
+    const stop = new AbortController();
+    const [messages, documents] = [[{ role: 'user', content: 'Hello' }], ['a fox', 'a hen']];
+    const reranker = { rerank: async () => ({ results: [engine.rerank.name] }) };
+    const createEngine = async (/** @type {any} */ { model: wanted }) => wanted;
+    const given = { engine, stop, messages, documents, reranker, createEngine };
+    const calls = rows.map(([, , code]) => code).filter((code) => /\bawait /.test(code));
+    assert.equal(calls.length, 7);
+    for (const code of calls) {
+      const body = code.startsWith('const ') ? `${code}; return true;` : `return ${code}`;
+      const call = new AsyncFunction(...Object.keys(given), body);
+      assert.ok(await call(...Object.values(given)), code);
+    }
+  });
+
+  test('both READMEs are short, and tables of models are those of the figures', () => {
+    for (const one of [text, readme]) assert.ok(one.split('\n').length <= 90);
+    for (const [document, now, wanted] of documentsWithTable()) {
+      assert.equal(now, wanted, `${document}: node tools/build/model_table.mjs --write`);
+    }
+  });
+});
+
 const documents = [
-  ...['README.md', 'CONTRIBUTING.md', 'examples/README.md'],
-  ...['docs', 'docs/lab'].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => `${folder}/${name}`),
-  ),
+  ...['README.md', 'js/README.md', 'CONTRIBUTING.md', 'examples/README.md'],
+  ...documentsIn('docs', 'docs/guide', 'docs/lab'),
 ];
 
 /** @param {string} file Markdown @returns {string[]} the anchors that GitHub gives its headings */

@@ -5,13 +5,23 @@
 //   test('…', { skip: shared.skip }, () => read(`${shared.path}/vectors/…`));
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isFull } from './level.mjs';
 
 /** The repository's root. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** @param {...string} folders @returns {string[]} their Markdown files, as paths in the repository */
+export const documentsIn = (...folders) =>
+  folders.flatMap((folder) =>
+    readdirSync(resolve(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .sort()
+      .map((name) => `${folder}/${name}`),
+  );
+
 /** CI=true: nothing may be skipped. */
 export const ci = process.env.CI === 'true';
 

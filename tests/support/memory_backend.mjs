@@ -69,7 +69,7 @@ export class MemoryBackend {
     await this.#write();
     if (this.disk.usedBytes + copy.byteLength > this.disk.room) {
       const { WickError } = await import('../../js/base/errors.js');
-      throw new WickError('STORAGE_FULL', 'There is no room to keep a chunk');
+      throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep a chunk');
     }
     this.disk.chunks.set(`${id} ${index}`, copy);
     this.disk.written.push(`${id} ${index}`);

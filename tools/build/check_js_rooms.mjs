@@ -21,7 +21,7 @@ const rooms = {
   edge: ['base', 'bytes', 'wasm', 'connection', 'worker', 'page'],
   handler: ['base'],
   node: [],
-  cli: ['node'],
+  cli: ['base', 'node'],
   chat: [],
   ai_sdk: [],
   prompt_api: [],

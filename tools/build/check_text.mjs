@@ -1,11 +1,21 @@
-// Checks that no file of the repository has an address of a package registry (lock files included) or
-// an absolute path of a machine, and that every C or JavaScript source has a first line that says
-// what the file is for.
+// Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
+// machine, that every C or JavaScript source has a first line that says what the file is for, and that text follows the rules
+// of writing_rules.mjs in the folders that are clean.
+//   node tools/build/check_text.mjs --counts     how often each rule is broken, by folder
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import {
+  errorsOf,
+  helpOf,
+  isVerbPhrase,
+  namelessSentences,
+  namesSubject,
+  proseOf,
+  wordRules,
+} from './writing_rules.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -34,10 +44,87 @@ function faultsOf(file, lines) {
   return found;
 }
 
+/** Documents and sources whose text has to follow all rules. A folder is added when it is clean. */
+const clean = /^(?:README\.md|js\/README\.md|docs\/(?:guide\/|js-api\.md)|js\/)/;
+/** Folders whose errors have to name their subject. */
+const cleanErrors = /^js\/cli\/model_names\.js/;
+
+/**
+ * @param {string} file
+ * @param {string} text
+ * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} where the text breaks a rule
+ */
+function writingFaultsOf(file, text) {
+  const isDocument = file.endsWith('.md');
+  const isScript = /\.m?js$/.test(file) && /^(?:js|examples)\//.test(file);
+  if (!isDocument && !isScript) return [];
+  const isEnforced = clean.test(file);
+  const messages = isDocument ? [] : errorsOf(text);
+  const help = isDocument ? [] : helpOf(text);
+  const texts = isDocument ? proseOf(text) : [...messages, ...help];
+  return [
+    ...texts.flatMap(({ line, text: words }) => [
+      ...wordRules
+        .filter(({ pattern }) => pattern.test(words))
+        .map(({ name, instead }) => ({
+          ...{ rule: name, line, isEnforced },
+          fault: `"${name}": write ${instead}`,
+        })),
+      ...namelessSentences(words).map((sentence) => ({
+        ...{ rule: 'subject', line, isEnforced },
+        fault: `a sentence without a named subject: ${sentence.slice(0, 40)}`,
+      })),
+    ]),
+    ...messages
+      .filter((one) => !namesSubject(one.text))
+      .map(({ line }) => ({
+        ...{ rule: 'error format', line, isEnforced: cleanErrors.test(file) },
+        fault: 'an error that does not begin with its subject and a colon',
+      })),
+    ...help
+      .filter((one) => !isVerbPhrase(one.text))
+      .map(({ line }) => ({
+        ...{ rule: 'help format', line, isEnforced },
+        fault: 'a line of --help that is not a verb phrase',
+      })),
+  ];
+}
+
+/** @param {string} file @returns {string} the folder that counts are shown for */
+const countedAs = (file) =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('docs/') ? -1 : 1)
+    .join('/');
+
+/** @type {Map<string, Map<string, number>>} */
+const counts = new Map();
+
+/** @param {string} file @param {string} text @returns {string[]} */
+function checkWriting(file, text) {
+  return writingFaultsOf(file, text).flatMap(({ rule, line, fault, isEnforced }) => {
+    const folders = counts.get(rule) ?? new Map();
+    counts.set(rule, folders);
+    folders.set(countedAs(file), (folders.get(countedAs(file)) ?? 0) + 1);
+    return isEnforced ? [`${file}:${line}: ${fault}`] : [];
+  });
+}
+
 const faults = files.flatMap((file) => {
   const bytes = readFileSync(join(root, file));
   if (bytes.subarray(0, 8000).includes(0)) return []; // not text
-  return faultsOf(file, bytes.toString('utf8').split('\n'));
+  const text = bytes.toString('utf8');
+  return [...faultsOf(file, text.split('\n')), ...checkWriting(file, text)];
 });
+if (process.argv.includes('--counts')) {
+  let all = 0;
+  for (const [rule, folders] of [...counts].sort()) {
+    const sum = [...folders.values()].reduce((total, count) => total + count, 0);
+    all += sum;
+    const each = [...folders].sort().map(([folder, count]) => `${folder} ${count}`);
+    console.log(`${String(sum).padStart(6)}  ${rule}: ${each.join(', ')}`);
+  }
+  console.log(`${String(all).padStart(6)}  in all`);
+}
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);

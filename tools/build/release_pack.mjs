@@ -1,7 +1,7 @@
 // A package as npm gets it: its files in a folder of their own, package.json without what only a clone needs.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** @typedef {{name: string, version: string, file: string, size: number, integrity: string}} Pack */
@@ -19,6 +19,9 @@ function npmPack(cwd, ...args) {
   return JSON.parse(text)[0];
 }
 
+/** The README of users replaces the repository's, so its links start one folder higher. @param {string} path */
+const packedReadme = (path) => readFileSync(path, 'utf8').replaceAll('](../', '](');
+
 /**
  * @param {{root: string, source: string, folder: string, repository: string | undefined}} wanted `source`: the folder of
  *   the package, from the root
@@ -32,6 +35,8 @@ export function stagePackage({ root, source, folder, repository }) {
     mkdirSync(dirname(join(staged, path)), { recursive: true });
     cpSync(join(from, path), join(staged, path));
   }
+  const readme = join(from, 'js/README.md');
+  if (existsSync(readme)) writeFileSync(join(staged, 'README.md'), packedReadme(readme));
   const told = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
   for (const key of ofClones) delete told[key];
   if (repository) {

@@ -10,6 +10,7 @@
 #include "grammar/formats.h"
 #include "grammar/numbers.h"
 #include "grammar/regex.h"
+#include "grammar_rig.h"
 #include "platform/platform.h"
 #include "random.h"
 
@@ -144,6 +145,108 @@ TEST(bounds_and_equal_numbers_are_exact) {
     check_broken(bounded, bound);
     check_broken(equal, bound);
     end();
+  }
+}
+
+// Digits with so many of them behind the point.
+static void write_decimal(const char *digits, size_t places, char *out) {
+  const size_t count = strlen(digits);
+  if (places == 0) {
+    memcpy(out, digits, count + 1);
+    return;
+  }
+  const size_t whole = count > places ? count - places : 0;
+  memcpy(out, digits, whole);
+  size_t size = whole;
+  if (whole == 0) out[size++] = '0';
+  out[size++] = '.';
+  for (size_t i = count; i < places; i++) out[size++] = '0';
+  memcpy(out + size, digits + whole, count - whole + 1);
+}
+
+static const char *const NUMBER_SCHEMAS[] = {
+    "{\"type\":\"integer\"}",
+    "{\"type\":\"integer\",\"minimum\":-5,\"maximum\":15}",
+    "{\"minimum\":0}",
+    "{\"exclusiveMinimum\":0}",
+    "{\"maximum\":12345.678}",
+    "{\"minimum\":-0.00025,\"maximum\":1e6}",
+    "{\"multipleOf\":7}",
+    "{\"multipleOf\":0.01}",
+    "{\"multipleOf\":250}",
+    "{\"enum\":[-5,-4,-3,-2,-1,0,10,11,12,13,14,15]}",
+    "{\"enum\":[1000,0.001,5,-70,1.5]}",
+    "{\"not\":{\"const\":100},\"type\":\"integer\"}",
+    "{\"not\":{\"type\":\"integer\"},\"type\":\"number\"}",
+};
+
+// A number is held with an exponent where it is held without one.
+TEST(exponents_are_held_by_the_value) {
+  uint64_t random = soak_seed() + 9;
+  for (size_t i = 0; i < sizeof NUMBER_SCHEMAS / sizeof *NUMBER_SCHEMAS; i++) {
+    grammar_rig rig;
+    const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                                 .text = NUMBER_SCHEMAS[i],
+                                 .text_bytes = strlen(NUMBER_SCHEMAS[i]),
+                                 .any_spelling = true};
+    rig_compile(&rig, &wanted);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) continue;
+    for (uint32_t round = 0; round < soak_count(3000); round++) {
+      static const char *const SOME[] = {"0", "5", "1", "100", "15", "7", "250", "70", "12345678"};
+      char digits[12], plain[64] = "-", spelled[96] = "-";
+      snprintf(digits, sizeof digits, "%u", (uint32_t)random_below(&random, 100000));
+      if (random_below(&random, 2) == 0) {
+        snprintf(digits, sizeof digits, "%s", SOME[random_below(&random, 9)]);
+      }
+      const size_t places = random_below(&random, 7), moved = random_below(&random, 20);
+      const bool is_negative = random_below(&random, 3) == 0;
+      write_decimal(digits, places, plain + 1);
+      write_decimal(digits, moved, spelled + 1);
+      const size_t size = strlen(spelled);
+      const int exponent = (int)moved - (int)places;
+      snprintf(spelled + size, sizeof spelled - size, "%c%s%0*d", "eE"[random_below(&random, 2)],
+               exponent < 0                    ? "-"
+               : random_below(&random, 2) == 0 ? "+"
+                                               : "",
+               1 + (int)random_below(&random, 3), exponent < 0 ? -exponent : exponent);
+      const char *text = spelled + !is_negative;
+      const bool holds = rig_holds(&rig, plain + !is_negative);
+      if (!CHECK(rig_holds(&rig, text) == holds)) {
+        printf("# %s: %s is %s: %d\n", NUMBER_SCHEMAS[i], text, plain + !is_negative, holds);
+      }
+    }
+    rig_close(&rig);
+  }
+}
+
+TEST(large_and_small_exponents_are_held_where_there_is_no_bound) {
+  static const struct {
+    uint32_t schema;
+    const char *text;
+    bool holds;
+  } CASES[] = {
+      {0, "1e3", true},       {0, "1.5e3", true},    {0, "1.5e0", false},   {0, "1e308", true},
+      {0, "1.25e+100", true}, {0, "-1E23", true},    {0, "1e-1", false},    {0, "0e-400", true},
+      {0, "0.00E99", true},   {0, "1e", false},      {0, "1e+", false},     {0, "01e3", false},
+      {0, "1.e3", false},     {0, ".5e1", false},    {0, "1e3.0", false},   {0, "5e-0", true},
+      {0, "1000e-3", true},   {0, "1001e-3", false}, {1, "1.5e1", true},    {1, "1e400", false},
+      {1, "1.6e1", false},    {2, "1e-300", true},   {2, "-1e-300", false}, {2, "1e300", true},
+      {2, "-1e300", false},   {2, "-0e5", true},     {3, "1.5e-13", true},  {3, "0e7", false},
+      {4, "-1e99", true},     {4, "1e99", false},    {5, "-1e-13", true},   {5, "1e-99", true},
+      {6, "7e30", true},      {8, "1e30", true},     {8, "1e2", false},     {12, "1e-30", true}};
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    grammar_rig rig;
+    const char *schema = NUMBER_SCHEMAS[CASES[i].schema];
+    const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                                 .text = schema,
+                                 .text_bytes = strlen(schema),
+                                 .any_spelling = true};
+    rig_compile(&rig, &wanted);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) continue;
+    if (!CHECK(rig_holds(&rig, CASES[i].text) == CASES[i].holds)) {
+      printf("# %s: %s\n", schema, CASES[i].text);
+    }
+    rig_close(&rig);
   }
 }
 

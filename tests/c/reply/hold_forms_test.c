@@ -2,6 +2,8 @@
 // the text is allowed as it stands, and what differs from it is allowed only if the parser of
 // replies still reads a valid call.
 #include "hold_rig.h"
+#include "reply/forms.h"
+#include "told_lines.h"
 
 enum { TEXT_BYTES_MAX = 512 };
 
@@ -32,6 +34,16 @@ enum { TEXT_BYTES_MAX = 512 };
   "<｜DSML｜invoke name=\"weather\"><｜DSML｜parameter name=\"city\" string=\"true\">" \
   "Oslo</｜DSML｜parameter></｜DSML｜invoke>"
 
+#define KIMI_K3_CALL                                                                      \
+  "<|open|>call tool=\"weather\" index=\"1\"<|sep|><|open|>argument key=\"city\" type=\"" \
+  "string\"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|>"
+#define KIMI_K3_JSON_CALL                                                                    \
+  "<|open|>call tool=\"weather\" index=\"1\"<|sep|><|open|>json type=\"object\"<|sep|>" ARGS \
+  "<|close|>json<|sep|><|close|>call<|sep|>"
+#define MINIMAX "]<]minimax[>["
+#define MINIMAX_CALL \
+  MINIMAX "<invoke name=\"weather\">" MINIMAX "<city>Oslo" MINIMAX "</city>" MINIMAX "</invoke>"
+
 typedef enum form_kind {
   MARKED,
   // the mark is a word of prose: it counts with what follows
@@ -55,6 +67,8 @@ static const form_case FORMS[] = {
     {"<|tool_call|>", "<|tool_call|>", "[" JSON_CALL "]<|/tool_call|>",
      "<|tool_call|>[" JSON_CALL "," JSON_CALL "]", MARKED},
     {"<|function_call|>", "<|function_call|>", JSON_CALL, NULL, MARKED},
+    {"'role': 'function call'", "<|message_sep|>\n\nfunction call<|role_sep|>\n", JSON_CALL, NULL,
+     MARKED},
     {"<|START_ACTION|>", "<|START_ACTION|>", "[" COMMAND_CALL "]<|END_ACTION|>",
      "<|START_ACTION|>[\n    " COMMAND_CALL ",\n    " COMMAND_CALL "\n]<|END_ACTION|>", MARKED},
     {"<|tools_prefix|>", "<|tools_prefix|>", "[" APERTUS_CALL "]<|tools_suffix|>",
@@ -78,6 +92,8 @@ static const form_case FORMS[] = {
     {"<|tool_calls_section_begin|>", "<|tool_calls_section_begin|>",
      KIMI_CALL "<|tool_calls_section_end|>",
      "<|tool_calls_section_begin|>" KIMI_CALL KIMI_CALL "<|tool_calls_section_end|>", MARKED},
+    {"<|tool_call_begin|>", "<|tool_call_begin|>",
+     "functions.weather:0<|tool_call_argument_begin|>" ARGS "<|tool_call_end|>", NULL, MARKED},
     {"<|tool_call:begin|>", "<|tool_call:begin|>",
      "aB1<|tool_call:name|>weather<|tool_call:args|>" ARGS "<|tool_call:end|>", NULL, MARKED},
     {"<tool_call> <parameter=", "<tool_call>", "\n" FUNCTION_CALL "\n</tool_call>", NULL, MARKED},
@@ -98,6 +114,14 @@ static const form_case FORMS[] = {
      "<｜DSML｜function_calls>" DSML_CALL DSML_CALL "</｜DSML｜function_calls>", MARKED},
     {"｜DSML｜", "<｜DSML｜tool_calls>", DSML_CALL "</｜DSML｜tool_calls>",
      "<｜DSML｜tool_calls>" DSML_CALL DSML_CALL "</｜DSML｜tool_calls>", MARKED},
+    {"<|open|>", "<|open|>tools<|sep|>", KIMI_K3_CALL "<|close|>tools<|sep|>",
+     "<|open|>tools<|sep|>" KIMI_K3_CALL KIMI_K3_CALL "<|close|>tools<|sep|>", MARKED},
+    {"<|open|>", "<|open|>tools<|sep|>", KIMI_K3_JSON_CALL "<|close|>tools<|sep|>",
+     "<|open|>tools<|sep|>" KIMI_K3_JSON_CALL KIMI_K3_JSON_CALL "<|close|>tools<|sep|>", MARKED},
+    {MINIMAX, MINIMAX "<tool_call>", "\n" MINIMAX_CALL "\n" MINIMAX "</tool_call>",
+     MINIMAX "<tool_call>\n" MINIMAX_CALL "\n" MINIMAX_CALL "\n" MINIMAX "</tool_call>", MARKED},
+    {"<function name=\"", "<function name=\"",
+     "weather\"><param name=\"city\"><![CDATA[Oslo]]></param></function>", NULL, MARKED},
     {"<function name=\"", "<function name=\"",
      "weather\"><param name=\"city\">Oslo</param></function>", NULL, MARKED},
     {"<|tool_call_start|>", "<|tool_call_start|>", "[weather(city=\"Oslo\")]<|tool_call_end|>",
@@ -113,6 +137,85 @@ static const form_case FORMS[] = {
      "call:weather{city:<escape>Oslo<escape>}<end_function_call>", NULL, MARKED},
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
+
+// Families that write them, for the documentation.
+static const char *const FAMILIES[] = {
+    "Hermes, Qwen 2.5 and 3, Granite 4, SmolLM 3, QwQ",
+    "MiniMax M1, Apriel",
+    "Nemotron Nano v2",
+    "Phi 4 mini, Granite 3.3",
+    "GigaChat 3.1",
+    "GigaChat 3",
+    "Command R7B, Command A",
+    "Apertus",
+    "Mistral Nemo",
+    "Phi 4 mini, firefunction v2",
+    "Llama 3.1 with tools of its own",
+    "Command R+",
+    "Llama 3.1, 3.2, 3.3",
+    "Mistral Small 3.2",
+    "Ministral 3, Devstral",
+    "functionary 3.1",
+    "functionary 3.2",
+    "DeepSeek R1, V3",
+    "DeepSeek V3.1",
+    "Kimi K2",
+    "Kimi K2 without a section",
+    "Solar Open",
+    "Qwen3-Coder, Qwen3.5, Nemotron 3, Step 3.5",
+    "Qwen3-Coder without the outer mark",
+    "Seed-OSS",
+    "GLM 4.5 to 4.7",
+    "Hunyuan 3",
+    "MiniMax M2",
+    "others with <invoke> elements",
+    "Muse",
+    "DeepSeek V3.2",
+    "DeepSeek V4",
+    "Kimi K3",
+    "Kimi K3, arguments as one object",
+    "MiniMax M3",
+    "MiniCPM 5, wrapped text",
+    "MiniCPM 5",
+    "LFM 2",
+    "LFM 2.5",
+    "Llama 3.2 and 4",
+    "Gemma 4",
+    "FunctionGemma",
+};
+_Static_assert(sizeof FAMILIES / sizeof FAMILIES[0] == FORM_COUNT, "one for each form");
+
+// ---- the documentation ----
+
+static bool has_example(const reply_form *form) {
+  bool has = form->arguments == ARGUMENTS_CHANNELS;
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    const char *open = strcmp(FORMS[i].open, "functools[") == 0 ? "functools" : FORMS[i].open;
+    has = has || (strstr(FORMS[i].trait, form->trait) != NULL && strcmp(open, form->open) == 0);
+  }
+  return has;
+}
+
+TEST(every_form_is_in_the_documentation) {
+  tell(
+      "# Formats of tool calls\n\n"
+      "How a model writes calls is learnt from its chat template, by a text that only templates of "
+      "the format\ncontain. Each format is read, and with `tools` the calls are constrained to it. "
+      "The examples call\n`weather` with the city Oslo. `tests/c/reply/hold_forms_test.c` writes "
+      "this page from the table in\n`src/reply/forms.c` and checks every example.\n");
+  for (uint32_t i = 0; i < FORM_COUNT; i++) {
+    tell("\n%s; the template contains `%s`:\n\n~~~text\n%s%s\n~~~\n", FAMILIES[i],
+         strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:", FORMS[i].open,
+         FORMS[i].rest);
+  }
+  tell(
+      "\ngpt-oss; the template contains `<|message|>`:\n\n~~~text\n<|channel|>commentary "
+      "to=functions.weather <|constrain|>json<|message|>" ARGS "\n~~~\n");
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    if (!CHECK(has_example(&REPLY_FORMS[i]))) printf("# %s\n", REPLY_FORMS[i].open);
+  }
+  told_check("../../docs/tool-formats.md");
+}
 
 // ---- texts ----
 
@@ -261,6 +364,10 @@ static bool has_mark(const form_case *of, const made_text *text) {
   snprintf(bytes, sizeof bytes, "%.*s", (int)text->size_bytes, text->bytes);
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const bool is_own = FORMS[i].kind == MARKED && strstr(of->trait, trait_of(&FORMS[i])) != NULL;
+    // a whole call may stand between the marks of another form
+    char whole[TEXT_BYTES_MAX];
+    snprintf(whole, sizeof whole, "%s%s", FORMS[i].open, FORMS[i].rest);
+    if (is_own && strstr(bytes, whole) != NULL) return false;
     if (is_own && strstr(bytes, FORMS[i].open) != NULL) return true;
   }
   return false;
@@ -293,6 +400,74 @@ TEST(without_a_trait_all_marks_are_held) {
   }
   FITS_AS_IS(&h, true, "Hi. >>>weather\n{}");
   FITS_AS_IS(&h, true, "{\"name\": \"feather\"}");
+  held_close(&h);
+}
+
+TEST(a_mark_that_ends_the_mark_of_another_form_belongs_to_that_form) {
+  static held h;
+  held_open(&h, "<tool_call> " MINIMAX, "", WEATHER, true, true);
+  FITS_AS_IS(&h, true, MINIMAX "<tool_call>\n" MINIMAX_CALL MINIMAX "</tool_call>");
+  FITS_AS_IS(&h, false, FORMS[0].open, FORMS[0].rest);
+  FITS_AS_IS(&h, false, MINIMAX, FORMS[0].open, FORMS[0].rest);
+  held_close(&h);
+}
+
+TEST(the_id_of_a_kimi_call_may_lack_its_prefix) {
+  static held h;
+  held_open(&h, "<|tool_call_begin|>", "", WEATHER, true, true);
+  FITS_AS_IS(&h, true,
+             "<|tool_call_begin|>weather:12<|tool_call_argument_begin|>" ARGS "<|tool_call_end|>");
+  FITS_AS_IS(&h, false,
+             "<|tool_call_begin|>tools.weather:0<|tool_call_argument_begin|>" ARGS
+             "<|tool_call_end|>");
+  held_close(&h);
+}
+
+// ---- values of parameters ----
+
+#define MIXED                                                                                    \
+  "[{\"function\":{\"name\":\"mix\",\"parameters\":{\"type\":\"object\",\"properties\":{"        \
+  "\"text\":{\"type\":\"string\"},\"flag\":{\"type\":\"boolean\"},\"none\":{\"type\":\"null\"}," \
+  "\"only\":{\"const\":true},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"    \
+  "\"count\":{\"type\":\"integer\",\"maximum\":9}}}}}]"
+#define PARAM(name, value) "<param name=\"" name "\">" value "</param>"
+#define MIX(params) "<function name=\"mix\">" params "</function>"
+
+TEST(texts_may_be_wrapped_and_words_may_be_those_of_python) {
+  static held h;
+  held_open(&h, "<function name=\"", "", MIXED, true, true);
+  FITS_AS_IS(&h, true, MIX(PARAM("text", "<![CDATA[l1\nl2]]>")));
+  FITS_AS_IS(&h, true, MIX(PARAM("text", "<![CDATA[]]>")));
+  FITS_AS_IS(&h, true, MIX(PARAM("text", "<![CDATA[a</param>b]]>c]]]>") PARAM("flag", "True")));
+  FITS_AS_IS(&h, false, MIX(PARAM("text", "<![CDATA[a]]></param>b]]>")));
+  FITS_AS_IS(&h, false, MIX(PARAM("text", "<![CDATA[a")));
+  FITS_AS_IS(&h, false, MIX(PARAM("count", "<![CDATA[1]]>")));
+  FITS_AS_IS(&h, true, MIX(PARAM("flag", "False") PARAM("none", "None") PARAM("only", "True")));
+  FITS_AS_IS(&h, true, MIX(PARAM("flag", "false") PARAM("none", "null") PARAM("only", "true")));
+  FITS_AS_IS(&h, false, MIX(PARAM("only", "False")));
+  FITS_AS_IS(&h, false, MIX(PARAM("flag", "None")));
+  FITS_AS_IS(&h, false, MIX(PARAM("flag", "TRUE")));
+  FITS_AS_IS(&h, false, MIX(PARAM("count", "True")));
+  held_close(&h);
+}
+
+#define ARGUMENT(key, type, value) \
+  "<|open|>argument key=\"" key "\" type=\"" type "\"<|sep|>" value "<|close|>argument<|sep|>"
+#define K3(arguments)                                                          \
+  "<|open|>tools<|sep|><|open|>call tool=\"mix\" index=\"2\"<|sep|>" arguments \
+  "<|close|>call<|sep|><|close|>tools<|sep|>"
+
+TEST(an_argument_of_kimi_names_the_type_of_its_value) {
+  static held h;
+  held_open(&h, "<|open|>", "", MIXED, true, true);
+  FITS_AS_IS(&h, true, K3(ARGUMENT("text", "string", "a <b>\n1")));
+  FITS_AS_IS(&h, true, K3(ARGUMENT("count", "number", "7") ARGUMENT("flag", "boolean", "true")));
+  FITS_AS_IS(&h, true, K3(ARGUMENT("list", "array", "[1, 2]") ARGUMENT("none", "null", "null")));
+  FITS_AS_IS(&h, true, K3(""));
+  FITS_AS_IS(&h, false, K3(ARGUMENT("count", "string", "7")));
+  FITS_AS_IS(&h, false, K3(ARGUMENT("count", "boolean", "7")));
+  FITS_AS_IS(&h, false, K3(ARGUMENT("count", "number", "10")));
+  FITS_AS_IS(&h, false, K3(ARGUMENT("text", "number", "7")));
   held_close(&h);
 }
 
@@ -349,6 +524,7 @@ TEST(reasoning_of_each_kind_may_come_before_a_call) {
       {"<|inner_prefix|>", "<|inner_prefix|>", "<|inner_suffix|>"},
       {"<|think|>", "<|think|>", "<|end|>"},
       {"<mm:think>", "<mm:think>", "</mm:think>"},
+      {"<|open|>", "<|open|>think<|sep|>", "<|close|>think<|sep|>"},
       {"<think{}>", "<think:opensource>", "</think:opensource>"},
       {"[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
       {"<think>", "<think>", "</think>"},
@@ -374,7 +550,8 @@ TEST(wrappers_of_the_template_may_come_before_a_call) {
       {"<|START_TEXT|>", "<|START_TEXT|>"},         {"<|START_TEXT|>", "<|END_TEXT|>"},
       {"<|tool_calls|>", "<|tool_calls|>"},         {"<|begin|>assistant", "<|begin|>assistant"},
       {"<|begin|>assistant", "<|content|>"},        {"<response></response>", "<response>"},
-      {"<response></response>", "</response>"},
+      {"<response></response>", "</response>"},     {"<|open|>", "<|open|>response<|sep|>"},
+      {"<|open|>", "<|close|>response<|sep|>"},     {"<|open|>", "<|close|>message<|sep|>"},
   };
   enum { WRAPPER_COUNT = sizeof WRAPPERS / sizeof WRAPPERS[0] };
   for (uint32_t i = 0; i < WRAPPER_COUNT; i++) {

@@ -7,10 +7,12 @@
 
 #define TOOLS                                                                                 \
   "[{\"type\": \"function\", \"function\": {\"name\": \"get\", \"parameters\": {\"$defs\": "  \
-  "{\"count\": {\"type\": \"integer\"}}, \"properties\": {\"city\": {\"type\": \"string\"}, " \
+  "{\"count\": {\"type\": \"integer\"}, \"row\": {\"properties\": {\"code\": {\"type\": "     \
+  "\"string\"}}}}, \"properties\": {\"city\": {\"type\": \"string\"}, "                       \
   "\"days\": {\"$ref\": \"#/$defs/count\"}, \"exact\": {\"type\": [\"boolean\", \"null\"]}, " \
   "\"either\": {\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"number\"}]}, "               \
-  "\"unit\": {\"enum\": [\"1\", \"2\"]}, \"any\": {}, \"list\": {\"type\": \"array\"}}}}}, "  \
+  "\"unit\": {\"enum\": [\"1\", \"2\"]}, \"any\": {}, \"list\": {\"type\": \"array\"}, "      \
+  "\"rows\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/row\"}}}}}}, "             \
   "{\"name\": \"ping\"}]"
 
 typedef struct expected {
@@ -399,6 +401,90 @@ TEST(reads_marked_parameters) {
              "<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>5"
              "</arg_value:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>",
              "get", "{\"days\": 5}");
+}
+
+TEST(a_wrapped_text_may_have_the_mark_that_ends_values) {
+#define WRAPPED(value) "<function name=\"get\"><param name=\"city\">" value "</param></function>"
+  const char *const family = "<function name=\"";
+  check_call(family, WRAPPED("<![CDATA[a</param>b]]>"), "get", "{\"city\": \"a</param>b\"}");
+  check_call(family, WRAPPED("<![CDATA[]]>"), "get", "{\"city\": \"\"}");
+  check_call(family, WRAPPED("<![CDATA[a]]]>"), "get", "{\"city\": \"a]\"}");
+  check_call(family, WRAPPED("\n<![CDATA[a\n]]>\n"), "get", "{\"city\": \"a\\n\"}");
+  check_call(family, WRAPPED("a<![CDATA[b"), "get", "{\"city\": \"a<![CDATA[b\"}");
+  check_call(family,
+             "<function name=\"get\"><param name=\"exact\">True</param><param name=\"any\">"
+             "<![CDATA[x</param>]]></param></function>",
+             "get", "{\"exact\": true, \"any\": \"x</param>\"}");
+#undef WRAPPED
+}
+
+TEST(reads_calls_of_kimi_k3) {
+#define CALL(inside)                                                                      \
+  "<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool=" \
+  "\"get\" index=\"1\"<|sep|>" inside                                                     \
+  "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>"
+#define ARGUMENT(key, type, value) \
+  "<|open|>argument key=\"" key "\" type=\"" type "\"<|sep|>" value "<|close|>argument<|sep|>"
+  const char *const family = "<|open|>";
+  check_call(family, CALL(ARGUMENT("city", "string", "5") ARGUMENT("any", "string", "5")), "get",
+             "{\"city\": \"5\", \"any\": \"5\"}");
+  check_call(family, CALL(ARGUMENT("any", "number", "5") ARGUMENT("either", "number", "5")), "get",
+             "{\"any\": 5, \"either\": 5}");
+  check_call(family, CALL(ARGUMENT("list", "array", "[1, {\"a\": null}]")), "get",
+             "{\"list\": [1, {\"a\": null}]}");
+  check_call(family, CALL("<|open|>json type=\"object\"<|sep|>{\"a\": 1}<|close|>json<|sep|>"),
+             "get", "{\"a\": 1}");
+  check_call(family, CALL(""), "get", "{}");
+  check_reply(family, "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
+              "Hm.<|close|>think<|sep|><|open|>response<|sep|>Yes.<|close|>response<|sep|>"
+              "<|close|>message<|sep|>",
+              (expected){"Yes.", "Hm.", NULL, NULL, WICK_OK});
+#undef CALL
+#undef ARGUMENT
+}
+
+TEST(reads_calls_as_elements) {
+#define NS "]<]minimax[>["
+#define ELEMENT(name, value) NS "<" name ">" value NS "</" name ">"
+#define CALL(inside) \
+  NS "<tool_call>\n" NS "<invoke name=\"get\">" inside NS "</invoke>\n" NS "</tool_call>"
+  const char *const family = NS "<tool_call>";
+  check_call(family, CALL(ELEMENT("city", "5 < 6") ELEMENT("days", "5")), "get",
+             "{\"city\": \"5 < 6\", \"days\": 5}");
+  check_call(family, CALL(ELEMENT("list", ELEMENT("item", "1") ELEMENT("item", "a"))), "get",
+             "{\"list\": [1, \"a\"]}");
+  check_call(family, CALL(ELEMENT("list", "")), "get", "{\"list\": []}");
+  check_call(family, CALL(ELEMENT("list", "[1, 2]")), "get", "{\"list\": [1, 2]}");
+  check_call(family, CALL(ELEMENT("any", ELEMENT("any", ELEMENT("b", "x") ELEMENT("c", "true")))),
+             "get", "{\"any\": {\"any\": {\"b\": \"x\", \"c\": true}}}");
+  check_call(family,
+             CALL(ELEMENT("rows", ELEMENT("item", ELEMENT("code", "007") ELEMENT("size", "7"))
+                                      ELEMENT("item", "\n" ELEMENT("code", "1") "\n"))),
+             "get", "{\"rows\": [{\"code\": \"007\", \"size\": 7}, {\"code\": \"1\"}]}");
+  check_call(family, CALL(""), "get", "{}");
+  check_content(family, "[1, 2]");
+#undef NS
+#undef ELEMENT
+#undef CALL
+}
+
+TEST(reads_a_call_in_a_message_of_its_own) {
+  check_reply("'role': 'function call'", "assistant<|role_sep|>\n",
+              "Let me see.<|message_sep|>\n\nfunction call<|role_sep|>\n"
+              "{\"name\": \"get\", \"arguments\": {\"a\": 1}}",
+              (expected){"Let me see.", NULL, "get", "{\"a\": 1}", WICK_OK});
+}
+
+TEST(reads_calls_of_kimi_k2_without_a_section) {
+  static const char *const IDS[] = {"functions.get:0", "get:0", "get"};
+  for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "<|tool_call_begin|>%s<|tool_call_argument_begin|>{\"a\": 1}<|tool_call_end|>"
+             "<|tool_calls_section_end|>",
+             IDS[i]);
+    check_call("<|tool_calls_section_begin|><|tool_call_begin|>", text, "get", "{\"a\": 1}");
+  }
 }
 
 TEST(reads_calls_of_python) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "grammar/document.h"
+#include "hold_rig.h"
 #include "random.h"
-#include "reply_rig.h"
 #include "vectors.h"
 
 enum { CASES = 343, CUTS = 20 };
@@ -219,4 +219,62 @@ TEST(reads_what_every_family_writes) {
   CHECK_EQ_UINT(tally.cases, CASES);
   printf("# %u cases: %u calls, %u errors\n", tally.cases, tally.calls, tally.errors);
   vectors_close(&v);
+}
+
+// Templates of the shared folder that the cases above do not have.
+TEST(reads_what_further_templates_request) {
+#define OSLO "{\"city\": \"Oslo\"}"
+#define NS "]<]minimax[>["
+  static const struct {
+    const char *template, *prompt, *text;
+  } CASES[] = {
+      {"Kimi-K3.jinja", "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
+       "<|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>"
+       "<|open|>call tool=\"weather\" index=\"1\"<|sep|><|open|>argument key=\"city\" "
+       "type=\"string\"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools"
+       "<|sep|>"},
+      {"MiniMax-M3.jinja", "]~b]ai\n</mm:think>",
+       NS "<tool_call>\n" NS "<invoke name=\"weather\">" NS "<city>Oslo" NS "</city>" NS
+          "</invoke>\n" NS "</tool_call>"},
+      {"GigaChat3-10B-A1.8B.jinja", "assistant<|role_sep|>\n",
+       "<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"weather\", \"arguments\": " OSLO
+       "}"},
+      {"GigaChat3.1-10B-A1.8B.jinja", "assistant<|role_sep|>\n",
+       "<|function_call|>{\"name\": \"weather\", \"arguments\": " OSLO "}"},
+      {"moonshotai-Kimi-K2.jinja", "<|im_assistant|>assistant<|im_middle|>",
+       "<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>" OSLO
+       "<|tool_call_end|>"},
+      {"openbmb-MiniCPM5-1B.jinja", "<|im_start|>assistant\n",
+       "<function name=\"weather\"><param name=\"city\"><![CDATA[Oslo]]></param></function>"},
+      {"openai-gpt-oss-120b.jinja", "<|start|>assistant",
+       "<|channel|>commentary to=functions.weather json<|message|>" OSLO "<|call|>"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    static reply_rig rig;
+    char path[256];
+    size_t template_bytes = 0;
+    snprintf(path, sizeof path, "vectors/templates/%s", CASES[i].template);
+    uint8_t *template_text = check_read_file(check_shared(path), &template_bytes);
+    if (template_text == NULL) SKIP("no shared folder");
+    rig_open(&rig, (const char *)template_text, template_bytes, WEATHER, sizeof WEATHER - 1,
+             CASES[i].prompt);
+    if (CHECK_EQ_INT(rig.status, WICK_OK)) {
+      rig_parse(&rig, CASES[i].text, strlen(CASES[i].text), 1, 1);
+      grammar *grammar = open_grammar(&rig, WEATHER, sizeof WEATHER - 1, "\"required\"", true);
+      const bool is_read = rig.call_count == 1 && rig.content.size_bytes == 0 &&
+                           strcmp(rig.calls[0].name.bytes, "weather") == 0 &&
+                           strcmp(rig.calls[0].arguments.bytes, OSLO) == 0;
+      const bool is_allowed =
+          grammar != NULL && holds(grammar, CASES[i].text, strlen(CASES[i].text));
+      if (!CHECK(is_read) || !CHECK(is_allowed)) {
+        printf("# %s: %s | %s\n", CASES[i].template, rig.content.bytes,
+               rig.calls[0].arguments.bytes);
+      }
+      grammar_destroy(grammar);
+    }
+    rig_close(&rig);
+    free(template_text);
+  }
+#undef OSLO
+#undef NS
 }

@@ -1,0 +1,80 @@
+// js/cli/model_names.js — models that are given as an address or by their name on a hub: they are downloaded once, and kept
+// in the store of the user's models.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { EXIT_FILE, Exit } from './exit.js';
+
+const HUB_NAME = /^(?:hf:)?[\w.-]+\/[\w.-]+(?:@[\w.-]+)?(?:\/.+\.gguf|:[\w.-]+)?$/i;
+const SPLIT_FILE = /-\d{5}-of-(?!00001)\d{5}\.gguf$/i;
+const DATA = 'model.gguf';
+
+/** @param {string} model what the user wrote for MODEL @returns {boolean} whether it names no file of this machine */
+export function isModelName(model) {
+  if (existsSync(model)) return false;
+  if (/^https?:\/\//i.test(model)) return true;
+  return HUB_NAME.test(model) && (/^hf:/i.test(model) || model.includes(':'));
+}
+
+/** The hub that these variables name, as its own tools do. */
+function hubOf() {
+  const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = process.env;
+  return { ...(endpoint && { endpoint }), ...(token && { token }) };
+}
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** Shows at a terminal how far a download is. @param {string} model */
+function progressOf(model) {
+  let isShown = false;
+  return {
+    /** @param {{loaded: number, total?: number}} progress */
+    show({ loaded, total }) {
+      if (!process.stderr.isTTY || loaded === total) return;
+      const whole = total === undefined ? '' : ` of ${megabytes(total)}`;
+      process.stderr.write(`\r\u001b[K${model}: ${megabytes(loaded)}${whole}`);
+      isShown = true;
+    },
+    clear() {
+      if (isShown) process.stderr.write('\r\u001b[K');
+      isShown = false;
+    },
+  };
+}
+
+/**
+ * @param {string} model
+ * @param {URL} home the package's files
+ * @returns {Promise<string>} the path of the file of a model that has a name
+ */
+export async function keptFile(model, home) {
+  /** @type {typeof import('../models.js')} */
+  const { openModels } = await import(new URL('models.js', home).href);
+  const models = await openModels();
+  const progress = progressOf(model);
+  try {
+    const entry = await models.get(model, { hub: hubOf(), onProgress: progress.show });
+    if (!SPLIT_FILE.test(entry.name)) return join(String(models.folder), entry.id, DATA);
+    throw new Exit(
+      EXIT_FILE,
+      `${model}: the model is split into several files (${entry.name}). Use chat, serve, or run --threads 2`,
+    );
+  } finally {
+    progress.clear();
+    await models.close();
+  }
+}
+
+/**
+ * @param {string} model a path, a name, or - for standard input
+ * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends what is shown of it
+ */
+export function sourceOf(model) {
+  if (model === '-') return { source: { stream: process.stdin }, ready() {} };
+  if (!isModelName(model)) return { source: { file: model }, ready() {} };
+  const progress = progressOf(model);
+  const from = /^https?:/i.test(model) ? { url: model, cache: true } : { model, hub: hubOf() };
+  return { source: { ...from, onProgress: progress.show }, ready: progress.clear };
+}

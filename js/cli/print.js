@@ -1,0 +1,18 @@
+// js/cli/print.js — writes to standard output, and fails with the exit code of files when that is full or closed.
+
+import process from 'node:process';
+import { EXIT_FILE, Exit } from './exit.js';
+
+/** @param {string} text @returns {Promise<void>} when it was written */
+export function print(text) {
+  return new Promise((settle, fail) => {
+    const failed = (/** @type {Error} */ error) =>
+      fail(new Exit(EXIT_FILE, `cannot write to standard output: ${error.message}`));
+    process.stdout.once('error', failed);
+    process.stdout.write(text, (error) => {
+      if (error) return failed(error); // the stream's event follows, and somebody has to hear it
+      process.stdout.off('error', failed);
+      settle();
+    });
+  });
+}

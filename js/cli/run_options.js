@@ -1,0 +1,111 @@
+// js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
+
+import { samplerLetters } from '../base/sampler_fields.js';
+
+/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+
+/** The command line's options that are settings of generate(). @type {Record<string, keyof GenerateOptions>} */
+const settings = {
+  '-n': 'maxTokens',
+  '--temp': 'temperature',
+  '--top-k': 'topK',
+  '--top-p': 'topP',
+  '--min-p': 'minP',
+  '--repeat-penalty': 'repeatPenalty',
+  '--frequency-penalty': 'frequencyPenalty',
+  '--presence-penalty': 'presencePenalty',
+  '--logprobs': 'logprobs',
+  '--reasoning-budget': 'thinkingBudgetTokens',
+  '--repeat-last-n': 'penaltyLast',
+  '--typical': 'typicalP',
+  '--top-nsigma': 'topNSigma',
+  '--xtc-probability': 'xtcProbability',
+  '--xtc-threshold': 'xtcThreshold',
+  '--dynatemp-range': 'dynatempRange',
+  '--dynatemp-exp': 'dynatempExponent',
+  '--dry-multiplier': 'dryMultiplier',
+  '--dry-base': 'dryBase',
+  '--dry-allowed-length': 'dryAllowedLength',
+  '--dry-penalty-last-n': 'dryPenaltyLast',
+  '--mirostat': 'mirostat',
+  '--mirostat-ent': 'mirostatTau',
+  '--mirostat-lr': 'mirostatEta',
+  '--adaptive-target': 'adaptiveTarget',
+  '--adaptive-decay': 'adaptiveDecay',
+};
+
+/**
+ * @param {Map<string, string | undefined>} last
+ * @param {string[]} breakers
+ * @returns {GenerateOptions} the samplers' options that are no numbers
+ */
+function readSamplers(last, breakers) {
+  /** @type {GenerateOptions} */
+  const options = {};
+  const names = last.get('--samplers');
+  const letters = last.get('--sampling-seq');
+  if (names !== undefined) {
+    options.samplers = /** @type {any} */ (names.split(';').filter((name) => name !== ''));
+  }
+  if (letters !== undefined) {
+    const all = Object.entries(samplerLetters);
+    const found = [...letters].map((letter) => all.find(([, one]) => one === letter)?.[0]);
+    options.samplers = /** @type {any} */ (found);
+  }
+  if (breakers.length > 0) options.drySequenceBreakers = breakers.includes('none') ? [] : breakers;
+  if (last.has('--logprobs-after')) options.logprobsAfter = true;
+  return options;
+}
+
+/** @param {import('./exit.js').Argument[]} found options of run or chat that the WASI build has checked */
+export function readOptions(found) {
+  /** @type {Map<string, string | undefined>} */
+  const last = new Map();
+  /** @type {string[]} */
+  const stop = [];
+  /** @type {string[]} */
+  const breakers = [];
+  /** @type {string[]} */
+  const lora = [];
+  /** @type {string[]} */
+  const positionals = [];
+  for (const one of found) {
+    if ('positional' in one) positionals.push(one.positional);
+    else if (one.option === '--stop') stop.push(String(one.value));
+    else if (one.option === '--dry-sequence-breaker') breakers.push(String(one.value));
+    else if (one.option === '--lora') lora.push(String(one.value));
+    else last.set(one.option, one.value);
+  }
+  /** @type {GenerateOptions} */
+  const generation = {
+    temperature: 0,
+    topK: 0,
+    topP: 1,
+    minP: 0,
+    stop,
+    ...readSamplers(last, breakers),
+  };
+  for (const [option, name] of Object.entries(settings)) {
+    const value = last.get(option);
+    if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
+  }
+  if (last.has('--healing')) generation.healing = true;
+  if (last.has('--no-speculation')) generation.speculation = false;
+  const seed = last.get('--seed');
+  if (seed !== undefined) generation.seed = BigInt(seed);
+  return { last, generation, lora, positionals };
+}
+
+/** @param {Map<string, string | undefined>} last @returns {Record<string, any>} the options of createEngine, without the model */
+export function engineOptionsOf(last) {
+  const [contextSize, threads, kv] = ['--ctx', '--threads', '--kv'].map((name) => last.get(name));
+  const [k, v = k] = kv?.split(':') ?? [];
+  const tables = last.get('--tables');
+  return {
+    ...(contextSize !== undefined && { contextSize: Number(contextSize) }),
+    ...(threads !== undefined && { threads: Number(threads) }),
+    ...(k !== undefined && { kvType: { k, v } }),
+    ...(tables !== undefined && { tables }),
+    ...(last.has('--no-predictor') && { predictor: false }),
+  };
+}

@@ -1,0 +1,96 @@
+// Rules of plain English that a program can check: words to replace, subjects that no sentence begins with, the format of
+// errors and of --help. A rule is enforced in folders that are clean; elsewhere it is counted (check_text.mjs --counts).
+
+/** Each has what to write instead. @type {{name: string, pattern: RegExp, instead: string}[]} */
+export const wordRules = [
+  {
+    name: 'is no',
+    pattern: /\b(?:is|are|was|were) no\b(?! (?:longer|more)\b)/i,
+    instead: 'is not a',
+  },
+  { name: 'behind', pattern: /\bbehind\b/i, instead: 'after' },
+  { name: 'told', pattern: /\b(?:told|tells? of)\b/i, instead: 'reported, logged, shown' },
+  { name: 'so many', pattern: /\bso many\b/i, instead: 'a number with its unit' },
+  { name: 'the like', pattern: /\b(?:and|or) the like\b/i, instead: 'similar' },
+  {
+    name: 'goes on',
+    pattern: /\b(?:go|goes|going|gone|went) on\b/i,
+    instead: 'continues, resumes',
+  },
+  {
+    name: 'anew',
+    pattern: /\banew\b|\bagain from (?:its|the) beginning\b/i,
+    instead: 'again, from scratch',
+  },
+  { name: 'apart', pattern: /\bapart\b(?! from\b)/i, instead: 'separate' },
+  { name: 'beside', pattern: /\bbesides?\b/i, instead: 'next to, in addition to' },
+  { name: 'of its own', pattern: /\bof (?:its|their|your) own\b/i, instead: 'separate, dedicated' },
+  { name: 'stands, lies, hangs', pattern: /\b(?:stands|lies|hangs)\b/i, instead: 'is, is stored' },
+  { name: 'by itself', pattern: /\bby (?:itself|themselves)\b/i, instead: 'automatically' },
+  { name: 'wants, wishes', pattern: /\b(?:wants|wishes)\b/i, instead: 'needs, requires' },
+  {
+    name: 'gives back',
+    pattern: /\b(?:gives?|given|gave|giving)(?: \w+){0,3} back\b/i,
+    instead: 'returns, frees',
+  },
+  { name: 'held to', pattern: /\bheld to\b/i, instead: 'constrained to' },
+  { name: 'in turns', pattern: /\bin turns\b/i, instead: 'alternately' },
+  { name: 'likewise', pattern: /\blikewise\b/i, instead: 'also' },
+];
+
+const subjects =
+  /(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)\b[^.!?]*/g;
+
+/** @param {string} text of a paragraph @returns {string[]} sentences that begin with a subject that names nothing */
+export const namelessSentences = (text) =>
+  [...text.matchAll(subjects)]
+    .filter(([sentence], at, all) => text[all[at].index + sentence.length] !== '?')
+    .map(([sentence]) => sentence.replace(/^[.!?:] /, ''));
+
+/** @param {string} text a document @returns {{line: number, text: string}[]} paragraphs without code, links' addresses and comments */
+export function proseOf(text) {
+  const blank = (/** @type {string} */ code) => code.replaceAll(/[^\n]/g, '');
+  const prose = text
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, blank)
+    .replaceAll(/<!--[\s\S]*?-->/g, blank)
+    .replaceAll(/`[^`\n]*`/g, 'code')
+    .replaceAll(/\]\([^)\n]*\)/g, ']');
+  /** @type {{line: number, text: string}[]} */
+  const found = [];
+  for (const [at, line] of prose.split('\n').entries()) {
+    const isNew = /^\s*(?:[-|#]|\d+\. |$)/.test(line) || !found.at(-1)?.text;
+    if (/^#/.test(line)) continue; // headings are not sentences
+    const words = line.replace(/^\s*(?:[-#|]+|\d+\.)\s*/, '').trim();
+    if (isNew) found.push({ line: at + 1, text: words });
+    else found[found.length - 1].text += ` ${words}`;
+  }
+  return found.filter((one) => one.text !== '');
+}
+
+const literal = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/.source;
+const errors = new RegExp(
+  `(?:new WickError\\(\\s*'[A-Z_]+',|new Exit\\(\\s*EXIT_\\w+,|argumentError\\(|misused\\()\\s*(${literal})`,
+  'g',
+);
+
+/** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} the messages of its errors */
+export const errorsOf = (text) =>
+  [...text.matchAll(errors)].map(({ 1: message, index }) => ({
+    line: text.slice(0, index).split('\n').length,
+    text: message.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
+  }));
+
+/** @param {string} message @returns {boolean} whether it begins with what it is about, as `subject: what is wrong` */
+export const namesSubject = (message) => /^[^:]{1,80}: \S/.test(message);
+
+/** @param {string} text a source @returns {{line: number, text: string}[]} lines of --help: an option, and what it does */
+export const helpOf = (text) =>
+  text.split('\n').flatMap((line, at) => {
+    const [, described] = /^ {2}-{1,2}[\w-]+(?: [A-Z][\w:[\]]*)? {2,}(\S.*)$/.exec(line) ?? [];
+    return described === undefined ? [] : [{ line: at + 1, text: described }];
+  });
+
+/** @param {string} described @returns {boolean} whether it can be a verb phrase */
+export const isVerbPhrase = (described) =>
+  /^[a-z]/.test(described) &&
+  !/^(?:what|where|who|by|of|in|a|an|the|those|at|its|with|without)\b/.test(described);
