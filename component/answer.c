@@ -53,6 +53,7 @@ void answer_refuse(answer *to, const refusal *told) {
   refusal_write(told, &to->out);
   answer_give(to, "application/json");
   to->status = told->status;
+  to->refused = *told;
   to->is_streamed = false;
   to->is_done = true;
 }

@@ -59,6 +59,11 @@ typedef struct answer {
   uint32_t choice_count, choices_a_prompt, choices_open;
   char id[RANDOM_NAME_BYTES + 12];
   int64_t created_s;
+  // For the log and the metrics.
+  char method[16];
+  uint64_t begun_us, first_us;  // when the first token came; 0: none did
+  uint64_t tokens_embedded;     // that were read for vectors
+  refusal refused;              // why it failed; status 0: it did not
 } answer;
 
 // ---- bodies (answer.c) ----

@@ -37,7 +37,8 @@ typedef struct choice {
   bool is_echo_open;
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
-  uint32_t tokens_prompt, tokens_cached, tokens_out;
+  uint32_t tokens_prompt, tokens_cached;
+  uint32_t tokens_out;  // before the end: that have come
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 

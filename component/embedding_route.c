@@ -145,6 +145,7 @@ static void put_embeddings(const server *of, answer *to) {
     json_close(&json, '{');
   }
   json_close(&json, '[');
+  to->tokens_embedded = tokens;
   put_usage(&json, tokens);
   json_close(&json, '{');
 }
@@ -212,6 +213,7 @@ static void put_ranking(const server *of, answer *to) {
   json_open(&json, "results", '[');
   for (uint32_t i = 0; i < count && i < job->top_n; i++) put_rank(&json, job, &ranks[i]);
   json_close(&json, '[');
+  to->tokens_embedded = tokens;
   put_usage(&json, tokens);
   json_close(&json, '{');
   free(ranks);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "platform/platform.h"
 #include "response.h"
 
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
@@ -77,6 +78,7 @@ static void fail(answer *to, const refusal *told) {
     return;
   }
   to->is_done = true;
+  to->refused = *told;
   if (to->kind == ANSWER_RESPONSE) {
     response_fail_stream(to, told->message);
     return;
@@ -122,6 +124,8 @@ static bool fail_by(answer *to, const wick_event *event) {
 static void take_piece(const server *of, answer *to, choice *from, const wick_event *event) {
   const bool is_done = event->kind == WICK_EVENT_DONE;
   receiver stream = {of, to};
+  if (to->first_us == 0) to->first_us = platform_now_us();
+  if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) from->tokens_out++;
   if (to->has_logprobs && event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
     details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }

@@ -1,15 +1,35 @@
 // component/metrics.c — /metrics: counts of answers and of the engine, in Prometheus' text format
-// 0.0.4, by the names that createHandler has.
+// 0.0.4, by the names that createHandler has. A host may run several instances, and /metrics is
+// answered by one of them, so each sample has the instance's name as a label.
 #include <stdio.h>
+#include <string.h>
 
+#include "platform/platform.h"
 #include "server.h"
 
 static const uint16_t statuses[SERVER_STATUSES] = {200, 204, 400, 401, 403, 404, 405,
                                                    413, 415, 429, 500, 501, 503};
 
+// The bounds that OpenTelemetry recommends for these names, in microseconds.
+static const uint64_t bounds_us[SERVER_BOUNDS] = {10000,    20000,    40000,    80000,   160000,
+                                                  320000,   640000,   1280000,  2560000, 5120000,
+                                                  10240000, 20480000, 40960000, 81920000};
+
+static void observe(histogram *to, uint64_t us) {
+  uint32_t at = 0;
+  while (at < SERVER_BOUNDS && us > bounds_us[at]) at++;
+  to->counts[at]++;
+  to->sum_us += us;
+}
+
 void server_count(server *of, const answer *told) {
   for (uint32_t i = 0; i < SERVER_STATUSES; i++) {
     if (statuses[i] == told->status) of->responses[told->route][i]++;
+  }
+  if (server_route_operation(told->route) == NULL || told->status != 200) return;
+  observe(&of->durations[told->route], platform_now_us() - told->begun_us);
+  if (told->first_us > 0) {
+    observe(&of->first_tokens[told->route], told->first_us - told->begun_us);
   }
 }
 
@@ -39,6 +59,37 @@ static void put_answers(const server *of, buffer *out) {
   }
   put_head(out, "wick_http_generations", "gauge", "Requests for text that run or wait.");
   put_value(out, "wick_http_generations", "", of->generations);
+}
+
+static void put_histogram(buffer *out, const char *name, uint32_t route, const histogram *from) {
+  uint64_t below = 0;
+  char line[256], labels[128];
+  snprintf(labels, sizeof labels, "gen_ai_operation_name=\"%s\",route=\"%s\"",
+           server_route_operation(route), server_route_path(route));
+  for (uint32_t i = 0; i <= SERVER_BOUNDS; i++) {
+    char bound[24] = "+Inf";
+    if (i < SERVER_BOUNDS) snprintf(bound, sizeof bound, "%g", (double)bounds_us[i] / 1e6);
+    below += from->counts[i];
+    snprintf(line, sizeof line, "%s_bucket{%s,le=\"%s\"} %llu\n", name, labels, bound,
+             (unsigned long long)below);
+    buffer_put_text(out, line);
+  }
+  snprintf(line, sizeof line, "%s_sum{%s} %.6f\n%s_count{%s} %llu\n", name, labels,
+           (double)from->sum_us / 1e6, name, labels, (unsigned long long)below);
+  buffer_put_text(out, line);
+}
+
+static void put_durations(const server *of, buffer *out) {
+  static const char ALL[] = "gen_ai_server_request_duration_seconds";
+  static const char FIRST[] = "gen_ai_server_time_to_first_token_seconds";
+  put_head(out, ALL, "histogram", "Time of requests that were answered with status 200.");
+  for (uint32_t i = 0; i < SERVER_ROUTES; i++) {
+    if (server_route_operation(i) != NULL) put_histogram(out, ALL, i, &of->durations[i]);
+  }
+  put_head(out, FIRST, "histogram", "Time to the first token of those that write text.");
+  for (uint32_t i = 0; i < SERVER_ROUTES; i++) {
+    if (server_route_operation(i) != NULL) put_histogram(out, FIRST, i, &of->first_tokens[i]);
+  }
 }
 
 static void put_requests(const wick_stats *stats, buffer *out) {
@@ -120,6 +171,10 @@ static void put_pages(const pages_state *state, buffer *out) {
 static void put_state(const server *of, buffer *out) {
   pages_state state = {.is_read = false};
   refusal ignored = {0};
+  if (of->engine == NULL) {
+    put_pages(&state, out);
+    return;
+  }
   wick_pages_json(of->engine, false, buffer_put, &state.source);
   buffer_put(&state.source, "", 1);
   if (!state.source.has_failed) {
@@ -131,10 +186,9 @@ static void put_state(const server *of, buffer *out) {
   buffer_free(&state.source);
 }
 
-void server_put_metrics(const server *of, buffer *out) {
-  wick_stats stats;
-  wick_stats_get(of->engine, &stats);
-  put_answers(of, out);
+static void put_engine(const server *of, buffer *out) {
+  wick_stats stats = {0};
+  if (of->engine != NULL) wick_stats_get(of->engine, &stats);
   put_requests(&stats, out);
   put_preemptions(&stats, out);
   put_tokens(&stats, out);
@@ -142,5 +196,39 @@ void server_put_metrics(const server *of, buffer *out) {
            "Times that the draft model could not go on.");
   put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
   put_state(of, out);
-  wick_metrics_prometheus(of->engine, buffer_put, out);
+  if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);
+}
+
+// Adds the label to each sample of a page.
+static void put_labelled(buffer *out, const buffer *page, const char *instance) {
+  char label[64];
+  for (size_t at = 0; at < page->size_bytes;) {
+    const char *line = page->bytes + at;
+    const char *end = memchr(line, '\n', page->size_bytes - at);
+    const size_t size = end == NULL ? page->size_bytes - at : (size_t)(end - line) + 1;
+    size_t name = 0;
+    while (name < size && line[name] != ' ' && line[name] != '{') name++;
+    if (line[0] == '#' || name == size) {
+      buffer_put(out, line, size);
+    } else {
+      const bool has_more = line[name] == '{';
+      snprintf(label, sizeof label, "{wick_instance=\"%s\"%s", instance, has_more ? "," : "}");
+      buffer_put(out, line, name);
+      buffer_put_text(out, label);
+      buffer_put(out, line + name + has_more, size - name - has_more);
+    }
+    at += size;
+  }
+}
+
+void server_put_metrics(const server *of, buffer *out) {
+  buffer page = {0};
+  put_answers(of, &page);
+  put_head(&page, "wick_model_loads_total", "counter", "Times that the model was loaded.");
+  put_value(&page, "wick_model_loads_total", "", of->loads);
+  put_durations(of, &page);
+  put_engine(of, &page);
+  put_labelled(out, &page, of->instance);
+  out->has_failed = out->has_failed || page.has_failed;
+  buffer_free(&page);
 }

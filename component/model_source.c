@@ -18,6 +18,19 @@ void model_forget_bytes(void) {
   if (bytes != NULL) memset(bytes, 0, embedded.size_bytes);
 }
 
+const char *model_url(void) { return embedded.size_bytes > 0 ? NULL : getenv("WICK_MODEL_URL"); }
+
+static const char *path_of_model(void) {
+  const char *path = getenv("WICK_MODEL");
+  return path == NULL ? "/models/model.gguf" : path;
+}
+
+void model_put_source(buffer *out) {
+  const char *url = model_url();
+  if (url != NULL) buffer_put(out, url, strcspn(url, "?#"));
+  if (url == NULL) buffer_put_text(out, embedded.size_bytes > 0 ? "embedded" : path_of_model());
+}
+
 static bool fail(refusal *refused, const wick_error *error) {
   return refuse(refused, 503, "model", NULL, "The model does not load: %s", error->message);
 }
@@ -29,8 +42,7 @@ bool model_load(wick_engine *engine, refusal *refused) {
     return wick_load_bytes(engine, bytes, embedded.size_bytes, &error) == WICK_OK ||
            fail(refused, &error);
   }
-  const char *url = getenv("WICK_MODEL_URL"), *path = getenv("WICK_MODEL");
+  const char *url = model_url();
   if (url != NULL) return url_load(engine, url, refused);
-  if (path == NULL) path = "/models/model.gguf";
-  return wick_load_file(engine, path, &error) == WICK_OK || fail(refused, &error);
+  return wick_load_file(engine, path_of_model(), &error) == WICK_OK || fail(refused, &error);
 }

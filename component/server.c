@@ -12,65 +12,97 @@
 
 // ---- opening ----
 
-static void name_model(server *opened) {
-  wick_model_info info;
-  wick_error error;
-  if (wick_model_get_info(opened->engine, &info, &error) != WICK_OK) return;
-  const wick_text name = info.name.size_bytes > 0 ? info.name : info.architecture;
-  snprintf(opened->model, sizeof opened->model, "%.*s", (int)name.size_bytes, name.bytes);
-}
-
 static bool configure(wick_config *config, refusal *refused) {
-  uint32_t metrics = 0;
   wick_config_default(config);
-  const char *timed = getenv("WICK_METRICS");
-  const bool is_right = (timed != NULL && strcmp(timed, "0") == 0) ||
-                        settings_number("WICK_METRICS", &metrics, refused);
-  config->metrics = metrics != 0;
-  return is_right && settings_number("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
+  return settings_flag("WICK_METRICS", &config->metrics, refused) &&
+         settings_number("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
          settings_number("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
          settings_number("WICK_REQUESTS", &config->requests_max, refused);
 }
 
-static void load(server *opened) {
-  if (opened->engine != NULL || opened->failure.status != 0) return;
-  wick_config config;
+// An engine that has read the model; NULL with the reason.
+static wick_engine *read_model(const wick_config *config, refusal *refused) {
   wick_error error;
-  if (!configure(&config, &opened->failure)) return;
   wick_engine *engine = NULL;
-  if (wick_engine_create(&config, &engine, &error) != WICK_OK) {
-    refuse(&opened->failure, 503, "model", NULL, "%s", error.message);
+  if (wick_engine_create(config, &engine, &error) != WICK_OK) {
+    refuse(refused, 503, "model", NULL, "%s", error.message);
+    return NULL;
+  }
+  if (model_load(engine, refused)) return engine;
+  wick_engine_destroy(engine);
+  return NULL;
+}
+
+static void take_name(server *of, const wick_engine *engine) {
+  wick_model_info info;
+  wick_error error;
+  if (of->model[0] != '\0') return;
+  if (model_url() != NULL) url_name(model_url(), of->model, sizeof of->model);
+  if (of->model[0] != '\0') return;
+  if (engine == NULL || wick_model_get_info(engine, &info, &error) != WICK_OK) return;
+  const wick_text name = info.name.size_bytes > 0 ? info.name : info.architecture;
+  snprintf(of->model, sizeof of->model, "%.*s", (int)name.size_bytes, name.bytes);
+}
+
+// Of a file the beginning is read, of a URL nothing.
+static bool have_name(server *of, refusal *refused) {
+  take_name(of, of->engine);
+  if (of->model[0] != '\0') return true;
+  wick_config config = of->config;
+  config.directory_only = true;
+  wick_engine *engine = read_model(&config, refused);
+  if (engine == NULL) return false;
+  take_name(of, engine);
+  wick_engine_destroy(engine);
+  return true;
+}
+
+static void load(server *of) {
+  const uint64_t begun_us = platform_now_us();
+  of->failure = (refusal){0};
+  of->engine = read_model(&of->config, &of->failure);
+  if (of->engine == NULL) {
+    log_model_failed(of, &of->failure);
     return;
   }
-  if (!model_load(engine, &opened->failure)) {
-    wick_engine_destroy(engine);
-    return;
-  }
-  opened->engine = engine;
-  name_model(opened);
+  of->loads++;
+  take_name(of, of->engine);
+  log_model_loaded(of, platform_now_us() - begun_us);
+}
+
+// A failure stays, unless the model's server may answer the next time.
+static bool have_model(server *of, refusal *refused) {
+  const char *code = of->failure.code;
+  const bool may_retry = code == NULL || strcmp(code, MODEL_SERVER) == 0;
+  if (of->engine == NULL && may_retry) load(of);
+  if (of->engine == NULL) *refused = of->failure;
+  return of->engine != NULL;
 }
 
 void server_open(server *opened) {
-  if (!opened->has_settings) {
-    opened->has_settings = true;
-    opened->created_s = (int64_t)time(NULL);
-    if (!settings_read(&opened->settings, &opened->failure)) return;
-  }
-  const char *code = opened->failure.code;
-  if (code != NULL && strcmp(code, MODEL_SERVER) == 0) opened->failure = (refusal){0};
-  load(opened);
+  if (opened->has_settings) return;
+  opened->has_settings = true;
+  opened->created_s = (int64_t)time(NULL);
+  random_name(opened->instance);
+  const bool is_right =
+      settings_read(&opened->settings, &opened->failure) &&
+      configure(&opened->config, &opened->failure) &&
+      (opened->engine != NULL || model_url() == NULL || url_check(model_url(), &opened->failure));
   const char *name = opened->settings.model_name;
-  if (name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
+  if (is_right && name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
 }
 
 void __wasilibc_deinitialize_environ(void);  // of wasi-libc, for snapshots
 
 void server_preload(server *opened) {
-  load(opened);
+  if (configure(&opened->config, &opened->failure)) {
+    opened->engine = read_model(&opened->config, &opened->failure);
+  }
   if (opened->engine == NULL) {
     fprintf(stderr, "%s\n", opened->failure.message);
     abort();
   }
+  take_name(opened, opened->engine);
   model_forget_bytes();
   __wasilibc_deinitialize_environ();
 }
@@ -203,22 +235,30 @@ typedef struct route {
   const char *method, *allow;
   bool (*give)(const server *of, const http_request *request, answer *to, refusal *refused);
   bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // of those with a body
+  const char *operation;  // by OpenTelemetry's names, where the model works
 } route;
 
 #define GETS "GET", "GET, HEAD, OPTIONS"
 #define POSTS "POST", "POST, OPTIONS", NULL
-static const route routes[] = {
-    {"/health", GETS, give_health, NULL},        {"/metrics", GETS, give_metrics, NULL},
-    {"/v1/models", GETS, give_models, NULL},     {"/v1/models/", GETS, give_model, NULL},
-    {"/v1/chat/completions", POSTS, chat_begin}, {"/v1/completions", POSTS, completion_begin},
-    {"/v1/responses", POSTS, responses_begin},   {"/v1/embeddings", POSTS, embedding_begin},
-    {"/v1/rerank", POSTS, rerank_begin}};
+static const route routes[] = {{"/health", GETS, give_health, NULL, NULL},
+                               {"/metrics", GETS, give_metrics, NULL, NULL},
+                               {"/v1/models", GETS, give_models, NULL, NULL},
+                               {"/v1/models/", GETS, give_model, NULL, NULL},
+                               {"/v1/chat/completions", POSTS, chat_begin, "chat"},
+                               {"/v1/completions", POSTS, completion_begin, "text_completion"},
+                               {"/v1/responses", POSTS, responses_begin, "chat"},
+                               {"/v1/embeddings", POSTS, embedding_begin, "embeddings"},
+                               {"/v1/rerank", POSTS, rerank_begin, "rerank"}};
 
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 _Static_assert(ROUTES < SERVER_ROUTES, "the last row counts what is no route");
 
 const char *server_route_path(uint32_t route) {
   return route < ROUTES ? routes[route].path : "none";
+}
+
+const char *server_route_operation(uint32_t route) {
+  return route < ROUTES ? routes[route].operation : NULL;
 }
 
 static const route *find(const char *path) {
@@ -250,7 +290,7 @@ static bool check_method(const route *found, const http_request *request, answer
                 request->method);
 }
 
-// Who may ask for it, and whether there is a model to answer with.
+// Who may ask for it, and whether the server is well.
 static bool check_access(const server *of, const route *found, const http_request *request,
                          answer *to, refusal *refused) {
   if (!of->has_settings || of->failure.status == 500) {  // its keys are not known
@@ -262,22 +302,30 @@ static bool check_access(const server *of, const route *found, const http_reques
       !keys_check(&of->settings.keys, request->authorization.bytes, &to->tenant, refused)) {
     return false;
   }
-  if (of->failure.status != 0) *refused = of->failure;
+  // a model that failed to load is nothing that can answer, and others may try again
+  if (found->give == give_health && of->failure.status != 0) *refused = of->failure;
   return refused->status == 0;
+}
+
+// Routes without a text do not load the model: a look at the server must not cost a download.
+static bool have_what_it_needs(server *of, const route *found, refusal *refused) {
+  if (found->give == give_models || found->give == give_model) return have_name(of, refused);
+  return found->give != NULL || have_model(of, refused);
 }
 
 static bool begin_request(server *of, const route *found, const http_request *request, answer *to,
                           refusal *refused) {
   if (!check_method(found, request, to, refused) ||
-      !check_access(of, found, request, to, refused)) {
+      !check_access(of, found, request, to, refused) ||
+      (found->begin != NULL && !check_head(of, request, refused)) ||
+      !have_what_it_needs(of, found, refused)) {
     return false;
   }
   if (found->give != NULL) {
     if (!found->give(of, request, to, refused)) return false;
     if (strcmp(request->method, "HEAD") == 0) buffer_clear(&to->out);
-    return true;
   }
-  return check_head(of, request, refused);
+  return true;
 }
 
 static void take_origin(const server *of, const http_request *request, answer *to) {
@@ -306,6 +354,8 @@ bool server_begin(server *of, const http_request *request, answer *to) {
   char name[RANDOM_NAME_BYTES];
   memset(to, 0, sizeof *to);
   random_name(name);
+  snprintf(to->method, sizeof to->method, "%s", request->method);
+  to->begun_us = platform_now_us();
   snprintf(to->request_id, sizeof to->request_id, "req-%s", name);
   to->next = of->answers;
   of->answers = to;
@@ -389,6 +439,7 @@ void server_end(server *of, answer *to) {
   while (*link != NULL && *link != to) link = &(*link)->next;
   if (*link != NULL) *link = (*link)->next;
   server_count(of, to);
+  if (of->settings.logs_requests) log_request(of, to);
   if (to->is_generation) of->generations--;
   embeddings_leave(of, to);
   generation_free(of, to);

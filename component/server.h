@@ -6,21 +6,31 @@
 #include "answer.h"
 #include "settings.h"
 
-enum { SERVER_ROUTES = 12, SERVER_STATUSES = 13 };
+enum { SERVER_ROUTES = 12, SERVER_STATUSES = 13, SERVER_BOUNDS = 14 };
 enum { SERVER_LOOK_US = 50000 };  // between two looks whether a client is still there
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
+// Durations by their upper bounds (metrics.c), the last one without.
+typedef struct histogram {
+  uint64_t counts[SERVER_BOUNDS + 1];
+  uint64_t sum_us;
+} histogram;
+
 struct server {
-  wick_engine *engine;
-  refusal failure;    // why there is none
-  bool has_settings;  // they were read
+  wick_engine *engine;  // NULL: no request has needed the model yet, or it failed to load
+  wick_config config;   // of the engine
+  uint32_t loads;       // of the model, in this instance
+  refusal failure;      // why no request is answered, or the last one without a model
+  char instance[RANDOM_NAME_BYTES];  // its name in logs and metrics; "": not named yet
+  bool has_settings;                 // they were read
   settings settings;
-  char model[SERVER_NAME_BYTES];
+  char model[SERVER_NAME_BYTES];  // its name; "": not known yet
   int64_t created_s;
   answer *answers;                                     // on their way
   answer *embeddings;                                  // those that wait for vectors, in order
   uint32_t generations;                                // requests for text under way
   uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // that ended; metrics.c has the statuses
+  histogram durations[SERVER_ROUTES], first_tokens[SERVER_ROUTES];
 };
 
 // Texts are terminated, and "" where there is none. Those in arrays are cut where they are longer.
@@ -33,8 +43,9 @@ typedef struct http_request {
   bool is_body_read;  // else it broke off
 } http_request;
 
-// Reads the settings and loads the model, once; later calls do nothing. A failure is the answer to
-// all requests, but where the model's server failed: the next call asks it again.
+// Reads the settings, once; later calls do nothing. A failure is the answer to all requests. The
+// model is loaded by the first request that needs it, and after a failure of the model's server
+// again by the next one.
 void server_open(server *opened);
 // Before a snapshot of the instance: loads the model, and forgets the environment, which
 // server_open reads when the snapshot serves. Traps without a model, with its reason on stderr.
@@ -70,13 +81,25 @@ void embeddings_leave(server *of, answer *to);
 
 void server_count(server *of, const answer *told);
 void server_put_metrics(const server *of, buffer *out);
-// "none" for what is no route.
+// "none" for paths without a route.
 const char *server_route_path(uint32_t route);
+// The operation by OpenTelemetry's names, such as "chat"; NULL for routes that read no text.
+const char *server_route_operation(uint32_t route);
+
+// ---- lines of JSON on stderr (log.c) ----
+
+void log_request(const server *of, const answer *ended);
+void log_model_loaded(const server *of, uint64_t duration_us);
+void log_model_failed(const server *of, const refusal *failure);
 
 // ---- the model (model_source.c) ----
 
 // Feeds the engine from what is embedded in the component, or from a file of a preopened directory.
 bool model_load(wick_engine *engine, refusal *refused);
+// The URL that the model is read from; NULL: it is embedded or a file.
+const char *model_url(void);
+// Where the model is, for logs: without a URL's query, which may have a key.
+void model_put_source(buffer *out);
 // The embedded file was read: a snapshot need not hold it beside the weights.
 void model_forget_bytes(void);
 

@@ -27,6 +27,13 @@ bool settings_number(const char *name, uint32_t *out, refusal *refused) {
   return true;
 }
 
+bool settings_flag(const char *name, bool *out, refusal *refused) {
+  const char *text = getenv(name);
+  if (text == NULL) return true;
+  *out = strcmp(text, "1") == 0;
+  return *out || strcmp(text, "0") == 0 || is_wrong(name, "0 or 1", refused);
+}
+
 // ---- keys ----
 
 // The scratch has room for both and an end.
@@ -123,11 +130,13 @@ static bool read_text(const char *name, const char **out, refusal *refused) {
 bool settings_read(settings *out, refusal *refused) {
   *out = (settings){.queue_limit = QUEUE_LIMIT, .body_bytes_max = BODY_BYTES};
   out->items_max = ITEMS;
+  out->logs_requests = true;
   return read_keys("WICK_KEYS", &out->keys, refused) &&
          read_keys("WICK_METRICS_KEY", &out->metrics_keys, refused) &&
          settings_number("WICK_QUEUE_LIMIT", &out->queue_limit, refused) &&
          settings_number("WICK_BODY_BYTES_MAX", &out->body_bytes_max, refused) &&
          settings_number("WICK_ITEMS_MAX", &out->items_max, refused) &&
+         settings_flag("WICK_LOG", &out->logs_requests, refused) &&
          read_text("WICK_CORS", &out->origins, refused) &&
          read_text("WICK_MODEL_NAME", &out->model_name, refused);
 }

@@ -23,6 +23,7 @@ typedef struct settings {
   tenants keys, metrics_keys;
   uint32_t queue_limit, body_bytes_max;
   uint32_t items_max;      // of a field that is a list
+  bool logs_requests;      // a line on stderr each
   const char *origins;     // of CORS, with ',' between, or "*"; NULL: none
   const char *model_name;  // NULL: the file's
 } settings;
@@ -31,6 +32,8 @@ typedef struct settings {
 bool settings_read(settings *out, refusal *refused);
 // A number of the environment, at least 1; 0 where it is not given.
 bool settings_number(const char *name, uint32_t *out, refusal *refused);
+// 0 or 1; false where it is not given.
+bool settings_flag(const char *name, bool *out, refusal *refused);
 // Is `origin` one of the list's?
 bool settings_have_origin(const char *origins, const char *origin);
 

@@ -151,6 +151,24 @@ static bool take_timeout(url_source *from, refusal *refused) {
   return settings_number("WICK_MODEL_TIMEOUT_MS", &from->url.timeout_ms, refused);
 }
 
+bool url_check(const char *url, refusal *refused) {
+  url_source from;
+  if (!take_timeout(&from, refused)) return false;
+  return read_url(&from.url, url) ||
+         refuse(refused, 500, "settings", NULL,
+                "The server's variable WICK_MODEL_URL must be a URL of http or https without a "
+                "password");
+}
+
+void url_name(const char *url, char *out, size_t size_bytes) {
+  size_t end = strcspn(url, "?#");
+  while (end > 0 && url[end - 1] == '/') end--;
+  size_t begin = end;
+  while (begin > 0 && url[begin - 1] != '/') begin--;
+  if (end - begin > 5 && strncasecmp(url + end - 5, ".gguf", 5) == 0) end -= 5;
+  snprintf(out, size_bytes, "%.*s", (int)(end - begin), url + begin);
+}
+
 bool url_load(wick_engine *engine, const char *url, refusal *refused) {
   url_source *from = calloc(1, sizeof *from);
   void *piece = malloc(PIECE_BYTES);
@@ -158,13 +176,7 @@ bool url_load(wick_engine *engine, const char *url, refusal *refused) {
   bool is_loaded = false;
   if (from == NULL || piece == NULL) {
     refuse(refused, 503, "nomem", NULL, "There is no memory for reading the model");
-  } else if (!take_timeout(from, refused)) {
-    is_loaded = false;
-  } else if (!read_url(&from->url, url)) {
-    refuse(
-        refused, 500, "settings", NULL,
-        "The server's variable WICK_MODEL_URL must be a URL of http or https without a password");
-  } else {
+  } else if (url_check(url, refused) && take_timeout(from, refused) && read_url(&from->url, url)) {
     const wick_reader reader = {from, read_range, piece, PIECE_BYTES};
     is_loaded = wick_load_from(engine, &reader, &error) == WICK_OK;
     const bool is_of_server = !is_loaded && from->problem[0] != '\0';

@@ -7,6 +7,10 @@
 // The code of a refusal that a later request may be spared.
 #define MODEL_SERVER "model_server"
 
+// Is it a URL that can be read, with the other variables of reading it?
+bool url_check(const char *url, refusal *refused);
+// The model's name: the last part of the path, without .gguf.
+void url_name(const char *url, char *out, size_t size_bytes);
 // Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. What
 // does not answer is asked three times. False: *refused says why.
 bool url_load(wick_engine *engine, const char *url, refusal *refused);

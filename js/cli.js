@@ -24,6 +24,7 @@ const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
   ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
   ...['--no-normalize', '--normalize', '--parse-special', '--truncate'],
+  '--no-log',
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 

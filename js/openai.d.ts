@@ -3,6 +3,35 @@
 type AdapterUse = import('./index.js').AdapterUse;
 type Engine = import('./index.js').Engine;
 
+/** A request that ended, by OpenTelemetry's names where it has some. Durations are in seconds. */
+export interface RequestRecord {
+  /** When it ended, as ISO 8601. */
+  time: string;
+  /** `error` for answers of status 500 or above and streams that failed. */
+  level: 'info' | 'error';
+  'event.name': 'http.request';
+  /** The option `instance`. */
+  'service.instance.id'?: string;
+  /** The answer's header `X-Request-Id`. */
+  request_id: string;
+  'http.request.method': string;
+  /** A route of the handler, such as `/v1/chat/completions`; `none` for other paths. */
+  'http.route': string;
+  'http.response.status_code': number;
+  'http.server.request.duration': number;
+  'gen_ai.operation.name'?: string;
+  'gen_ai.response.model'?: string;
+  'gen_ai.response.id'?: string;
+  /** Missing where the client left before the end. */
+  'gen_ai.usage.input_tokens'?: number;
+  'gen_ai.usage.output_tokens'?: number;
+  'gen_ai.usage.cache_read.input_tokens'?: number;
+  'gen_ai.response.finish_reasons'?: string[];
+  'gen_ai.server.time_to_first_token'?: number;
+  /** The code of the error, or `client_gone` for a stream that its client left. */
+  'error.type'?: string;
+}
+
 export interface HandlerOptions {
   /**
    * The keys that clients may send as `Authorization: Bearer KEY`. Each key is a tenant: requests with
@@ -31,6 +60,10 @@ export interface HandlerOptions {
   model?: string;
   /** The adapters (engine.adapters) of requests without the field `lora`; none by default. */
   adapters?: AdapterUse[];
+  /** A name for this server, as the label `wick_instance` of each sample of /metrics and in records of requests. */
+  instance?: string;
+  /** Called with each request that ended, for the server's log: `(record) => console.error(JSON.stringify(record))`. */
+  onRequest?: (record: RequestRecord) => void;
   /** Called with each error that becomes an answer of status 500 or above, for the server's log. */
   onError?: (error: unknown) => void;
 }

@@ -40,15 +40,25 @@ CROSS_VARIANTS := wasi-simd128 wasi-relaxed $(EMSCRIPTEN_VARIANTS)
 $(foreach variant,$(CROSS_VARIANTS),\
   $(eval $(call library_archive,lib/wick/$(variant)/libwick.a,$(variant))))
 
+# ---- the shared library, of the native archive's objects ----
+ifeq ($(shell uname -s),Linux)
+$(LIBRARY)/lib/libwick.so: $(LIBRARY)/lib/libwick.a tools/build/shared_library.mjs
+	@echo "  LD $@"
+	$(Q)NM=$(LLVM_NM) OBJCOPY=$(LLVM_OBJCOPY) CC='$(NATIVE_CC)' $(NODE) tools/build/shared_library.mjs $@ $< $(LIBRARY_VERSION) $(NATIVE_LINK)
+SHARED := $(LIBRARY)/lib/libwick.so
+endif
+
 # ---- what tells compilers of them: wick.pc, wick-VARIANT.pc and CMake's files ----
-# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS)
+# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS[,LIBRARY]): by default -lwick, which would take
+# the shared library before the archive
 define library_pc
 $(LIBRARY)/lib/pkgconfig/$(1).pc: library/wick.pc.in library/library.mk flags.mk include/wick.h
 	@mkdir -p $$(@D)
-	$$(Q)sed 's|@NAME@|$(1)|;s|@VERSION@|$$(LIBRARY_VERSION)|;s|@FOLDER@|$(2)|;s|@CFLAGS@|$(strip $(3))|;s|@LIBS@|$(strip $(4))|' $$< >$$@
+	$$(Q)sed 's|@NAME@|$(1)|;s|@VERSION@|$$(LIBRARY_VERSION)|;s|@FOLDER@|$(2)|;s|@CFLAGS@|$(strip $(3))|;s|@LIBS@|$(strip $(or $(5),-lwick) $(4))|' $$< >$$@
 LIBRARY_FILES += lib/pkgconfig/$(1).pc
 endef
-$(eval $(call library_pc,wick,,$(LIBRARY_NATIVE_FLAGS),$(NATIVE_LINK)))
+$(eval $(call library_pc,wick,,$(LIBRARY_NATIVE_FLAGS),$(NATIVE_LINK),$$$${libdir}/libwick.a))
+$(eval $(call library_pc,wick-shared,,$(LIBRARY_NATIVE_FLAGS),))
 $(foreach variant,wasi-simd128 wasi-relaxed,\
   $(eval $(call library_pc,wick-$(variant),/wick/$(variant),,$(LIBRARY_WASI_LINK))))
 $(foreach variant,$(EMSCRIPTEN_VARIANTS),$(eval $(call library_pc,wick-$(variant),/wick/$(variant),\
@@ -65,10 +75,16 @@ $(LIBRARY)/include/wick.h: include/wick.h
 	$(Q)cp $< $@
 LIBRARY_FILES += include/wick.h
 
+$(LIBRARY)/share/doc/wick/LICENSE: LICENSE
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+LIBRARY_FILES += share/doc/wick/LICENSE
+
 .PHONY: library install
-library: setup-library $(addprefix $(LIBRARY)/,$(LIBRARY_FILES)) ## libwick.a for C programs, native, WASI and Emscripten, below build/library
+library: setup-library $(addprefix $(LIBRARY)/,$(LIBRARY_FILES)) $(SHARED) ## libwick.a for C programs, native, WASI and Emscripten, and libwick.so, below build/library
 	@$(NODE) tools/build/sizes.mjs $(LIBRARY)
 
 install: library ## copies build/library to PREFIX (/usr/local), below DESTDIR
 	$(Q)for file in $(LIBRARY_FILES); do \
 	  install -D -m 644 $(LIBRARY)/$$file '$(DESTDIR)$(PREFIX)'/$$file || exit 1; done
+	$(Q)$(if $(SHARED),cp -P $(SHARED)* '$(DESTDIR)$(PREFIX)'/lib/)

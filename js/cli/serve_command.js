@@ -29,8 +29,10 @@ serves a model over HTTP with OpenAI's interface, and a page for a first try at 
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
   --kv TYPE           store keys and values as f32, f16, q8 or q4 (default f16)
   --threads N         compute with N threads (default: half of the processors, at most 8)
+  --no-log            write no line of JSON to standard error for each request
 `;
 
+const NO_LOG = '--no-log';
 const PORT = 8080;
 const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;
@@ -51,6 +53,7 @@ function readArguments(found) {
   const models = [];
   for (const one of found) {
     if ('positional' in one) models.push(one.positional);
+    else if (one.option === NO_LOG) given.set(NO_LOG, ['']);
     else if (!given.has(one.option)) throw misused(`unknown option ${one.option}`);
     else if (!one.value) throw misused(`${one.option} needs a value`);
     else given.get(one.option)?.push(one.value);
@@ -85,6 +88,11 @@ function handlerOptionsOf(given) {
     ...(origins.length > 0 && { cors: origins }),
     ...(queueLimit !== undefined && { queueLimit }),
     ...(model !== undefined && { model }),
+    ...(!given.has(NO_LOG) && {
+      onRequest: (/** @type {object} */ record) => {
+        process.stderr.write(`${JSON.stringify(record)}\n`);
+      },
+    }),
     onError: (/** @type {any} */ error) => {
       process.stderr.write(`wick: ${error?.code ?? error?.name}: ${error?.message}\n`);
     },

@@ -7,10 +7,11 @@ import { answerEmbedding, answerRerank, embeddingFields, rerankFields } from './
 import { streamResponseOf } from './event_stream.js';
 import { handlerOptionsOf } from './handler_options.js';
 import { clientGone, errorResponseOf, HttpError, httpErrorOf, queueFull } from './http_errors.js';
-import { HttpMetrics } from './http_metrics.js';
+import { HttpMetrics, labelled } from './http_metrics.js';
 import { Keys } from './keys.js';
 import { randomName } from './random_name.js';
 import { readBody } from './request_body.js';
+import { RequestRecord } from './request_record.js';
 import { answerResponse, responsesFields } from './responses_route.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
@@ -39,6 +40,23 @@ const textRoutes = {
 
 const MODELS = '/v1/models';
 
+/** Whose streams have usage for those who ask for it. */
+const usageRoutes = ['/v1/chat/completions', '/v1/completions'];
+
+/**
+ * Asks for the usage of a stream, for its record.
+ * @param {Record<string, any>} body @param {string} route
+ * @returns {boolean} whether the client did not ask for it
+ */
+function askForUsage(body, route) {
+  const { stream, stream_options: options } = body;
+  const isFree = (options ?? undefined) === undefined || typeof options === 'object';
+  if (stream !== true || !usageRoutes.includes(route) || !isFree) return false;
+  if ((options?.include_usage ?? false) !== false) return false;
+  body.stream_options = { ...options, include_usage: true };
+  return true;
+}
+
 class Handler {
   #engine;
   #options;
@@ -65,17 +83,36 @@ class Handler {
   async handle(request) {
     const { pathname } = new URL(request.url);
     const route = this.#routeOf(pathname);
+    const record = new RequestRecord();
+    /** @type {Response | undefined} */
     let response;
+    let isOver = false;
+    const report = () => {
+      if (isOver && response) this.#report(record, request, route ?? 'none', response);
+    };
+    const end = () => {
+      isOver = true;
+      report();
+    };
     try {
-      response = await this.#answer(request, pathname, route);
+      response = await this.#answer(request, pathname, route, { record, end });
     } catch (error) {
       const isGone = request.signal.aborted;
-      response = this.#refusalOf(isGone ? clientGone() : error, textRoutes[route ?? '']?.fields);
+      const told = isGone ? clientGone() : error;
+      response = this.#refusalOf(told, record, textRoutes[route ?? '']?.fields);
     }
     response.headers.set('X-Request-Id', `req-${randomName()}`);
     this.#cors.addTo(request, response.headers);
     this.#metrics.count(route ?? 'none', response.status);
+    if (record.isStreamed) report();
+    else end();
     return response;
+  }
+
+  /** @param {RequestRecord} record @param {Request} request @param {string} route @param {Response} response */
+  #report(record, request, route, response) {
+    const { onRequest, instance } = this.#options;
+    onRequest?.(record.fields(request, route, response, { model: this.#model, instance }));
   }
 
   /** @param {string} pathname @returns {string | undefined} */
@@ -86,9 +123,11 @@ class Handler {
     return isKnown ? pathname : undefined;
   }
 
-  /** @param {unknown} error @param {Set<string>} [fields] @returns {Response} */
-  #refusalOf(error, fields) {
+  /** @param {unknown} error @param {RequestRecord} record @param {Set<string>} [fields] @returns {Response} */
+  #refusalOf(error, record, fields) {
     const told = httpErrorOf(error, fields);
+    record.isStreamed = false;
+    record.fail(told);
     if (told.status >= 500 && told.status !== 501) this.#options.onError(error);
     return errorResponseOf(told);
   }
@@ -97,9 +136,10 @@ class Handler {
    * @param {Request} request
    * @param {string} pathname
    * @param {string | undefined} route
+   * @param {{record: RequestRecord, end: () => void}} followed
    * @returns {Promise<Response>}
    */
-  async #answer(request, pathname, route) {
+  async #answer(request, pathname, route, followed) {
     if (route === undefined) {
       throw new HttpError(404, 'not_found', `There is nothing at ${pathname.slice(0, 200)}`);
     }
@@ -115,7 +155,7 @@ class Handler {
     if (route === '/health') return this.#health();
     if (route === '/metrics') return this.#metricsPage(headers);
     const salt = await this.#keys.saltFor(headers);
-    if (isText) return this.#text(request, textRoutes[route], salt);
+    if (isText) return this.#text(request, route, salt, followed);
     return this.#models(pathname);
   }
 
@@ -141,7 +181,7 @@ class Handler {
       if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // nothing is timed
     }
     const type = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
-    return new Response(pages.join(''), { headers: type });
+    return new Response(labelled(pages.join(''), this.#options.instance), { headers: type });
   }
 
   async #modelName() {
@@ -164,22 +204,34 @@ class Handler {
     throw new HttpError(404, 'model_not_found', `The model here is ${id}`, { param: 'model' });
   }
 
-  /** @param {Request} request @param {TextRoute} route @param {string | undefined} salt */
-  async #text(request, route, salt) {
-    const { queueLimit, onError } = this.#options;
+  /**
+   * @param {Request} request @param {string} path @param {string | undefined} salt
+   * @param {{record: RequestRecord, end: () => void}} followed
+   */
+  async #text(request, path, salt, followed) {
+    const { queueLimit, onRequest } = this.#options;
+    const { record } = followed;
     const body = await readBody(request, this.#options);
+    const hidesUsage = onRequest !== undefined && askForUsage(body, path);
     if (this.#generations >= queueLimit) throw queueFull(queueLimit);
     this.#generations++;
     const { signal } = request;
-    const end = this.#endsOnce();
+    const end = this.#endsOnce(followed.end);
     signal.addEventListener('abort', end);
     try {
       const headers = new Headers();
       const { adapters } = this.#options;
       const asked = { signal, salt, headers, adapters, model: await this.#modelName() };
-      const answer = await route.answer(this.#engine, body, asked);
-      if ('leave' in answer)
-        return await streamResponseOf(answer, { signal, end, headers, onError });
+      const answer = await textRoutes[path].answer(this.#engine, body, asked);
+      if ('leave' in answer) {
+        const onError = (/** @type {any} */ error) => {
+          record.fail(httpErrorOf(error));
+          this.#options.onError(error);
+        };
+        const chunks = record.follow(answer, hidesUsage);
+        return await streamResponseOf(chunks, { signal, end, headers, onError });
+      }
+      record.see(answer);
       end();
       return Response.json(answer, { headers });
     } catch (error) {
@@ -188,12 +240,14 @@ class Handler {
     }
   }
 
-  /** @returns {() => void} counts the request as ended; later calls do nothing */
-  #endsOnce() {
+  /** @param {() => void} hear of it @returns {() => void} counts the request as ended; later calls do nothing */
+  #endsOnce(hear) {
     let isOver = false;
     return () => {
-      if (!isOver) this.#generations--;
+      if (isOver) return;
       isOver = true;
+      this.#generations--;
+      hear();
     };
   }
 }

@@ -9,7 +9,7 @@ const ITEMS_MAX = 2048; // OpenAI's limit of texts
 
 const names = [
   ...['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'bodyTimeout', 'itemsMax', 'cors'],
-  ...['model', 'adapters', 'onError'],
+  ...['model', 'adapters', 'instance', 'onError', 'onRequest'],
 ];
 
 /** The characters that a header can hold after `Bearer`. */
@@ -52,9 +52,10 @@ function adaptersOf(uses) {
 export function handlerOptionsOf(options) {
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) throw new TypeError(`createHandler: ${unknown} is not an option`);
-  const { onError = () => {}, metricsKey } = options;
-  if (typeof onError !== 'function') {
-    throw new TypeError('createHandler: onError must be a function');
+  const { onError = () => {}, onRequest, metricsKey } = options;
+  for (const [name, hear] of Object.entries({ onError, onRequest: onRequest ?? onError })) {
+    if (typeof hear === 'function') continue;
+    throw new TypeError(`createHandler: ${name} must be a function`);
   }
   const keys = keysOf(options.keys, 'keys');
   return {
@@ -67,6 +68,8 @@ export function handlerOptionsOf(options) {
     origins: textsOf(options.cors, 'cors'),
     adapters: adaptersOf(options.adapters),
     model: textsOf(options.model, 'model')[0],
+    instance: textsOf(options.instance, 'instance')[0],
     onError,
+    onRequest,
   };
 }

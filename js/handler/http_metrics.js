@@ -23,3 +23,17 @@ export class HttpMetrics {
     );
   }
 }
+
+/**
+ * @param {string} page in Prometheus' text format
+ * @param {string | undefined} instance
+ * @returns {string} the page with the instance as a label of each sample
+ */
+export function labelled(page, instance) {
+  if (instance === undefined) return page;
+  const value = JSON.stringify(instance); // Prometheus escapes the same characters the same way
+  return page.replaceAll(
+    /^(\w+)(?:\{|(?= ))/gm,
+    (found, name) => `${name}{wick_instance=${value}${found === name ? '}' : ','}`,
+  );
+}

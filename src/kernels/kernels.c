@@ -161,14 +161,47 @@ static const kernel_table *const tables[] = {
 
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
+#ifdef WICK_LEVELS
+typedef struct cpuid_answer {
+  uint32_t eax, ebx, ecx, edx;
+} cpuid_answer;
+
+static cpuid_answer cpuid(uint32_t leaf, uint32_t subleaf) {
+  cpuid_answer said;
+  __asm__ volatile("cpuid"
+                   : "=a"(said.eax), "=b"(said.ebx), "=c"(said.ecx), "=d"(said.edx)
+                   : "a"(leaf), "c"(subleaf));
+  return said;
+}
+
+static bool has_bits(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
+
+// x86-64-v3: AVX2, BMI, FMA and what belongs to them, with registers that the system saves. The
+// compiler's own __builtin_cpu_supports needs libgcc, which not every linker has (zig cc).
+static bool cpu_is_v3(void) {
+  const uint32_t fma_movbe_osxsave_avx_f16c = 1U << 12 | 1U << 22 | 1U << 27 | 1U << 28 | 1U << 29;
+  const uint32_t bmi1_avx2_bmi2 = 1U << 3 | 1U << 5 | 1U << 8;
+  const uint32_t lzcnt = 1U << 5, xmm_ymm = 6;
+  if (cpuid(0, 0).eax < 7 || cpuid(0x80000000U, 0).eax < 0x80000001U) return false;
+  if (!has_bits(cpuid(1, 0).ecx, fma_movbe_osxsave_avx_f16c)) return false;
+  uint32_t saved, high;
+  __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+  return has_bits(saved, xmm_ymm) && has_bits(cpuid(7, 0).ebx, bmi1_avx2_bmi2) &&
+         has_bits(cpuid(0x80000001U, 0).ecx, lzcnt);
+}
+
+static bool cpu_has_vnni(void) {
+  const uint32_t avx_vnni = 1U << 4;
+  return cpuid(7, 0).eax >= 1 && has_bits(cpuid(7, 1).eax, avx_vnni);
+}
+#endif
+
 // Whether this processor has the instructions of a table.
 static bool cpu_runs(const kernel_table *kernels) {
 #ifdef WICK_LEVELS
   const bool is_vnni = kernels == &kernels_avxvnni;
   if (!is_vnni && kernels != &kernels_avx2) return true;
-  __builtin_cpu_init();
-  if (is_vnni && !__builtin_cpu_supports("avxvnni")) return false;
-  return __builtin_cpu_supports("x86-64-v3");
+  return cpu_is_v3() && (!is_vnni || cpu_has_vnni());
 #else
   (void)kernels;
   return true;

@@ -235,7 +235,7 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
   after(() => server.close());
   const metric = async (/** @type {string} */ name) => {
     const page = await (await fetch(`${server.origin}/metrics`)).text();
-    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(page)?.[1]);
+    return Number(new RegExp(`^${name}\\{wick_instance="\\w+"\\} (\\S+)$`, 'm').exec(page)?.[1]);
   };
 
   test('its batch and its prefix cache', async () => {

@@ -164,7 +164,7 @@ for (const name of ['p2', 'p3']) {
       }
       await waitUntil(async () => {
         const page = await (await fetch(`${server.origin}/metrics`)).text();
-        return /^wick_http_generations 0$/m.test(page);
+        return /^wick_http_generations\{wick_instance="\w+"\} 0$/m.test(page);
       }, 'all to end');
       assert.equal(await rightText(), wanted);
     });

@@ -45,14 +45,16 @@ async function continued(host) {
 
 before(async () => {
   if (!skip) await succeed(built('native/wick'), ['synth', 'tiny', 'q8_0', tiny]);
+  copyFileSync(strangerSource, copy);
 });
 
-describe('names in the archives', { skip }, () => {
-  const header = readFileSync(join(root, 'include/wick.h'), 'utf8').replace(/ *\/\/.*$/gm, '');
-  const declared = [...header.matchAll(/^\w[^;={]*?\b(wick_\w+)\([^;]*?\);$/gms)]
-    .map(([, name]) => name)
-    .sort();
+const header = readFileSync(join(root, 'include/wick.h'), 'utf8').replace(/ *\/\/.*$/gm, '');
+const declared = [...header.matchAll(/^\w[^;={]*?\b(wick_\w+)\([^;]*?\);$/gms)]
+  .map(([, name]) => name)
+  .sort();
+const copy = join(folder, 'stranger.cc');
 
+describe('names in the archives', { skip }, () => {
   for (const archive of archives) {
     test(`${archive}: those of wick.h, the others begin with wick__`, async () => {
       assert.ok(declared.length > 80, declared.join(' '));
@@ -74,8 +76,15 @@ describe('names in the archives', { skip }, () => {
   }
 });
 
+test('libwick.a needs nothing of a compiler’s own library, which zig cc does not have', {
+  skip,
+}, async () => {
+  const args = ['--undefined-only', '--just-symbol-name', join(await install(), 'lib/libwick.a')];
+  const names = (await succeed('llvm-nm-19', args)).match(/^__cpu_\w+$/gm);
+  assert.deepEqual(names, null);
+});
+
 describe('a stranger builds natively', { skip }, () => {
-  const copy = join(folder, 'stranger.cc');
   /** @type {[compiler: string, standard: string, source: string][]} */
   const compilers = [
     ['gcc', 'c17', strangerSource],
@@ -83,7 +92,6 @@ describe('a stranger builds natively', { skip }, () => {
     ['g++', 'c++20', copy],
     ['clang++-19', 'c++20', copy],
   ];
-  before(() => copyFileSync(strangerSource, copy));
 
   for (const [compiler, standard, source] of compilers) {
     test(`${compiler}, ${standard}, by pkg-config`, async () => {
@@ -159,6 +167,69 @@ describe('a stranger builds natively', { skip }, () => {
   test('the example answers as the command line does', async () => {
     const build = await cmake(exampleFolder, 'example', []);
     assert.equal(await succeed(join(build, 'chat'), [model, ...questions]), await wantedChat());
+  });
+});
+
+describe('the shared library', { skip: process.platform === 'linux' ? skip : 'not Linux' }, () => {
+  const rust = locate('rustc');
+  const dynamic = async (/** @type {string} */ name) =>
+    succeed('llvm-nm-19', ['--dynamic', '--defined-only', join(await install(), 'lib', name)]);
+
+  test('has the names of wick.h and no others, with their version', async () => {
+    const names = (await dynamic('libwick.so'))
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ').at(-1));
+    const wanted = declared.map((name) => `${name}@@WICK_0.1`);
+    assert.deepEqual(names.filter((name) => name?.startsWith('wick')).sort(), wanted);
+    const told = await succeed('llvm-readelf-19', [
+      '-d',
+      join(await install(), 'lib/libwick.so.0.1'),
+    ]);
+    assert.match(told, /SONAME.*\[libwick\.so\.0\.1\]/);
+    assert.doesNotMatch(told, /TEXTREL/);
+    const license = join(await install(), 'share/doc/wick/LICENSE');
+    assert.deepEqual(readFileSync(license), readFileSync(join(root, 'LICENSE')));
+  });
+
+  test('programs in C and C++ link it; wick.pc alone stays static', async () => {
+    const lib = join(await install(), 'lib');
+    for (const [compiler, pc] of [
+      ['gcc', 'wick-shared'],
+      ['g++', 'wick-shared'],
+      ['gcc', 'wick'],
+    ]) {
+      const program = join(folder, `linked-${compiler}-${pc}`);
+      const source = compiler === 'g++' ? copy : strangerSource;
+      await succeed(compiler, [...warnings, source, ...(await pkgConfig(pc)), '-o', program]);
+      const needed = await succeed('llvm-readelf-19', ['-d', program]);
+      assert.equal(/NEEDED.*libwick\.so\.0\.1/.test(needed), pc === 'wick-shared');
+      const env = pc === 'wick' ? {} : { LD_LIBRARY_PATH: lib };
+      const said = await succeed(program, [tiny, '2', '24', prompt], { env });
+      assert.equal(said.trimEnd(), `threads 2:${await continued(native)}`);
+    }
+  });
+
+  test('Python calls it by ctypes', async () => {
+    const args = [join(root, 'examples/bindings/wick.py'), join(await install(), 'lib/libwick.so')];
+    const said = await succeed('python3', [...args, tiny, prompt, '24']);
+    assert.equal(said.trimEnd(), await continued(native));
+    const { code, stderr } = await run('python3', [...args, join(folder, 'gone.gguf'), prompt]);
+    assert.equal(code, 1);
+    assert.match(stderr, /RuntimeError: cannot open .*gone\.gguf/);
+  });
+
+  test('Rust calls it without a crate', { skip: rust.skip }, async () => {
+    const [lib, program] = [join(await install(), 'lib'), join(folder, 'from-rust')];
+    const source = join(root, 'examples/bindings/wick.rs');
+    const args = ['--edition', '2021', '-D', 'warnings', '-A', 'dead_code', source];
+    await succeed(rust.path, [...args, '-L', lib, '-l', 'wick', '-o', program]);
+    const env = { LD_LIBRARY_PATH: lib };
+    const said = await succeed(program, [tiny, prompt, '24'], { env });
+    assert.equal(said.trimEnd(), await continued(native));
+    const { code, stderr } = await run(program, [join(folder, 'gone.gguf'), prompt], { env });
+    assert.equal(code, 1);
+    assert.match(stderr, /cannot open .*gone\.gguf/);
   });
 });
 

@@ -695,3 +695,93 @@ test('a template that refuses the conversation is a refusal in words', async (t)
   const refused = await createHandler(engine)(post(CHAT, greedy));
   await assertRefused(refused, 400, { code: 'template' });
 });
+
+describe('records of requests', () => {
+  /** @param {import('node:test').TestContext} t */
+  async function open(t) {
+    /** @type {any[]} */
+    const records = [];
+    const onRequest = (/** @type {any} */ record) => records.push(record);
+    const handle = createHandler(await openEngine(t), { onRequest, instance: 'a"b', model: 'fox' });
+    return { records, handle };
+  }
+
+  test('each has the tokens that its client counted, whole and streamed', async (t) => {
+    const { records, handle } = await open(t);
+    for (const [path, body] of /** @type {[string, any][]} */ ([
+      [CHAT, { ...greedy, n: 2 }],
+      [COMPLETIONS, { prompt: ['Once', 'The'], max_tokens: 5, temperature: 0 }],
+      ['/v1/responses', { input: 'A fox', max_output_tokens: 16, temperature: 0 }],
+    ])) {
+      const whole = await jsonOf(await handle(post(path, body)));
+      const usage = {
+        input: whole.usage.prompt_tokens ?? whole.usage.input_tokens,
+        output: whole.usage.completion_tokens ?? whole.usage.output_tokens,
+      };
+      const before = records.length;
+      const streamed = await handle(post(path, { ...body, stream: true }));
+      assert.equal(records.length, before, 'a stream has not ended when it begins');
+      const text = await streamed.text();
+      if (path !== '/v1/responses') assert.doesNotMatch(text, /"usage"/);
+      assert.equal(records.length, before + 1);
+      for (const record of records.slice(-2)) {
+        assert.equal(record['http.route'], path);
+        assert.equal(record['gen_ai.usage.input_tokens'], usage.input);
+        assert.equal(record['gen_ai.usage.output_tokens'], usage.output);
+        assert.equal(record['gen_ai.response.model'], 'fox');
+        assert.equal(record['service.instance.id'], 'a"b');
+        assert.deepEqual([record.level, record['error.type']], ['info', undefined]);
+      }
+      const { 'gen_ai.server.time_to_first_token': first, 'http.server.request.duration': all } =
+        records[records.length - 1];
+      assert.ok(first > 0 && first <= all);
+    }
+    assert.deepEqual(records[0]['gen_ai.response.finish_reasons'], ['length', 'length']);
+    const stream_options = { include_usage: true };
+    const asked = await handle(post(CHAT, { ...greedy, stream: true, stream_options }));
+    assert.equal((await chunksOf(asked)).at(-1).usage.completion_tokens, 24);
+    const off = { ...greedy, stream: true, stream_options: { include_usage: false } };
+    assert.equal((await chunksOf(await handle(post(CHAT, off)))).at(-1).usage, undefined);
+    assert.equal(records.at(-1)['gen_ai.usage.output_tokens'], 24);
+  });
+
+  test('refusals, health, clients that leave', async (t) => {
+    const { records, handle } = await open(t);
+    await handle(post(CHAT, { messages: 1 }));
+    await get(handle, '/health');
+    await get(handle, '/nothing');
+    const brief = () =>
+      records.map((one) => [
+        one['http.route'],
+        one['http.response.status_code'],
+        one['error.type'],
+      ]);
+    assert.deepEqual(brief(), [
+      [CHAT, 400, 'invalid_value'],
+      ['/health', 200, undefined],
+      ['none', 404, 'not_found'],
+    ]);
+    const long = { ...greedy, max_tokens: 3000, stream: true };
+    const left = await handle(post(CHAT, long));
+    await left.body?.cancel();
+    await waitUntil(() => records.length === 4, 'its record');
+    assert.deepEqual(brief().at(-1), [CHAT, 200, 'client_gone']);
+    const leaves = new AbortController();
+    const { signal } = leaves;
+    const gone = handle(post(CHAT, { ...long, stream: false }, { signal }));
+    leaves.abort();
+    await gone;
+    assert.deepEqual(brief().at(-1), [CHAT, 499, 'client_gone']);
+  });
+
+  test('the instance is a label of each sample of /metrics', async (t) => {
+    const { handle } = await open(t);
+    await handle(post(CHAT, { ...greedy, max_tokens: 2 }));
+    const page = await (await get(handle, '/metrics')).text();
+    const samples = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    assert.ok(samples.length > 20);
+    for (const line of samples) assert.match(line, /^\w+\{wick_instance="a\\"b"[,}]/);
+    assert.match(page, /^wick_http_generations\{wick_instance="a\\"b"\} 0$/m);
+    assert.throws(() => createHandler(/** @type {any} */ ({ generate() {} }), { instance: '' }));
+  });
+});

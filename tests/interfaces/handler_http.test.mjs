@@ -332,3 +332,34 @@ describe('the command', () => {
     await cut;
   });
 });
+
+test('wick serve writes a line of JSON for each request, unless it is told not to', async () => {
+  for (const args of [[], ['--no-log']]) {
+    const child = spawn(process.execPath, [cli, 'serve', modelPath, '--port', '0', ...args]);
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      log += text;
+    });
+    const [line] = await once(createInterface(child.stdout), 'line');
+    const { origin } = new URL(String(line));
+    const body = JSON.stringify({ messages, max_tokens: 3 });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${origin}/v1/chat/completions`, { method: 'POST', headers, body });
+    const { usage } = await answer.json();
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exited;
+    if (args.length > 0) {
+      assert.equal(log, '');
+      continue;
+    }
+    const [record] = log
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text));
+    assert.equal(record['http.route'], '/v1/chat/completions');
+    assert.equal(record['gen_ai.usage.input_tokens'], usage.prompt_tokens);
+    assert.equal(record['gen_ai.usage.output_tokens'], 3);
+    assert.equal(record.request_id, answer.headers.get('x-request-id'));
+  }
+});

@@ -53,7 +53,7 @@ describe('files', () => {
       ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
       ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
       ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
-      ...['openai.d.ts', 'cli.js'],
+      ...['openai.d.ts', 'node.js', 'node.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'],
     ]) {
@@ -113,7 +113,7 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models'];
+    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models', 'node'];
     const modules = ['worker', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );

@@ -13,17 +13,15 @@ import { run } from './process.mjs';
 /** @param {string} line */
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
-/** @type {Record<string, string[]>} what `wasmtime serve` has to be told for each */
-const flags = {
+/** @type {Record<string, string[]>} what `wasmtime serve` needs for each */
+const hostFlags = {
   p2: ['-Scli'],
-  p3: ['-Scli', '-Sp3', '-Wcomponent-model-async', '--idle-instance-timeout', '600s'],
+  p3: ['-Scli', '-Sp3', '-Wcomponent-model-async'],
 };
 /** All requests in one instance, where it takes them. */
 const reuse = [
-  '--max-instance-reuse-count',
-  '100000',
-  '--max-instance-concurrent-reuse-count',
-  '256',
+  ...['--idle-instance-timeout', '600s', '--max-instance-reuse-count', '100000'],
+  ...['--max-instance-concurrent-reuse-count', '256'],
 ];
 /** @param {string} name @param {boolean} isReused @returns {string[]} */
 const instancesOf = (name, isReused) => {
@@ -40,19 +38,18 @@ const folderOf = (model) => [
 /**
  * `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
- * @param {{args?: string[], model?: string, component?: string, isReused?: boolean}} [options] arguments of the
- *   command; a component with its model, in place of the built one; false: an instance each
+ * @param {{args?: string[], model?: string, component?: string, isReused?: boolean, flags?: string[]}} [options]
+ *   arguments of the command; a component with its model, in place of the built one; false: an instance each; flags of
+ *   instances, in place of those that keep one
  * @returns {Promise<Started>}
  */
 export function startWasmtime(name, options = {}) {
   const { args = [], model = modelPath, component, isReused = true } = options;
+  const { flags = instancesOf(name, isReused) } = options;
   const program = component ? [component] : [...folderOf(model), built(`edge/wick-${name}.wasm`)];
   return startServer(
     locate('wasmtimeCommand').path,
-    [
-      ...['serve', ...flags[name], ...instancesOf(name, isReused)],
-      ...['--addr', '127.0.0.1:0', ...args, ...program],
-    ],
+    [...['serve', ...hostFlags[name], ...flags], ...['--addr', '127.0.0.1:0', ...args, ...program]],
     printedOrigin,
   );
 }
@@ -85,7 +82,7 @@ export async function embedModel(name, folder, model = modelPath) {
  */
 export async function snapshotOf(name, folder, model = modelPath) {
   const out = join(folder, `${name}-snapshot.wasm`);
-  const wizer = ['wizer', ...flags[name].filter((flag) => /^-[SW]/.test(flag)), '-Shttp'];
+  const wizer = ['wizer', ...hostFlags[name].filter((flag) => /^-[SW]/.test(flag)), '-Shttp'];
   const component = await embedModel(name, folder, model);
   await runWell(locate('wasmtimeCommand').path, [
     ...wizer,

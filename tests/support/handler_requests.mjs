@@ -496,9 +496,11 @@ function eventsOf(text) {
   });
 }
 
-/** Names of metrics, as their values differ. @param {string} page */
+/** Names of metrics, as their values differ. Components count loads, too. @param {string} page */
 const metricsOf = (page) =>
-  page.split('\n').filter((line) => line.startsWith('# TYPE ') && !line.includes('_seconds'));
+  page
+    .split('\n')
+    .filter((line) => line.startsWith('# TYPE ') && !/_seconds|_model_loads/.test(line));
 
 /** @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} what two servers have in common */
 export async function comparableOf(response) {

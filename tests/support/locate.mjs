@@ -71,6 +71,17 @@ const known = {
     places: [resolve(edge, 'node_modules/typescript')],
     install: 'tools/setup.sh edge',
   },
+  // optional: no group of tools/setup.sh has it
+  rustc: {
+    variable: 'WICK_RUSTC',
+    places: [resolve(process.env.HOME ?? '/root', '.cargo/bin/rustc'), '/usr/bin/rustc'],
+    install: 'set WICK_RUSTC',
+  },
+  // Fastify's folder, beside those of Express and Hono
+  frameworks: {
+    places: [resolve(edge, 'node_modules/fastify')],
+    install: 'tools/setup.sh edge',
+  },
   deno: {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',

@@ -53,7 +53,10 @@ async function build(options) {
 }
 
 /** A bundle each. */
-const entries = ['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'];
+const entries = [
+  ...['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'],
+  'node.js',
+];
 /** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` is of no room of it. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
 /** Files of the package that others import as they are. */

@@ -1,0 +1,124 @@
+// js/handler/request_record.js — what the log says of a request: its route, status, duration, tokens and error, by
+// OpenTelemetry's names where it has some.
+
+/** @typedef {import('./event_stream.js').Chunks} Chunks */
+/** @typedef {import('../openai.js').RequestRecord} Fields */
+
+/** The operation of each route that reads text. @type {Record<string, string>} */
+const operations = {
+  '/v1/chat/completions': 'chat',
+  '/v1/completions': 'text_completion',
+  '/v1/responses': 'chat',
+  '/v1/embeddings': 'embeddings',
+  '/v1/rerank': 'rerank',
+};
+
+const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
+
+/** @param {any} chunk @returns {boolean} the one that `include_usage` adds */
+const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
+
+export class RequestRecord {
+  #begin = performance.now();
+  #first = 0;
+  /** @type {any} */
+  #usage;
+  /** @type {string[]} */
+  #finishes = [];
+  /** @type {string | undefined} */
+  #id;
+  /** @type {string | undefined} */
+  #error;
+  /** Its answer is a stream, which ends after the handler has returned. */
+  isStreamed = false;
+  /** All of the answer was read. */
+  isWhole = false;
+
+  /** @param {any} value an answer, a chunk or an event of it */
+  see(value) {
+    const { id, usage, choices, timings } = value.response ?? value;
+    this.#id ??= id;
+    this.#usage = usage ?? this.#usage;
+    if (!this.#first && timings) this.#first = this.#begin + timings.ttftMs;
+    for (const { index, finish_reason: finish } of choices ?? []) {
+      if (finish) this.#finishes[index] = finish;
+    }
+  }
+
+  /** @param {{code?: string, name?: string}} error */
+  fail(error) {
+    this.#error ??= error.code ?? error.name;
+  }
+
+  /**
+   * The same chunks, which it has seen.
+   * @param {Chunks} chunks
+   * @param {boolean} hidesUsage the client did not ask for it
+   * @returns {Chunks}
+   */
+  follow(chunks, hidesUsage) {
+    this.isStreamed = true;
+    let leading = chunks.leading;
+    const next = async () => {
+      for (;;) {
+        const one = await chunks.next();
+        this.isWhole = Boolean(one.done);
+        if (one.done) return one;
+        if (--leading < 0) this.#first ||= performance.now();
+        const value = /** @type {any} */ (one.value);
+        this.see(value);
+        if (!hidesUsage) return one;
+        if (isUsage(value)) continue;
+        delete value.usage;
+        return one;
+      }
+    };
+    return { ...chunks, next, leave: () => chunks.leave() };
+  }
+
+  /**
+   * @param {Request} request
+   * @param {string} route
+   * @param {Response} response
+   * @param {{model: string | undefined, instance: string | undefined}} of
+   * @returns {Fields}
+   */
+  fields(request, route, response, { model, instance }) {
+    const operation = operations[route];
+    const { status } = response;
+    const isGone = this.isStreamed && !this.isWhole && !this.#error;
+    const error = isGone ? 'client_gone' : this.#error;
+    return {
+      time: new Date().toISOString(),
+      level: error && (status >= 500 || (this.isStreamed && !isGone)) ? 'error' : 'info',
+      'event.name': 'http.request',
+      ...(instance && { 'service.instance.id': instance }),
+      request_id: String(response.headers.get('X-Request-Id')),
+      'http.request.method': request.method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'http.server.request.duration': seconds(performance.now() - this.#begin),
+      ...(operation && { 'gen_ai.operation.name': operation, ...this.#generation(model) }),
+      ...(error && { 'error.type': error }),
+    };
+  }
+
+  /** @param {string | undefined} model @returns {Partial<Fields>} */
+  #generation(model) {
+    const usage = this.#usage;
+    const details = usage?.prompt_tokens_details ?? usage?.input_tokens_details;
+    return {
+      ...(model !== undefined && { 'gen_ai.response.model': model }),
+      ...(this.#id !== undefined && { 'gen_ai.response.id': this.#id }),
+      ...(usage && {
+        'gen_ai.usage.input_tokens': usage.prompt_tokens ?? usage.input_tokens,
+        'gen_ai.usage.output_tokens': usage.completion_tokens ?? usage.output_tokens ?? 0,
+        'gen_ai.usage.cache_read.input_tokens': details?.cached_tokens ?? 0,
+      }),
+      ...(this.#finishes.length > 0 && { 'gen_ai.response.finish_reasons': this.#finishes }),
+      ...(this.#first > 0 && {
+        'gen_ai.server.time_to_first_token': seconds(this.#first - this.#begin),
+      }),
+    };
+  }
+}

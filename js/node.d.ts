@@ -1,0 +1,32 @@
+// The public types of wick-llm/node.
+
+type IncomingMessage = import('node:http').IncomingMessage;
+type ServerResponse = import('node:http').ServerResponse;
+
+/** A handler of `createHandler` (wick-llm/openai), or another function from a Request to its Response. */
+export type Handle = (request: Request) => Promise<Response>;
+
+/**
+ * Makes a listener of `node:http` that is also a middleware of Express and Connect: `createServer(nodeListener(handle))`,
+ * `app.use(nodeListener(handle))`, `app.use('/ai', nodeListener(handle))`. Paths before `/v1/`, `/health` and
+ * `/metrics` are left out. Other requests are passed to `next` if there is one. The body may have been parsed before,
+ * as express.json() does. The returned promise never rejects.
+ */
+export function nodeListener(
+  handle: Handle,
+): (incoming: IncomingMessage, outgoing: ServerResponse, next?: () => void) => Promise<void>;
+
+/**
+ * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` where the application has one. It
+ * reads bodies itself: `bodyBytesMax` of createHandler is their limit.
+ */
+export function fastifyPlugin(fastify: object, options: { handle: Handle }): Promise<void>;
+
+/** The part of a context of Hono that the handler uses. */
+interface HonoContextLike {
+  req: { raw: Request };
+  env?: unknown;
+}
+
+/** Makes a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs wherever Hono does. */
+export function honoHandler(handle: Handle): (context: HonoContextLike) => Promise<Response>;

@@ -1,0 +1,102 @@
+// js/node/adapters.js — a handler of `wick-llm/openai` in node:http, Express, Fastify and Hono.
+
+import { answer } from './answer.js';
+
+/** @typedef {import('./answer.js').IncomingMessage} IncomingMessage */
+/** @typedef {import('./answer.js').ServerResponse} ServerResponse */
+/** @typedef {import('./answer.js').Handle} Handle */
+
+/**
+ * The path below the place where an application has the handler: `/ai/v1/models` as `/v1/models`.
+ * @param {string} url of a request, from its first slash on
+ * @returns {string | undefined} undefined where the handler has no such route
+ */
+function routeOf(url) {
+  const end = url.search(/[?#]/);
+  const [path, query] = end < 0 ? [url, ''] : [url.slice(0, end), url.slice(end)];
+  const [, route] = /^.*?(\/v1\/.*|\/health|\/metrics)$/.exec(path) ?? [];
+  return route === undefined ? undefined : route + query;
+}
+
+/** @param {unknown} handle @returns {asserts handle is Handle} */
+function checkHandle(handle) {
+  if (typeof handle === 'function') return;
+  throw new TypeError('wick-llm/node needs a handler of createHandler (wick-llm/openai)');
+}
+
+/**
+ * Where there is a `next`, as in Express, it gets what the handler has no route for.
+ * @param {Handle} handle
+ * @returns {(incoming: any, outgoing: any, next?: () => void) => Promise<void>}
+ */
+export function nodeListener(handle) {
+  checkHandle(handle);
+  return async (incoming, outgoing, next) => {
+    const url = incoming.url ?? '/';
+    // Express cuts off where the application has the handler, which may be the /v1 of its routes
+    const path = routeOf(url) ?? routeOf(incoming.originalUrl ?? url);
+    if (path === undefined && next) next();
+    else await answer(incoming, outgoing, handle, path ?? url);
+  };
+}
+
+/**
+ * A plugin of Fastify. It reads bodies itself, so Fastify's parsers and limits of bodies do not apply to its routes.
+ * @param {any} fastify
+ * @param {{handle: Handle}} options
+ */
+export async function fastifyPlugin(fastify, { handle }) {
+  checkHandle(handle);
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser(
+    '*',
+    (/** @type {unknown} */ _, /** @type {unknown} */ _body, /** @type {any} */ done) => done(null),
+  );
+  const respond = (/** @type {any} */ request, /** @type {any} */ reply) => {
+    reply.hijack();
+    const { raw } = request;
+    // what hooks of the application have set, such as those of CORS
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) reply.raw.setHeader(name, value);
+    }
+    void answer(raw, reply.raw, handle, routeOf(raw.url ?? '/') ?? raw.url);
+  };
+  const isBelowV1 = /\/v1\/?$/.test(fastify.prefix);
+  for (const path of isBelowV1 ? ['/*'] : ['/v1/*', '/health', '/metrics']) {
+    fastify.all(path, respond);
+  }
+}
+
+/**
+ * @param {any} context of Hono
+ * @returns {AbortSignal | undefined} aborts when the client leaves, where Hono runs on node:http
+ */
+function signalOf(context) {
+  /** @type {ServerResponse | undefined} */
+  const outgoing = context.env?.outgoing;
+  if (!outgoing) return undefined;
+  const gone = new AbortController();
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort();
+  });
+  if (outgoing.destroyed) gone.abort();
+  return gone.signal;
+}
+
+/**
+ * @param {Handle} handle
+ * @returns {(context: any) => Promise<Response>}
+ */
+export function honoHandler(handle) {
+  checkHandle(handle);
+  return (context) => {
+    const { raw } = context.req;
+    const { origin, pathname, search } = new URL(raw.url);
+    const signal = signalOf(context) ?? raw.signal;
+    const hasBody = raw.method !== 'GET' && raw.method !== 'HEAD';
+    const init = { method: raw.method, headers: raw.headers, signal };
+    const body = hasBody ? { body: raw.body, duplex: 'half' } : {};
+    const url = new URL(routeOf(pathname + search) ?? pathname + search, origin);
+    return handle(new Request(url, /** @type {RequestInit} */ ({ ...init, ...body })));
+  };
+}
