@@ -38,7 +38,7 @@ describe('SmolLM2-135M-Instruct', { skip: model.skip }, () => {
   });
 
   for (const host of [native, plainHosts[0]]) {
-    test(`continues a sentence as other engines do: ${host.name}`, async () => {
+    test(`continues a sentence with the same words: ${host.name}`, async () => {
       const options = ['-n', '16', '--temp', '0'];
       const { code, stdout, stderr } = await wick(host, [
         ...['run', model.path, '-p', 'The capital of France is', ...options],
