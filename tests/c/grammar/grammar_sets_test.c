@@ -198,7 +198,8 @@ TEST(exponents_are_held_by_the_value) {
       if (random_below(&random, 2) == 0) {
         snprintf(digits, sizeof digits, "%s", SOME[random_below(&random, 9)]);
       }
-      const size_t places = random_below(&random, 7), moved = random_below(&random, 20);
+      const uint32_t places = (uint32_t)random_below(&random, 7);
+      const uint32_t moved = (uint32_t)random_below(&random, 20);
       const bool is_negative = random_below(&random, 3) == 0;
       write_decimal(digits, places, plain + 1);
       write_decimal(digits, moved, spelled + 1);
