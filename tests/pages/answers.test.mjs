@@ -71,7 +71,8 @@ after(async () => {
 
 /** @param {import('node:test').TestContext} t */
 async function openPage(t) {
-  const context = await browser.newContext();
+  // which would answer with its own copy of what is replaced below
+  const context = await browser.newContext({ serviceWorkers: 'block' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);

@@ -199,7 +199,7 @@ test('the developer panel shows the pages as they are while it answers', {
   await page.click('#settings-form [value=save]');
   const own = page.locator('#kv-pages .private').first();
   let wasSeen = false;
-  for (let tries = 0; tries < 20 && !wasSeen; tries++) {
+  for (let tries = 0; tries < 60 && !wasSeen; tries++) {
     await page.fill('#prompt', `Tell me a long story, number ${tries}.`);
     await page.keyboard.press('Enter');
     wasSeen = await Promise.race([

@@ -17,6 +17,7 @@ import {
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { isFull } from '../support/level.mjs';
+import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const PAGE_TOKENS = 16;
@@ -230,7 +231,7 @@ test('two tabs of the page have one model, and the one that stays answers', {
   const other = await page.context().newPage();
   await other.goto(siteUrl());
   await other.waitForSelector('#send:not([disabled])');
-  await other.getByText('the engine is in another tab').waitFor();
+  await untilTrue(other, "document.getElementById('facts').innerText.includes('in another tab')");
   assert.equal(downloads(), before);
   await Promise.all([ask(page, 'Tell me a story about a fox.'), ask(other, 'What is Wick?')]);
   assert.match((await shown(page))[1], /fox/);
