@@ -77,12 +77,11 @@ static void open_head(json_writer *json, const server *of, const answer *to, con
   json_text(json, "model", of->model);
 }
 
-// One list of two: `first` may be NULL.
+// One list of two, each of which may be empty.
 static void put_list(buffer *out, const char *name, const buffer *first, const buffer *items) {
   buffer_put_text(out, name);
-  const bool has_first = first != NULL && first->size_bytes > 0;
-  if (has_first) buffer_put(out, first->bytes, first->size_bytes);
-  if (has_first && items->size_bytes > 0) buffer_put_text(out, ",");
+  buffer_put(out, first->bytes, first->size_bytes);
+  if (first->size_bytes > 0 && items->size_bytes > 0) buffer_put_text(out, ",");
   buffer_put(out, items->bytes, items->size_bytes);
   buffer_put_text(out, "]");
 }
@@ -93,7 +92,8 @@ static void put_logprobs(json_writer *json, answer *to, choice *from) {
   if (!to->has_logprobs) {
     buffer_put_text(&to->out, "null");
   } else if (to->kind == ANSWER_CHAT) {
-    put_list(&to->out, "{\"content\":[", NULL, &told->tokens);
+    static const buffer NO_ECHO = {0};
+    put_list(&to->out, "{\"content\":[", &NO_ECHO, &told->tokens);
     buffer_put_text(&to->out, ",\"refusal\":null}");
   } else {
     const uint32_t index = (uint32_t)(from - to->choices);

@@ -23,7 +23,7 @@ import { followMemory } from './cli/wasi_memory.js';
 const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
   ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
-  ...['--no-normalize', '--normalize', '--parse-special', '--truncate'],
+  ...['--llama', '--no-normalize', '--normalize', '--parse-special', '--truncate'],
   '--no-log',
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);

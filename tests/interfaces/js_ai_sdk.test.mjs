@@ -769,7 +769,7 @@ describe('vectors and rankings', () => {
     const { results } = await engine.rerank('a fox', documents, { topN: 2 });
     assert.deepEqual(
       ranking.map(({ originalIndex, score }) => ({ index: originalIndex, score })),
-      results,
+      results.map(({ index, score }) => ({ index, score })),
     );
     const objects = { type: /** @type {const} */ ('object'), values: [{ a: 1 }, { a: 2 }] };
     const signal = { query: 'a', documents: objects, abortSignal: AbortSignal.abort() };

@@ -26,7 +26,9 @@ const refused = (/** @type {number} */ byte) => ({
 /** @param {string} text @param {string} named */
 function assertRecord(text, named) {
   const { city, degrees, ...others } = JSON.parse(text);
-  assert.ok(['Oslo', 'Lima'].includes(city) && Number.isInteger(degrees), `${named}: ${text}`);
+  assert.ok(['Oslo', 'Lima'].includes(city), `${named}: ${text}`);
+  // what is begun goes on in any spelling, also of an integer above 1.8e308
+  assert.ok(Number.isInteger(degrees) || Math.abs(degrees) === Infinity, `${named}: ${text}`);
   assert.deepEqual(others, {});
 }
 

@@ -149,7 +149,7 @@ describe('of an engine', () => {
       noPredictor: false,
       preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
-      tables: 'auto',
+      ...{ tables: 'auto', grammarMemory: undefined, grammarSteps: undefined },
     });
     assert.equal(config({ threads: 3 }).chooseThreads, false);
   });

@@ -185,7 +185,10 @@ describe('embeddings', () => {
     const one = engineOf({ embed: [score(1)] });
     const { signal } = new AbortController();
     const told = await one.engine.rerank('q', ['a'], { signal });
-    assert.deepEqual(told, { results: [{ index: 0, score: 1 }], tokens: 5 });
+    assert.deepEqual(told, {
+      results: [{ index: 0, score: 1, probability: Math.fround(1 / (1 + Math.exp(-1))) }],
+      tokens: 5,
+    });
     assert.equal(one.asked[0][2], signal);
     /** @type {[any, any, any, string][]} */
     const wrong = [

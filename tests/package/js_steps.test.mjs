@@ -42,6 +42,7 @@ function engineOf() {
     step: () => STEP_IDLE,
     takeEvents: () => events.splice(0),
     passes: () => 0,
+    prepareGrammar: () => true,
     submit: () => 1,
     tokenBytes: (token) => Uint8Array.of(token),
     chatEnding: () => ({ text: '<a>', hasReasoning: false, needsSpecial: false }),
@@ -49,7 +50,7 @@ function engineOf() {
     openReply: () => 40,
     readReply: (_, text) => ({ deltas: [{ content: text }], error: undefined }),
   };
-  const quiet = /^(nextRange|loadState|takeEvents|passes|tokenBytes|counters|info)$/;
+  const quiet = /^(nextRange|loadState|takeEvents|passes|prepareGrammar|tokenBytes|counters|info)$/;
   const native = any(
     new Proxy(
       {},
