@@ -585,7 +585,11 @@ test('options that cannot be honoured are typed errors that name what', async (t
     ],
     [{ regex: 'a', choices: ['a'] }, 'ARG', /regex and choices/],
     [{ regex: 'a{100001}' }, 'GRAMMAR_TOO_LARGE', /the count is above 100000/],
-    [{ jsonSchema: { maxLength: 1e9 } }, 'GRAMMAR_TOO_LARGE', /takes more than 67108864 bytes to compile \(options/],
+    [
+      { jsonSchema: { maxLength: 1e9 } },
+      'GRAMMAR_TOO_LARGE',
+      /takes more than 67108864 bytes to compile \(options/,
+    ],
   ])) {
     await assert.rejects(
       async () => engine.generate('a', given).text(),
