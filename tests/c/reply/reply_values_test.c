@@ -492,14 +492,15 @@ static bool ends_with(const char *text, size_t end, const char *mark, size_t cou
   return count <= end && memcmp(text + end - count, mark, count) == 0;
 }
 
-// The last of the marks that end at a byte, and the longest beginning of one that waits there.
+// The longest of the marks that end at a byte, and the longest beginning of one that waits there.
 static void check_marks(reply_marks *marks, const char *text, size_t size_bytes) {
   for (size_t end = 1; end <= size_bytes; end++) {
     const reply_mark *wanted = NULL;
     size_t pending = 0;
     for (uint32_t i = 0; i < marks->count; i++) {
       const reply_mark *mark = &marks->items[i];
-      if (ends_with(text, end, mark->text, mark->size_bytes)) wanted = mark;
+      const bool is_longer = wanted == NULL || mark->size_bytes > wanted->size_bytes;
+      if (is_longer && ends_with(text, end, mark->text, mark->size_bytes)) wanted = mark;
       for (size_t count = 1; count < mark->size_bytes; count++) {
         if (count > pending && ends_with(text, end, mark->text, count)) pending = count;
       }
