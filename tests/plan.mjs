@@ -51,6 +51,7 @@ export const longest = [
   'pages/chat_books',
   'engine/c_units',
   'engine/fuzz',
+  'engine/arm',
   'engine/golden',
   'pages/page',
   'package/models_page',
