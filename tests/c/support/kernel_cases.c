@@ -146,7 +146,9 @@ size_t variants(const kernel_table *list[VARIANTS_MAX]) {
   size_t count = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const kernel_table *kernels = kernels_by_name(names[i]);
-    if (kernels != NULL) list[count++] = kernels;
+    // right only where a dot takes codes with a sign, which is where it is chosen
+    const bool is_elsewhere = strcmp(names[i], "relaxed-signed") == 0 && kernels != kernels_bind();
+    if (kernels != NULL && !is_elsewhere) list[count++] = kernels;
   }
   return count;
 }
