@@ -1,6 +1,6 @@
 // js/node/adapters.js — a handler of `wick-llm/openai` in node:http, Express, Fastify and Hono.
 
-import { answer } from './answer.js';
+import { answer, signalOf } from './answer.js';
 
 /** @typedef {import('./answer.js').IncomingMessage} IncomingMessage */
 /** @typedef {import('./answer.js').ServerResponse} ServerResponse */
@@ -68,22 +68,6 @@ export async function fastifyPlugin(fastify, { handle }) {
 }
 
 /**
- * @param {any} context of Hono
- * @returns {AbortSignal | undefined} aborts when the client leaves, where Hono runs on node:http
- */
-function signalOf(context) {
-  /** @type {ServerResponse | undefined} */
-  const outgoing = context.env?.outgoing;
-  if (!outgoing) return undefined;
-  const gone = new AbortController();
-  outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort();
-  });
-  if (outgoing.destroyed) gone.abort();
-  return gone.signal;
-}
-
-/**
  * @param {Handle} handle
  * @returns {(context: any) => Promise<Response>}
  */
@@ -92,7 +76,9 @@ export function honoHandler(handle) {
   return (context) => {
     const { raw } = context.req;
     const { origin, pathname, search } = new URL(raw.url);
-    const signal = signalOf(context) ?? raw.signal;
+    /** @type {ServerResponse | undefined} where Hono runs on node:http */
+    const outgoing = context.env?.outgoing;
+    const signal = outgoing ? signalOf(outgoing) : raw.signal;
     const hasBody = raw.method !== 'GET' && raw.method !== 'HEAD';
     const init = { method: raw.method, headers: raw.headers, signal };
     const body = hasBody ? { body: raw.body, duplex: 'half' } : {};

@@ -111,16 +111,22 @@ export async function answer(incoming, outgoing, handle, path = incoming.url ?? 
   }
 }
 
-/** @param {IncomingMessage} incoming @param {ServerResponse} outgoing @param {Handle} handle @param {string} path */
-async function answerWell(incoming, outgoing, handle, path) {
+/** @param {ServerResponse} outgoing @returns {AbortSignal} aborts when the client leaves before the answer has ended */
+export function signalOf(outgoing) {
   const controller = new AbortController();
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
   if (outgoing.destroyed) controller.abort(); // it left before a framework came to this
+  return controller.signal;
+}
+
+/** @param {IncomingMessage} incoming @param {ServerResponse} outgoing @param {Handle} handle @param {string} path */
+async function answerWell(incoming, outgoing, handle, path) {
+  const signal = signalOf(outgoing);
   let request;
   try {
-    request = requestOf(incoming, outgoing, path, controller.signal);
+    request = requestOf(incoming, outgoing, path, signal);
   } catch {
     outgoing.writeHead(400).end(); // Request allows neither the address nor the method
     return;
