@@ -228,7 +228,7 @@ class Handler {
           record.fail(httpErrorOf(error));
           this.#options.onError(error);
         };
-        const chunks = record.follow(answer, hidesUsage);
+        const chunks = onRequest ? record.follow(answer, hidesUsage) : answer;
         return await streamResponseOf(chunks, { signal, end, headers, onError });
       }
       record.see(answer);
