@@ -13,7 +13,7 @@ import { CHAT_HELP, chatWith } from './cli/chat_command.js';
 import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit } from './cli/exit.js';
 import { isModelName, keptFile, sourceOf } from './cli/model_names.js';
 import { print } from './cli/print.js';
-import { engineOptionsOf, readOptions } from './cli/run_options.js';
+import { engineOptionsOf, onlyModel, readOptions } from './cli/run_options.js';
 import { serveModel } from './cli/serve_command.js';
 import { followMemory } from './cli/wasi_memory.js';
 
@@ -210,12 +210,7 @@ async function printStats(engine, { finishReason, usage, timings }, loadMs) {
 /** @param {Argument[]} found @param {number} threads @returns {Promise<undefined>} */
 async function runThreaded(found, threads) {
   const { last, generation, lora, positionals } = readOptions(found);
-  if (positionals.length !== 1) {
-    const [, more] = positionals;
-    const problem = more === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;
-    throw new Exit(EXIT_USAGE, `${problem} (usage: wick run MODEL [-p TEXT | -f FILE] [options])`);
-  }
-  const [model] = positionals;
+  const model = onlyModel(positionals, 'wick run MODEL [-p TEXT | -f FILE] [options]');
   const prompt = readPrompt(last, model);
   /** @type {typeof import('./index.js')} */
   const { createEngine } = await import(new URL('index.js', home).href);

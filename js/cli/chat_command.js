@@ -9,7 +9,7 @@ import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { sourceOf } from './model_names.js';
 import { print } from './print.js';
-import { engineOptionsOf, readOptions } from './run_options.js';
+import { engineOptionsOf, onlyModel, readOptions } from './run_options.js';
 
 /** @typedef {import('../index.js').Chat} Chat */
 
@@ -127,11 +127,7 @@ async function answerLines(chat) {
  */
 export async function chatWith(found, home) {
   const { last, generation, lora, positionals } = readOptions(found);
-  const [model, more] = positionals;
-  if (model === undefined || more !== undefined) {
-    const problem = model === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;
-    throw new Exit(EXIT_USAGE, `${problem} (usage: wick chat MODEL [-p TEXT] [options])`);
-  }
+  const model = onlyModel(positionals, 'wick chat MODEL [-p TEXT] [options]');
   const question = last.get('-p');
   if (model === '-' && question === undefined) {
     throw new Exit(EXIT_USAGE, 'standard input is the model already: give the question with -p');

@@ -1,6 +1,7 @@
 // js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
 
 import { samplerLetters } from '../base/sampler_fields.js';
+import { EXIT_USAGE, Exit } from './exit.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 
@@ -37,7 +38,7 @@ const settings = {
 /**
  * @param {Map<string, string | undefined>} last
  * @param {string[]} breakers
- * @returns {GenerateOptions} the samplers' options that are no numbers
+ * @returns {GenerateOptions} the samplers' options that are not numbers
  */
 function readSamplers(last, breakers) {
   /** @type {GenerateOptions} */
@@ -94,6 +95,13 @@ export function readOptions(found) {
   const seed = last.get('--seed');
   if (seed !== undefined) generation.seed = BigInt(seed);
   return { last, generation, lora, positionals };
+}
+
+/** @param {string[]} positionals @param {string} usage @returns {string} the model, the only one of them */
+export function onlyModel([model, more], usage) {
+  if (model !== undefined && more === undefined) return model;
+  const problem = model === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;
+  throw new Exit(EXIT_USAGE, `${problem} (usage: ${usage})`);
 }
 
 /** @param {Map<string, string | undefined>} last @returns {Record<string, any>} the options of createEngine, without the model */

@@ -33,6 +33,8 @@ serves a model over HTTP with OpenAI's interface, and a page for a first try at 
 `;
 
 const NO_LOG = '--no-log';
+/** Of a template of the model; another --chat-template is a file. */
+const TEMPLATE_NAME = /^[\w-]+$/;
 const PORT = 8080;
 const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;
@@ -124,17 +126,18 @@ async function textOf(path) {
 async function templateOf(given) {
   const name = given.get('--chat-template')?.at(-1);
   if (name === undefined || name === 'chatml') return name;
-  return /^[\w-]+$/.test(name) && !existsSync(name) ? name : textOf(name);
+  return TEMPLATE_NAME.test(name) && !existsSync(name) ? name : textOf(name);
 }
 
 /** @param {import('../index.js').Engine} engine @param {string | undefined} template a name, or none */
 async function checkTemplateName(engine, template) {
-  if (!/^[\w-]+$/.test(template ?? '')) return;
+  if (!TEMPLATE_NAME.test(template ?? '')) return;
   try {
     await engine.applyTemplate([{ role: 'user', content: '' }]);
   } catch (error) {
     const { message } = /** @type {Error} */ (error); // a template may refuse this conversation
-    if (/named/.test(message)) throw new Exit(EXIT_FILE, `--chat-template: ${message}`);
+    if (/has no chat template named/.test(message))
+      throw new Exit(EXIT_FILE, `--chat-template: ${message}`);
   }
 }
 
