@@ -88,20 +88,20 @@ static void put_list(buffer *out, const char *name, const buffer *first, const b
 
 static void put_logprobs(json_writer *json, answer *to, choice *from) {
   json_member(json, "logprobs");
-  const details *told = &from->details;
+  const details *own = &from->details;
   if (!to->has_logprobs) {
     buffer_put_text(&to->out, "null");
   } else if (to->kind == ANSWER_CHAT) {
     static const buffer NO_ECHO = {0};
-    put_list(&to->out, "{\"content\":[", &NO_ECHO, &told->tokens);
+    put_list(&to->out, "{\"content\":[", &NO_ECHO, &own->tokens);
     buffer_put_text(&to->out, ",\"refusal\":null}");
   } else {
     const uint32_t index = (uint32_t)(from - to->choices);
     const details *echo = &to->choices[index - index % to->choices_a_prompt].echo;
-    put_list(&to->out, "{\"tokens\":[", &echo->tokens, &told->tokens);
-    put_list(&to->out, ",\"token_logprobs\":[", &echo->logprobs, &told->logprobs);
-    put_list(&to->out, ",\"top_logprobs\":[", &echo->tops, &told->tops);
-    put_list(&to->out, ",\"text_offset\":[", &echo->offsets, &told->offsets);
+    put_list(&to->out, "{\"tokens\":[", &echo->tokens, &own->tokens);
+    put_list(&to->out, ",\"token_logprobs\":[", &echo->logprobs, &own->logprobs);
+    put_list(&to->out, ",\"top_logprobs\":[", &echo->tops, &own->tops);
+    put_list(&to->out, ",\"text_offset\":[", &echo->offsets, &own->offsets);
     buffer_put_text(&to->out, "}");
   }
   details_clear(&from->details);

@@ -13,10 +13,10 @@ typedef struct prompt_tokens {
 } prompt_tokens;
 
 static bool refuse_memory(refusal *refused) {
-  return refuse(refused, 503, "nomem", NULL, "There is no memory for the prompt");
+  return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
 }
 
-// The tokens of the prompt's text. A BOS is put before them, and an EOS behind them is left out.
+// The tokens of the prompt's text, after a BOS if the model wants one. An EOS is left out.
 static bool tokenize(const server *of, const wick_request *asked, prompt_tokens *out,
                      refusal *refused) {
   wick_error error;
@@ -101,9 +101,11 @@ bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_
   choice *choices = &to->choices[first];
   bool is_right = asked->tokens == NULL ? tokenize(of, asked, &prompt, refused)
                                         : copy_ids(asked, &prompt, refused);
+  buffer *text = &choices->content;
+  is_right = is_right && put_text(of, asked, text, refused);
   for (uint32_t i = 0; is_right && i < to->choices_a_prompt; i++) {
     choices[i].tokens_prompt = (uint32_t)prompt.count;  // until the choice itself has ended
-    is_right = put_text(of, asked, &choices[i].content, refused);
+    if (i > 0) buffer_put(&choices[i].content, text->bytes, text->size_bytes);
   }
   if (is_right && to->has_logprobs) {
     if (prompt.first == 0 && prompt.count > 0) {

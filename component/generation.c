@@ -146,7 +146,7 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
 }
 
 static void take_echo(const server *of, answer *to, choice *from, const wick_event *event) {
-  refusal told = {0};
+  refusal refused = {0};
   if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
     details_add(&from->echo, of->engine, event, to->alternatives, false);
     from->echo_left--;
@@ -155,9 +155,9 @@ static void take_echo(const server *of, answer *to, choice *from, const wick_eve
   from->is_echo_open = false;
   to->choices_open--;
   if (from->echo_left > 0) {
-    refuse(&told, 400, "context_length_exceeded", "prompt",
+    refuse(&refused, 400, "context_length_exceeded", "prompt",
            "prompt does not fit in the context: %u tokens are left over", from->echo_left);
-    fail(to, &told);
+    fail(to, &refused);
   } else if (to->choices_open == 0) {
     answer_put_whole(of, to);
   }
