@@ -32,14 +32,15 @@ static const kernel_table table_scalar = {
 #define SIMD128_TABLE "simde"
 #endif
 
+// What all tables of vectors have.
+#define TABLE_SIMD(attention)                                                                 \
+  TABLE_COMMON, TABLE_ATTENTION(attention), TABLE_ROWS(simd128), .act_bytes = act_bytes_simd, \
+      .act_make = act_make_simd
+
 static const kernel_table table_simd128 = {
     .name = SIMD128_TABLE,
-    TABLE_COMMON,
     TABLE_TYPES(simd128, simd128, simd128),
-    TABLE_ATTENTION(simd128),
-    TABLE_ROWS(simd128),
-    .act_bytes = act_bytes_simd,
-    .act_make = act_make_simd,
+    TABLE_SIMD(simd128),
 };
 #endif
 
@@ -48,12 +49,8 @@ static const kernel_table table_simd128 = {
 // The same bits by instructions that ARM has. x86 needs more of them.
 static const kernel_table table_long = {
     .name = SIMD128_TABLE "-long",
-    TABLE_COMMON,
     TABLE_TYPES_USUAL(simd128, simd128, simd128, long, long),
-    TABLE_ATTENTION(simd128),
-    TABLE_ROWS(simd128),
-    .act_bytes = act_bytes_simd,
-    .act_make = act_make_simd,
+    TABLE_SIMD(simd128),
 };
 #endif
 
@@ -83,23 +80,15 @@ static bool relaxed_dots_are_right(void) {
 static const kernel_table table_pairs = {
     .name = "relaxed-pairs",
     .dots_are_right = relaxed_dots_are_right,
-    TABLE_COMMON,
     TABLE_TYPES(relaxed, pairs, pairs),
-    TABLE_ATTENTION(relaxed),
-    TABLE_ROWS(simd128),
-    .act_bytes = act_bytes_simd,
-    .act_make = act_make_simd,
+    TABLE_SIMD(relaxed),
 };
 
 static const kernel_table table_quads = {
     .name = "relaxed-quads",
     .dots_are_right = relaxed_dots_are_right,
-    TABLE_COMMON,
     TABLE_TYPES(relaxed, quads, quads),
-    TABLE_ATTENTION(relaxed),
-    TABLE_ROWS(simd128),
-    .act_bytes = act_bytes_simd,
-    .act_make = act_make_simd,
+    TABLE_SIMD(relaxed),
 };
 #endif
 
@@ -108,12 +97,8 @@ static const kernel_table table_quads = {
 static const kernel_table table_signed = {
     .name = "relaxed-signed",
     .dots_are_right = relaxed_dots_are_right,
-    TABLE_COMMON,
     TABLE_TYPES_USUAL(relaxed, quads, quads, quads, signed),
-    TABLE_ATTENTION(relaxed),
-    TABLE_ROWS(simd128),
-    .act_bytes = act_bytes_simd,
-    .act_make = act_make_simd,
+    TABLE_SIMD(relaxed),
 };
 
 static int32_t dot_of(int8_t x, int8_t code) {
