@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
-import { onBattery, stubModels } from '../support/chat_stub.mjs';
+import { isLateCode, onBattery, stubModels } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -104,9 +104,6 @@ async function answerWith(page, text) {
   return page.locator('.message.assistant .body').last();
 }
 
-/** The page's own code that offers a larger model after an answer. @param {string} url */
-const isOffer = (url) => /\/offering-\w+\.js$/.test(url);
-
 /** @param {Page} page */
 const focused = (page) => page.evaluate('document.activeElement.id');
 
@@ -117,7 +114,7 @@ test('an answer runs nothing, loads nothing, and takes the place of nothing', {
   /** @type {string[]} */
   const requests = [];
   page.on('request', (request) => {
-    if (!isOffer(request.url())) requests.push(request.url());
+    if (!isLateCode(request.url())) requests.push(request.url());
   });
   const elsewhere = `${server.url}tracker?`;
   const body = await answerWith(

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { Marked } from 'marked';
 import { formulas } from '../../examples/chat/formulas.js';
 import { useChat } from '../support/chat_page.mjs';
-import { ask } from '../support/chat_stub.mjs';
+import { ask, isLateCode } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -76,8 +76,7 @@ test('code has colours, formulas are typeset, pictures are their words; the libr
   const brought = [];
   page.on('request', (request) => {
     const { pathname } = new URL(request.url());
-    // the page's own code that offers a larger model after an answer
-    if (!/^\/offering-\w+\.js$/.test(pathname)) brought.push(pathname);
+    if (!isLateCode(pathname)) brought.push(pathname);
   });
   await talk(page, 'Plain?', 'Plain **words**.');
   assert.deepEqual(brought, []);

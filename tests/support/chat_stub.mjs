@@ -145,6 +145,9 @@ export async function openStub(context, url, { script = '', isReady = true, prob
   return page;
 }
 
+/** The page's own code that offers a larger model after an answer. @param {string} url */
+export const isLateCode = (url) => /\/offering-\w+\.js$/.test(url);
+
 /** @param {Page} page @param {string} text */
 export async function ask(page, text) {
   await page.fill('#prompt', text);
