@@ -150,7 +150,7 @@ static const char *const FAMILIES[] = {
     "Apertus",
     "Mistral Nemo",
     "Phi 4 mini, firefunction v2",
-    "Llama 3.1 with tools of its own",
+    "Llama 3.1 with built-in tools",
     "Command R+",
     "Llama 3.1, 3.2, 3.3",
     "Mistral Small 3.2",
