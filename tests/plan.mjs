@@ -23,7 +23,7 @@ export const onlyInAll = [
   /\/package\/(js_integrity|js_leak|js_policy|web_golden)\.test/,
   // random inputs and corrupt files, for minutes
   /_fuzz\.test/,
-  /\/engine\/(arm|fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
+  /\/engine\/(arm|c_units_\w+|fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
   // further hosts and runtimes, next to the one of each kind that `make test` runs
   /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
   /\/package\/(bundlers|extension|hosts|models_hosts)\.test/,
@@ -52,6 +52,8 @@ export const longest = [
   'engine/c_units',
   'engine/fuzz',
   'engine/arm',
+  'engine/c_units_wasi',
+  'engine/c_units_relaxed',
   'engine/golden',
   'pages/page',
   'package/models_page',

@@ -8,9 +8,9 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { concurrency } from '../support/level.mjs';
 import { built, locate, root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 import { openPool } from '../support/wasi_pool.mjs';
@@ -18,7 +18,6 @@ import { openPool } from '../support/wasi_pool.mjs';
 const shared = locate('shared');
 const arm = locate('runArm');
 const skip = shared.skip || arm.skip;
-const concurrency = availableParallelism();
 const folders = { [root]: root, [shared.path]: shared.path };
 const KERNEL_UNITS = ['kernels_test', 'kernels_vectors_test'];
 const NATIVE_UNITS = [

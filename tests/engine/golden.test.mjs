@@ -3,11 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { native, plainHosts, relaxedHosts, wick as wickAlone } from '../support/cli.mjs';
-import { isFull } from '../support/level.mjs';
+import { concurrency, isFull } from '../support/level.mjs';
 import { built, locate, root } from '../support/locate.mjs';
 import { openPool } from '../support/wasi_pool.mjs';
 
@@ -16,7 +15,6 @@ const vectors = join(shared.path, 'vectors');
 const reference = join(vectors, 'reference');
 const more = join(vectors, 'reference-more');
 const stories = join(vectors, 'stories260K');
-const concurrency = availableParallelism();
 
 const hosts = [native, plainHosts[0], ...(isFull ? [relaxedHosts[0]] : [])];
 /** By the runtime: its calls are instances in one process. @type {Map<string, ReturnType<typeof openPool>>} */

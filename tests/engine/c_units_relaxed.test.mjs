@@ -1,0 +1,17 @@
+// Runs the C unit tests of tests/c/ as WASI modules with relaxed SIMD: those of kernels, and of what runs whole models.
+
+import { describe } from 'node:test';
+import { roomOf, testModules, units } from '../support/c_units.mjs';
+import { concurrency } from '../support/level.mjs';
+import { locateRelaxedNode } from '../support/locate.mjs';
+
+const rooms = ['conformance', 'engine', 'kernels', 'kv', 'model'];
+const { skip } = locateRelaxedNode();
+
+describe('C units, WASI, relaxed SIMD', { concurrency, skip }, () => {
+  testModules(
+    'node24',
+    'wasi-relaxed',
+    units.filter((name) => rooms.includes(roomOf(name))),
+  );
+});
