@@ -411,7 +411,8 @@ setup: setup-all ## installs all that building and testing needs (make does it b
 site: all ## all example pages as one folder for any host of static files: build/site
 	$(Q)$(NODE) examples/site/build.mjs
 
-demo: all ## builds, serves the demo page and prints its address
+demo: all ## builds, serves the demo page with SmolLM2-135M and prints its address
+	@tools/setup.sh smollm2 || echo "demo: the page will offer its built-in model only"
 	$(Q)$(NODE) examples/chat/serve.mjs
 
 release: setup-dev dist ## packs both npm packages into build/release and tries them; publishes nothing (REPOSITORY=https://...)

@@ -79,8 +79,12 @@ export async function addServiceWorker(folder, own = files) {
   });
 }
 
-/** @param {string} [folder] @param {string} [place] its folder in the site */
-export async function buildChat(folder = site, place = undefined) {
+/**
+ * @param {string} [folder]
+ * @param {string} [place] its folder in the site
+ * @param {import('./models.js').ServedModel[]} [servedModels] that the page's own server has besides the built-in one
+ */
+export async function buildChat(folder = site, place = undefined, servedModels = []) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const name of copied) copyFileSync(resolve(here, name), resolve(folder, name));
@@ -89,7 +93,9 @@ export async function buildChat(folder = site, place = undefined) {
   await writeIcons(folder);
   copyPackages(folder);
   const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));
-  await bundlePage(entries, folder);
+  await bundlePage(entries, folder, {
+    'globalThis.SERVED_MODELS': JSON.stringify(servedModels),
+  });
   await addServiceWorker(folder);
 }
 

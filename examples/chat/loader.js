@@ -27,7 +27,7 @@ import { askToPersist, makeRoom, offerRoom } from './room.js';
 import { contextWanted, settings } from './settings.js';
 import { takeInLater } from './taking_in.js';
 import { useStates } from './visits.js';
-import { builtIn, isSame, modelOf, rememberModel } from './wishes.js';
+import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './wishes.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./templates.js').Template} Template */
@@ -86,7 +86,7 @@ function setReady(isReady, isBuiltIn = false) {
 function setEngine(made, wish) {
   engine = made;
   // A very small model is best with its likeliest tokens.
-  conversation.setEngine(made, wish?.isBuiltIn ? 0 : 0.7, wish && modelOf(wish));
+  conversation.setEngine(made, temperatureOf(wish), wish && modelOf(wish));
   useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
 }
 

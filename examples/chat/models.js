@@ -1,13 +1,14 @@
-// examples/chat/models.js — the models that the page offers: the one that comes with it, and those of good_models.json, whose
-// sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them.
+// examples/chat/models.js — the models that the page offers: the one that comes with it, those of its server, and those of
+// good_models.json, whose sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them.
 // Their hashes are learnt from the hub at the first download.
 
 import good from './good_models.json' with { type: 'json' };
 
 /**
- * `bytes` is about the file's size.
- * @typedef {{id: string, name: string, note: string, url: string, bytes: number, isBuiltIn?: boolean}} ModelChoice
+ * `bytes` is about the file's size, `temperature` the one that the model's makers advise.
+ * @typedef {{id: string, name: string, note: string, url: string, bytes: number, temperature?: number, isBuiltIn?: boolean}} ModelChoice
  */
+/** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'temperature'> & {use: string}} ServedModel */
 /** @typedef {{layers: number, hidden: number, ffn: number, heads: number, kvHeads: number, headDim: number, vocab: number, isTied: boolean, outputType?: string}} Shape */
 
 const hub = 'https://huggingface.co';
@@ -34,6 +35,25 @@ export function bytesOfShape(shape, type) {
 const roundly = (bytes) =>
   bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
+/** Those of the page's own server, filled in by build.mjs. @type {ServedModel[]} */
+// @ts-expect-error not known before
+const listed = globalThis.SERVED_MODELS ?? [];
+
+/** @type {ModelChoice[]} */
+const served = listed.map(({ use, url, ...model }) => ({
+  ...model,
+  note: `${roundly(model.bytes)}: ${use}`,
+  url: new URL(url, globalThis.location?.href).href,
+}));
+
+/** @type {ModelChoice[]} */
+const ofHub = good.map(({ id, name, use, repo, file, type, shape, weightsBytes, temperature }) => {
+  const bytes = weightsBytes ?? bytesOfShape(/** @type {Shape} */ (shape), type);
+  const url = `${hub}/${repo}/resolve/main/${file}`;
+  const note = `${roundly(bytes)}: ${use}`;
+  return { id, name: `${name}, ${type}`, note, url, bytes, temperature };
+});
+
 /** @type {ModelChoice[]} */
 export const models = [
   {
@@ -42,14 +62,21 @@ export const models = [
     note: '4.5 MB, comes with the page: a toy that shows how it works',
     url: 'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
     bytes: 4.5e6,
+    temperature: 0,
     isBuiltIn: true,
   },
-  ...good.map(({ id, name, use, repo, file, type, shape, weightsBytes }) => {
-    const bytes = weightsBytes ?? bytesOfShape(/** @type {Shape} */ (shape), type);
-    const url = `${hub}/${repo}/resolve/main/${file}`;
-    return { id, name: `${name}, ${type}`, note: `${roundly(bytes)}: ${use}`, url, bytes };
-  }),
+  ...served,
+  ...ofHub.filter(({ id }) => !served.some((one) => one.id === id)),
 ];
+
+/**
+ * The one to go on with when the built-in model is not enough: a model of the page's server, which takes one click, or
+ * the one on the hub that answers most at its size.
+ */
+export const largerModel = /** @type {ModelChoice} */ (
+  served[0] ?? models.find(({ id }) => id === 'smollm2-360m')
+);
+export const isServed = (/** @type {ModelChoice} */ model) => served.includes(model);
 
 /** @param {string} url @returns {string} the file's name, to show */
 export function nameOfUrl(url) {

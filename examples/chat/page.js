@@ -56,7 +56,7 @@ async function send(text) {
   await conversation.say(asSent(text)).catch(tell);
   if (current().loaded?.isBuiltIn)
     import('./offering.js')
-      .then((one) => one.offerLarger(conversation.lastAnswer()))
+      .then((one) => one.offerLarger(conversation.lastAnswer(), load))
       .catch(() => {});
   askToPersist();
   checkRoom().catch(() => {}); // the browser does not tell

@@ -1,17 +1,42 @@
-// examples/chat/serve.mjs — builds the page and serves it: `make demo`.
+// examples/chat/serve.mjs — builds the page and serves it, with the models that set-up has installed: `make demo`.
 //   node examples/chat/serve.mjs [--port 8080]
 
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { buildChat, site } from './build.mjs';
 
+/** `tools/setup.sh smollm2` installs it. Neither the site nor the package ships it. */
+const installed = [
+  {
+    id: 'smollm2-135m',
+    name: 'SmolLM2 135M Instruct, Q4_1',
+    use: 'from this server; simple questions in English',
+    temperature: 0.2,
+    file: 'smollm2-135m-instruct-q4_1.gguf',
+  },
+];
+const folder = resolve(dirname(fileURLToPath(import.meta.url)), '../../.toolchain/models');
+
+/** @returns {import('./models.js').ServedModel[]} those that are here */
+const servedModels = () =>
+  installed
+    .filter(({ file }) => existsSync(resolve(folder, file)))
+    .map(({ file, ...model }) => ({
+      ...model,
+      url: `models/${file}`,
+      bytes: statSync(resolve(folder, file)).size,
+    }));
+
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8080' } } });
-await buildChat();
+await buildChat(site, undefined, servedModels());
 
 /** @param {number} port @returns {ReturnType<typeof serve>} the port, or any when it is taken */
 async function serveAt(port) {
   try {
-    return await serve({ root: site, port });
+    return await serve({ root: { '/': site, '/models/': folder }, port });
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EADDRINUSE' || port === 0)
       throw error;

@@ -18,6 +18,10 @@ export const wishFor = ({ name, url, isBuiltIn }) => ({ name, source: { url }, i
 
 export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
 
+/** @param {Wish} [wish] @returns {number} that suits its model */
+export const temperatureOf = (wish) =>
+  models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
+
 /** @param {Wish} wish @returns {ModelName} to keep with a conversation */
 export const modelOf = ({ name, source }) => ({
   name,
