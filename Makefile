@@ -14,7 +14,7 @@ NPX := node_modules/.bin/
 comma := ,
 space := $(subst ,, )
 
-# ---- sources: new files are found by themselves ----
+# ---- sources: new files are found automatically ----
 # Of the command line's programs one has the usual commands, the others have all. wick-lab is the same
 # program with the commands of src/lab; synth is in both.
 CLI_SRC := $(filter-out src/cli/commands_usual.c,$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
@@ -22,16 +22,16 @@ LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Of hosts whose C library has it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
-# What the specification asks for and inference does not need: linked into unit tests and fuzzers alone.
+# Required by the specification but not by inference: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
 ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
-# What the command line has there beside the engine
+# What the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
-# What is compiled once more for each of LEVELS (flags.mk)
+# Sources that are compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
   $(patsubst %,src/kernels/%.c,tile grids nvfp4 ternary)
 
@@ -66,8 +66,8 @@ setup-all:
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
-# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. What the
-# sanitizers check needs more of the toolchain.
+# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. The
+# sanitizers need more of the toolchain.
 setup_of = $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-$(if \
   $(filter emscripten%,$(1)),library,$(if $(filter arm,$(1)),arm,core)))
 define objects
@@ -90,8 +90,8 @@ MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
-# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md. Make would take the
-# later of two levels, and ignores a name without a source.
+# Code that runs once per load, request or step is optimized for size: flags.mk, docs/build.md. Make
+# would take the later of two levels, and ignores a name without a source.
 MODULE_SRC := $(sort $(WEB_SRC) $(WASI_SRC) $(WASI_PROGRAM_SRC))
 of_modules = $(filter $(1:%=%.c),$(MODULE_SRC))
 twice := $(filter $(SHORTEST_SOURCES:%=%.c),$(call of_modules,$(SHORT_SOURCES)))
@@ -297,7 +297,7 @@ test-all: ## sets up, builds and runs every test
 test-changed: BUILD = $(sort $(changed_build))
 test-changed: ARGUMENTS := --level changed
 test-changed: ## make test, and all tests of the groups that have changed since the last make test-all
-test-engine: ## every test of the engine; likewise test-package, -interfaces, -pages, -edge, -repository
+test-engine: ## every test of the engine; also test-package, -interfaces, -pages, -edge, -repository
 $(TEST_GROUPS:%=test-%): BUILD = $($(@:test-%=%)_build)
 $(TEST_GROUPS:%=test-%): ARGUMENTS = --level all --group $(@:test-%=%)
 
@@ -320,7 +320,7 @@ conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed sy
 fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/engine/fuzz.test.mjs
 
-# What CI does a twentieth of: WICK_SEED is where random tests begin.
+# CI runs a twentieth of this: WICK_SEED is where random tests begin.
 SOAKS := tests/engine/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*/*.test.mjs)
 .PHONY: outside
 outside: native ## runs suites of other projects and writes docs/outside.md
@@ -379,7 +379,7 @@ GCC := $(shell command -v gcc)
 GXX := $(shell command -v g++)
 
 check: check-quick tidy ## formats, lints and types, without changing a file
-# What takes seconds, before what takes minutes.
+# Checks that take seconds run before those that take minutes.
 check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
@@ -406,7 +406,7 @@ format: setup-dev ## rewrites the sources in the house's format
 
 # ---- the rest ----
 .PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves sizes clean distclean help
-setup: setup-all ## installs all that building and testing needs (make does it by itself)
+setup: setup-all ## installs all that building and testing needs (make does it automatically)
 
 site: all ## all example pages as one folder for any host of static files: build/site
 	$(Q)$(NODE) examples/site/build.mjs
@@ -432,7 +432,7 @@ bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitG
 bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs
 
-bench-embeddings: setup-bench native dist ## vectors of texts beside transformers.js in one Chromium
+bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium
 	@tools/setup.sh embed
 	$(Q)$(NODE) tools/embed/models.mjs
 	$(Q)$(NODE) tools/bench/embeddings.mjs

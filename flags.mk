@@ -33,7 +33,7 @@ EMCC := $(EMSCRIPTEN)/emcc
 # ---- all C ----
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
 # No contraction: a product and a sum must round the same on every host and in every kernel.
-# No errno: sqrt and the like are then single instructions.
+# No errno: sqrt and similar functions are then single instructions.
 C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Iinclude -Isrc $(WARNINGS)
 RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
@@ -79,8 +79,8 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
 # A helper thread and the command line are all that differs from the other hosts.
 NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
 NATIVE_LINK := -pthread -lm
-# WebAssembly's intrinsics by SIMDe, which makes the processor's own of them. What is not called is
-# left out: each type has a product for every kind of dot.
+# WebAssembly's intrinsics by SIMDe, which makes the processor's own of them. Functions that are not
+# called are left out: each type has a product for every kind of dot.
 SIMDE_FLAGS := -DWICK_SIMDE=1
 NATIVE_RELEASE := $(RELEASE) -ffunction-sections -fdata-sections
 NATIVE_RELEASE_LINK := -Wl,--gc-sections
@@ -108,7 +108,7 @@ ARM_LINK := -fuse-ld=lld $(NATIVE_LINK)
 # Of the kernels only those that are bound: nobody there chooses others by name.
 WASM_FLAGS := -DWICK_ONE_KERNELS=1 -msimd128 -mnontrapping-fptoint -msign-ext -mmutable-globals
 RELAXED_FLAGS := -mrelaxed-simd
-# The stack lies first, so that an overflow traps instead of writing over data.
+# The stack comes first, so that an overflow traps instead of writing over data.
 WASM_STACK_BYTES := 262144
 WASM_LINK := -Wl,--stack-first -Wl,-z,stack-size=$(WASM_STACK_BYTES)
 
@@ -142,16 +142,17 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
 
-# Of the web builds modules of their own (tools/build/split.mjs). This one is loaded when the first request
-# has a grammar or tools. What the first module calls of it without such a request has no place here.
+# Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
+# request has a grammar or tools. Functions that the first module calls without such a request do
+# not belong here.
 GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats free gbnf grammar machine mask numbers program regex \
     schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
   $(call in,src/reply,hold hold_calls hold_channels)
 
 # This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
-# models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. What others run
-# has no place here.
+# models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. Code that
+# others run does not belong here.
 EXTRAS_SOURCES := $(call in,src/kernels,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points grids iq4 \
     iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
   $(call in,src/model/blocks,altup delta_net expert_adapters experts latent_attention laurel layer_inputs predictor \

@@ -6,7 +6,7 @@
 void *cabi_realloc(void *old, size_t old_bytes, size_t align, size_t new_bytes)
     ABI_EXPORT("cabi_realloc");
 
-// What is aligned to more than malloc gives is not asked for: no record here has it.
+// No record here needs a stricter alignment than malloc provides.
 void *cabi_realloc(void *old, size_t old_bytes, size_t align, size_t new_bytes) {
   (void)old_bytes;
   if (new_bytes == 0) return (void *)align;  // NOLINT(performance-no-int-to-ptr)

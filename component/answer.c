@@ -163,7 +163,7 @@ static void open_choice(json_writer *json, const answer *to, const choice *from)
   json_u64(json, "index", (uint64_t)(from - to->choices));
 }
 
-// The rest of a chunk behind the delta or the text.
+// The rest of a chunk after the delta or the text.
 static void end_chunk(json_writer *json, answer *to, choice *from, const char *finish) {
   put_logprobs(json, to, from);
   json_text(json, "finish_reason", finish);

@@ -12,7 +12,7 @@ typedef enum answer_kind {
   ANSWER_FIXED,    // there is nothing to wait for
   ANSWER_CHAT,     // of /v1/chat/completions
   ANSWER_TEXT,     // of /v1/completions
-  ANSWER_RESPONSE  // of /v1/responses: a chat completion told otherwise (response.h)
+  ANSWER_RESPONSE  // of /v1/responses: a chat completion in another format (response.h)
 } answer_kind;
 
 enum { ANSWER_CHOICES_MAX = 16 };
@@ -39,10 +39,10 @@ typedef struct answer {
   bool varies, is_preflight;
   buffer origin, asked_headers;
   buffer ignored;  // what of the request was left out, terminated; empty: nothing
-  // Its body. Who sends it empties `out`; when is_done, nothing follows what is in it.
+  // Its body. The sender empties `out`; when is_done, nothing follows what is in it.
   buffer out;
   bool is_done;
-  // What it waits for.
+  // The event it waits for.
   answer_kind kind;
   uint32_t route;        // of the server's list
   const char *tenant;    // the salt of its key; NULL: there are no keys
@@ -54,7 +54,7 @@ typedef struct answer {
   bool is_told;           // of a stream: the engine has returned an event
   uint64_t told_us;       // when the last comment line was added
   bool tells_pieces;      // as they come, else all is kept until the end
-  uint32_t alternatives;  // told of each token
+  uint32_t alternatives;  // reported for each token
   choice *choices;        // [choice_count]; those of a prompt follow each other
   uint32_t choice_count, choices_a_prompt, choices_open;
   char id[RANDOM_NAME_BYTES + 12];
@@ -89,7 +89,7 @@ void answer_put_whole(const server *of, answer *to);
 
 // ---- completions (generation.c) ----
 
-// Prepares for so many choices. False: refused, without memory.
+// Prepares for this number of choices. False: refused, without memory.
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
 // The field of the body that holds what is read, and the one that says what the answer may be.
@@ -104,7 +104,7 @@ void generation_start(const server *of, answer *to);
 // with open choices, generation_cancel is called as soon as all events are taken.
 bool generation_take(const server *of, answer *to, const wick_event *event);
 void generation_cancel(const server *of, answer *to);
-// Cancels what is on its way, and gives everything back but the answer itself.
+// Cancels requests in flight and frees everything except the answer itself.
 void generation_free(const server *of, answer *to);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct body {
   json_document document;
 } body;
 
-// bytes [size_bytes], terminated, outlive the body. False: they are no JSON object. body_end is
+// bytes [size_bytes], terminated, outlive the body. False: they are not a JSON object. body_end is
 // called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
 // Has no field of the body's more items than these? The items cost work that others wait for. A
@@ -38,10 +38,11 @@ double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // of a string
 // A list of token ids: its first item is a number.
 bool body_are_tokens(const body *read, uint32_t node);
-// The ids of such a list, until body_end. What is no id is refused in the words of the field.
+// The ids of such a list, until body_end. A value that is not an id is refused in the words of the
+// field.
 bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
                       bool (*refuse_field)(refusal *), refusal *refused);
-// As it stands in the body.
+// As written in the body.
 wick_text body_source(const body *read, uint32_t node);
 
 #endif

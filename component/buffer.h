@@ -14,7 +14,7 @@ typedef struct buffer {
 // A wick_text_sink and a json_sink, whose context is the buffer.
 void buffer_put(void *to, const char *bytes, size_t size_bytes);
 void buffer_put_text(buffer *to, const char *text);
-// Room for so many bytes behind what it holds, to be added with buffer_grow; NULL: no memory.
+// Room for this many bytes after its content, to be added with buffer_grow; NULL: no memory.
 char *buffer_reserve(buffer *to, size_t size_bytes);
 void buffer_grow(buffer *to, size_t size_bytes);
 // Forgets what it holds and keeps the memory.

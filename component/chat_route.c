@@ -342,7 +342,7 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
   return true;
 }
 
-// What the reader of a reply has to know: {tools, has_begun, content}, of WICK_GRAMMAR_TOOLS.
+// Settings of a reply's reader: {tools, has_begun, content}, of WICK_GRAMMAR_TOOLS.
 static void put_told(json_writer *json, buffer *out, const body *read, uint32_t tools,
                      const wick_grammar *content) {
   if (tools != 0) json_member(json, "tools");
@@ -363,7 +363,7 @@ static void put_reply(buffer *out, const body *read, uint32_t tools, const wick_
   json_close(&json, '{');
 }
 
-// What a reply is held to that may call tools, or whose content is to be something.
+// The constraint of a reply that may call tools, or whose content has a required form.
 static void put_wish(buffer *out, const body *read, uint32_t tools, const wick_grammar *content,
                      wick_text ending) {
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");

@@ -1,5 +1,5 @@
-// component/choice.h — one completion of a request on its way: what a model's text is taken apart
-// to, and what of it a whole answer keeps.
+// component/choice.h — one completion of a request on its way: the parts of a model's text, and
+// those that a whole answer keeps.
 #ifndef WICK_COMPONENT_CHOICE_H
 #define WICK_COMPONENT_CHOICE_H
 
@@ -31,7 +31,7 @@ typedef struct choice {
   uint32_t call_count, call_capacity;
   details details;
   // The prompt before it: the logprobs of its tokens come from a request that is made to write
-  // them. Those of a prompt are with the first of its choices.
+  // them. The prompt's logprobs are with the first of its choices.
   details echo;
   uint32_t echo_request, echo_left;  // the engine's number; tokens that have not come
   bool is_echo_open;
@@ -53,7 +53,7 @@ typedef struct delta {
 } delta;
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Takes a piece of the model's text apart. False: no memory.
+// Splits a piece of the model's text into its parts. False: no memory.
 bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
                  void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
@@ -61,7 +61,7 @@ void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
 // Adds a token's logprobs, as chat completions have them or as completions have them.
-// [alternatives] of the event are told.
+// [alternatives] of the event are reported.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);
 // Adds a token of a completion that has no logprob, as nothing precedes it.

@@ -16,7 +16,7 @@ static bool refuse_memory(refusal *refused) {
   return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
 }
 
-// The tokens of the prompt's text, after a BOS if the model wants one. An EOS is left out.
+// The tokens of the prompt's text, after a BOS if the model requires one. An EOS is left out.
 static bool tokenize(const server *of, const wick_request *asked, prompt_tokens *out,
                      refusal *refused) {
   wick_error error;

@@ -18,8 +18,8 @@ struct embedding {
   bool gives_documents, gives_raw_scores;
 };
 
-// Puts an answer into the line; the job, of malloc, is its own from then on. What the engine
-// refuses at once is refused before the call returns, where nobody else waits.
+// Puts an answer into the line; the job, of malloc, is its own from then on. If the engine refuses
+// at once, the error is returned before the call ends, unless another job waits.
 void embedding_wait(server *of, answer *to, embedding *job);
 
 #endif

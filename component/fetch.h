@@ -1,5 +1,5 @@
-// component/fetch.h — a part of what lies at a URL, by outgoing HTTP: of wasi:http 0.2 (fetch_p2.c)
-// or 0.3 (fetch_p3.c).
+// component/fetch.h — a part of the file at a URL, by outgoing HTTP: with wasi:http 0.2
+// (fetch_p2.c) or 0.3 (fetch_p3.c).
 #ifndef WICK_COMPONENT_FETCH_H
 #define WICK_COMPONENT_FETCH_H
 

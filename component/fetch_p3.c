@@ -74,7 +74,7 @@ enum { SCHEME_HTTP = 0, SCHEME_HTTPS = 1 };
 enum { SUBTASK_RETURNED = 2, STATUS_BLOCKED = -1 };
 enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
-static const abi_error_room nothing;  // a result that is no error, with no value
+static const abi_error_room nothing;  // a result that is not an error, with no value
 
 // The code of the next event of this waitable.
 static int32_t await(abi_handle waitable) {
@@ -101,7 +101,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// What the host tells of the sending in *transmitted.
+// The host reports on the sending in *transmitted.
 static abi_handle make_request(const fetch_url *url, const char *range, abi_handle trailers,
                                abi_handle *transmitted) {
   abi_error_room ignored;

@@ -9,7 +9,7 @@
 
 #define WHOLE_MAX 9007199254740991.0  // that a number of JavaScript holds exactly
 
-// Those of llama.cpp's server are among them.
+// This includes the fields of llama.cpp's server.
 const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
                                {"user", FIELD_IGNORED, 0, 0, NULL},
                                {"stream", FIELD_BOOLEAN, 0, 0, NULL},
@@ -197,7 +197,7 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
   return true;
 }
 
-// As the engine takes lists of texts: pointers, and sizes beside them.
+// As the engine takes lists of texts: pointers, and a parallel array of sizes.
 static bool take_list(body *read, const char *name, const char *const **bytes, const size_t **sizes,
                       uint32_t *count, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, name);
@@ -352,7 +352,7 @@ static void take_counts(const body *read, wanted *out) {
   if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
 }
 
-// Of a client with a key its own salt stands behind the key's. All salts of keys have the same
+// If a client has a key, its own salt follows the key's. All salts of keys have the same
 // length, so no salt of a client equals one of another key.
 static bool take_salt(body *read, const char *tenant, wick_request *request, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "salt");

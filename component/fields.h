@@ -41,10 +41,10 @@ uint32_t fields_tokens(const body *read, uint32_t node);
 // The fields grammar, regex and choices. One of them at most, and none where `out` is a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
-// What chat completions and completions share.
+// The fields that chat completions and completions share.
 extern const field fields_common[];
 
-// What a body asks of the engine. Its memory is the body's.
+// The engine request that a body describes. Its memory is the body's.
 typedef struct wanted {
   wick_request request;
   wick_reasoning reasoning;  // in force where tokens_max is given: limits_reasoning

@@ -178,7 +178,7 @@ static bool is_there(abi_handle stream, uint64_t *looked_us) {
   return !permit.is_error;
 }
 
-// False: it failed behind the head, which told nothing of it.
+// False: it failed after the head was sent, so the status does not show it.
 static bool send_body(answer *told, abi_handle stream) {
   const uint16_t sent = told->status;
   uint64_t looked_us = platform_now_us();

@@ -4,7 +4,7 @@
 // them and yields. wit/p3.wit has the types of what is imported here.
 //
 // The head is sent when the generation begins: wasmtime gives further requests to an instance when
-// those that it has have their heads. What fails later breaks the body off.
+// those that it has have their heads. A later failure truncates the body.
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ typedef struct task {
 } task;
 
 static server here;
-static const abi_error_room nothing;  // a result that is no error, with no value
+static const abi_error_room nothing;  // a result that is not an error, with no value
 // Its error is internal-error without a text.
 static const abi_error_room broken_off = {{1, 38}};
 

@@ -1,4 +1,4 @@
-// component/http_values.c — what both versions of wasi:http tell of a request.
+// component/http_values.c — what both versions of wasi:http report about a request.
 #include "http_values.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 // component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that works
 // for long is a task. Each turn of a task answers what to wait for, as in http_p3.c; one that has
-// nothing to send lets its model work for all of them and yields. Nothing of the host is imported:
-// llm_wasi.c stands in for WASI.
+// nothing to send lets its model work for all of them and yields. Nothing is imported from the
+// host: llm_wasi.c replaces WASI.
 #ifndef WICK_COMPONENT_LLM_H
 #define WICK_COMPONENT_LLM_H
 

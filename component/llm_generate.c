@@ -12,7 +12,7 @@ typedef void returned(int32_t is_error, intptr_t stream_or_code, intptr_t future
                       intptr_t message_bytes, intptr_t setting, intptr_t setting_bytes,
                       intptr_t has_offset, int64_t offset_bytes);
 
-// Those of a session's function have the same types.
+// A session's function has the same types.
 #define GENERATE "[method]model.generate"
 LLM_IMPORT("[stream-new-0]" GENERATE) abi_ends text_create(void);
 LLM_IMPORT("[async-lower][stream-write-0]" GENERATE)

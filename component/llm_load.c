@@ -76,7 +76,7 @@ static bool is_complete(const loading *mine) {
   return state.is_complete;
 }
 
-// Takes what was read: how it goes on.
+// Takes the bytes that were read; returns how loading continues.
 static int32_t take(loading *mine, int32_t status) {
   wick_error error;
   const size_t size_bytes = (uint32_t)status >> STATE_BITS;

@@ -1,5 +1,5 @@
 // component/llm_wasi.c — in place of WASI, so that the component of wick:llm imports nothing: it
-// reads no file, prints nothing, and its clock stands still (the engine works by units).
+// reads no file, prints nothing, and its clock does not advance (the engine works by units).
 #include <stdint.h>
 
 enum { ERRNO_BADF = 8 };  // of WASI 0.1

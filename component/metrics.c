@@ -193,7 +193,7 @@ static void put_engine(const server *of, buffer *out) {
   put_preemptions(&stats, out);
   put_tokens(&stats, out);
   put_head(out, "wick_draft_failures_total", "counter",
-           "Times that the draft model could not go on.");
+           "Times that the draft model could not continue.");
   put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
   put_state(of, out);
   if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);

@@ -1,4 +1,4 @@
-// component/response.h — an answer of /v1/responses: a chat completion, told as items of an output.
+// component/response.h — an answer of /v1/responses: a chat completion in the form of output items.
 // Each item is opened, written and closed before the next one.
 #ifndef WICK_COMPONENT_RESPONSE_H
 #define WICK_COMPONENT_RESPONSE_H
@@ -12,7 +12,7 @@ typedef struct response_item {
   item_kind kind;
   char id[RANDOM_NAME_BYTES + 4];
   const char *status;     // "in_progress", "completed", "incomplete"
-  bool is_open;           // its text is not told whole yet
+  bool is_open;           // its text is not complete yet
   buffer text, logprobs;  // of a call its arguments; items of a JSON array
   buffer name;            // of a call
   char call[CALL_ID_BYTES];

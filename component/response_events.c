@@ -45,7 +45,7 @@ static void tell_item(answer *to, const char *type) {
   end_event(&json, to);
 }
 
-// What all events of an item begin with.
+// The beginning of all events of an item.
 static void begin_of_item(json_writer *json, answer *to, const char *type) {
   begin_event(json, to, type);
   json_text(json, "item_id", last_item(to)->id);
@@ -178,7 +178,7 @@ void response_take_delta(answer *to, choice *from, const delta *piece) {
   details_clear(&from->details);
 }
 
-// Behind reasoning and calls come their marks, which are of no text.
+// Reasoning and calls are followed by their marks, which belong to no text.
 void response_take_silence(answer *to, choice *from) {
   const response_item *item = last_item(to);
   if (item != NULL && item->kind != ITEM_MESSAGE) details_clear(&from->details);

@@ -8,7 +8,7 @@
 
 // ---- what is the same from the first event to the last ----
 
-// A member of the body as it stands there, or `other`.
+// A member of the body as written there, or `other`.
 static void put_own(json_writer *json, buffer *out, const body *read, const char *name,
                     const char *other) {
   const uint32_t node = body_find(read, BODY_ROOT, name);

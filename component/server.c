@@ -203,7 +203,7 @@ static bool is_too_large(const server *of, refusal *refused) {
                 (unsigned)of->settings.body_bytes_max);
 }
 
-// What the head tells of the body.
+// What the head says about the body.
 static bool check_head(const server *of, const http_request *request, refusal *refused) {
   const char *type = request->content_type, *encoding = request->content_encoding;
   if (!is_json(type)) {
@@ -251,7 +251,7 @@ static const route routes[] = {{"/health", GETS, give_health, NULL, NULL},
                                {"/v1/rerank", POSTS, rerank_begin, "rerank"}};
 
 enum { ROUTES = sizeof routes / sizeof routes[0] };
-_Static_assert(ROUTES < SERVER_ROUTES, "the last row counts what is no route");
+_Static_assert(ROUTES < SERVER_ROUTES, "the last row counts requests to unknown routes");
 
 const char *server_route_path(uint32_t route) {
   return route < ROUTES ? routes[route].path : "none";
@@ -290,7 +290,7 @@ static bool check_method(const route *found, const http_request *request, answer
                 request->method);
 }
 
-// Who may ask for it, and whether the server is well.
+// Checks the client's key and the server's health.
 static bool check_access(const server *of, const route *found, const http_request *request,
                          answer *to, refusal *refused) {
   if (!of->has_settings || of->failure.status == 500) {  // its keys are not known

@@ -57,13 +57,13 @@ bool server_begin(server *of, const http_request *request, answer *to);
 void server_take_body(server *of, http_request *request, answer *to);
 // A unit of work for all answers that wait. False: none waits.
 bool server_step(server *of);
-// Who asked has gone, or has everything. Frees what the answer holds.
+// The client has gone or has received everything. Frees what the answer holds.
 void server_end(server *of, answer *to);
 
 // ---- routes: bodies that were read, into answers that have begun or are refused ----
 
 bool chat_begin(server *of, body *read, answer *to, refusal *refused);
-// As /v1/chat/completions, told as `kind`.
+// As /v1/chat/completions, in the form of `kind`.
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused);
 bool completion_begin(server *of, body *read, answer *to, refusal *refused);
 bool responses_begin(server *of, body *read, answer *to, refusal *refused);
@@ -74,7 +74,7 @@ bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
 
 // A unit of work for the first that waits. False: nobody waits.
 bool embeddings_step(server *of);
-// Who asked has gone, or has everything. An answer that waits for no vectors is fine.
+// The client has gone or has received everything. An answer that waits for no vectors is fine.
 void embeddings_leave(server *of, answer *to);
 
 // ---- figures (metrics.c) ----
@@ -100,7 +100,7 @@ bool model_load(wick_engine *engine, refusal *refused);
 const char *model_url(void);
 // Where the model is, for logs: without a URL's query, which may have a key.
 void model_put_source(buffer *out);
-// The embedded file was read: a snapshot need not hold it beside the weights.
+// The embedded file was read: a snapshot need not hold it in addition to the weights.
 void model_forget_bytes(void);
 
 #endif

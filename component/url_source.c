@@ -110,7 +110,7 @@ static size_t take(url_source *from, const fetch_answer *told, uint64_t offset, 
   return fail(from, "the file changed while it was read");
 }
 
-// What the URL answers with; tries again where it does not, and follows where it points elsewhere.
+// Fetches from the URL: retries if it does not answer, and follows redirects.
 static size_t ask(url_source *from, const char *range, uint64_t offset, void *bytes, size_t size) {
   uint32_t redirects = 0, tries = 0;
   const uint64_t begin_us = platform_now_us(), timeout_ms = from->url.timeout_ms;

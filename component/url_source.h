@@ -11,8 +11,8 @@
 bool url_check(const char *url, refusal *refused);
 // The model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);
-// Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. What
-// does not answer is asked three times. False: *refused says why.
+// Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. A
+// server that does not answer is tried three times. False: *refused says why.
 bool url_load(wick_engine *engine, const char *url, refusal *refused);
 
 #endif

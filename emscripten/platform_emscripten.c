@@ -22,7 +22,8 @@ void platform_free(void *block, size_t size_bytes) {
   free(block);
 }
 
-// What the program's memory may still grow by; what its allocator has free is not counted.
+// The amount by which the program's memory may still grow, not counting free blocks of its
+// allocator.
 uint64_t platform_memory_bytes_max(void) {
   const uintptr_t end = (uintptr_t)sbrk(0);
   const size_t end_max = emscripten_get_heap_max();

@@ -30,10 +30,9 @@
 // copies, and wick_step, which computes and returns after at most its budget and a layer's time.
 //
 // Lifetimes: what is passed in is copied unless its comment says otherwise, so it may be freed when
-// the call returns. What is returned as a pointer belongs to the engine; each comment says until
-// when it is valid, at the latest until wick_engine_destroy. The caller destroys what it has
-// created, engines and constraints, and frees nothing else. After wick_engine_destroy every byte is
-// back.
+// the call returns. Returned pointers belong to the engine; each comment says until when they are
+// valid, at the latest until wick_engine_destroy. The caller destroys what it has created, engines
+// and constraints, and frees nothing else. After wick_engine_destroy every byte is back.
 //
 // Errors: a call that can fail returns a wick_status and, unless the pointer is NULL, fills a
 // wick_error of the caller's. A failed call has changed nothing, except where its comment says so.
@@ -96,7 +95,7 @@ typedef enum wick_status {
   WICK_STATUS_COUNT = 19
 } wick_status;
 
-// What an error is about: the setting (a field of wick_config, wick_request or wick_sampling) that
+// The setting that an error is about (a field of wick_config, wick_request or wick_sampling) that
 // a caller would change, where there is one. The comments say what wick_error.numbers hold.
 typedef enum wick_subject {
   WICK_SUBJECT_NONE = 0,  // no setting: the file, the model, the host, ...
@@ -166,9 +165,9 @@ typedef struct wick_error {
   char message[WICK_ERROR_MESSAGE_BYTES];  // for people, always terminated
 } wick_error;
 
-// The name of a status as it stands above, e.g. "WICK_E_FORMAT"; "WICK_E_?" when out of range.
+// The name of a status as written above, e.g. "WICK_E_FORMAT"; "WICK_E_?" when out of range.
 const char *wick_status_name(wick_status status);
-// The field that a subject names as it stands below, e.g. "context_tokens"; "" for none.
+// The field that a subject names as written below, e.g. "context_tokens"; "" for none.
 const char *wick_subject_name(wick_subject subject);
 
 // ---- Text in and out ----
@@ -203,10 +202,10 @@ typedef enum wick_kv_type {
 
 // Where pages of requests that give way are kept, by the id of their request. Each function does
 // all of its work before it returns, and may refuse: then the request reads its tokens again, so
-// nothing is lost. What comes back is checked, so a host may also be wrong.
+// nothing is lost. Everything the host returns is checked, so a host may also be wrong.
 typedef struct wick_swap_host {
   void *context;
-  // A place for a record of so many bytes; every one that was opened is dropped once.
+  // A place for a record of this many bytes; every one that was opened is dropped once.
   bool (*open)(void *context, uint32_t id, uint64_t size_bytes);
   // Pieces follow each other from 0 on.
   bool (*write)(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
@@ -228,22 +227,22 @@ typedef struct wick_reader {
   size_t piece_bytes;
 } wick_reader;
 
-// Where tables lie whose rows are only looked up: per-layer embeddings, and embeddings of tokens
-// where the output has a matrix of its own.
+// Storage for tables whose rows are only looked up: per-layer embeddings, and embeddings of tokens
+// where the output has its own matrix.
 typedef enum wick_tables {
   WICK_TABLES_AUTO = 0,    // inside where the plan fits into the memory limit, else outside
   WICK_TABLES_INSIDE = 1,  // in memory
   WICK_TABLES_OUTSIDE = 2  // in the model's files: each pass reads the rows of its tokens
 } wick_tables;
 
-// What an engine takes from its host. A pair or a function that is NULL is the library's own: the C
-// library's memory, clock and threads, natively and with Emscripten; WASI has no threads. Random
-// numbers are not among them, since an engine draws none: seeds are the caller's
+// The functions that an engine needs from its host. A pair or a function that is NULL is the
+// library's own: the C library's memory, clock and threads, natively and with Emscripten; WASI has
+// no threads. Random numbers are not among them, since an engine draws none: seeds are the caller's
 // (wick_sampling.seed).
 typedef struct wick_host {
   void *context;
   // A block at a multiple of 64 bytes, not zeroed, or NULL; free gets the size back. Both or none.
-  // One that lies elsewhere is given back, and counts as NULL.
+  // A block elsewhere is freed and counts as NULL.
   void *(*alloc)(void *context, size_t size_bytes);
   void (*free)(void *context, void *block, size_t size_bytes);
   // Microseconds from any beginning, never fewer than before: budgets of steps, figures of requests
@@ -251,9 +250,9 @@ typedef struct wick_host {
   uint64_t (*now_us)(void);
   // One line for a developer, without a newline.
   void (*log)(void *context, const char *line);
-  // Runs entry(argument) beside the caller, once and until it returns; false: it does not. join is
-  // called once for each that was started, from the thread that destroys the engine, and returns
-  // when entry has returned. Both or none.
+  // Runs entry(argument) in parallel with the caller, once and until it returns; false: it does
+  // not. join is called once for each that was started, from the thread that destroys the engine,
+  // and returns when entry has returned. Both or none.
   bool (*thread_start)(void *context, void (*entry)(void *argument), void *argument,
                        uintptr_t *thread);
   void (*thread_join)(void *context, uintptr_t thread);
@@ -269,7 +268,7 @@ typedef struct wick_config {
   uint32_t batch_tokens;      // micro-batch of prefill, 1..WICK_BATCH_TOKENS_MAX; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
   uint32_t running_max;       // running at once, at most batch_tokens; 0: that many
-  uint64_t queue_tokens_max;  // prompts that wait may have so many tokens together; 0: no limit
+  uint64_t queue_tokens_max;  // prompts that wait may have this many tokens together; 0: no limit
   // A grammar that takes more working memory or steps to compile is refused with WICK_E_FULL. A
   // step takes about 0.05 us. 0: 192 MiB, 60 million.
   uint64_t grammar_bytes_max, grammar_steps_max;
@@ -281,16 +280,16 @@ typedef struct wick_config {
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
   wick_tables tables;          // results are the same to the last bit
-  const wick_reader *tables_reader;  // where a pass reads what lies outside, from the thread that
-                                     // steps; `piece` is not used; outlives the engine; NULL:
-                                     // everything lies inside
+  const wick_reader *tables_reader;  // where a pass reads tables that are kept outside, from the
+                                     // thread that steps; `piece` is not used; outlives the engine;
+                                     // NULL: everything is inside
   const wick_host *host;             // outlives the engine; NULL: the library's own functions
   const char *kernels;        // by name (wick_kernels_name); NULL: the best of this processor
   const char *pre_tokenizer;  // in place of the file's tokenizer.ggml.pre, for files whose name is
                               // missing, wrong or not known here; copied; NULL: the file's
   bool directory_only;        // metadata, tensor list and tokenizer, no weights
   bool metrics;               // ops are timed: wick_metrics_json
-  uint32_t timer_grain_us;    // how fine the host's clock is, told with the metrics; 0: 1
+  uint32_t timer_grain_us;    // how fine the host's clock is, reported with the metrics; 0: 1
 } wick_config;
 
 // The name of the kernels that this processor and build have by the name `wanted` ("scalar",
@@ -305,13 +304,13 @@ void wick_config_default(wick_config *config);
 // the model is known. WICK_E_ARG for settings out of range or half a pair of a wick_host,
 // WICK_E_UNSUPPORTED for a KV type or kernels that are not there, WICK_E_NOMEM.
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
-// Ends all requests without events and gives every byte back. NULL is fine.
+// Ends all requests without events and frees all memory. NULL is fine.
 void wick_engine_destroy(wick_engine *engine);
 
 // The configuration in force: zeros replaced by what was chosen. Valid as long as the engine.
 const wick_config *wick_engine_config(const wick_engine *engine);
-// The threads that have come up (helpers start by themselves); and how many of them a pass of so
-// many tokens uses.
+// The threads that have come up (helpers start asynchronously); and how many of them a pass of a
+// given number of tokens uses.
 uint32_t wick_engine_threads(const wick_engine *engine);
 uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
 
@@ -324,7 +323,7 @@ typedef struct wick_memory_state {
 } wick_memory_state;
 void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
 // A model whose plan needs more is refused before its weights are fetched: the budget, or what the
-// host could give when the engine was made, whichever is less. What a wick_host can give is not
+// host could give when the engine was made, whichever is less. The limit of a wick_host is not
 // known. 0: none.
 uint64_t wick_engine_memory_limit(const wick_engine *engine);
 
@@ -339,18 +338,18 @@ const char *wick_kv_type_name(wick_kv_type type);
 void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
                           uint64_t *length_bytes);
 // Takes bytes of a file: any number, in any order once the directory is there (before that: from
-// the next wanted byte on). What nobody wants is skipped. The bytes go to their places before the
-// call returns. A failure is final for this engine: every later call answers the same error.
-// WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when the
-// plan is over the budget: nothing of the weights was asked for then), WICK_E_ARG.
+// the next wanted byte on). Bytes that nobody needs are skipped. The bytes go to their places
+// before the call returns. A failure is final for this engine: every later call answers the same
+// error. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when
+// the plan is over the budget: nothing of the weights was asked for then), WICK_E_ARG.
 wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
                            const void *bytes, size_t size_bytes, wick_error *error);
-// The file has so many bytes, known from the start or found at its end: what is cut is told as
+// The size of the file, known from the start or found at its end: a truncated file is reported as
 // early as possible (WICK_E_TRUNCATED, naming the tensor).
 wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
                           wick_error *error);
 
-// Loads a whole model of one file that lies in memory; the bytes may be freed afterwards. Errors as
+// Loads a whole model of one file that is in memory; the bytes may be freed afterwards. Errors as
 // wick_load_feed, WICK_E_UNSUPPORTED for a split model, WICK_E_BUSY when the engine already has a
 // model.
 wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
@@ -382,8 +381,8 @@ void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 // and lora_b, for each weight that it changes. The product of a changed weight becomes W x + scale
 // * alpha / rank * B (A x), without alpha W x + scale * B (A x), for the rows of requests that
 // chose it; the others' results stay the same to the last bit. A and B stay as they are in F32, F16
-// and BF16; of other types they are kept in F32. What an adapter changes that this engine cannot is
-// refused by name: norms, biases, stacked experts, an embedding that is the output, too.
+// and BF16; of other types they are kept in F32. Adapter changes that this engine does not support
+// are refused by name: norms, biases, stacked experts, an embedding that is the output, too.
 
 enum { WICK_ADAPTERS_MAX = 8 };  // of one request
 
@@ -400,7 +399,7 @@ wick_status wick_adapter_feed(wick_engine *engine, uint32_t adapter, uint64_t of
                               const void *bytes, size_t size_bytes, wick_error *error);
 wick_status wick_adapter_end(wick_engine *engine, uint32_t adapter, uint64_t size_bytes,
                              wick_error *error);
-// Loads a whole adapter that lies in memory. Errors as wick_adapter_feed.
+// Loads a whole adapter that is in memory. Errors as wick_adapter_feed.
 wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
                                     uint32_t *adapter, wick_error *error);
 // Loads a whole adapter, reading what is wanted as file 0. Also WICK_E_IO, WICK_E_ARG as
@@ -408,8 +407,8 @@ wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes, size
 wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
                                    uint32_t *adapter, wick_error *error);
 // Gives back all that the adapter holds. WICK_E_BUSY while a request or an embedding uses it, also
-// one that waits: end those first. What sessions and the prefix cache have read under it stays
-// theirs, and counts again when the same file is loaded again. WICK_E_ARG: unknown id.
+// one that waits: end those first. Pages that sessions and the prefix cache have computed with it
+// stay theirs, and count again when the same file is loaded again. WICK_E_ARG: unknown id.
 wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);
 
 typedef struct wick_adapter_info {
@@ -425,7 +424,7 @@ typedef struct wick_adapter_info {
 // Adapter `index`, from 0 on, in the order of loading; false: there are no more.
 bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
 
-// What a request chooses of an adapter: scale 1 is as it was trained, 0 is without it.
+// An adapter that a request selects: scale 1 applies it as trained, 0 disables it.
 typedef struct wick_adapter_use {
   uint32_t adapter;
   float scale;
@@ -506,7 +505,7 @@ typedef struct wick_tensor_info {
   const char *type;      // "Q8_0", ...; valid for ever
   uint32_t type_number;  // GGML's
   uint32_t dim_count;
-  uint64_t dims[4];       // dims[0]: columns; 1 behind dim_count
+  uint64_t dims[4];       // dims[0]: columns; 1 after dim_count
   uint32_t file;          // of a split model
   uint64_t offset_bytes;  // in its file's data
   uint64_t size_bytes;
@@ -551,7 +550,7 @@ wick_status wick_tokenize(wick_engine *engine, const char *text, size_t text_byt
 size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
 // The text of tokens [count] into `out` [wick_detokenize_bytes_max]; *size_bytes is its length.
 // is_whole: they are a text from its beginning (SPM drops the added space); has_special: control
-// tokens are written, too. Bytes that are no UTF-8 become U+FFFD. WICK_E_ARG for an id that is not
+// tokens are written, too. Bytes that are not UTF-8 become U+FFFD. WICK_E_ARG for an id that is not
 // in the vocabulary.
 wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, bool is_whole,
                             bool has_special, char *out, size_t *size_bytes, wick_error *error);
@@ -585,8 +584,8 @@ typedef struct wick_chat {
 // All of it 0.
 void wick_chat_default(wick_chat *chat);
 
-// Replaces the model's own template. Besides Jinja text, `source` may be a name: "chatml", which
-// many models share; of a model that is loaded, NAME of `tokenizer.chat_template.NAME`, or
+// Replaces the model's own template. In addition to Jinja text, `source` may be a name: "chatml",
+// which many models share; of a model that is loaded, NAME of `tokenizer.chat_template.NAME`, or
 // "default" for `tokenizer.chat_template`. NULL: the model's own again, which is the one named
 // "tool_use" for conversations with tools. WICK_E_ARG: the model has no template of this name
 // (letters, digits, _ and - alone are a name). WICK_E_FORMAT with the line, WICK_E_FULL (too long,
@@ -606,23 +605,24 @@ typedef struct wick_chat_text {
 wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_chat_text *out,
                              wick_error *error);
 // The tokens of the rendered conversation: control tokens that the template writes are control
-// tokens, what stands in the messages is text, whatever it looks like. *tokens [*count] is valid
+// tokens, the content of messages is always text, whatever it looks like. *tokens [*count] is valid
 // until the next call about conversations, for example as wick_request.tokens. Errors as
 // wick_chat_render and wick_tokenize.
 wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
                                size_t *count, wick_error *error);
 
-// ---- Replies: what a chat model writes, taken apart ----
+// ---- Replies: what a chat model writes, split into its parts ----
 
 // How models write calls of tools and reasoning is learnt from the control strings in the source of
 // the chat template. A template without any gets all forms that cannot be mistaken for prose.
 
 typedef struct wick_reply wick_reply;
 
-// What the template wrote behind the last message of the conversation that was rendered last: the
-// beginning of the reply, which may have opened the reasoning. Valid until the next call about
-// conversations. *has_reasoning: the template knows marks of reasoning. *needs_special: they are
-// control tokens, so a request for a reply should set print_special. (One with tools should, too.)
+// The text that the template wrote after the last message of the most recently rendered
+// conversation: the beginning of the reply, which may have opened the reasoning. Valid until the
+// next call about conversations. *has_reasoning: the template knows marks of reasoning.
+// *needs_special: they are control tokens, so a request for a reply should set print_special. (One
+// with tools should, too.)
 wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
 
 // For one reply. `tools` is OpenAI's JSON array of them, or the object of WICK_GRAMMAR_TOOLS with
@@ -657,7 +657,7 @@ enum {
   WICK_PRIORITY_MIN = -100,
   WICK_PRIORITY_MAX = 100,
   WICK_COMPLETIONS_MAX = 16,  // of one prompt
-  // A request that has waited for so many passes goes before all that came later, whatever their
+  // A request that has waited for this many passes goes before all later ones, whatever their
   // priority.
   WICK_PASSES_WAITED_MAX = 512
 };
@@ -671,8 +671,8 @@ typedef struct wick_bias {
 #define WICK_LAST_CONTEXT UINT32_MAX
 
 // From logits to a token: bias, grammar, the samplers in their order, softmax, seeded choice. The
-// same on every host. The samplers are llama.cpp's. Tokens that bias or grammar forbid are no
-// candidates to them.
+// same on every host. The samplers are llama.cpp's. Tokens that bias or grammar forbid are not
+// candidates for them.
 typedef struct wick_sampling {
   float temperature;        // 0: greedy (lowest id among equals)
   uint32_t top_k;           // 0: off
@@ -693,8 +693,8 @@ typedef struct wick_sampling {
 
   // The samplers in their order, a letter each, at most WICK_SAMPLERS_MAX: 'e' repeat, frequency
   // and presence penalty, 'd' DRY, 's' top-n-sigma, 'k' top-k, 'y' typical-p, 'p' top-p, 'm' min-p,
-  // 'x' XTC, 't' temperature; wherever it stands, 'a' adaptive-p chooses the token at the end. What
-  // is not among them is off. NULL: "edskypmxta".
+  // 'x' XTC, 't' temperature; regardless of its place, 'a' adaptive-p chooses the token at the end.
+  // Samplers that are not listed are off. NULL: "edskypmxta".
   const char *samplers;
   float typical_p;        // 1: off (Meister et al. 2022)
   float top_n_sigma;      // 0 and less: off (Tang et al. 2024)
@@ -731,13 +731,14 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
   WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
   WICK_GRAMMAR_CHOICE = 4,       // a JSON array of texts
-  // What a chat model writes that may call tools, in the form of the engine's chat template, read
+  // The output of a chat model that may call tools, in the form of the engine's chat template, read
   // by wick_reply_read. The text is a JSON object of `tools`, `tool_choice` ("auto", "required", or
-  // {"function": {"name"}}), `parallel_tool_calls`, as OpenAI has them, `ending`, what the prompt
-  // has behind the messages, `has_begun`: its end is content, and `content`: {"kind", "text"}, a
-  // grammar of the content behind the reasoning. "auto": free until a call begins, or the content;
-  // else nothing but calls behind reasoning. What begins as a call has arguments of its schema, or
-  // WICK_E_UNSUPPORTED names what cannot be. print_special belongs to it, but for plain <think>.
+  // {"function": {"name"}}), `parallel_tool_calls`, as OpenAI has them, `ending`, the part of the
+  // prompt after the messages, `has_begun`: its end is content, and `content`: {"kind", "text"}, a
+  // grammar of the content after the reasoning. "auto": free until a call begins, or the content;
+  // else nothing but calls after the reasoning. Text that begins as a call has arguments of its
+  // schema, or WICK_E_UNSUPPORTED names what cannot be. print_special belongs to it, but for plain
+  // <think>.
   WICK_GRAMMAR_TOOLS = 5
 } wick_grammar_kind;
 
@@ -750,7 +751,7 @@ typedef struct wick_grammar {
   // text. Else one way, which takes the fewest tokens: to check texts this is set, to write them
   // not.
   bool any_spelling;
-  // Free text before: the constraint holds from behind this text on, each time that it comes. None:
+  // Free text before: the constraint applies after each occurrence of this text. None:
   // from the beginning.
   const char *trigger;
   size_t trigger_bytes;
@@ -764,13 +765,13 @@ typedef struct wick_grammar {
   size_t begun_bytes;
 } wick_grammar;
 
-// A limit of reasoning. When a reply has had so many tokens of it, the mark that ends reasoning
+// A limit of reasoning. When a reply has spent this many tokens on it, the mark that ends reasoning
 // follows as if it had been sampled, and the answer comes. The marks are those of the engine's chat
 // template; nothing is limited in a text without them.
 typedef struct wick_reasoning {
   uint32_t tokens_max;
-  // How the reply begins, which may have opened the reasoning: what wick_chat_ending gave, and what
-  // the prompt has behind it; or all of the prompt.
+  // How the reply begins, which may have opened the reasoning: the result of wick_chat_ending, and
+  // the part of the prompt after it; or all of the prompt.
   const char *ending;
   size_t ending_bytes;
 } wick_reasoning;
@@ -780,7 +781,7 @@ typedef struct wick_reasoning {
 // between other work, and submit at once. Without it, submit compiles the whole grammar.
 bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *grammar);
 
-// A grammar by itself, to check texts with.
+// A standalone grammar, to check texts with.
 typedef struct wick_constraint wick_constraint;
 
 // `engine` gives its vocabulary and its memory; NULL: there is none, and no token can be named.
@@ -792,7 +793,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *gram
 void wick_constraint_destroy(wick_constraint *constraint);
 // `texts` is a JSON array. Writes a JSON array: is each text a complete one? With an engine, texts
 // are taken as their tokens, and an item may be an array of token ids instead, control tokens among
-// them. WICK_E_ARG for what is no such array, WICK_E_NOMEM.
+// them. WICK_E_ARG if it is not such an array, WICK_E_NOMEM.
 wick_status wick_constraint_check(wick_constraint *constraint, const char *texts, size_t text_bytes,
                                   wick_text_sink sink, void *context, wick_error *error);
 
@@ -829,7 +830,7 @@ typedef struct wick_request {
   // both 0: nothing is dropped.
   uint32_t drop_first, drop_last;
   wick_sampling sampling;
-  // What comes out is a text of this grammar, or the beginning of one where max_tokens, a stop
+  // The output is a text of this grammar, or the beginning of one where max_tokens, a stop
   // string or the context end it earlier. Only tokens that the grammar allows are sampled, and end
   // tokens where the text may end; where nothing can follow, the request ends as stopped. The first
   // grammar of an engine takes time for the vocabulary (151,936 tokens: 40 ms). Copied; NULL: none.
@@ -839,7 +840,7 @@ typedef struct wick_request {
   const char *const *stops;  // stop strings
   const size_t *stop_bytes;
   uint32_t stop_count;
-  bool ignore_end;     // go on after an end token (benchmarks)
+  bool ignore_end;     // continue after an end token (benchmarks)
   bool print_special;  // control tokens as text
 
   // For experiments: before a token is drawn the request waits for the host (WICK_EVENT_LOGITS,
@@ -866,8 +867,8 @@ typedef struct wick_request {
 // Greedy, special tokens added and parsed, everything else off.
 void wick_request_default(wick_request *request);
 
-// Queues a request. Its prompt is tokenised here; everything is copied. It runs beside others as
-// soon as there are KV pages for all that it may come to hold, in the order of arrival. WICK_E_ARG
+// Queues a request. Its prompt is tokenised here; everything is copied. It runs concurrently with
+// others as soon as there are KV pages for its maximum size, in the order of arrival. WICK_E_ARG
 // (empty prompt, id out of the vocabulary, a setting out of its range), WICK_E_SEQ and WICK_E_BUSY
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
 // (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
@@ -888,10 +889,10 @@ typedef struct wick_logits {
   const int32_t *tokens;  // [token_count]: the prompt and what was drawn
   uint32_t token_count;
 } wick_logits;
-// What a request with `asks_host` waits with, valid until it goes on. Bias, grammar and samplers
-// are applied later. WICK_E_ARG: it does not wait.
+// The logits of a request with `asks_host` that waits, valid until it resumes. Bias, grammar and
+// samplers are applied later. WICK_E_ARG: it does not wait.
 wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_logits *logits);
-// Lets it go on with the values. NaN or +Inf among them, or nothing but -Inf, end it with
+// Resumes it with the values. NaN or +Inf among them, or nothing but -Inf, end it with
 // WICK_E_NONFINITE. WICK_E_ARG: it does not wait.
 wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 
@@ -902,7 +903,7 @@ wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 // on the draft), WICK_E_NOMEM.
 wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_error *error);
 
-// ---- Sessions: a text that goes on from request to request ----
+// ---- Sessions: a text that continues from request to request ----
 
 // A request on a session (wick_request.session) reads its prompt after what the session holds, and
 // leaves prompt and answer in it (an end token is left out); one that ends before it has read its
@@ -919,8 +920,9 @@ wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *c
 wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
                                   wick_error *error);
 // Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
-// What has not been read, or has lost its pages to others, is read later and has not seen them: to
-// have the same text whoever else is there, let a request drop them (wick_request.drop_last).
+// Tokens that have not been read, or have lost their pages to others, are read later and have not
+// seen them: to have the same text whoever else is there, let a request drop them
+// (wick_request.drop_last).
 wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last,
                               wick_error *error);
 wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);
@@ -936,7 +938,7 @@ typedef struct wick_state_sink {
   bool (*write)(void *context, const void *bytes, size_t size_bytes);
 } wick_state_sink;
 
-// Gives exactly so many of the next bytes; false: it failed.
+// Returns exactly this many of the next bytes; false: it failed.
 typedef struct wick_state_source {
   void *context;
   bool (*read)(void *context, void *bytes, size_t size_bytes);
@@ -952,9 +954,9 @@ wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64
                              wick_error *error);
 
 // Writes a session with its keys and values in other types, such as WICK_KV_Q8 of an engine that
-// has F16: a smaller record, which an engine of this engine's own types loads. What they lose by it
-// is lost; a session loaded from it shares no pages with other requests. Recurrent states stay as
-// they are. As above; also WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be.
+// has F16: a smaller record, which an engine of this engine's own types loads. Evicted content is
+// lost; a session loaded from it shares no pages with other requests. Recurrent states stay as they
+// are. As above; also WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be.
 wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick_kv_type k_type,
                                      wick_kv_type v_type, const wick_state_sink *sink,
                                      wick_error *error);
@@ -983,10 +985,10 @@ typedef enum wick_step_result {
 } wick_step_result;
 
 // Works for about budget_us (0: one unit of work), a unit being one layer of one pass or one round
-// of logits. Failures of a request end that request by an event; the engine goes on.
+// of logits. Failures of a request end that request by an event; the engine continues.
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
-// Works for `units` units, at least one, without looking at the clock: for hosts whose clock stands
-// still while a program computes.
+// Works for `units` units, at least one, without looking at the clock: for hosts whose clock does
+// not advance while a program computes.
 wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
 
 // ---- Embeddings: texts become vectors, or scores ----
@@ -1015,7 +1017,7 @@ typedef struct wick_embed_request {
 // All of it 0.
 void wick_embed_default(wick_embed_request *request);
 
-// Begins: makes tokens of the texts and copies them. What is begun is worked off by
+// Begins: makes tokens of the texts and copies them. Jobs that were begun are processed by
 // wick_embed_step, next to requests. A request may take the pages of a text, which is then read
 // again. A vector depends on its text alone. WICK_E_ARG (no texts, an empty one, an id out of the
 // vocabulary, a setting out of its range), WICK_E_FULL (a text over the context),
@@ -1035,7 +1037,7 @@ typedef struct wick_vectors {
 } wick_vectors;
 // Of text `index`, once all is done. False before, and for other numbers.
 bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
-// Gives back what was begun, done or not. Nothing begun is fine.
+// Frees a job, done or not. Nothing begun is fine.
 void wick_embed_end(wick_engine *engine);
 
 // ---- Events: what happened, as records in one buffer ----
@@ -1080,8 +1082,8 @@ typedef struct wick_event {
 // next wick_step, submit or cancel. A full buffer parks wick_step (it answers PROGRESS) until
 // events are taken.
 const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
-// The record behind `event` in what wick_events_take answered, the first one for NULL; NULL behind
-// the last.
+// The record after `event` among those that wick_events_take returned, the first one for NULL; NULL
+// after the last.
 const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
                                   const wick_event *event);
 // Its text [text_bytes], valid as long as the event.
@@ -1143,7 +1145,7 @@ void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, voi
 void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count, wick_text_sink sink,
                      void *context);
 
-// What the ops of the forward pass took since the start or the last reset; empty unless
+// The time that the ops of the forward pass took since the start or the last reset; empty unless
 // config.metrics. {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed,
 // time_us, latency_us: {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}},
 // dispatch}. Rates are null when the clock saw no time pass.

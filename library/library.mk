@@ -1,5 +1,5 @@
-# The C library: `make library` puts what is installed below build/library, as it lies below PREFIX.
-# docs/c-library.md is for its users, docs/build.md gives reasons.
+# The C library: `make library` puts the files to install under build/library, laid out as under
+# PREFIX. docs/c-library.md is for its users, docs/build.md gives reasons.
 
 LIBRARY := build/library
 PREFIX ?= /usr/local

@@ -518,7 +518,7 @@ wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
   return wick_request_cancel(engine, id);
 }
 
-// What the request waits with.
+// The logits of the waiting request.
 WEB_EXPORT("request_logits") wick_status web_request_logits(wick_engine *engine, uint32_t id) {
   wick_logits logits = {0};
   const wick_status status = wick_request_logits(engine, id, &logits);

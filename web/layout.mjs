@@ -3,8 +3,8 @@
 // those are of another list than this one.
 
 /**
- * Records that JavaScript fills: 32-bit fields in this order. Those of `web` are declared in web/layout.h, the others
- * in include/wick.h.
+ * Records that JavaScript fills: 32-bit fields in this order. The structs of `web` are declared in
+ * web/layout.h, the others in include/wick.h.
  * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32'>>}
  */
 export const filled = {

@@ -9,7 +9,7 @@
 // The heap begins at `first` (the end of data and of the helpers' stacks), and the memory can grow
 // to `pages_max` pages of WebAssembly. Called once, first.
 void web_heap_start(uintptr_t first, uint32_t pages_max);
-// What is free, and what the memory can still grow by.
+// The free bytes, and the amount by which the memory can still grow.
 uint64_t web_heap_bytes_left(void);
 
 // The block is 64-byte aligned and not zeroed. NULL when the memory cannot grow so far.

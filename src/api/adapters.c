@@ -1,8 +1,7 @@
-// api/adapters.c — adapters come and go, as wick.h offers it. Each is loaded by a loader of its
-// own.
+// api/adapters.c — adapters come and go, as wick.h offers it. Each has its own loader.
 #include "api/insides.h"
 
-// What the loader of an adapter needs; gone when the adapter is complete.
+// State of an adapter's loader; freed when the adapter is complete.
 typedef struct adapter_loading {
   wick_engine *engine;
   model_adapter *adapter;
@@ -131,7 +130,7 @@ static wick_status find_adapter(const wick_engine *engine, uint32_t id, model_ad
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_ADAPTERS, id, 0);
 }
 
-// What became of the loader: the adapter is complete, goes on, or is gone.
+// The outcome of a load: the adapter is complete, still loading, or gone.
 static wick_status go_on(wick_engine *engine, model_adapter *adapter, wick_status status,
                          wick_error *error) {
   const loader *loader = loader_of(adapter);

@@ -27,7 +27,7 @@ void engine_free_chat(wick_engine *engine) {
   engine->chat = (engine_chat){0};
 }
 
-// The reason behind words that say what it is about.
+// The reason after words that say what it is about.
 static wick_status fail_about(wick_error *error, const char *problem, const wick_error *reason) {
   return fail_with(error, reason->status, WICK_NO_OFFSET, "the chat template %s: %s", problem,
                    reason->message);
@@ -65,7 +65,7 @@ static bool is_same(const char *text, size_t size_bytes, const char *word) {
   return size_bytes == strlen(word) && memcmp(text, word, size_bytes) == 0;
 }
 
-// What a name stands for: "chatml", "default", or another of the model's templates.
+// The template that a name stands for: "chatml", "default", or another of the model's templates.
 static gguf_string named_source(const wick_engine *engine, const char *name, size_t size_bytes) {
   static const char KEY[] = "tokenizer.chat_template";
   char key[sizeof KEY + 1 + TEMPLATE_NAME_BYTES_MAX];

@@ -1,4 +1,4 @@
-// api/constraint.c — grammars by themselves, with an engine or without, to check texts with.
+// api/constraint.c — standalone grammars, with an engine or without, to check texts with.
 #include <string.h>
 
 #include "api/insides.h"
@@ -13,7 +13,7 @@ struct wick_constraint {
   memory_gate *memory;  // the engine's, or its own
   wick_engine *engine;  // NULL: none
   grammar *grammar;
-  grammar_matcher start;  // behind what is begun
+  grammar_matcher start;  // after the text so far
   uint8_t *piece;         // a token's bytes; NULL without an engine
 };
 

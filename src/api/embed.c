@@ -71,7 +71,8 @@ static const char *find(const char *text, const char *end, const char *wanted) {
   return NULL;
 }
 
-// The template's three parts. False when it has no places for a query and, behind it, a document.
+// The template's three parts. False when the template has no places for a query followed by a
+// document.
 static bool split_template(wick_text source, wick_text parts[3]) {
   static const char QUERY[] = "{query}", DOCUMENT[] = "{document}";
   const char *end = source.bytes + source.size_bytes;
@@ -163,7 +164,7 @@ static wick_status check_count(const wick_engine *engine, const wick_embed_reque
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, count, context);
 }
 
-// Tokens of all texts, one behind the other; counts [text_count]. Both are the caller's to free,
+// Tokens of all texts, one after the other; counts [text_count]. Both are the caller's to free,
 // also after a failure.
 static wick_status make_tokens(wick_engine *engine, const wick_embed_request *request,
                                int32_t **tokens, uint32_t *counts, wick_error *error) {

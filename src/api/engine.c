@@ -15,7 +15,7 @@ enum {
   CHECKPOINTS_MAX = 256,
   STATES_PLANNED =
       4,  // of one sequence: before a pass, after it, within it, and at the last whole page
-  ENCODER_CONTEXT_DEFAULT = 2048,  // its passes have room for so many tokens
+  ENCODER_CONTEXT_DEFAULT = 2048,  // its passes have room for this many tokens
   CONTEXTS_DEFAULT = 4             // full contexts for which there may be KV pages
 };
 
@@ -224,8 +224,8 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
-// Checks known answers of the kernels that the model uses. Vectors (norms, biases) are no matrices:
-// nothing is multiplied by them.
+// Checks known answers of the kernels that the model uses. Vectors (norms, biases) are not
+// matrices: nothing is multiplied by them.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = engine->config.k_type,
                         .v_type = engine->config.v_type,
@@ -240,7 +240,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 }
 
 // The first step checks all kernels: the host compiles them then, and the model is there sooner.
-// Its compiler translates a function anew when it is called often, and could make mistakes then. So
+// Its compiler recompiles a function when it is called often, and could make mistakes then. So
 // the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all kernels once more.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
@@ -317,8 +317,8 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
-// A directory that is opened alone is only looked at. Why the model would not run is reported and
-// is no error.
+// A directory that is opened alone is only looked at. The reason that the model would not run is
+// reported; it is not an error.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);

@@ -1,7 +1,7 @@
 // api/extras.c — which models need the code that some builds are without (extras in flags.mk): in
-// web builds they wait for it, the small WASI program refuses them. Whatever is not named here
-// needs it, so that what is added later does, too. tools/build/check_extras.mjs compares the tables
-// with EXTRAS_SOURCES when the small program is linked.
+// web builds they wait for it, the small WASI program refuses them. Everything that is not named
+// here needs it, so later additions need it by default. tools/build/check_extras.mjs compares the
+// tables with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ static bool are_usual_kv(const wick_config *config) {
 
 // ---- Where they may come ----
 
-// Without a reader nothing is moved by itself; a model that is not loaded needs none.
+// Without a reader nothing is moved automatically; a model that is not loaded needs none.
 bool engine_may_move_tables(const wick_engine *engine) {
   const wick_config *config = &engine->config;
   if (extras_program() != NULL || config->tables == WICK_TABLES_INSIDE) return false;

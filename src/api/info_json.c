@@ -79,7 +79,7 @@ static void write_shape(json_writer *json, const wick_engine *engine) {
   json_close(json, '{');
 }
 
-// A token's id and its text as it stands in the vocabulary: {id, text} or null.
+// A token's id and its text as in the vocabulary: {id, text} or null.
 static void write_token(json_writer *json, const char *key, const gguf_directory *directory,
                         int32_t token) {
   const gguf_value *tokens;

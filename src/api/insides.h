@@ -99,28 +99,28 @@ wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // Tokens of a pass at most: an encoder's holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// What the store of the engine's model keeps.
+// The data that the store keeps for the engine's model.
 // Whether tables may have to stay outside: then engine_choose_tables (extras) is asked.
 bool engine_may_move_tables(const wick_engine *engine);
-// Keeps tables outside where the configuration or the limit wants it.
+// Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
-// What steps begin with: sets load_error when kernels compute wrongly.
+// The start of each step: sets load_error when kernels compute wrongly.
 void engine_check_kernels(wick_engine *engine);
 // The pooling that the model's file means.
 wick_pooling engine_pooling(const wick_engine *engine);
-// Gives back all adapters; no request uses one any more.
+// Frees all adapters; no request uses one any more.
 void engine_free_adapters(wick_engine *engine);
-// What all adapters hold.
+// The bytes that all adapters hold.
 uint64_t engine_adapter_bytes(const wick_engine *engine);
 // A plan with `more_bytes` added to it is over what the engine may take: WICK_E_NOMEM.
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
                                 wick_error *error);
 // The model's tensors, over all its files.
 model_tensors engine_tensors(const wick_engine *engine);
-// Gives back what conversations hold.
+// Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
 // Of the template for conversations with the tools that `json` lists: OpenAI's array of them, or an
 // object with one. NULL: of the template that was rendered last.

@@ -1,4 +1,4 @@
-// api/reply.c — replies taken apart, as wick.h offers them: room reply's events as JSON.
+// api/reply.c — replies split into their parts, as wick.h offers them: room reply's events as JSON.
 #include <string.h>
 
 #include "api/insides.h"
@@ -109,7 +109,7 @@ wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_byt
 
 static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-// What the prompt has of the content: a beginning may close the reasoning first.
+// The part of the content that is in the prompt: a beginning may close the reasoning first.
 static wick_text begun_content(const reply_format *format, const wick_grammar *wanted) {
   const char *close = REPLY_THOUGHTS[format->thought].close;
   const size_t close_bytes = strlen(close);

@@ -1,7 +1,8 @@
 // api/stats_json.c — the scheduler's counters as JSON.
 #include "api/insides.h"
 
-_Static_assert(SPECULATION_ROWS_MAX == (int)WICK_STATS_ROWS_MAX, "passes are told by their rows");
+_Static_assert(SPECULATION_ROWS_MAX == (int)WICK_STATS_ROWS_MAX,
+               "passes are distinguished by their rows");
 
 static void write_requests(json_writer *json, const wick_stats *stats) {
   json_open(json, "requests", '{');

@@ -1,5 +1,6 @@
 // base/decimal.c — exact conversions by integers of many limbs: a double is a ratio of two of them.
-// Slow beside the methods of Ryu (Adams 2018) and short; numbers in templates and grammars are few.
+// Slow compared with the methods of Ryu (Adams 2018) and short; numbers in templates and grammars
+// are few.
 #include "base/decimal.h"
 
 #include <stdint.h>
@@ -84,7 +85,7 @@ static void take_digit(decimal_digits *number, char c, bool is_fraction) {
   } else if (number->count < DIGITS_READ_MAX) {
     number->digits[number->count++] = (uint8_t)(c - '0');
     if (is_fraction) number->exponent--;
-  } else {  // behind the last digit that counts: whether something follows decides ties
+  } else {  // after the last digit that counts: whether something follows decides ties
     if (c != '0') number->digits[DIGITS_READ_MAX] = 1;
     if (!is_fraction) number->exponent++;
   }

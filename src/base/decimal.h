@@ -15,7 +15,7 @@ enum { DECIMAL_BYTES = 32 };
 // Writes the fewest digits that read back as the same double, in the form of Python's repr (1.0,
 // 0.1, 1e-05, 1e+16, inf, nan), terminated; returns the bytes without the terminator.
 size_t decimal_write_f64(char out[DECIMAL_BYTES], double value);
-// With `places` digits behind the point, 0 to 20, rounded from the exact value, half to even; for
+// With `places` digits after the point, 0 to 20, rounded from the exact value, half to even; for
 // magnitudes below 1e21, others as above.
 enum { DECIMAL_PLACES_MAX = 20, DECIMAL_FIXED_BYTES = 64 };
 size_t decimal_write_fixed(char out[DECIMAL_FIXED_BYTES], double value, int places);

@@ -1,4 +1,4 @@
-// base/json.h — writes JSON into a sink, piece by piece, without memory of its own. The JSON is
+// base/json.h — writes JSON into a sink, piece by piece, without allocating. The JSON is
 // valid for any strings: they are escaped, and bytes that are not UTF-8 become U+FFFD.
 #ifndef WICK_BASE_JSON_H
 #define WICK_BASE_JSON_H

@@ -110,7 +110,7 @@ void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes) {
   return block;
 }
 
-// Whether this host can address so many; if not, they are refused.
+// Whether this host can address this many bytes; if not, they are refused.
 static bool is_addressable(memory_gate *memory, uint64_t size_bytes, size_t *fitting_bytes) {
   if (checked_to_size(size_bytes, fitting_bytes)) return true;
   memory->refused_bytes = size_bytes;

@@ -36,7 +36,7 @@ void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)
 void memory_use_host(memory_gate *memory, const wick_host *host);
 
 // The block is 64-byte aligned and not zeroed. NULL: the host refuses, or the budget would be
-// exceeded. Size 0 gives a valid pointer. Cost: O(1) beside the host's own.
+// exceeded. Size 0 gives a valid pointer. Cost: O(1) in addition to the host's own.
 void *memory_alloc(memory_gate *memory, size_t size_bytes);
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
 // A size that the host may be unable to address.

@@ -1,5 +1,5 @@
-// base/salt.h — what keeps the tenants of an engine apart: the pages that one has read are found by
-// no other.
+// base/salt.h — isolates the tenants of an engine: pages computed for one are never found by
+// another.
 #ifndef WICK_BASE_SALT_H
 #define WICK_BASE_SALT_H
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 // The first 128 bits of a name's SHA-256 (FIPS 180-4), so that whoever may choose his own name
-// finds none that has another's salt: that takes about 2^128 tries. Zeros: no name, a tenant of its
-// own.
+// finds none that has another's salt: that takes about 2^128 tries. Zeros: no name, a separate
+// tenant.
 typedef struct cache_salt {
   uint64_t low, high;
 } cache_salt;

@@ -12,7 +12,7 @@
 wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-// Names the setting behind the error that was just filled, and its numbers, and returns `status`:
+// Names the setting that caused the error just filled in, and its numbers, and returns `status`:
 //   return status_about(fail_with(error, ...), error, WICK_SUBJECT_BATCH, asked, limit);
 wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
                          uint64_t first, uint64_t second);

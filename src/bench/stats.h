@@ -19,7 +19,7 @@ wick_status stat_percentile(const double *values, size_t count, uint32_t permill
                             double *out);
 // The middle value, or the mean of the two middle values. scratch: [count]. Statuses as above.
 wick_status stat_median(const double *values, size_t count, double *scratch, double *out);
-// Whether so many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer the
+// Whether this many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer the
 // percentile is the maximum and should not be printed.
 bool stat_has_tail(size_t count, uint32_t permille);
 

@@ -21,8 +21,8 @@ args_option adapter_files_option(adapter_files *adapters) {
                           "with this adapter; may be given several times");
 }
 
-// The scale behind the last ':', and how many bytes are before it. What is no number belongs to the
-// path, unless the file is named without it: false then, as for a number that is too large.
+// The scale after the last ':', and how many bytes are before it. Text that is not a number belongs
+// to the path, unless the file is named without it: false then, as for a number that is too large.
 static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   const char *colon = strrchr(given, ':');
   char path[PATH_BYTES_MAX];

@@ -1,6 +1,6 @@
 // cli/args.h — a strict option parser. An unknown option, a missing value or a number out of range
 // gives one line on stderr. Options may stand before and after the positional arguments. A long
-// option takes its value as the next argument or behind '='. When an option is given twice, the
+// option takes its value as the next argument or after '='. When an option is given twice, the
 // last one counts.
 #ifndef WICK_CLI_ARGS_H
 #define WICK_CLI_ARGS_H
@@ -66,10 +66,10 @@ args_option args_token_list(const char *name, args_tokens *value, const char *va
 
 typedef struct args_spec {
   const char *usage;  // "wick run MODEL [options]"
-  const char *notes;  // printed behind the options, or NULL
+  const char *notes;  // printed after the options, or NULL
   const args_option *options;
   size_t option_count;
-  size_t positional_count;  // exactly so many
+  size_t positional_count;  // exactly this many
 } args_spec;
 
 typedef enum args_result {

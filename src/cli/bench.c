@@ -41,7 +41,7 @@ static double percentile(const bench_result *result, uint32_t permille) {
   return value;
 }
 
-// The members of a row besides its figures.
+// The members of a row other than its figures.
 typedef struct bench_run {
   bench_options *options;
   wick_engine *engine;

@@ -7,7 +7,7 @@
 
 typedef struct bench_setup {
   uint32_t prompt_tokens;  // prefilled in each repetition, at least 1
-  uint32_t decode_tokens;  // decoded behind the prompt, 0: none
+  uint32_t decode_tokens;  // decoded after the prompt, 0: none
   uint32_t repetitions;    // that are counted; one more runs before them
   adapter_files adapters;  // loaded
 } bench_setup;

@@ -1,6 +1,5 @@
 // cli/chat.c — a conversation by the model's chat template: each line of standard input is a
-// question. What is typed, and what the model answers, is text: control tokens in it command
-// nothing.
+// question. Input and answers are plain text: control tokens in them have no effect.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@ typedef enum exit_code {
   EXIT_INTERNAL = 5
 } exit_code;
 
-// `argv` holds the arguments behind the command's name.
+// `argv` holds the arguments after the command's name.
 typedef struct command {
   const char *name, *summary;
   exit_code (*run)(int argc, char **argv);  // NULL: another program has it (commands.h)
@@ -50,8 +50,8 @@ exit_code report_error(const char *subject, const wick_error *error);
 // The exit code of a command that ended well: EXIT_DONE, unless what it wrote to standard output
 // was lost.
 exit_code output_end(void);
-// The same for a file: EXIT_FILE when it could not be made or written. It is no error when a reader
-// went away.
+// The same for a file: EXIT_FILE when it could not be made or written. A reader that went away is
+// not an error.
 exit_code output_file_check(const output_file *file);
 // Closes it. The exit code of a command that ended with `code`.
 exit_code output_file_end(output_file *file, exit_code code);

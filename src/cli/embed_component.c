@@ -1,7 +1,7 @@
-// cli/embed_component.c — puts a model into a component of `make edge`: the file becomes a segment
-// of data behind the memory that the engine's module begins with, and the module is told where it
-// is (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification,
-// Binary.md of the component model.
+// cli/embed_component.c — puts a model into a component of `make edge`: the file becomes a data
+// segment after the initial memory of the engine's module, and the module is told where it is
+// (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification, Binary.md
+// of the component model.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,10 +121,10 @@ static uint32_t size_of_u32(uint32_t value) {
 // A section is written twice: first it is measured, then there is a place for it.
 typedef struct section {
   uint8_t id;
-  span kept;        // the rest of its content, behind its first number
+  span kept;        // the rest of its content, after its first number
   uint32_t number;  // the new one
   bool has_prefix;  // of memories: there is one, without a maximum
-  uint64_t added;   // bytes behind it
+  uint64_t added;   // bytes after it
 } section;
 
 static uint64_t content_bytes(const section *one) {
@@ -167,7 +167,7 @@ static bool change(const embed_job *job, uint8_t id, span content, section *out)
   return true;
 }
 
-// Is there a place to tell of a model, and nothing told yet?
+// Is there a place for the model's address, and is it still empty?
 static bool has_room(span data) {
   static const uint8_t EMPTY[2 * sizeof(uint32_t)];
   const uint8_t *mark = find_mark(data);
@@ -231,7 +231,7 @@ static bool put_segment(embed_job *job) {
   return put(job, place, sizeof place) && put_u32(job, (uint32_t)job->file_bytes) && put_model(job);
 }
 
-// The data with the model's place written behind the mark.
+// The data with the model's place written after the mark.
 static bool put_data(embed_job *job, const section *changed) {
   const uint32_t told[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
   uint8_t bytes[sizeof told];

@@ -23,8 +23,8 @@ exit_code generation_run(wick_engine *engine, const wick_request *request,
 // The same, but takes events after every unit of work: for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
-// Reports what a DONE event with WICK_FINISH_ERROR says; `end` lies where the engine has put it,
-// its text behind it.
+// Reports what a DONE event with WICK_FINISH_ERROR says; `end` is in the engine's memory, followed
+// by its text.
 exit_code generation_report_error(const char *what, const wick_event *end);
 // "stop", "length", "abort", "error", "none".
 const char *generation_finish_name(uint32_t finish);

@@ -12,7 +12,7 @@ typedef struct grammar_options {
 
 // Appends the options; returns how many (4).
 size_t grammar_list(grammar_options *given, args_option *options);
-// Reads what was given; *grammar is of kind WICK_GRAMMAR_NONE when nothing was, and lies in `text`
+// Reads the options; *grammar is of kind WICK_GRAMMAR_NONE when none was given, and is in `text`
 // otherwise. More than one is a usage error.
 exit_code grammar_read(const grammar_options *given, input_text *text, wick_grammar *grammar);
 

@@ -1,6 +1,6 @@
 // cli/output.h — text goes to standard output, everything else to standard error. Both may be pipes
 // that do not block (those of Node are). stdio would report an error on them, so these functions
-// write by themselves.
+// call write directly.
 #ifndef WICK_CLI_OUTPUT_H
 #define WICK_CLI_OUTPUT_H
 
@@ -16,7 +16,7 @@ enum { OUTPUT_FORMAT_BYTES_MAX = 4096 };
 
 // Buffered until the flush. After a failure, further text is dropped.
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
-// What base/text.h formats, at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
+// Text formatted by base/text.h, at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The same by the C library's printf, whose code a small program is without: widths and decimals.
 void output_printf(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -34,7 +34,7 @@ void output_text_json(void *context, const char *bytes, size_t size_bytes);
 void output_log_json(void *context, const char *bytes, size_t size_bytes);
 
 // 0, or the errno of the first write to standard output that failed. A reader that went away
-// (EPIPE) is no failure.
+// (EPIPE) is not a failure.
 int output_failure(void);
 
 // A file that a command makes, or standard output for the path "-". An existing file is replaced at
@@ -49,7 +49,7 @@ typedef struct output_file {
 bool output_file_write(output_file *file, const void *bytes, size_t size_bytes);
 void output_file_close(output_file *file);  // look at failed_errno afterwards
 
-// What is half written goes; a device or a pipe stays.
+// A half-written file is deleted; a device or a pipe stays.
 void output_file_remove(const output_file *file);
 
 #endif

@@ -185,7 +185,7 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *source, ui
   return EXIT_USAGE;
 }
 
-// The token that the model wants before every text. An empty text has it and the one after every
+// The token that the model requires before every text. An empty text has it and the one after every
 // text, if there are such tokens.
 static int32_t find_bos(wick_engine *engine) {
   enum { SAMPLE_TOKENS = 8 };
@@ -295,7 +295,8 @@ exit_code command_perplexity(int argc, char **argv) {
   };
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
-      "The text is read in windows of the context's size, each with a BOS if the model wants one.\n"
+      "The text is read in windows of the context's size, each with a BOS if the model requires "
+      "one.\n"
       "Divergence: KL(reference || this), nats.",
       options,
       6 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 6),

@@ -1,4 +1,4 @@
-// cli/quantize.c — writes a model file anew in another type.
+// cli/quantize.c — rewrites a model file in another type.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // fstat
 #endif
@@ -113,7 +113,7 @@ static void tell_sum(const quantize_job *job) {
   output_flush(OUTPUT_LOG);
 }
 
-// What is half written is no model: it goes.
+// A half-written file is not a model, so it is deleted.
 static exit_code run(quantize_job *job) {
   exit_code code = open_input(job);
   if (code == EXIT_DONE) code = quantize_stream(job);

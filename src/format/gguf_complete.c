@@ -87,7 +87,7 @@ const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char 
   return gguf_find_tensor_string(directory, (gguf_string){name, strlen(name)});
 }
 
-// Gives back what growth by doubling left unused. A refusal by the host changes nothing.
+// Frees the unused room that growth by doubling left. A refusal by the host changes nothing.
 static void *shrink(gguf_directory *directory, void *block, size_t used, size_t held) {
   if (held - used <= SLACK_BYTES_MAX) return block;
   void *moved = memory_resize(directory->memory, block, used);

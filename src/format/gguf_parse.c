@@ -9,7 +9,7 @@ enum {
   MAGIC_BYTES = 4,
   LENGTH_BYTES = 8,
   TYPE_BYTES = 4,
-  // Input is taken in slices, so that few bytes behind the directory are copied.
+  // Input is taken in slices, so that few bytes after the directory are copied.
   SLICE_BYTES = 65536,
   BUFFER_BYTES_MIN = 4096,
   ENTRIES_MIN = 16,

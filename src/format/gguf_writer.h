@@ -5,7 +5,7 @@
 //   gguf_writer_create(&memory, write, file, 32, &writer, &error);
 //   gguf_writer_add_string(writer, "general.architecture", "llama", 5);
 //   gguf_writer_add_tensor(writer, "token_embd.weight", GGML_TYPE_F16, dims, 2);
-//   gguf_writer_write_header(writer, &error);          // any failure until here is told here
+//   gguf_writer_write_header(writer, &error);          // any failure so far is reported here
 //   gguf_writer_write_data(writer, bytes, size_bytes, &error);   // as often as you like
 //   gguf_writer_finish(writer, &error);
 #ifndef WICK_FORMAT_GGUF_WRITER_H

@@ -282,7 +282,7 @@ const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progr
 
 // ---- products ----
 
-static const uint32_t GONE = UINT32_MAX;  // the state behind no edge
+static const uint32_t GONE = UINT32_MAX;  // the state after no edge
 
 typedef struct product {
   grammar_work *work;

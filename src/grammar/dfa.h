@@ -28,7 +28,7 @@ const dfa *dfa_none(grammar_work *work);
 const dfa *dfa_any_text(grammar_work *work);
 // One text, valid UTF-8; texts are joined with dfa_of_texts, in any order.
 const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes);
-// Texts of so many characters; most may be UINT32_MAX.
+// Texts of this many characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
 // The same texts with as few states as there can be (Moore 1956); `set` itself where it has many
 // states, or where few rounds do not settle which are the same. NULL at a pause of `work`: then
@@ -62,7 +62,7 @@ void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to
 void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
 // The texts of a set, from one state to another.
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
-// No edge leads to `start`: so the beginning of a text is told from the rest.
+// No edge leads to `start`: so the beginning of a text is distinguished from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
 // Continues after a pause (work->paused), without the automaton.
 const dfa *dfa_resume(grammar_work *work, work_memo *memo);

@@ -7,22 +7,22 @@
 // RIGHT_MAX: how far the point moves to the right, digit by digit; LEFT_MAX: to the left. FAR:
 // further than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // zeros behind which a set that does not end has no bounds
+enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
 
-// What of the mantissa was read. The number beside it: in RIGHT how many digits behind the point,
-// which stand before it in the value; in PLAIN how many did; in LEFT how many digits before the
-// point stand behind it in the value.
+// The part of the mantissa that was read. The number with it: in RIGHT how many digits after the
+// point are before it in the value; in PLAIN how many there were; in LEFT how many digits before
+// the point are after it in the value.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point
   ZERO,        // the only digit before the point, 0
-  ZERO_RIGHT,  // zeros behind it
-  RIGHT,       // digits behind the point
-  PLAIN,       // digits behind the point, which are behind that of the value
-  LEFT,        // digits before the point, which are behind that of the value
+  ZERO_RIGHT,  // zeros after it
+  RIGHT,       // digits after the point
+  PLAIN,       // digits after the point, which are after that of the value
+  LEFT,        // digits before the point, which are after that of the value
   LEFT_ALONE,  // the same, no more of them
   LEFT_POINT,  // the point
-  LEFT_AFTER,  // digits behind it
+  LEFT_AFTER,  // digits after it
   PART_COUNT
 } mantissa_part;
 
@@ -30,7 +30,7 @@ typedef struct exponents {
   program_builder *builder;
   const dfa *set;
   uint32_t end;
-  int64_t sign;         // the state behind "-"; NONE
+  int64_t sign;         // the state after "-"; NONE
   uint32_t *places;     // [PART_COUNT][BEYOND][states]; 0: not reached
   work_u32_list queue;  // indices of places
 } exponents;
@@ -89,7 +89,7 @@ static void add_above(exponents *e, uint32_t from, uint32_t most) {
   program_bytes(builder, more, '0', '9', e->end);
 }
 
-// Behind 'e', the sign and zeros.
+// After 'e', the sign and zeros.
 static uint32_t put_mark(exponents *e, uint32_t from, bool is_negative, bool takes_any_sign) {
   program_builder *builder = e->builder;
   const uint32_t mark = program_place(builder), digits = program_place(builder);
@@ -129,7 +129,7 @@ static void put_right(exponents *e, uint32_t from, uint32_t bits) {
   if ((bits & 1) != 0) put_left(e, from, 0);
 }
 
-// The exponents behind which the digits so far, then zeros, are in the set.
+// The exponents after which the digits so far, then zeros, are in the set.
 static uint32_t right_bits(const exponents *e, int64_t state, uint32_t least) {
   uint32_t bits = 0;
   bool is_always = true;
@@ -144,7 +144,7 @@ static uint32_t right_bits(const exponents *e, int64_t state, uint32_t least) {
 
 // ---- the mantissa ----
 
-// The first digit before the point, where all of them are behind that of the value.
+// The first digit before the point, where all of them are after that of the value.
 static void add_left(exponents *e, uint32_t from, int64_t state, uint8_t digit) {
   int64_t at = step(e->set, step(e->set, state, '0'), '.');
   for (uint32_t zeros = 0; zeros < LEFT_MAX; zeros++, at = step(e->set, at, '0')) {

@@ -11,7 +11,7 @@ typedef struct free_node {
 
 typedef struct free_maker {
   program_builder *builder;
-  free_node *nodes;  // [0]: the text's own; of starts: behind the marks'
+  free_node *nodes;  // [0]: the text's own; of starts: after the marks'
   uint32_t count, first_start;
 } free_maker;
 
@@ -58,7 +58,7 @@ static bool is_space(uint32_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-// What no start continues goes on as text. `last`: the byte that leads to the node.
+// Bytes that no start continues are text. `last`: the byte that leads to the node.
 static void complete_start(free_maker *m, uint32_t at, uint32_t text, uint32_t last) {
   free_node *node = &m->nodes[at];
   const bool is_first = at == m->first_start;

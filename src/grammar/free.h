@@ -7,17 +7,17 @@
 typedef struct free_mark {
   const uint8_t *bytes;
   uint32_t size_bytes;
-  uint32_t to;  // the place behind it
+  uint32_t to;  // the place after it
 } free_mark;
 
-// Of several marks that end with one byte the first one counts, and of one that is the beginning
-// of another the shorter one. `starts` stand at the beginning of the text alone, with white space
-// and semicolons before them, and white space behind brackets and colons within.
+// If several marks end with the same byte, the first one counts; if one is the beginning of
+// another, the shorter one. `starts` count only at the beginning of the text, with white space and
+// semicolons before them, and white space after brackets and colons within.
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;
   uint32_t within;  // a place where text has been said, so that no start counts; 0: none
-  uint32_t end;     // the text may end at any place, and this is the place behind; 0: it may not
+  uint32_t end;     // the text may end at any place, and this is the place after it; 0: it may not
 } free_text;
 
 // Any bytes from a place on (Aho and Corasick 1975: one automaton for all marks).

@@ -13,7 +13,7 @@ typedef struct rule_name {
   bool is_defined;
 } rule_name;
 
-// What stands between two places of its own.
+// The text between two places.
 typedef struct piece {
   uint32_t from, to;
   bool is_plain;  // one character, any plain one among them
@@ -175,7 +175,7 @@ static void emit_class(gbnf_parser *p, const class_ranges *ranges, bool is_not, 
     uint32_t high = is_last ? CODE_POINT_LAST : ranges->high[i];
     const uint32_t after = high + 1 > next ? high + 1 : next;
     if (is_not) {
-      high = low - 1;  // low 0: nothing lies before it
+      high = low - 1;  // low 0: nothing is before it
       low = next;
       if (low > high || high == UINT32_MAX) low = 1, high = 0;
     } else if (low < next) {
@@ -220,7 +220,7 @@ static bool parse_token(gbnf_parser *p, piece *piece) {
   const bool is_not = take(p, "!");
   const size_t began = p->at;
   int32_t token = TOKEN_NONE;
-  if (!take(p, "<")) return fail(p, "a '!' stands before a token '<...>'");
+  if (!take(p, "<")) return fail(p, "a '!' precedes a token '<...>'");
   while (!is_at_end(p) && peek(p) != '>' && peek(p) != '\n') p->at++;
   if (!take(p, ">")) return fail_at(p, began, "the token has no '>'", NULL, 0);
   const uint8_t *text = p->text + began;
@@ -281,7 +281,7 @@ static void mark_plain(gbnf_parser *p, const piece *piece, uint32_t place) {
   }
 }
 
-// Any number of times, at least `least` of 0 and 1, without a rule of its own.
+// Any number of times, at least `least` of 0 and 1, without a separate rule.
 static piece repeat_piece(gbnf_parser *p, const piece *inside, uint32_t least) {
   const piece made = new_piece(p);
   const uint32_t loop = program_place(p->builder);
@@ -378,7 +378,7 @@ static bool parse_sequence(gbnf_parser *p, bool is_nested, uint32_t from, uint32
 
 static bool parse_choice(gbnf_parser *p, bool is_nested, uint32_t from, uint32_t to) {
   do {
-    skip_space(p, true);  // a line may end behind the bar
+    skip_space(p, true);  // a line may end after the bar
     const uint32_t start = program_place(p->builder);
     program_skip(p->builder, from, start);
     if (!parse_sequence(p, is_nested, start, to)) return false;

@@ -6,7 +6,7 @@
 #include "grammar/program.h"
 #include "text/tokenizer.h"
 
-// What names a rule for messages.
+// The name of a rule in messages.
 typedef struct gbnf_names gbnf_names;
 
 // Builds the rules; `tokens` may be NULL: grammars that name tokens are refused then. Answers the

@@ -187,7 +187,7 @@ void matcher_end(grammar_matcher *matcher) {
   matcher->grammar = NULL;
 }
 
-// The configuration behind bytes, with a mark on the one before them.
+// The configuration after bytes, with a mark on the one before them.
 static uint32_t walk(machine *machine, uint32_t state, const uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count && state != MACHINE_DEAD; i++) {
     state = machine_step(machine, state, bytes[i]);

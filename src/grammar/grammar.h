@@ -44,12 +44,12 @@ typedef struct grammar_matcher {
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
-// Behind the text that has come already. WICK_E_ARG: no text begins so; there is no place then.
+// After the text so far. WICK_E_ARG: no text begins so; there is no place then.
 wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
                                  grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
-// False when the text cannot go on so; the place is as before then.
+// False when the text cannot continue so; the place is then unchanged.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
 // The same of a token: its bytes, or what the grammar says of the token itself.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
@@ -59,7 +59,7 @@ bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32
 size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
 // The text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
-// It may go on.
+// It may continue.
 bool matcher_continues(const grammar_matcher *matcher);
 // It may do both, and ends unless the model itself continues it with what the grammar allows.
 bool matcher_ends_turn(const grammar_matcher *matcher);

@@ -259,7 +259,8 @@ static void close_place(machine *m, uint32_t place, uint32_t set) {
   }
 }
 
-// What stays in a configuration: places that read something, those with plain characters, the end.
+// Places that stay in a configuration: those that read something, those with plain characters, the
+// end.
 static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {
@@ -437,7 +438,7 @@ static void free_parts(machine *m) {
 static void make_first_sets(machine *m) {
   m->sets[MACHINE_DEAD] = (set){0};
   m->set_count = 1;
-  m->word_count = 2;  // word 0 stands for none
+  m->word_count = 2;  // word 0 means none
   const item accept = {ACCEPT, MACHINE_DEAD};
   intern(m, &accept, 1);
 }
@@ -520,7 +521,7 @@ bool machine_make_room(machine *m) {
     item *items = (item *)(void *)(m->words + words);
     memmove(items, items_of(m, i), moved.count * sizeof *items);
     for (uint32_t j = 0; j < moved.count; j++) items[j].set = m->sets[items[j].set].followers;
-    // sets[i] keeps the new number until the walk is over: the moved one lies before it or on it
+    // sets[i] keeps the new number until the walk is over: the moved one is before it or on it
     moved.first = words;
     moved.hash = hash_items(items, moved.count);
     words += 2 * moved.count;

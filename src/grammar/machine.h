@@ -45,9 +45,9 @@ uint32_t machine_step_token(machine *machine, uint32_t state, uint32_t token, ui
 bool machine_make_room(machine *machine);
 
 bool machine_accepts(const machine *machine, uint32_t state);
-// Whether the text may go on.
+// Whether the text may continue.
 bool machine_continues(const machine *machine, uint32_t state);
-// So many plain characters may follow at least (program.h).
+// The number of plain characters that may at least follow (program.h).
 uint32_t machine_plain(const machine *machine, uint32_t state);
 // The one byte that may follow, or -1: several, or a token, or the end.
 int machine_only_byte(machine *machine, uint32_t state);

@@ -56,7 +56,7 @@ void mask_cache_destroy(mask_cache *cache) {
   memory_free(cache->memory, cache);
 }
 
-// What the machine has found is dropped, but for what leads to a node.
+// The machine's findings are dropped, except those that lead to a node.
 static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   machine_mark marks[TRIE_BYTES_MAX + 1];
   if (walk->rooms++ == ROOMS_MAX) return false;
@@ -72,7 +72,7 @@ static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   return true;
 }
 
-// A step from the last of `states`. The machine is full behind it where there is no room at all.
+// A step from the last of `states`. The machine is full after it where there is no room at all.
 static uint32_t step(mask_walk *walk, uint32_t *states, uint32_t count, uint8_t byte) {
   machine *machine = walk->matcher->grammar->machine;
   const uint32_t next = machine_step(machine, states[count - 1], byte);

@@ -68,7 +68,7 @@ static int32_t read_exponent(document_text text, uint32_t at) {
   return sign * exponent;
 }
 
-// Digits that count, and where the point stands before the first of them; false: too many.
+// Digits that count, and where the point is before the first of them; false: too many.
 static bool read_digits(document_text text, decimal *d, int32_t *point) {
   bool has_point = false;
   uint32_t at = d->is_negative ? 1 : 0;
@@ -190,7 +190,7 @@ static const dfa *above(grammar_work *work, const decimal *d) {
 
 // ---- signs ----
 
-// Numbers whose magnitude is in `plus`, or in `minus` behind a sign.
+// Numbers whose magnitude is in `plus`, or in `minus` after a sign.
 static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *minus) {
   if (plus == NULL || minus == NULL) return NULL;
   nfa nfa;
@@ -238,7 +238,7 @@ typedef struct divider {
   uint32_t first, end;
 } divider;
 
-// State of a remainder and the digits read behind the point (0: none yet).
+// State of a remainder and the digits read after the point (0: none yet).
 static uint32_t divider_state(const divider *d, uint32_t remainder, uint32_t digits) {
   return d->first + remainder * (d->places + 2) + digits;
 }
@@ -247,7 +247,7 @@ static void add_remainder(divider *d, uint32_t remainder) {
   nfa *nfa = &d->nfa;
   uint32_t rest = remainder;
   for (uint32_t digits = d->places + 1;; digits--) {
-    // digits - 1 have been read behind the point: those that are missing are zeros
+    // digits - 1 have been read after the point: those that are missing are zeros
     const uint32_t from = divider_state(d, remainder, digits);
     if (rest == 0) nfa_skip(nfa, from, NFA_SKIP, d->end);
     if (digits == d->places + 1) {

@@ -23,7 +23,7 @@ const dfa *numbers_equal(grammar_work *work, document_text value);
 // Multiples of a positive number: one with few digits, else WICK_E_UNSUPPORTED.
 const dfa *numbers_multiple(grammar_work *work, document_text divisor);
 // Texts that have no digit too many: no ".0" at the end, no "-0", and at most 15 digits, so that
-// doubles tell them apart.
+// doubles distinguish them.
 const dfa *numbers_short(grammar_work *work);
 // No double has a larger magnitude.
 bool numbers_is_largest(document_text value);

@@ -44,7 +44,7 @@ static void move_edges(program_builder *builder, uint32_t from, uint32_t to, uin
 
 static void share_at(sharing *s, uint32_t place) {
   program_builder *builder = s->builder;
-  uint32_t behind[256] = {0};  // the first place behind each byte
+  uint32_t behind[256] = {0};  // the first place after each byte
   uint32_t *link = &builder->places.items[place].edges;
   while (*link != 0) {
     grammar_edge *edge = &builder->edges.items[*link];

@@ -165,7 +165,7 @@ static void set_plain(program_builder *builder, uint32_t place, bool is_plain, u
                                                            : most;
 }
 
-// From `least` to `most` times a rule that stands alone, with few of both.
+// From `least` to `most` times a rule that is alone, with few of both.
 static void repeat_few(program_builder *builder, uint32_t from, uint32_t rule, uint32_t least,
                        uint32_t most, bool is_plain, uint32_t to) {
   for (uint32_t i = 0; i < most && work_is_ok(builder->work); i++) {

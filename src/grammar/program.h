@@ -93,7 +93,7 @@ void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint
 void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);
-// Bytes one after the other. Returns the place behind them.
+// Bytes one after the other. Returns the place after them.
 uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes, size_t count);
 // Characters of [low, high] as UTF-8 (RFC 3629; surrogates are left out).
 void program_range(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,

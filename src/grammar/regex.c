@@ -208,7 +208,7 @@ static bool fail_escape(parser *p, uint8_t c) {
   return fail(p, WICK_E_ARG, "unknown escape");
 }
 
-// Behind a backslash: a set into `list`, or a code point into *code. *is_set, false before, says
+// After a backslash: a set into `list`, or a code point into *code. *is_set, false before, says
 // which.
 static bool take_escape(parser *p, range_list *list, bool *is_set, uint32_t *code) {
   static const char NAMES[] = "tnvfr", CODES[] = "\t\n\v\f\r";

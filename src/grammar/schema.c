@@ -132,7 +132,7 @@ static void build_number(schema_compiler *c, const schema_case *value, uint32_t 
   program_call(&c->builder, from, numbers_rule(c, set), to);
 }
 
-// The rule of the texts of a set with so many characters; those that are used again have theirs.
+// The rule of the texts of a set with a given number of characters; reused ones keep their rule.
 static uint32_t set_rule(schema_compiler *c, const dfa *set, uint32_t least, uint32_t most) {
   for (uint32_t i = 0; i < c->set_rules.count; i++) {
     const set_rule_entry *known = &c->set_rules.items[i];

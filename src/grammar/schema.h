@@ -1,7 +1,7 @@
 // grammar/schema.h — JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) as a grammar of JSON texts.
 //
 // A schema that cannot be honoured is refused with its keyword and its place (WICK_E_UNSUPPORTED).
-// Members stand in the order in which the schema declares them, others behind them.
+// Members are in the order in which the schema declares them, others after them.
 #ifndef WICK_GRAMMAR_SCHEMA_H
 #define WICK_GRAMMAR_SCHEMA_H
 
@@ -9,7 +9,7 @@
 
 // `any`: every spelling of a value that JSON has, with white space, and members that nobody
 // declared where the schema does not say that there are none. Else one spelling: ", " and ": "
-// between, no white space besides, no exponents; members that are declared or that a schema for
+// between, no other white space, no exponents; members that are declared or that a schema for
 // others allows.
 //
 // Answers the rule of a whole text; 0 after a failure.
@@ -23,7 +23,7 @@ typedef enum argument_style {
   ARGUMENT_PARAMS   // marks around names and values: texts as they are, other values as JSON
 } argument_style;
 
-// Patterns: SCHEMA_GAP stands for a line break, a space, or nothing, SCHEMA_NAME for the name of
+// Patterns: SCHEMA_GAP means a line break, a space, or nothing, SCHEMA_NAME for the name of
 // the argument, SCHEMA_TYPE for the JSON type of its value.
 #define SCHEMA_NAME "\1"
 #define SCHEMA_GAP "\3"
@@ -33,10 +33,10 @@ typedef struct argument_form {
   const char *quote;                      // MARKED
   const char *before_name;                // PARAMS: patterns
   const char *before_text, *before_json;  // between the name and the value
-  // Behind the value. It has a "<" and may end with the name; no text has what precedes the name.
+  // After the value. It has a "<" and may end with the name; no text has what precedes the name.
   const char *end;
   const char *wrap, *unwrap;  // around a text that may have the end; NULL: there are none
-  bool has_lines;             // a line break stands before and behind each value
+  bool has_lines;             // a line break before and after each value
   bool has_attribute;         // before_text and before_json tell a reader which it is
 } argument_form;
 

@@ -10,7 +10,7 @@ enum { NAME_BYTES_MAX = 255 };
 
 // ---- names ----
 
-// What every reader takes for a name without quotes.
+// Texts that every reader takes for a name without quotes.
 static bool is_word(document_text name) {
   bool is_one = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
   for (uint32_t i = 0; i < name.size_bytes && is_one; i++) {
@@ -63,14 +63,14 @@ static const dfa *texts_having(schema_compiler *c, const char *before, const cha
   return regex_compile(c->work, (const uint8_t *)pattern, count, false);
 }
 
-// The texts in which a mark of the form stands, or which a reader would take for a wrapped one.
+// The texts that contain a mark of the form, or which a reader would take for a wrapped one.
 static const dfa *texts_with_marks(schema_compiler *c) {
   const bool is_marked = c->form->style == ARGUMENT_MARKED;
   return texts_having(c, is_marked ? "" : "^\\s*<!\\[CDATA\\[|",
                       is_marked ? c->form->quote : c->form->end);
 }
 
-// Those that end a wrapped text too early.
+// Texts that end a wrapped text too early.
 static const dfa *texts_that_unwrap(schema_compiler *c) {
   char before[PATTERN_BYTES_MAX / 2] = "";
   size_t count = 0;
@@ -111,7 +111,7 @@ static const dfa *texts_unlike_json(schema_compiler *c) {
 
 // ---- values between marks ----
 
-// What is being written: an argument's name, and the JSON type of its value or NULL.
+// The argument being written: an argument's name, and the JSON type of its value or NULL.
 typedef struct written {
   document_text name;
   const char *type;
@@ -149,7 +149,7 @@ static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   return schema_set(c, terms, count + 1);
 }
 
-// What is in the set and no text; 0: nothing that a reader takes for what it is.
+// The texts of the set that are not strings; 0: nothing that a reader takes for what it is.
 static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
                                      {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},
@@ -221,8 +221,8 @@ static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const wri
   }
 }
 
-// How a reader tells texts from JSON: by an attribute, or by the types that the schema says. Where
-// it says a text and other types, JSON of these is no text.
+// How a reader tells texts from JSON: by an attribute, or by the types that the schema says. If it
+// allows a text and other types, JSON of these is not a text.
 static void put_param(schema_compiler *c, uint32_t from, document_text name, uint32_t set,
                       uint32_t to) {
   const bool has_attribute = c->form->has_attribute;

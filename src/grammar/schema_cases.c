@@ -88,8 +88,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// A member that is required and may be nothing leaves no object. What cannot be expanded here is
-// refused elsewhere, if it stays.
+// A member that is required and may be nothing leaves no object. A schema that cannot be expanded
+// here is refused elsewhere, if it stays.
 static void check_member(schema_compiler *c, schema_case *value, const case_member *made) {
   schema_term terms[MEMBER_TERMS_MAX];
   uint32_t count = 0;

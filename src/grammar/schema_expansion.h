@@ -53,7 +53,8 @@ static inline const json_node *node_of(const schema_compiler *c, uint32_t node) 
   return document_node(&c->document, node);
 }
 
-// What a keyword asks for. `schema` is the node of the schema, `value` that of the keyword's value.
+// The requirement of a keyword. `schema` is the node of the schema, `value` that of the keyword's
+// value.
 typedef void keyword_yes(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value);
 // The ways in which a value breaks the keyword, one option each.
 typedef void keyword_no(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,

@@ -9,7 +9,7 @@ static const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
 }
 
-// What one part says: items by place, and the schema of all others (0: none).
+// The content of one part: items by place, and the schema of all others (0: none).
 typedef struct item_part {
   uint32_t list, count, rest;
   bool is_const;

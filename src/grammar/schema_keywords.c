@@ -3,7 +3,7 @@
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 
-// What a keyword's value must be.
+// The type that a keyword's value must have.
 typedef enum keyword_shape {
   SHAPE_ANY,
   SHAPE_SCHEMA,
@@ -64,7 +64,7 @@ static const struct {
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;  // NULL: it says nothing by itself
+  keyword_yes *yes;  // NULL: it says nothing alone
   keyword_no *no;
   uint16_t since;  // dialect
   uint8_t shape;
@@ -160,7 +160,7 @@ static bool is_positive(document_text number) {
   return false;
 }
 
-// In draft 4 a bound is exclusive beside "minimum" or "maximum" only.
+// In draft 4 a bound is exclusive only together with "minimum" or "maximum".
 static bool has_bound(const schema_compiler *c, const json_node *at) {
   const bool is_lower = at->key.bytes[10] == 'i';
   return at->kind != JSON_TRUE ||
@@ -182,7 +182,7 @@ bool schema_check(schema_compiler *c, uint32_t schema) {
   bool has_integer;
   if (c->shapes[schema] == SHAPE_SCHEMA) return true;
   c->shapes[schema] = SHAPE_SCHEMA;
-  // nodes stand behind those that hold them
+  // nodes come after those that contain them
   for (uint32_t node = schema; node < c->nothing && node_of(c, node)->at < end; node++) {
     const keyword_shape shape = c->shapes[node];
     const json_node *at = node_of(c, node);
@@ -221,7 +221,8 @@ bool schema_is_true(const schema_compiler *c, uint32_t node) {
   return true;
 }
 
-// Up to draft 7 nothing stands beside "$ref". Decoding heeds it even so, as some validators do.
+// Up to draft 7 keywords next to "$ref" are ignored. Decoding heeds it even so, as some validators
+// do.
 static bool is_overridden(const schema_compiler *c, uint32_t schema, const keyword *keyword) {
   return c->any && c->dialect <= 7 && keyword != KEYWORDS &&
          document_find(&c->document, schema, "$ref") != 0;

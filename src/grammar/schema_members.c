@@ -1,4 +1,4 @@
-// grammar/schema_members.c — objects: declared members in their order, others behind them.
+// grammar/schema_members.c — objects: declared members in their order, others after them.
 #include <string.h>
 
 #include "grammar/schema_parts.h"
@@ -353,7 +353,7 @@ static uint32_t *new_row(schema_compiler *c, const member_grid *grid) {
   return row;
 }
 
-// Adds one member behind `count` others; false where there may be no more.
+// Adds one member after `count` others; false where there may be no more.
 static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t from, uint32_t count,
                        uint32_t rule, const uint32_t *to) {
   if (grid->is_limited && count == grid->cap) return false;
@@ -364,7 +364,7 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
   return true;
 }
 
-// What may stand behind the declared members. Members that nobody declared may have one name, so
+// The members that may follow the declared ones. Members that nobody declared may have one name, so
 // they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {

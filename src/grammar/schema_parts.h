@@ -50,7 +50,7 @@ typedef struct case_part {
   const struct case_part *previous;
 } case_part;
 
-// What is said of one member (by name) or one item (by index).
+// The requirements on one member (by name) or one item (by index).
 typedef struct case_member {
   document_text name;
   uint32_t index;
@@ -80,7 +80,7 @@ typedef struct case_list {
 } case_list;
 
 // Patterns and formats that were compiled before.
-enum { KNOWN_PATTERN = 100 };  // beside format_level
+enum { KNOWN_PATTERN = 100 };  // in addition to format_level
 typedef struct known_set {
   document_text text;
   uint32_t level;
@@ -169,7 +169,7 @@ bool schema_is_schema(const schema_compiler *c, uint32_t node);
 bool schema_is_newer(const schema_compiler *c, document_text name);
 // A keyword's node in a schema; 0: none, or the dialect does not know it.
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
-// The schema that one of nothing but "$ref" stands for, or the same: so that all places that refer
+// The target of a schema that is only "$ref", else the schema itself: so that all places that refer
 // to a schema share its rule.
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node);
 // A schema that says nothing: true, or an object of annotations alone.
@@ -193,7 +193,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
 // ---- schema_arguments.c ----
 // The rule of a member of the outermost object: its name, its value, and what is around them.
 uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
-// The name of a member of an inner object. Returns the place behind.
+// The name of a member of an inner object. Returns the place after it.
 uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
 // Texts as they are, without the mark that ends them.
 const dfa *argument_texts(schema_compiler *c, const dfa *texts);
@@ -204,11 +204,11 @@ static inline argument_style argument_style_of(const schema_compiler *c) {
 // ---- schema.c ----
 // The rule of a set; it is built later.
 uint32_t schema_rule(schema_compiler *c, uint32_t set);
-// A bracket and the white space inside of it. Returns the place behind.
+// A bracket and the white space inside of it. Returns the place after it.
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
-// What stands around a text: quotes, or marks. Returns the place behind.
+// The text around a value: quotes, or marks. Returns the place after it.
 uint32_t schema_quote(schema_compiler *c, uint32_t from);
 
 #endif

@@ -1,5 +1,5 @@
 // grammar/schema_properties.c — the keywords that speak about members and items: required,
-// properties, dependencies, contains and the like.
+// properties, dependencies, contains and similar ones.
 #include "grammar/schema_expansion.h"
 
 void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
@@ -59,7 +59,7 @@ void schema_no_member_part(schema_compiler *c, expansion *x, uint32_t schema, ui
   refuse_not(c, x, value, TYPE_OBJECT);
 }
 
-// Of a list by names, each entry says something of its own.
+// In a list by names, each entry is independent.
 void schema_no_named_parts(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                            const option **options) {
   (void)schema;
@@ -118,7 +118,7 @@ void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   schema_add_option(c, options, tasks);
 }
 
-// One that has the member `name` also satisfies what `value` says; others may be anything.
+// An object with the member `name` also satisfies `value`; others may be anything.
 static void depend(schema_compiler *c, expansion *x, document_text name, uint32_t value) {
   const option *options = NULL;
   const task *has = NULL, *lacks = NULL;

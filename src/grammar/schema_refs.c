@@ -13,7 +13,7 @@ typedef struct uri {
   bool is_cut;  // it is longer, and no other's
 } uri;
 
-// ---- where a node stands ----
+// ---- the place of a node ----
 
 typedef struct path_text {
   char text[160];

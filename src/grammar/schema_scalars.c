@@ -1,5 +1,5 @@
 // grammar/schema_scalars.c — the keywords of numbers, texts and counts: minimum, pattern,
-// format, maxItems and the like.
+// format, maxItems and similar ones.
 #include "grammar/formats.h"
 #include "grammar/numbers.h"
 #include "grammar/regex.h"

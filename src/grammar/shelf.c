@@ -48,7 +48,7 @@ static void destroy(memory_gate *memory, constraint *constraint) {
   memory_free(memory, constraint);
 }
 
-// What every grammar needs beside its program.
+// Memory that every grammar needs in addition to its program.
 static wick_status make_ready(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                               wick_error *error) {
   if (shelf->reserve == NULL) shelf->reserve = memory_alloc(memory, SHELF_RESERVE_BYTES);
@@ -187,8 +187,8 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
   return false;
 }
 
-// The job of a grammar, which begins if nothing else has its place; NULL: it waits. What nobody
-// has continued for long is given up.
+// The job of a grammar, which begins if nothing else has its place; NULL: it waits. A compilation
+// that nobody has continued for long is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};
@@ -202,8 +202,8 @@ static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wic
   return place;
 }
 
-// One that takes longer than most makes room for those that come: it becomes the slow one, or waits
-// for that one and begins again.
+// A compilation that takes longer than most makes room for later ones: it becomes the slow one, or
+// waits for that one and begins again.
 static void leave_quick(grammar_shelf *shelf, memory_gate *memory) {
   if (++shelf->quick->slices < SHELF_QUICK_SLICES) return;
   shelf->slow_ones[shelf->slow_count++ % SHELF_SLOW_MAX] = hash_of(&shelf->quick->made->wanted);

@@ -20,7 +20,7 @@ static void add_digits(program_builder *builder, uint32_t from, uint32_t low, ui
   }
 }
 
-// Numbers of [low, high] with so many hexadecimal digits.
+// Numbers of [low, high] with this many hexadecimal digits.
 static void add_hex(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                     uint32_t digits, uint32_t to) {
   if (digits == 1) {
@@ -57,7 +57,7 @@ static void add_pairs(program_builder *builder, uint32_t from, uint32_t high_fir
   add_hex(builder, program_text(builder, high, "\\u", 2), low_first, low_last, 4, to);
 }
 
-// Behind "\u": characters of [low, high], those beyond U+FFFF as two surrogates.
+// After "\u": characters of [low, high], those beyond U+FFFF as two surrogates.
 static void add_unicode(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                         uint32_t to) {
   if (low < 0xd800) add_hex(builder, from, low, high < 0xd800 ? high : 0xd7ff, 4, to);
@@ -88,7 +88,7 @@ typedef struct state_speller {
   program_builder *builder;
   spelling spelling;
   uint32_t from;
-  uint32_t escape, unicode;  // behind "\" and "\u"; 0: not made yet
+  uint32_t escape, unicode;  // after "\" and "\u"; 0: not made yet
 } state_speller;
 
 static uint32_t escape_place(state_speller *s) {
@@ -304,7 +304,7 @@ static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
   return *place;
 }
 
-// From a state behind `count` characters to those behind `next`.
+// From a state after `count` characters to those after `next`.
 static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t next) {
   const dfa *set = s->set;
   state_speller of = {.builder = s->builder, .spelling = s->spelling};

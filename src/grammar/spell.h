@@ -15,10 +15,10 @@ typedef enum spelling {
 // The texts of a set, from `from` to `to`; without quotes.
 void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint32_t from,
                uint32_t to);
-// Those with `least` to `most` (UINT32_MAX: any number) characters. O(characters * edges).
+// Texts with `least` to `most` (UINT32_MAX: any number) characters. O(characters * edges).
 void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, uint32_t least,
                    uint32_t most, uint32_t from, uint32_t to);
-// One text, valid UTF-8, in quotes for JSON. Returns the place behind it.
+// One text, valid UTF-8, in quotes for JSON. Returns the place after it.
 uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,
                     size_t size_bytes);
 // The rule of one character of a JSON string.

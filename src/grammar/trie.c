@@ -91,7 +91,7 @@ static void lay_out(const maker *m, trie *out) {
 }
 
 // A node's tokens are from its own first on to the next node's: tokens that equal the one before
-// add no node, and stand behind it.
+// add no node, and follow it.
 static wick_status make_trie(maker *m, trie *out, wick_error *error) {
   sort_entries(m);
   out->token_count = m->count;

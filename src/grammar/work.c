@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-// The address sanitizer sees the end of a block: there each piece is one of its own, which may be
-// refused by itself, too.
+// The address sanitizer sees the end of a block: there each piece is a separate block, and each
+// allocation may be refused.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { CHUNK_BYTES = 0 };
 #else

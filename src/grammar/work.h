@@ -17,7 +17,7 @@
 
 enum { GRAMMAR_WORK_BYTES_MAX = 192 << 20, GRAMMAR_WORK_STEPS_MAX = 60000000 };
 
-// What a compilation may take; 0: the default.
+// The limits of a compilation; 0: the default.
 typedef struct grammar_limits {
   uint64_t bytes, steps;
 } grammar_limits;
@@ -30,7 +30,7 @@ typedef struct work_arena {
   size_t left, used;
 } work_arena;
 
-// What was made of something before: its value, or what was made of it until the pause.
+// A memoized result: its value, or the partial result up to the pause.
 typedef struct work_memo {
   const void *value;
   void *progress;

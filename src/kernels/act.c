@@ -33,7 +33,7 @@ static void act_block_sums(act_block *block) {
   }
 }
 
-// n: 1..32 values; the codes behind them become 0.
+// n: 1..32 values; the codes after them become 0.
 static void act_block_make(const float *x, uint32_t n, act_block *block) {
   const uint32_t amax_bits = act_amax_bits(x, n);
   memset(block, 0, sizeof *block);

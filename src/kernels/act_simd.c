@@ -1,5 +1,5 @@
 // kernels/act_simd.c — activations as int8 in 128-bit vectors: the codes, scales and sums of act.c,
-// with the widened codes behind them.
+// followed by the widened codes.
 #include <string.h>
 
 #include "base/math.h"

@@ -15,7 +15,7 @@ enum { ROWS = 37, ROWS_PADDED = 40, TOKENS = 5, BATCH = 33, COLS_FEW = 64, COLS_
 enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 
 #define TOLERANCE 1e-4f
-// Keys of codes meet queries of 16 bits, probabilities are so many, too.
+// Keys of codes meet queries of 16 bits, and probabilities have 16 bits, too.
 #define TOLERANCE_CODES 1e-3f
 
 // Every case begins here: made-up numbers.

@@ -6,7 +6,7 @@
 
 #include "kernels/kernels.h"
 
-// What a model uses of a table.
+// The part of a table that a model uses.
 typedef struct kernel_needs {
   bool types[GGML_TYPE_COUNT];  // of its weights; those that do not run are left out
   kernel_kv_type k_type, v_type;

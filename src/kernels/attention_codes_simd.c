@@ -267,8 +267,7 @@ static int32_t make_factors(const float *p, const float *scales, uint32_t tokens
   return -KV_CODE_BIAS * (wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1));
 }
 
-// acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if there are so
-// many.
+// acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if they exist.
 SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_whole,
                               const code_factors *from, v128_t unit, float *acc, uint32_t dims,
                               uint32_t heads) {

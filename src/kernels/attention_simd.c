@@ -17,7 +17,7 @@ enum { STEP = KERNEL_STEP_TOKENS };
 // 2^112 too large before, so the products have the right bits. Queries of 2^16 and more overflow.
 #define F16_SIZE 0x1p112f
 
-// The last 4 dims of a row whose number of dims is no multiple of 8; d is the first of them.
+// The last 4 dims of a row whose number of dims is not a multiple of 8; d is the first of them.
 static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
   wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
 }
@@ -112,8 +112,8 @@ typedef struct strip_rows {
 } strip_rows;
 
 // out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads`: known when
-// compiled. One row a round: V8 unrolls such a loop itself and keeps each sum's products apart, of
-// rows unrolled here it puts all products of a sum one behind the other.
+// compiled. One row a round: V8 unrolls such a loop itself and keeps each sum's products separate;
+// of rows unrolled here it puts all products of a sum one after the other.
 SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
                            uint32_t heads, simd_flavor flavor) {
   const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);
@@ -310,7 +310,7 @@ SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const
   }
 }
 
-// Without the last 4 dims where these are no multiple of 8. Tokens that do not count have p = 0,
+// Without the last 4 dims where these are not a multiple of 8. Tokens that do not count have p = 0,
 // and all halves become finite floats.
 SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                             uint32_t count, const float *p, reading_ahead *ahead,
@@ -366,7 +366,7 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
-// The last 4 dims of F16's V rows where these are no multiple of 8. Overwrites p.
+// The last 4 dims of F16's V rows where these are not a multiple of 8. Overwrites p.
 SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *page,
                                  float *p, simd_flavor flavor) {
   const uint32_t d = dims / 8 * 8;

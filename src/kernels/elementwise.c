@@ -129,7 +129,7 @@ void gelu_erf_mul(float *gate, const float *up, uint32_t n) {
   }
 }
 
-// These are so short that compilers find the vectors by themselves.
+// These are so short that compilers find the vectors without help.
 
 void relu_mul(float *x, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {

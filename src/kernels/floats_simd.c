@@ -70,7 +70,7 @@ SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *
 // for the masks of 16-bit types: these take 4.
 enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4, TILE_GROUPS = 32, TILE_COLS = 512 };
 
-// Adds `count` columns, the first of `record` and every second behind it. x: [column][token].
+// Adds `count` columns, the first of `record` and every second one after it. x: [column][token].
 // sums: [token][8 rows].
 SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *x, float *sums,
                             uint32_t tokens, uint32_t record_bytes, simd_flavor flavor,

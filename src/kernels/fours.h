@@ -24,7 +24,7 @@
 typedef enum four_form {
   FOUR_WIDE,   // as 16-bit lanes: codes are those of tile_part.wide, words those of act_wide
   FOUR_CODES,  // as bytes without a sign: words are those of act_block.codes
-  FOUR_SIGNED  // as bytes with one: each column group has a word of |x|, and behind it one whose
+  FOUR_SIGNED  // as bytes with one: each column group has a word of |x|, followed by one whose
                // bytes are all ones where x < 0
 } four_form;
 
@@ -73,7 +73,7 @@ SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, fou
   wasm_v128_store(out->negative[token], sum);
 }
 
-// sum + w x for 4 columns, where x has its sign apart.
+// sum + w x for 4 columns, where the sign of x is separate.
 SIMD_INLINE v128_t four_dot_signed(v128_t sum, v128_t codes, v128_t size, v128_t sign, v128_t ones,
                                    simd_flavor flavor) {
   const v128_t turned = wasm_v128_xor(codes, sign);

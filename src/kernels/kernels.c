@@ -32,7 +32,7 @@ static const kernel_table table_scalar = {
 #define SIMD128_TABLE "simde"
 #endif
 
-// What all tables of vectors have.
+// The kernels that all vector tables share.
 #define TABLE_SIMD(attention)                                                                 \
   TABLE_COMMON, TABLE_ATTENTION(attention), TABLE_ROWS(simd128), .act_bytes = act_bytes_simd, \
       .act_make = act_make_simd

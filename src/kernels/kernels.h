@@ -77,8 +77,9 @@ enum {
 // Pages of a KV head that attention adds in one step, and their tokens.
 enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
 
-// What will be read next: a call reads ahead `bytes` from each place on while it computes.
-// Processors read ahead by themselves, but not beyond the end of a 4 KB page. 0 bytes: nothing.
+// The memory that will be read next: a call reads ahead `bytes` from each place on while it
+// computes. Processors read ahead automatically, but not beyond the end of a 4 KB page. 0 bytes:
+// nothing.
 typedef struct kernel_ahead {
   const uint8_t *from[KERNEL_STEP_PAGES];
   uint32_t bytes;
@@ -109,7 +110,7 @@ typedef struct kernel_attention {
   float *max;         // [group], running maximum
   float *sum;         // [group], running sum of p
   float cap;          // not 0: scores become cap * tanh(score / cap)
-  const kernel_bias *biases;  // [group] or NULL; added behind the cap
+  const kernel_bias *biases;  // [group] or NULL; added after the cap
   kernel_ahead ahead;
 } kernel_attention;
 
@@ -124,7 +125,7 @@ typedef struct kernel_kv_ops {
   // Reads a row back as floats (tests, saving, shifting).
   void (*k_read)(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
   void (*v_read)(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
-  // Copies the rows of slots [0, slots); what lies in the others stays.
+  // Copies the rows of slots [0, slots); the others are unchanged.
   void (*k_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   void (*v_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   // Turns queries [heads][head_dim] in place into what attention over keys of this type takes
@@ -139,8 +140,8 @@ typedef void (*kernel_attention_step)(const kernel_attention *state, const kerne
 
 enum { KERNEL_CONV_WIDTH_MAX = 8, KERNEL_CONV_CHANNELS = 16 };
 
-// A causal convolution with one filter a channel, before a gated delta net or a Mamba scan or by
-// itself (LFM2's short convolution).
+// A causal convolution with one filter a channel, before a gated delta net or a Mamba scan or alone
+// (LFM2's short convolution).
 typedef struct kernel_conv {
   uint32_t tokens, channels, width;  // width: taps, 2 to KERNEL_CONV_WIDTH_MAX
   const float *weight;               // [width][channels], the tap of the newest input last

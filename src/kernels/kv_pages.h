@@ -1,16 +1,16 @@
-// kernels/kv_pages.h — where a value lies in a page of one KV head.
+// kernels/kv_pages.h — where a value is in a page of one KV head.
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
-//   F16  the same, but within each 8 values value i lies at 2 (i % 4) + i / 4, so that 32-bit lane
+//   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //   i
 //        has i in its low half and i + 4 in its high half, which a shift and a mask turn into
-//        floats; the last 4 dims of a V row whose dims are no multiple of 8 lie in their order
+//        floats; the last 4 dims of a V row whose dims are not a multiple of 8 are in their order
 //   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes lie in strips of rows of 16
 //        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
 //        both (attention_codes_simd.c):
 //        K [2 strips of 8 tokens][16 pairs of dims] rows of 8 tokens, 2 dims
 //        V [4 strips of 8 dims][8 pairs of tokens] rows of 8 dims, 2 tokens
-//        In a row the pair of column c < 4 lies at 4 c and 4 c + 2, codes larger by 128, that of
+//        In a row the pair of column c < 4 is at 4 c and 4 c + 2, codes larger by 128, that of
 //        column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the latter.
 //   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
 //   high

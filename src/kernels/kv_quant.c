@@ -14,7 +14,7 @@ size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q
 // One function serves K and V, since this takes little of the time.
 #define ONE_BODY __attribute__((noinline, minsize))
 
-// Where a code lies: kv_k_code_at, kv_v_code_at.
+// The place of a code: kv_k_code_at, kv_v_code_at.
 typedef uint32_t code_at_function(uint32_t dim, uint32_t slot);
 
 // Block `index` of a row, padded.
@@ -129,7 +129,7 @@ KV_SIDE(q8, v)
 KV_SIDE(q4, k)
 KV_SIDE(q4, v)
 
-// In place: a factor takes half the room of its float. A value that is no number makes the unit
+// In place: a factor takes half the room of its float. A value that is not a number makes the unit
 // NaN.
 static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
   float most = 0.0f, nothing = 0.0f;

@@ -137,7 +137,7 @@ SIMD_INLINE void strips_step(const delta_rows *at, uint32_t rows, uint32_t colum
 }
 
 // One copy serves the delta rule and Mamba 2. A lone token's state comes from memory, which is
-// fastest read as it lies there: row after row.
+// fastest read in its order: row after row.
 static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_dim,
                                                     uint32_t columns, bool is_alone,
                                                     delta_sums *sums) {

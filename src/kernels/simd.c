@@ -1,5 +1,5 @@
-// kernels/simd.c — the masks of simd.h and the constants of exp_simd.h. They are in a file of their
-// own so that the compiler loads them from memory.
+// kernels/simd.c — the masks of simd.h and the constants of exp_simd.h. They are in a separate file
+// so that the compiler loads them from memory.
 #include "kernels/simd.h"
 
 #include <stdint.h>

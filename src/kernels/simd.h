@@ -39,9 +39,9 @@
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 // How a kernel multiplies codes. PLAIN: 16-bit lanes, i32x4.dot_i16x8, products and sums of floats
-// rounded apart (bit for bit what the scalar reference gives). PAIRS and QUADS are relaxed SIMD
-// with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS uses
-// the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
+// rounded separately (bit for bit what the scalar reference gives). PAIRS and QUADS are relaxed
+// SIMD with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS
+// uses the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
 // looks). Two more are for one token on ARM: LONG has the bits of PLAIN, multiplies bytes and adds
 // 16-bit products, each of which is one instruction there. SIGNED is QUADS where the dot takes two
 // operands with signs, so that signed codes need not be turned.
@@ -118,13 +118,14 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 #endif
 
 // Hides from the compiler how `pointer` came about, so that offsets from it become those of the
-// load instructions; without it loops are rewritten to count one index and add each offset apart.
+// load instructions; without it loops are rewritten to count one index and add each offset
+// separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 // Whether a variable that is 0 is not, which the compiler cannot know; engines do and drop the
-// branch. What lies before `if (simd_never(&zero)) break;` is so computed before what lies behind
-// it, at no cost. Where a loop is unrolled without, the compiler puts all products of one sum one
-// behind the other, and their operands do not fit into the registers.
+// branch. So `if (simd_never(&zero)) break;` before code is computed before code after it, at no
+// cost. Without it the compiler puts all products of one sum of an unrolled loop one after the
+// other, and their operands do not fit into the registers.
 SIMD_INLINE bool simd_never(uint32_t *zero) {
   __asm__ volatile("" : "+r"(*zero));
   return *zero != 0;
@@ -152,7 +153,7 @@ typedef struct simd_masks {
   int16_t ones[8];
   float code_round[4];     // KV_ROUND
   int32_t code_bits[4];    // KV_ROUND_BITS
-  uint8_t q4_offsets[16];  // from codes of 0 to 15 to what lies in a kv_q8_block
+  uint8_t q4_offsets[16];  // from codes of 0 to 15 to the content of a kv_q8_block
 } simd_masks;
 
 extern const simd_masks simd_mask;

@@ -18,7 +18,8 @@
 
 #ifdef WICK_SIMD128
 
-// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The others are:
+// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The other functions
+// are:
 enum {
   ACT_WORDS = 16,
   ACT_WORD_SCALE = 8,
@@ -29,14 +30,14 @@ enum {
   ACT_WORD_MINUS_PAIRS_HALF = 14
 };
 
-// What a type computes once for a record. Index [half] is 0 for rows 0-3 of the record, 1 for rows
-// 4-7. The scales of a type with `folded` are 2^112 too small (simd_f16_tiny).
+// Values that a type computes once per record. Index [half] is 0 for rows 0-3 of the record, 1 for
+// rows 4-7. The scales of a type with `folded` are 2^112 too small (simd_f16_tiny).
 typedef struct strip_super {
   v128_t scales[2], mins[2];
   uint8_t subs[8][16];
 } strip_super;
 
-// What a type computes once for a part.
+// Values that a type computes once per part.
 typedef struct strip_scales {
   v128_t scales[2], mins[2];                // [half]
   v128_t half_scales[2][2];                 // [16 columns][half], of BLOCK_HALVES
@@ -120,9 +121,9 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
-// What a dot begins with: -offset * sum(x), which takes the offset off the codes. `step` 2 is for
-// all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes: sums
-// of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
+// The initial value of a dot: -offset * sum(x), which takes the offset off the codes. `step` 2 is
+// for all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes:
+// sums of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
                                    simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) {
@@ -162,7 +163,7 @@ SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
   if (!is_signed || flavor == SIMD_SIGNED) return simd_dot(sum, x, codes, flavor);
-  // The relaxed dot wants 7 bits on one side: |x|. The code takes x's sign, exact above -128.
+  // The relaxed dot needs 7 bits on one side: |x|. The code takes x's sign, exact above -128.
   return simd_dot_quads(simd_with_sign(codes, x), wasm_i8x16_abs(x), sum);
 }
 
@@ -481,7 +482,7 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   }
 }
 
-// What a call multiplies: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
+// The operands of a call: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
 // begins group_stride_bytes after the one before, a token's activations act_stride words after the
 // one before. sums is [group][slot][8 rows], a slot for each token. Tokens are taken in pairs, so
 // an odd number of tokens has one slot more.

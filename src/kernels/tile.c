@@ -184,7 +184,7 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// Copies the sums of each group to y; groups lie `stride` rows apart, from `row` on. It goes token
+// Copies the sums of each group to y; groups are `stride` rows apart, from `row` on. It goes token
 // by token, because y is likely to be in memory and the sums in a cache.
 static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
                                                  uint32_t row, uint32_t groups, uint32_t stride,
@@ -256,7 +256,7 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
     const bool is_even = i < range;  // all streams have a group left
     const uint32_t row = job->row_first + i * KERNEL_ROW_GROUP, stride = range * KERNEL_ROW_GROUP;
     const uint8_t *record = job_record(job, row);
-    // A single token wants pairs of groups: a last one is its own neighbour.
+    // A single token needs pairs of groups: a last one is its own neighbour.
     strip.groups = is_even ? STREAMS : is_single ? 2 : 1;
     strip.group_stride_bytes = is_even ? (size_t)(job_record(job, row + stride) - record) : 0;
     run_parts(job, &strip, record, &act);

@@ -99,7 +99,7 @@ void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t h
   return kv_page_data_k(&pool->pages[page].data, layer, head);
 }
 
-// ---- Taking and giving back ----
+// ---- Allocation ----
 
 static uint32_t reclaimable(const kv_pool *pool) {
   return pool->holder.reclaimable == NULL ? 0 : pool->holder.reclaimable(pool->holder.context);

@@ -50,7 +50,7 @@ wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const
                          uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error);
 void kv_pool_destroy(kv_pool *pool);
 // Grows now as far as taking `pages` one after another would, so that taking them allocates
-// nothing. Too few pages are no error here, but when they are taken. WICK_E_NOMEM.
+// nothing. Too few pages are not an error here, only when they are taken. WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 // When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
 // pages of the prefix cache. 0, the default: it always evicts first.
@@ -98,7 +98,7 @@ bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 typedef struct kv_holder {
   void *context;
   uint32_t (*reclaimable)(void *context);          // pages that reclaim could free
-  void (*reclaim)(void *context, uint32_t pages);  // frees up to so many
+  void (*reclaim)(void *context, uint32_t pages);  // frees up to this many
 } kv_holder;
 void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.
@@ -143,17 +143,17 @@ wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, 
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Drops the tokens from position `tokens` on, and gives back the pages that become empty.
+// Drops the tokens from position `tokens` on, and frees the pages that become empty.
 // WICK_E_RANGE past the stored count, or where the window has already slid.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Whether the call above can end it there.
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
-// (the delta of their entries grows). Pages that become empty are given back. A range within one
+// (the delta of their entries grows). Pages that become empty are freed. A range within one
 // page needs a free page, since no table names a page twice.
 wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t last,
                          kv_shortage *shortage, wick_error *error);
-// Gives back leading pages wholly before the last `keep` stored tokens; their entries stay, as
+// Frees leading pages wholly before the last `keep` stored tokens; their entries stay, as
 // KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
 // The same with the pool's window, as the next position needs it and the `back` positions before

@@ -48,7 +48,7 @@ void kv_seq_add_page(kv_pool *pool, kv_seq *seq);
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
 // WICK_E_RANGE: the table has no page of `position`. The message has page index and position.
 wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error);
-// Gives an entry whose page is shared or sealed a page of its own with a copy of the rows. One page
+// Gives an entry whose page is shared or sealed its own page with a copy of the rows. One page
 // was reserved.
 void kv_entry_make_private(kv_pool *pool, kv_entry *entry);
 

@@ -66,9 +66,9 @@ typedef struct prefix_stats {
 
 typedef struct prefix_cache prefix_cache;
 
-// What may belong to an entry beside its page, so that a record of the cache holds it, too: parts
-// of several kinds, each of one size (pages of other pools, recurrent states). An entry need not
-// have them.
+// Data that may belong to an entry in addition to its page, so that a record of the cache contains
+// it, too: parts of several kinds, each of one size (pages of other pools, recurrent states). An
+// entry need not have them.
 enum { PREFIX_PARTS_MAX = 8 };
 typedef struct prefix_parts {
   uint32_t kinds;
@@ -110,7 +110,7 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq, cache_salt salt,
 wick_status prefix_store(prefix_cache *cache, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                          uint32_t count, uint32_t *tokens_known, wick_error *error);
 
-// Room for so many more entries (within entries_max), so that prefix_store allocates nothing
+// Room for this many more entries (within entries_max), so that prefix_store allocates nothing
 // for them. WICK_E_NOMEM.
 wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *error);
 

@@ -27,7 +27,7 @@ void prefix_touch(prefix_cache *cache, prefix_id id);  // now the most recently 
 // The entry after `parent` with these tokens. An equal hash of other tokens counts as a collision.
 prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
                       const int32_t *tokens);
-// Removes an entry and gives its page back.
+// Removes an entry and frees its page.
 void prefix_remove(prefix_cache *cache, prefix_id id);
 // Lookups no longer find it.
 void prefix_unlink(prefix_cache *cache, prefix_id id);

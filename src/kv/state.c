@@ -20,7 +20,7 @@ typedef struct state_header {
   uint64_t salt;
   uint32_t k_type, v_type, page_tokens, layers, kv_heads, head_dim, tokens, pages;
   uint64_t payload_bytes;
-  uint64_t checksum;  // of what stands before it
+  uint64_t checksum;  // of the bytes before it
 } state_header;
 
 typedef struct state_entry {
@@ -276,7 +276,7 @@ static void put_node(state_writer *writer, const prefix_cache *cache, prefix_id 
   }
 }
 
-// The entries `depth` pages deep; *written: entries so far, places[id]: where an entry stands.
+// The entries `depth` pages deep; *written: entries so far, places[id]: the index of an entry.
 static void put_level(state_writer *writer, const prefix_cache *cache, uint32_t depth,
                       uint32_t *places, uint32_t *written) {
   for (prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
@@ -468,7 +468,7 @@ static wick_status unpack_pages(state_reader *reader, const kv_seq *seq, wick_er
     kv_page *page = &reader->pool->pages[seq->table[i].page];
     const uint32_t slots = stored_slots(seq, &seq->table[i]);
     page->fill_tokens = (uint16_t)slots;
-    memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows behind them
+    memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows after them
     if (!get(reader, passage.page.bytes, reader->layout.page_bytes)) {
       status = fail_reading(error);
     } else if (kv_data_convert(&page->data, &passage.page, slots, passage.row) != 0) {
@@ -518,7 +518,7 @@ typedef struct cache_reading {
   prefix_cache *cache;
   uint64_t left_bytes;  // of the payload
   uint8_t *page;        // [page_bytes]
-  uint8_t *parts;       // one of each kind, one behind the other; NULL: there are none
+  uint8_t *parts;       // one of each kind, one after the other; NULL: there are none
   prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
   uint32_t done, entered;
 } cache_reading;

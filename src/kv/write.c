@@ -6,7 +6,7 @@
 
 // ---- Copy on write ----
 
-// Gives an entry a page of its own with a copy of its rows. One page was reserved.
+// Gives an entry its own page with a copy of its rows. One page was reserved.
 static void copy_page(kv_pool *pool, kv_entry *entry) {
   const kv_page_id fresh = kv_page_take(pool);
   const kv_page *from = &pool->pages[entry->page];

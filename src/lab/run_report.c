@@ -34,8 +34,8 @@ size_t serve_options_list(serve_options *options, args_option *list) {
 
 // ---- The engine ----
 
-// Runs one short request that is not counted. Whatever is bound and allocated once, is so
-// afterwards.
+// Runs one short request that is not counted. Afterwards everything that is bound or allocated only
+// once is ready.
 static exit_code warm_up(bench_host *host) {
   const workload_class class = {.tokens_in = 16, .tokens_out = 4};
   workload one;

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "bench/stats.h"
 
-// What was measured, and where.
+// The measurements, and where they were made.
 typedef struct bench_config {
   const char *model, *format, *quantization;  // "gguf", "Q4_0"
   const char *runtime, *runtime_version;      // "Chromium", "156"

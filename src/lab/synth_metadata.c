@@ -30,8 +30,8 @@ static void add_f32(synth_keys *keys, const char *key, float value) {
   gguf_writer_add_f32(keys->writer, own_key(keys, key), value);
 }
 
-// One number, or 0 for each layer that has no attention where its architecture tells layers apart
-// so.
+// One number, or 0 for each layer that has no attention where its architecture distinguishes layers
+// in this way.
 static void add_kv_heads(synth_keys *keys) {
   const synth_shape *s = keys->shape;
   int32_t heads[64] = {0};

@@ -7,7 +7,7 @@
 
 #include "format/types.h"
 
-// What mixes positions in a layer; a set of them is a sum.
+// The blocks that mix positions in a layer; a set of them is a sum.
 typedef enum synth_mixer {
   SYNTH_ATTENTION = 1,
   SYNTH_SHORT_CONV = 2,  // LFM2
@@ -44,7 +44,7 @@ enum {
   SYNTH_HAS_QKV_BIAS = 1,
   SYNTH_HAS_ROPE_FACTORS = 2,  // Llama 3's
   SYNTH_HAS_QK_NORMS = 4,
-  SYNTH_HAS_POST_NORMS = 8,    // behind attention and behind the feed-forward, too
+  SYNTH_HAS_POST_NORMS = 8,    // after attention and after the feed-forward, too
   SYNTH_HAS_QUERY_GATES = 16,  // attn_q has a gate for each query
   SYNTH_HAS_SINKS = 32,
   SYNTH_HAS_OUTPUT = 64,            // the embedding is not the output
@@ -63,7 +63,7 @@ typedef struct synth_mix {
   ggml_type expert_type;
   uint32_t file_type;  // general.file_type
   bool has_more_bits;  // the "_M" of Q4_K_M: Q6_K for some of attn_v and ffn_down
-  bool is_whole;       // the embedding has no type of its own
+  bool is_whole;       // the embedding has no separate type
 } synth_mix;
 
 typedef enum synth_content {

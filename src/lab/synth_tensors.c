@@ -178,7 +178,7 @@ static bool uses_more_bits(uint32_t layer, uint32_t layers) {
 
 static uint32_t block_values(ggml_type type) { return type_facts(type)->block_values; }
 
-// For rows that are no multiple of the type's block.
+// For rows that are not a multiple of the type's block.
 static ggml_type fallback_type(ggml_type type) {
   switch (type) {
     case GGML_TYPE_Q4_K:

@@ -1,5 +1,5 @@
 // lab/verdict.h — judges measured latencies. The convoy test: how much do short requests lose when
-// long ones are served beside them? The saturation test: how much is lost under load?
+// long ones are served at the same time? The saturation test: how much is lost under load?
 #ifndef WICK_LAB_VERDICT_H
 #define WICK_LAB_VERDICT_H
 
@@ -55,7 +55,7 @@ typedef struct convoy_samples {
   size_t count;
 } convoy_samples;
 
-// Judges total latencies of short requests, alone and beside long ones, and the times they were
+// Judges total latencies of short requests, alone and alongside long ones, and the times they were
 // blocked. A limit fails when exceeded, not when met. scratch: as long as the longest array.
 void convoy_judge(const convoy_config *config, convoy_samples baseline_ms, convoy_samples convoy_ms,
                   convoy_samples hol_blocking_ms, double kv_fragmentation_pct, double *scratch,

@@ -32,7 +32,7 @@ static bool read_number(const char **at, uint32_t *out) {
   return *out > 0;
 }
 
-// Reads a known name, or "IN/OUT". *at moves behind it.
+// Reads a known name, or "IN/OUT". *at moves past it.
 static bool read_class(const char **at, workload_class *class) {
   const size_t size = strcspn(*at, ":,");
   for (uint32_t i = 0; (*class = known_class(i)).share != 0; i++) {

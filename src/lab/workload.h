@@ -1,5 +1,5 @@
-// lab/workload.h — requests that arrive by themselves: classes of prompt and answer lengths,
-// arrival times, and what was measured of each.
+// lab/workload.h — requests with their own arrival times: classes of prompt and answer lengths,
+// arrival times, and the measurements of each.
 #ifndef WICK_LAB_WORKLOAD_H
 #define WICK_LAB_WORKLOAD_H
 

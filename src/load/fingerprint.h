@@ -1,6 +1,6 @@
 // load/fingerprint.h — a 64-bit fingerprint of (file, offset, byte) triples. It does not depend on
-// how the bytes are cut into pieces or on their order. It is not cryptographic: it tells models
-// apart and finds accidents, and does not resist an attacker.
+// how the bytes are cut into pieces or on their order. It is not cryptographic: it distinguishes
+// models and detects accidents, and does not resist an attacker.
 //
 // A file consists of lines of 64 bytes at multiples of 64. The 16 unsigned 32-bit words of a line
 // are summed with fixed odd factors. The sum is weighted with two keys that depend on the file and

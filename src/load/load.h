@@ -1,4 +1,4 @@
-// load/load.h — the streaming loader. It names the bytes that it wants, takes the bytes that are
+// load/load.h — the streaming loader. It names the bytes that it needs, takes the bytes that are
 // fed, places each tensor's bytes in kernel layout as they arrive, and reports complete tensors.
 #ifndef WICK_LOAD_H
 #define WICK_LOAD_H
@@ -54,7 +54,7 @@ void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t f
 // Takes bytes of a file. Once the directory is complete they may have any offset, number and order;
 // before that they must begin at the directory's next byte (else WICK_E_ARG). Unwanted bytes are
 // skipped, and bytes that were fed before are ignored. A part of a block that a call cuts is kept
-// (at most one block at each open gap). Bytes behind a directory are not kept while another file's
+// (at most one block at each open gap). Bytes after a directory are not kept while another file's
 // directory is missing: the loader asks for them again. WICK_E_ARG, WICK_E_FULL (1024 gaps are
 // open: fill some first) and WICK_E_NOMEM for the lists of gaps and blocks change nothing, and the
 // call may be repeated. Every other failure is final.

@@ -66,7 +66,7 @@ static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t fro
   for (uint32_t i = 0; i < loader->file_count; i++) {
     const load_file *at = &loader->files[i];
     if (gguf_directory_is_complete(at->directory)) continue;
-    // Nothing behind the next directory is known to be wanted.
+    // Which bytes after the next directory are needed is not known yet.
     if (i < from_file || (i == from_file && at->fed_bytes < from)) return false;
     const uint64_t step = i == 0 ? DIRECTORY_STEP_BYTES : LATER_STEP_BYTES;
     const uint64_t left = at->size_bytes - at->fed_bytes;

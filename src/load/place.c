@@ -36,7 +36,7 @@ uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
   return low;
 }
 
-// A function of its own, because it runs often: a JavaScript engine that optimises it while it runs
+// A separate function, because it runs often: a JavaScript engine that optimises it while it runs
 // finishes a short function sooner.
 __attribute__((noinline)) static wick_status place_blocks(loader *loader, const load_piece *piece,
                                                           uint64_t block, uint64_t count,

@@ -43,7 +43,7 @@ wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t fi
 void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end) {
   const size_t at = find_from(ranges, first);
   load_range *items = ranges->items;
-  size_t after = at;  // the first range that stays apart
+  size_t after = at;  // the first range that stays separate
   while (after < ranges->count && items[after].first <= end) {
     if (items[after].first < first) first = items[after].first;
     if (items[after].end > end) end = items[after].end;

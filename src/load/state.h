@@ -36,7 +36,7 @@ struct loader {
   memory_gate *memory;
   loader_sink sink;
   bool directory_only;
-  bool is_ready;       // all directories are complete, and the sink was told
+  bool is_ready;       // all directories are complete, and the sink was informed
   wick_error failure;  // status WICK_OK until something failed for good
   load_file *files;
   uint32_t file_count;
@@ -56,7 +56,7 @@ struct loader {
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
-// Goes on when the directories of all files are complete, unless the sink holds.
+// Continues when the directories of all files are complete, unless the sink holds.
 wick_status load_begin(loader *loader);
 // Checks that all that the directory names fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);

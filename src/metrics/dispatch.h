@@ -44,7 +44,7 @@ typedef struct latency_histogram {
   uint64_t edges[DISPATCH_EDGES];  // not cumulative
 } latency_histogram;
 
-// ---- one histogram by itself ----
+// ---- one histogram ----
 
 void latency_clear(latency_histogram *latency);
 // Does not count a dispatch.

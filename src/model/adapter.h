@@ -16,8 +16,8 @@
 
 enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights of one product
 
-// What is added to one weight [out, in], or to each of a stack. A lookup's is embedding[token] +=
-// factor * B A[token].
+// The matrices that are added to one weight [out, in], or to each of a stack. A lookup's is
+// embedding[token] += factor * B A[token].
 typedef struct adapter_pair {
   weight_tensor a;  // [rank, in]; of a lookup [rows, rank]
   weight_tensor b;  // [out, rank]; of a lookup [row length, rank]
@@ -50,17 +50,17 @@ struct model_adapter {
 // Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
 // types; allocates lists. `rows_max`: of a pass. WICK_E_MISMATCH (another architecture, a tensor
 // that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT, WICK_E_UNSUPPORTED, WICK_E_NOMEM;
-// adapter_clear gives back what it has.
+// adapter_clear frees what it has.
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);
-// What adapter_allocate takes, and the lists.
+// The bytes that adapter_allocate takes, including the lists.
 uint64_t adapter_bytes(const model_adapter *adapter);
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
 // Whole blocks of one row of a tensor of the file (loader_sink.place).
 void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
                    uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-// Gives back all but the struct.
+// Frees everything except the struct.
 void adapter_clear(model_adapter *adapter);
 
 static inline const adapter_pair *adapter_pair_of(const model_adapter *adapter, uint32_t number) {
@@ -78,7 +78,7 @@ typedef struct adapter_list {
 // NULL: there is none of that id.
 model_adapter *adapter_find(const adapter_list *list, uint32_t id);
 
-// What a request chose: no adapter twice, none of scale 0, in the order of their fingerprints.
+// A request's choice: no adapter twice, none of scale 0, in the order of their fingerprints.
 typedef struct adapter_set {
   uint32_t count;
   struct adapter_use {

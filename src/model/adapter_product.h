@@ -15,10 +15,10 @@ void adapter_add(const model_product *product, uint32_t index, uint32_t row_firs
                  uint32_t row_last);
 enum { ADAPTER_STRIP_ROWS = 256 };
 
-// What the product of A with a row is multiplied by.
+// The factor of the product of A with a row.
 float adapter_factor(const struct adapter_use *use, const adapter_pair *pair);
-// Room for A x of row `row` of a pass and target `index`, which other rows' follow low_stride
-// apart.
+// Room for A x of row `row` of a pass and target `index`, with the other rows' at distances of
+// low_stride.
 float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row);
 // out[hidden] += B (factor * A[token]) of the token embedding's pairs. `room`: floats like out;
 // `row` of the pass.

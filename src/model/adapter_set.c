@@ -1,5 +1,5 @@
-// model/adapter_set.c — what a request chose of the adapters that are loaded, and what tells such
-// choices apart.
+// model/adapter_set.c — a request's choice of the loaded adapters, and the salt that distinguishes
+// such choices.
 #include <string.h>
 
 #include "base/math.h"

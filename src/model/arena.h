@@ -1,6 +1,6 @@
-// model/arena.h — the scratch of a pass. A block takes its buffers one behind the other and gives
-// them back in reverse order (arena_mark, arena_release), so what does not live at the same time
-// shares its place. Without memory the same calls measure: peak_bytes is what they need.
+// model/arena.h — the scratch of a pass. A block takes its buffers one after the other and releases
+// them in reverse order (arena_mark, arena_release), so buffers that do not live at the same time
+// share their place. Without memory the same calls measure: peak_bytes is what they need.
 #ifndef WICK_MODEL_ARENA_H
 #define WICK_MODEL_ARENA_H
 
@@ -24,14 +24,14 @@ static inline uint32_t arena_line_floats(uint32_t count) {
   return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
 
-// The memory of an arena that has none: what is used already lies there, too.
+// The memory of an arena that has none: the part that is used already is there, too.
 void arena_begin(scratch_arena *arena, uint8_t *base, uint64_t size_bytes);
 
-// Room for so many bytes on a cache line; NULL while measuring.
+// Room for this many bytes on a cache line; NULL while measuring.
 void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes);
 float *arena_take_floats(scratch_arena *arena, uint64_t count);
 
-// Activations of `rows` rows of `cols` values in the quantised form. Rows whose length is no
+// Activations of `rows` rows of `cols` values in the quantised form. Rows whose length is not a
 // multiple of 32 have none, but take the room of one that is.
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 

@@ -6,9 +6,9 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-// What a block asks for.
+// A weight that a block requests.
 typedef struct tensor_wish {
-  const char *name;  // in a layer: behind "blk.N."
+  const char *name;  // in a layer: after "blk.N."
   uint32_t rows, cols, count;
   binding_need need;
 } tensor_wish;
@@ -61,7 +61,7 @@ static wick_status refuse_type(const gguf_tensor *tensor, const char *why, wick_
                    why);
 }
 
-// What the tensor of the file becomes in the weights; what it takes there.
+// Where the file's tensor goes in the weights, and its size there.
 static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *tensor,
                                const tensor_wish *wish, weight_tensor *matrix, wick_error *error) {
   const tensor_ref ref = {tensor->offset_bytes, tensor->size_bytes,
@@ -137,8 +137,8 @@ void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binder->is_apart = was_apart;
 }
 
-// The name of what stands beside `name`, which ends in ".weight": ".bias", ".scale". False when it
-// does not end so.
+// The name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale". False
+// when it does not end so.
 static bool name_beside(const char *name, const char *suffix,
                         char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
   static const char WEIGHT[] = ".weight";

@@ -1,6 +1,6 @@
 // model/binder.h — how blocks come by their tensors: each asks by name and shape, gets a place in
 // the weights segment, and the loader fills it in as the bytes arrive. Names: the GGUF
-// specification's "Standardized tensor names"; in a layer "blk.N." stands before them.
+// specification's "Standardized tensor names"; in a layer they follow "blk.N.".
 #ifndef WICK_MODEL_BINDER_H
 #define WICK_MODEL_BINDER_H
 
@@ -17,15 +17,15 @@ struct model_binder {
   int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
-  bool is_unscaled;    // what stands beside a matrix as ".scale" is not its factor
-  bool is_routed;      // stacks are a mixture's experts: adapters change each by itself
-  bool is_apart;       // what is bound now multiplies no rows of a pass: adapters do not change it
+  bool is_unscaled;    // a ".scale" next to a matrix is not its factor
+  bool is_routed;      // stacks are a mixture's experts: adapters change each one separately
+  bool is_apart;       // weights bound now multiply no rows of a pass: adapters do not change it
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 
 // A weight matrix [rows, cols], which streams into the kernels' layout, with the factor that some
-// files have beside it (".scale"). An optional one that is absent keeps dims of 0
+// files store with it (".scale"). An optional one that is absent keeps dims of 0
 // (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
@@ -50,7 +50,7 @@ void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t
                  binding_need need, float **out);
 // Rows of a tensor as the file has them; 0: it is absent.
 uint32_t binder_rows(const model_binder *binder, const char *name);
-// Whether the file has the tensor: fused or apart.
+// Whether the file has the tensor: fused or separate.
 bool binder_has(const model_binder *binder, const char *name);
 
 #endif

@@ -4,7 +4,7 @@
 //
 //   hidden [tokens, hidden] -> mixer -> hidden -> feed-forward -> hidden
 //
-// Each block adds to `hidden` by itself: its norm and the way of its residual are its own.
+// Each block adds to `hidden` on its own: its norm and its residual are its own.
 #ifndef WICK_MODEL_BLOCK_H
 #define WICK_MODEL_BLOCK_H
 
@@ -21,7 +21,7 @@ typedef struct model_block_ops {
   const char *name;  // "attention"
   // Asks for its tensors by name. Failures stay in the binder.
   void (*bind)(model_block *block, model_binder *binder);
-  // Takes from the arena what run takes, in the same order; gives all of it back.
+  // Takes from the arena what run takes, in the same order; releases all of it.
   void (*reserve)(const model_block *block, scratch_arena *arena);
   // Adds to the hidden rows of the pass. WICK_E_NONFINITE, WICK_E_IO.
   wick_status (*run)(const model_block *block, model_pass *pass, wick_error *error);

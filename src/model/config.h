@@ -1,5 +1,5 @@
-// model/config.h — what is said of a model as a whole. What a layer is made of, and its sizes, is
-// its blocks' (model/block.h).
+// model/config.h — what is said of a model as a whole. The structure and sizes of a layer belong to
+// its blocks (model/block.h).
 #ifndef WICK_MODEL_CONFIG_H
 #define WICK_MODEL_CONFIG_H
 
@@ -26,7 +26,7 @@ typedef struct model_config {
   bool has_layer_norms;   // norms subtract the mean (Ba et al. 2016), else RMS norms
   float embedding_scale;  // of the rows that are looked up
   float logit_scale;      // of the logits
-  float logit_cap;        // not 0: logits become cap * tanh(logit / cap), behind the scale
+  float logit_cap;        // not 0: logits become cap * tanh(logit / cap), after the scale
   // For people to read: of the first layer that has them, 0 when none has.
   uint32_t heads, kv_heads, head_dim, ffn;
 } model_config;

@@ -1,5 +1,5 @@
 // model/convolution.h — the causal convolution of a recurrent block: one filter of a few taps a
-// channel over the rows of a pass, each sequence going on from the inputs in its state.
+// channel over the rows of a pass, each sequence continuing from the inputs in its state.
 #ifndef WICK_MODEL_CONVOLUTION_H
 #define WICK_MODEL_CONVOLUTION_H
 

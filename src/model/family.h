@@ -6,13 +6,13 @@
 #include "model/keys.h"
 #include "model/weights.h"
 
-// What a family is given: the model under way, with config.layers, hidden and vocab read.
+// The input of a family: the model under way, with config.layers, hidden and vocab read.
 typedef struct model_plan {
   loaded_model *model;
   model_keys *keys;  // plan functions keep their failures there
   const model_tensors *tensors;
   bool with_predictor;
-  // Those of the layers, while the predictor is planned.
+  // Blocks of the layers, while the predictor is planned.
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
 } model_plan;
@@ -32,17 +32,17 @@ void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_bloc
 // A block that runs before all others of a layer which has been planned. It keeps all rows. A mixer
 // sets its input aside for the other one (pass_set_aside).
 void plan_first(model_plan *plan, uint32_t layer, model_block *first);
-// A block that runs behind all others of a layer which has been planned.
+// A block that runs after all others of a layer which has been planned.
 void plan_last(model_plan *plan, uint32_t layer, model_block *last);
 // A zeroed block of `size_bytes`, whose struct begins with a model_block.
 void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);
-// Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
+// Rotary positions: "rope.*" keys with `dims` of a head where the file does not give a number.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // The same for layers with a sliding window that differ from others, whose rope is `rope`, by their
 // base alone: "rope.freq_base_swa". `rope` where the file has no such key.
 uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim);
-// For layers with a sliding window, where these have a base of their own
+// For layers with a sliding window, where these have a different base
 // ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling but
 // "rope.scaling.attn_factor".
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
@@ -60,8 +60,8 @@ uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 bool plan_has_tensor(const model_plan *plan, const char *name);
 // The last "nextn_predict_layers" layers are for predicting further tokens: they take no memory.
 void plan_leave_out_predictors(model_plan *plan);
-// Whether the first of them is to be used. Then its blocks are made, whose pages are a group of
-// their own, and plan_predictor follows.
+// Whether the first of them is to be used. Then its blocks are made, whose pages are a separate
+// group, and plan_predictor follows.
 bool plan_begins_predictor(model_plan *plan);
 void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
                     model_block *feed_forward);

@@ -1,5 +1,5 @@
-// model/forward.c — the pass: embeddings, each layer's mixer and feed-forward, norm, logits. What a
-// layer computes is its blocks' (model/blocks/).
+// model/forward.c — the pass: embeddings, each layer's mixer and feed-forward, norm, logits. The
+// computation of a layer belongs to its blocks (model/blocks/).
 #include "model/forward.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct forward_pass {
 
 // ---- Scratch ----
 
-// Lays out what lives as long as the pass; blocks take theirs behind it.
+// Lays out the buffers that live as long as the pass; blocks' buffers follow.
 static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
   scratch_arena *arena = &pass->arena;
@@ -183,7 +183,7 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// What the first layer needs has arrived with its weights.
+// Everything the first layer needs has arrived with its weights.
 static wick_status begin_layers(model_pass *pass, wick_error *error) {
   const loaded_model *model = pass->model;
   const wick_status status = embed(pass, error);
@@ -243,7 +243,7 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
   return WICK_OK;
 }
 
-// Layers are compared with layers of the same blocks; in the last one only some rows go on.
+// Layers are compared with layers of the same blocks; in the last one only some rows continue.
 static bool is_comparable(const model_pass *pass) {
   const loaded_model *model = pass->model;
   const model_layer *first = &model->layers[0], *layer = &model->layers[pass->layer];

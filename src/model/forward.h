@@ -13,7 +13,7 @@
 #include "model/weights.h"
 #include "thread/pool.h"
 
-// Rows of logits that are computed together; a batch that wants more does several rounds.
+// Rows of logits that are computed together; a batch that needs more does several rounds.
 enum { FORWARD_LOGITS_ROWS = 8 };
 
 typedef struct forward_pass forward_pass;
@@ -31,15 +31,15 @@ uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, ui
 
 // Uses as many of the threads as prove fastest (thread/choice.h) instead of all.
 void forward_choose_threads(forward_pass *forward);
-// How many a pass of so many tokens uses: all while that is being measured.
+// How many a pass of this many tokens uses: all while that is being measured.
 uint32_t forward_threads(const forward_pass *forward, uint32_t tokens);
 
 // Starts a pass: copies the inputs. 1 <= count <= batch_tokens.
 void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count);
-// Behind forward_begin: all rows go through the last layer, not only those that want logits, for
+// After forward_begin: all rows go through the last layer, not only those that need logits, for
 // forward_row.
 void forward_keep_rows(forward_pass *forward);
-// Behind forward_begin: what the predictor that is the model's layer reads, `count` rows [hidden]
+// After forward_begin: the input of the predictor that is the model's layer, `count` rows [hidden]
 // forward_row_stride apart. They stay until the layer has run.
 void forward_use_trunk(forward_pass *forward, const float *rows);
 uint32_t forward_row_stride(const forward_pass *forward);  // floats
@@ -49,13 +49,13 @@ uint32_t forward_next_layer(const forward_pass *forward);
 // are not finite, WICK_E_IO when rows of tables outside could not be read: the pass is over then,
 // and the sequences hold what they held before it.
 wick_status forward_layer(forward_pass *forward, wick_error *error);
-// After the last layer, instead of logits: the vectors [hidden] of the rows that want logits,
-// behind the last norm, *stride floats apart. Valid until the next pass.
+// After the last layer, instead of logits: the vectors [hidden] of the rows that need logits, after
+// the last norm, *stride floats apart. Valid until the next pass.
 const float *forward_vectors(forward_pass *forward, uint32_t *stride);
-// After the last layer: a row behind the last norm, by the number of its input with
-// forward_keep_rows, else by its number among those that want logits.
+// After the last layer: a row after the last norm, by the number of its input with
+// forward_keep_rows, else by its number among those that need logits.
 void forward_row(const forward_pass *forward, uint32_t row, float *out);
-// What the model's head makes of a vector (model/head.h).
+// The output of the model's head for a vector (model/head.h).
 void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out);
 // After the last layer: rows that want logits, in the order of the inputs.
 uint32_t forward_logits_count(const forward_pass *forward);

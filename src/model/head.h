@@ -1,4 +1,4 @@
-// model/head.h — what stands behind the last layer of an embedder or a reranker: how the vectors of
+// model/head.h — the part after the last layer of an embedder or a reranker: how the vectors of
 // a text's tokens become one, and the layers that this goes through then. Names and meanings are
 // those of llama.cpp's files.
 #ifndef WICK_MODEL_HEAD_H
@@ -36,7 +36,7 @@ typedef struct model_head {
 // "pooling_type", "classifier.pooling_type", "classifier.activation".
 void head_read(model_keys *keys, model_head *head);
 void head_bind(model_binder *binder, model_head *head);
-// What head_run takes from the arena.
+// The bytes that head_run takes from the arena.
 void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
 // Numbers that head_run gives of a vector; of scores 0 when the model gives none.
 uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);

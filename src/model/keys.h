@@ -1,5 +1,5 @@
 // model/keys.h — hyper-parameters by name, from a GGUF's metadata ("ARCHITECTURE.name"; the GGUF
-// specification's "LLM" section). The first failure stays; reading goes on with fallbacks.
+// specification's "LLM" section). The first failure stays; reading continues with fallbacks.
 #ifndef WICK_MODEL_KEYS_H
 #define WICK_MODEL_KEYS_H
 
@@ -37,6 +37,6 @@ bool keys_flag(model_keys *keys, const char *name, bool fallback);
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 // Whether it is there and an array.
 bool keys_is_list(const model_keys *keys, const char *name);
-// Where the key stands in the file, WICK_NO_OFFSET when it is absent.
+// The offset of the key in the file, WICK_NO_OFFSET when it is absent.
 uint64_t keys_offset(const model_keys *keys, const char *name);
 #endif

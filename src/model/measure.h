@@ -1,5 +1,5 @@
-// model/measure.h — what the ops of a forward pass read, write and multiply, told to metrics/ops.h.
-// Every function returns at once when `ops` is NULL.
+// model/measure.h — what the ops of a forward pass read, write and multiply, reported to
+// metrics/ops.h. Every function returns at once when `ops` is NULL.
 #ifndef WICK_MODEL_MEASURE_H
 #define WICK_MODEL_MEASURE_H
 

@@ -28,7 +28,7 @@ uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t hea
          (has_biases ? bias_floats(group_heads) : 0) + 2 * state_floats(group_heads, head_dim);
 }
 
-// A rotation takes at most head_dim floats: that of a thread lies behind its queries.
+// A rotation takes at most head_dim floats: that of a thread follows its queries.
 static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
 
 typedef struct store_job {
@@ -36,7 +36,7 @@ typedef struct store_job {
   atomic_uint nonfinite;
 } store_job;
 
-// Keys of one token, turned to where its page wants them.
+// Keys of one token, rotated to the position that its page needs.
 static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
   const model_input *input = &a->inputs[t];
   uint32_t entries;
@@ -85,7 +85,7 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
                    model_layer);
 }
 
-// What is the same for all pages of a tile: bytes of one KV head's K, of its K and V.
+// Values that are the same for all pages of a tile: bytes of one KV head's K, of its K and V.
 typedef struct tile_pages {
   kernel_attention_step add;
   size_t k_bytes, head_bytes;
@@ -105,7 +105,7 @@ typedef struct attention_tile {
   float *rotated;          // state.q
   float *cos_sin;          // [rope_dims]
   kernel_bias *biases;     // of `state`, or NULL
-  float *rest;             // scratch behind them
+  float *rest;             // scratch after them
   int32_t delta;           // of the rotation of all queries now; DELTA_NONE: of no one
 } attention_tile;
 
@@ -154,11 +154,11 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 //
 // Pages are added in steps that depend on the table alone, not on who sees how much of them:
 // entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
-// KERNEL_STEP_PAGES at most. What a window hides of a step is left out of it, whether its pages are
-// still there or not. (Where layers have windows, nothing is dropped from the middle: the entries
-// of a step are those of its positions.)
+// KERNEL_STEP_PAGES at most. The part of a step that a window hides is left out, whether its pages
+// are still there or not. (Where layers have windows, nothing is dropped from the middle: the
+// entries of a step are those of its positions.)
 
-// The entry behind the step that begins at entry `first`; at most `end`.
+// The entry after the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
   const kv_entry *table = tile->table;
   const uint32_t place = kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
@@ -171,7 +171,7 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
   return i;
 }
 
-// What the token at `position` does not see any more: pages that are gone are among it.
+// The tokens that the token at `position` no longer sees, including those of freed pages.
 static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_t position) {
   return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
@@ -199,7 +199,8 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t 
   return count;
 }
 
-// What is read behind the step that ends at entry `end`: the same KV head of the next one's pages.
+// The memory read after the step that ends at entry `end`: the same KV head of the next one's
+// pages.
 static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   const paged_attention *a = tile->attention;
   kernel_ahead ahead = {.bytes = 0};
@@ -212,7 +213,7 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   return ahead;
 }
 
-// What is read behind a KV head's pages: the next head's, at their side.
+// The memory read after a KV head's pages: the next head's, at their side.
 static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pages,
                               uint32_t count) {
   kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
@@ -277,7 +278,7 @@ static uint32_t last_position(const attention_tile *tile) {
 }
 
 // The steps of [first, end) that a window hides from the tile's last token, all or in part: each
-// token by itself. Returns the entry behind them.
+// token separately. Returns the entry after them.
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
   const uint32_t from = attention_first(tile->attention, last_position(tile));
   uint32_t i = first;
@@ -291,7 +292,7 @@ static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) 
 }
 
 // The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
-// behind them.
+// after them.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const paged_attention *a = tile->attention;
   const uint32_t position = a->inputs[tile->token_first].position;

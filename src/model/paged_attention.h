@@ -14,8 +14,8 @@
 
 // Tokens of a sequence that meet the pages together.
 enum { ATTENTION_TILE_TOKENS = 8 };
-// Positions whose keys and values are summed apart: a context's chunks can be given to threads, and
-// their sums are joined in order however many threads there are.
+// Positions whose keys and values are summed separately: a context's chunks can be given to
+// threads, and their sums are joined in order however many threads there are.
 enum { ATTENTION_CHUNK_TOKENS = 512 };
 
 // One layer's attention over the tokens of a batch. Rows are whole cache lines apart.
@@ -29,7 +29,7 @@ typedef struct paged_attention {
   float cap;                         // of scores, see kernel_attention; 0: none
   const float *slopes;               // [heads] of ALiBi or NULL
   const float *sinks;                // [heads] or NULL: scores that take part without a value
-  const float *q_weight, *k_weight;  // [head_dim] or NULL: factors behind the rotation
+  const float *q_weight, *k_weight;  // [head_dim] or NULL: factors after the rotation
   const model_rope *rope;            // NULL: positions do not turn queries and keys
   const float *cos_sin;              // [count, rope->dims]
   const model_input *inputs;

@@ -33,20 +33,20 @@ struct model_pass {
   const adapter_set **adapters;  // [batch_tokens] of rows of `hidden`
   bool has_adapters;             // any of them
   uint32_t *wanted;              // [batch_tokens] inputs that want logits
-  uint32_t count;  // rows of `hidden`: inputs; in the last layer, behind its mixer, wanted ones
+  uint32_t count;  // rows of `hidden`: inputs; in the last layer, after its mixer, wanted ones
   uint32_t wanted_count;
   uint32_t layer;  // that runs or runs next
   uint32_t hidden_stride;
-  float *hidden;                    // [batch_tokens, hidden], the residual stream
-  float *normed;                    // [batch_tokens, hidden]
-  float *aside;                     // [batch_tokens, hidden] when the model keeps_inputs, or NULL
-  float *streams;                   // [batch_tokens, model's streams, hidden], or NULL
-  float *layer_inputs;              // [batch_tokens, layers, layer_inputs_dim], of each input
-  const float *trunk;               // [count, hidden], what a predictor reads beside embeddings
-  bool keeps_rows;                  // all rows go through the last layer (forward_keep_rows)
+  float *hidden;        // [batch_tokens, hidden], the residual stream
+  float *normed;        // [batch_tokens, hidden]
+  float *aside;         // [batch_tokens, hidden] when the model keeps_inputs, or NULL
+  float *streams;       // [batch_tokens, model's streams, hidden], or NULL
+  float *layer_inputs;  // [batch_tokens, layers, layer_inputs_dim], of each input
+  const float *trunk;   // [count, hidden], the input of a predictor in addition to embeddings
+  bool keeps_rows;      // all rows go through the last layer (forward_keep_rows)
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
-  scratch_arena arena;              // what blocks take their buffers from
+  scratch_arena arena;              // the arena of the blocks' buffers
 };
 
 // out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.
@@ -59,7 +59,7 @@ void pass_add_normed(model_pass *pass, const float *weight, float scale);
 // y[t] = x[t] W^T + bias, counted as `op`; bias may be NULL. Takes activations from the arena.
 void pass_multiply(model_pass *pass, op_kind op, const weight_tensor *matrix, const float *bias,
                    const float *x, uint32_t x_stride, float *y, uint32_t y_stride);
-// What a block projects onto the hidden rows.
+// The projection of a block onto the hidden rows.
 typedef struct pass_output {
   const weight_tensor *matrix;  // [hidden, cols]
   const float *bias;            // [hidden] or NULL
@@ -74,14 +74,15 @@ void pass_add_output(model_pass *pass, const pass_output *output, const float *r
                      uint32_t stride);
 // hidden[t] = norm(hidden[t]), or norm(hidden[t] + aside[t]) (post-norm); a NULL weight: nothing
 void pass_norm_sums(model_pass *pass, bool with_aside, const float *weight, const float *bias);
-// Keeps rows [tokens, hidden] for the feed-forward of the layer, which runs beside the mixer then.
+// Keeps rows [tokens, hidden] for the feed-forward of the layer, which then runs in parallel with
+// the mixer.
 void pass_set_aside(model_pass *pass, const float *rows);
-// A product over the rows of `x`, whose activations come from the arena: give them back with
+// A product over the rows of `x`, whose activations come from the arena: release them with
 // arena_release.
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);
-// In the last layer only rows whose logits are wanted go on behind the mixer's looking at others:
-// moves those of `hidden`, `aside`, `streams` and of `rows` [count, width] together and lowers
-// count. Elsewhere it does nothing. False when no row goes on.
+// In the last layer only rows whose logits are wanted continue after the mixer has looked at other
+// rows: moves those of `hidden`, `aside`, `streams` and of `rows` [count, width] together and
+// lowers count. Elsewhere it does nothing. False when no row continues.
 bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width);
 
 #endif

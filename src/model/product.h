@@ -15,7 +15,7 @@ enum { PRODUCT_MATRICES_MAX = 4 };
 typedef struct product_target {
   kernel_matrix matrix;
   const float *scale;  // a factor, or NULL
-  const float *bias;   // [rows] or NULL, added behind it
+  const float *bias;   // [rows] or NULL, added after it
   float *y;            // [count, rows], y_stride floats apart
   size_t y_stride;
   float *residual;        // += y when not NULL, same stride

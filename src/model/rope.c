@@ -13,7 +13,7 @@ void rope_destroy(memory_gate *memory, model_rope *rope) {
   rope->frequencies = NULL;
 }
 
-// The pair whose rotation makes so many turns within the original context, from -1 to dims: where
+// The pair whose rotation makes this many turns within the original context, from -1 to dims: where
 // the ramp ends outside of the head does not matter. A base of 1 has it at infinity or, not a
 // number, nowhere.
 static double yarn_pair(const model_rope *rope, double turns) {
@@ -25,7 +25,7 @@ static double yarn_pair(const model_rope *rope, double turns) {
 }
 
 // How far pair i is interpolated, 0: not at all, 1: by the whole scale. From the first whole pair
-// on whose turns are fewer than `fast` to the one behind the last that has `slow`.
+// on whose turns are fewer than `fast` to the one after the last that has `slow`.
 static double yarn_share(const model_rope *rope, uint32_t i) {
   const double low = yarn_pair(rope, rope->yarn.fast), high = yarn_pair(rope, rope->yarn.slow);
   int32_t first = (int32_t)low, last = (int32_t)high;

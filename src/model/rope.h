@@ -10,7 +10,7 @@
 #include "base/status.h"
 
 // YaRN (Peng et al. 2023): slow rotations are interpolated, fast ones stay. The ramp between them
-// lies where a rotation turns `slow` to `fast` times within the original context.
+// is where a rotation turns `slow` to `fast` times within the original context.
 typedef struct model_yarn {
   bool is_on;
   double fast, slow;  // turns
@@ -33,7 +33,7 @@ typedef struct model_rope {
 // Room for the frequencies.
 wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error);
 void rope_destroy(memory_gate *memory, model_rope *rope);
-// Fills the frequencies in, for contexts of so many tokens; the factors have arrived.
+// Fills the frequencies in, for contexts of this many tokens; the factors have arrived.
 void rope_fill(const model_rope *rope, uint32_t context_tokens);
 // Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double.
 void rope_table(const model_rope *rope, int64_t position, float *cos_sin);

@@ -25,7 +25,7 @@ static inline segment_walk segments_begin(const model_pass *pass, uint64_t offse
   return (segment_walk){.pass = pass, .offset_bytes = offset_bytes};
 }
 
-// The next segment; false behind the last one.
+// The next segment; false after the last one.
 bool segments_next(segment_walk *walk, state_segment *segment);
 
 #endif

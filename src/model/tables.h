@@ -1,6 +1,6 @@
 // model/tables.h — tables whose rows are only looked up: the embeddings of tokens, where the output
-// has a matrix of its own, and per-layer embeddings. Where memory is short they stay outside of it,
-// in the model's file. A pass then reads the rows of its tokens before it needs them, in the file's
+// has its own matrix, and per-layer embeddings. Where memory is short they stay outside of it, in
+// the model's file. A pass then reads the rows of its tokens before it needs them, in the file's
 // blocks, and places them in scratch as the loader places blocks of weights. So they are the same
 // floats, bit for bit, as those of a table inside.
 #ifndef WICK_MODEL_TABLES_H
@@ -23,7 +23,7 @@ void tables_reserve(const weight_tensor *table, scratch_arena *arena);
 wick_status tables_read(model_pass *pass, const weight_tensor *table, kernel_matrix *rows,
                         wick_error *error);
 
-// Where the row of token t lies in *rows of tables_rows.
+// The place of token t's row in *rows of tables_rows.
 static inline uint32_t tables_row(const model_pass *pass, const weight_tensor *table, uint32_t t) {
   return table->outside == NULL ? (uint32_t)pass->inputs[t].token : t;
 }

@@ -29,7 +29,7 @@ static wick_status read_family(loaded_model *model, const gguf_directory *direct
       "the architecture '%.*s' (general.architecture) is not supported", shown, name.bytes);
 }
 
-// An embedding that is missing is told where it is bound.
+// An embedding that is missing is reported where it is bound.
 static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_config *config) {
   if (keys->status != WICK_OK || embedding == NULL) return;
   if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
@@ -142,7 +142,8 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
   return binder.status;
 }
 
-// What follows from the layers: an encoder has nothing that goes on from token to token.
+// Properties that follow from the layers: an encoder has no state that continues from token to
+// token.
 static void finish_plan(model_plan *plan) {
   loaded_model *model = plan->model;
   model_keys *keys = plan->keys;

@@ -18,7 +18,7 @@
 
 enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
 
-// What a tensor of the file fills: a matrix, or a vector's pointer; neither: it is not wanted.
+// The target of a tensor of the file: a matrix, or a vector's pointer; neither: it is not needed.
 typedef struct model_binding {
   weight_tensor *matrix;
   float **vector;
@@ -35,7 +35,7 @@ typedef struct model_group {
   uint32_t window;  // tokens that a layer looks back on, itself included; 0: all
 } model_group;
 
-// Where a layer's keys and values lie: in the pages of a group, and there behind other layers.
+// The place of a layer's keys and values: in the pages of a group, after those of other layers.
 typedef struct model_pages {
   uint32_t group, layer;
 } model_pages;
@@ -53,8 +53,8 @@ typedef struct loaded_model {
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
   uint64_t state_bytes;  // recurrent state of a sequence, all layers; 0: none
-  // A layer behind the others that predicts the token after the next (model/blocks/predictor.h), in
-  // pages of its own; first NULL: none is used.
+  // A layer after the others that predicts the token after the next (model/blocks/predictor.h), in
+  // separate pages; first NULL: none is used.
   model_layer predictor;
   model_group predictor_group;
   float *predictor_norm, *predictor_norm_bias;  // [hidden]; NULL: the model's own

@@ -11,7 +11,7 @@ enum { PAGE = KERNEL_PAGE_TOKENS };
 typedef struct whole_job {
   const paged_attention *attention;
   uint8_t *pages;     // [pages][kv_heads] of K and V
-  size_t k_bytes;     // of K; V is behind it
+  size_t k_bytes;     // of K; V follows it
   size_t head_bytes;  // of K and V
   atomic_uint nonfinite;
 } whole_job;
@@ -21,7 +21,7 @@ static size_t head_bytes_of(const kernel_table *kernels, uint32_t head_dim) {
   return kv->k_bytes(head_dim) + kv->v_bytes(head_dim);
 }
 
-// Each text begins with a page of its own.
+// Each text begins with its own page.
 uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                                uint32_t batch_tokens) {
   const uint64_t pages = batch_tokens / PAGE + WHOLE_TEXTS_MAX;
@@ -85,7 +85,7 @@ typedef struct whole_tile {
   uint32_t row, count, kv, group;
   uint32_t text_tokens;
   kernel_attention state;        // [count, group]
-  kernel_bias *before, *behind;  // [count, group], for keys up to the token and behind it; or NULL
+  kernel_bias *before, *behind;  // [count, group], for keys up to the token and after it; or NULL
 } whole_tile;
 
 static uint32_t position_of(const whole_tile *tile, uint32_t token) {
@@ -118,7 +118,7 @@ static void add_positions(const whole_tile *tile, uint32_t token, uint32_t count
   tile->job->attention->kernels->attention_step[KERNEL_KV_F32][KERNEL_KV_F32](&state, pages, used);
 }
 
-// What one token sees of the step [from, end).
+// The part that one token sees of the step [from, end).
 static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t position = position_of(tile, token);
@@ -126,7 +126,7 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
     if (position > from + side) from = position - side;
     if (end > position + side + 1) end = position + side + 1;
   }
-  uint32_t middle = end;  // keys from there on are behind the token and have biases of their own
+  uint32_t middle = end;  // keys from there on are after the token and have separate biases
   if (tile->before != NULL && position + 1 < end) middle = position + 1;
   if (middle > from) {
     add_positions(tile, token, 1, from, middle, tile->before);
@@ -149,7 +149,7 @@ static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   }
 }
 
-// Queries side by side, an empty state behind them, and biases. ALiBi's are symmetric.
+// Queries side by side, an empty state after them, and biases. ALiBi's are symmetric.
 static void begin_tile(whole_tile *tile, float *at) {
   const paged_attention *a = tile->job->attention;
   const uint32_t values = tile->group * a->head_dim, all = tile_heads(a->heads, a->kv_heads);

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-// 64-byte aligned, not zeroed; NULL when the host refuses. The size is given back at free.
+// 64-byte aligned, not zeroed; NULL when the host refuses. The size is passed to free.
 void *platform_alloc(size_t size_bytes);
 void platform_free(void *block, size_t size_bytes);
 

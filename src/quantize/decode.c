@@ -1,4 +1,4 @@
-// quantize/decode.c — floats by themselves, blocks through the kernels' layout: a matrix of one
+// quantize/decode.c — floats directly, blocks through the kernels' layout: a matrix of one
 // row.
 #include "quantize/decode.h"
 

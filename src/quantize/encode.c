@@ -38,7 +38,7 @@ static void encode_line(const float *values, uint32_t count, quantize_line line,
   }
 }
 
-// Low 4 bits of code i beside those of code i + 16.
+// Low 4 bits of code i next to those of code i + 16.
 static void pack_nibbles(const uint8_t codes[BLOCK], uint8_t *out) {
   for (uint32_t i = 0; i < BLOCK / 2; i++) {
     out[i] = (uint8_t)((codes[i] & 15) | (codes[i + 16] & 15) << 4);
@@ -137,7 +137,7 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
 }
 
 // Of the sub-scales and sub-minima next to the line those with the least error, and their codes:
-// rounding both to 6 bits by themselves is not the best, for one makes up for the other.
+// rounding each to 6 bits independently is not the best, because one makes up for the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
   const int32_t scale_near = quantize_nearest(inverse_of(grid->scale) * grid->line.scale);
@@ -176,7 +176,7 @@ static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t 
   pack_sixes(scales, mins, out + 4);
 }
 
-// Low 4 bits of 64 codes a time: of the first 32 beside those of the next 32.
+// Low 4 bits of 64 codes a time: of the first 32 next to those of the next 32.
 static void pack_nibbles_of_64(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < SUPER / 2; i++) {
     const uint8_t *pair = codes + i / 32 * 64 + i % 32;

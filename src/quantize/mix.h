@@ -36,8 +36,8 @@ wick_status quantize_facts_read(const gguf_directory *directory, quantize_facts 
                                 wick_error *error);
 
 // The type of a tensor in the new file; its own where it is not to be quantised: vectors, norms,
-// routers, convolutions and other small ones. A row that is no multiple of 256 falls back: Q4_K to
-// Q5_0, Q5_K to Q5_1, Q6_K to Q8_0, and to F16 where it is no multiple of 32 either.
+// routers, convolutions and other small ones. A row that is not a multiple of 256 falls back: Q4_K
+// to Q5_0, Q5_K to Q5_1, Q6_K to Q8_0, and to F16 where it is not a multiple of 32 either.
 ggml_type quantize_choose(const quantize_mix *mix, const quantize_facts *facts,
                           const gguf_tensor *tensor);
 

@@ -94,7 +94,7 @@ static void copy_value(quantizer *quantizer, const gguf_value *value, const char
   }
 }
 
-// What the new file says of itself.
+// The metadata that describes the new file.
 static bool is_replaced(gguf_string key) {
   return gguf_string_equals(key, "general.file_type") ||
          gguf_string_equals(key, "general.quantization_version") ||
@@ -311,7 +311,7 @@ static wick_status take(quantizer *quantizer, const uint8_t *bytes, size_t size_
     if (status != WICK_OK || !gguf_directory_is_complete(quantizer->directory)) return status;
     return begin_data(quantizer);
   }
-  if (quantizer->tensor == NULL) return WICK_OK;  // padding behind the last one
+  if (quantizer->tensor == NULL) return WICK_OK;  // padding after the last one
   if (quantizer->position_bytes < quantizer->tensor->offset_bytes) {
     const uint64_t gap = quantizer->tensor->offset_bytes - quantizer->position_bytes;
     if (*used > gap) *used = (size_t)gap;

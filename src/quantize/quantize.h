@@ -1,5 +1,5 @@
-// quantize/quantize.h — writes a GGUF file anew with tensors of other types, as a stream: bytes of
-// the old file go in, bytes of the new one come out. Memory holds both directories and a few rows.
+// quantize/quantize.h — rewrites a GGUF file with tensors of other types, as a stream: bytes of the
+// old file go in, bytes of the new one come out. Memory holds both directories and a few rows.
 //
 //   quantizer_create(&memory, &settings, &quantizer, &error);
 //   while (...) quantizer_feed(quantizer, bytes, size_bytes, &error);
@@ -35,7 +35,7 @@ wick_status quantizer_create(memory_gate *memory, const quantize_settings *setti
                              quantizer **out, wick_error *error);
 void quantizer_destroy(quantizer *quantizer);
 
-// The next bytes of the old file, in order. What fails once fails always: WICK_E_FORMAT,
+// The next bytes of the old file, in order. A failure is permanent: WICK_E_FORMAT,
 // WICK_E_UNSUPPORTED (a type that cannot be read, a tensor that is quantised already, a split
 // file), WICK_E_NONFINITE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
 wick_status quantizer_feed(quantizer *quantizer, const void *bytes, size_t size_bytes,

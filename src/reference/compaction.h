@@ -1,5 +1,5 @@
 // reference/compaction.h — moves pages of a pool together. The engine does not: a page serves any
-// sequence wherever it lies, so holes cost no memory (docs/lab/memory.md has the measurement).
+// sequence wherever it is, so holes cost no memory (docs/lab/memory.md has the measurement).
 #ifndef WICK_REFERENCE_COMPACTION_H
 #define WICK_REFERENCE_COMPACTION_H
 

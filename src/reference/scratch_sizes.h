@@ -20,7 +20,7 @@ typedef struct scratch_plan_sizes {
   uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
   uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
   uint64_t separate_bytes;               // every buffer for itself
-  // What lives at the same time: q, k and v lie in qkv; the attention's buffers and the
+  // Buffers that live at the same time: q, k and v are in qkv; the attention's buffers and the
   // feed-forward's share their place, so do projected and down, and the two codes.
   uint64_t arena_bytes;
 } scratch_plan_sizes;

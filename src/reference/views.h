@@ -1,6 +1,5 @@
-// reference/views.h — weights of a file that lies in memory as a whole: views of it, checked
-// against its size, and what becomes of them. The engine's weights stream in (tensor/tensor.h,
-// model/binder.h).
+// reference/views.h — weights of a file that is in memory as a whole: views of it, checked against
+// its size, and their results. The engine's weights stream in (tensor/tensor.h, model/binder.h).
 #ifndef WICK_REFERENCE_VIEWS_H
 #define WICK_REFERENCE_VIEWS_H
 
@@ -8,7 +7,7 @@
 
 // ---- Tensors ----
 
-// WICK_E_SHAPE unless the bytes are those of so many values of the type.
+// WICK_E_SHAPE unless the bytes are those of this many values of the type.
 wick_status tensor_check(const tensor_ref *ref, wick_error *error);
 // Checks the range only, not the type: a view of the image with the given dims. WICK_E_RANGE past
 // its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is then NULL.
@@ -18,7 +17,7 @@ wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t i
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
 
-// Gives the bytes back. The dims stay; later use is WICK_E_NODATA.
+// Frees the bytes. The dims stay; later use is WICK_E_NODATA.
 void tensor_free(memory_gate *memory, weight_tensor *tensor);
 // y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
 // WICK_E_NODATA, WICK_E_UNSUPPORTED, WICK_E_NOMEM.

@@ -8,7 +8,7 @@
 
 // How the arguments stand.
 typedef enum reply_arguments {
-  ARGUMENTS_JSON,     // an object, behind the name
+  ARGUMENTS_JSON,     // an object, after the name
   ARGUMENTS_CALLS,    // whole calls as JSON: an object with name and arguments, or a list of them
   ARGUMENTS_PARAMS,   // marked parameters, whose values the tool's schema types
   ARGUMENTS_PYTHON,   // name(key=value, ...), or a list of such calls
@@ -22,13 +22,13 @@ enum {
   FORM_NAME_IN_ID = 4,  // functions.NAME:0
   FORM_NAME_IS_KEY = 8,
   FORM_RECIPIENT = 16,  // the name "all" begins content
-  FORM_LINES = 32,      // values stand on lines of their own
+  FORM_LINES = 32,      // values are on separate lines
   FORM_KNOWN = 64,      // only where the template has its trait: prose could have the mark
   // How they are written, for who writes one:
   FORM_LIST = 128,       // calls as a list
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models
-  FORM_BRACKET = 1024,   // the mark is a word of prose, so it counts with the bracket behind it
+  FORM_BRACKET = 1024,   // the mark is a word of prose, so it counts only with the bracket after it
   FORM_WHOLE = 2048      // of no model: it is a call where it is the whole reply
 };
 

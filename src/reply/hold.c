@@ -105,7 +105,7 @@ static uint32_t gap(hold *h, uint32_t from) {
   return hold_put(h, from, PATTERN_SPACE, NULL, NULL, 0);
 }
 
-// The place behind the last occurrence of a text in the ending; 0: there is none.
+// The place after the last occurrence of a text in the ending; 0: there is none.
 static size_t last_in_ending(const hold *h, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t end = h->ending.size_bytes; end >= count && count > 0; end--) {
@@ -114,7 +114,7 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return 0;
 }
 
-// Reasoning up to its closing mark; the place behind. Where nothing need come, the text may end
+// Reasoning up to its closing mark; the place after it. Where nothing need come, the text may end
 // within.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
@@ -125,7 +125,7 @@ static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   return hold_is_json(h) ? gap(h, gap(h, behind)) : behind;
 }
 
-// Where the reply goes on behind the reasoning, if there is some.
+// Where the reply continues after the reasoning, if there is some.
 static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
@@ -140,7 +140,8 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
 
 // ---- forms ----
 
-// Of forms with one mark those that the template has, and of these those with a trait of their own.
+// Among forms with the same mark, those that the template has, and of these those with a distinct
+// trait.
 static bool is_preferred(const hold *h, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   bool has_own = false, has_special = false;
@@ -173,7 +174,7 @@ static bool is_begun(const hold *h, const reply_form *form) {
 }
 
 // A rule of all forms that the template's model writes, with their marks, or of those among them
-// that the template has begun, from behind their mark on; 0: there is none.
+// that the template has begun, from after their mark on; 0: there is none.
 static uint32_t calls_rule(hold *h, bool behind_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
@@ -217,7 +218,7 @@ static bool put_required(hold *h, uint32_t from, uint32_t to) {
   return true;
 }
 
-// The place where content begins: behind its wrapper, or behind the name of its recipient.
+// The place where content begins: after its wrapper, or after the name of its recipient.
 static uint32_t content_place(hold *h, uint32_t from) {
   if (h->has_begun) return from;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
@@ -228,7 +229,7 @@ static uint32_t content_place(hold *h, uint32_t from) {
   return put_wrapper(h, put_wrapper(h, from));
 }
 
-// What is wanted of the content, or calls.
+// The requirement on the content, or calls.
 static bool put_answer(hold *h, uint32_t from, uint32_t to) {
   if (h->content != 0 && !h->is_required) {
     program_call(h->builder, content_place(h, from), h->content, to);
@@ -300,8 +301,8 @@ static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is
   }
 }
 
-// Command R's mark is a word of prose: it counts with what follows. Among its tools is one of its
-// own, by which it says that it answers.
+// Command R's mark is a word of prose: it counts with what follows. Its tools include a built-in
+// one, by which it says that it answers.
 static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
   static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
   const uint32_t to = program_place(h->builder);

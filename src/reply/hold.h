@@ -1,6 +1,5 @@
 // reply/hold.h — inside the grammar of a reply: from the mark of a form on, only calls of the
-// request's tools whose arguments satisfy their schemas; behind the reasoning what is wanted of the
-// content.
+// request's tools whose arguments satisfy their schemas; after the reasoning the required content.
 #ifndef WICK_REPLY_HOLD_H
 #define WICK_REPLY_HOLD_H
 
@@ -17,7 +16,7 @@ typedef struct hold_tool {
   document_text name;
   const uint8_t *schema;  // of its parameters, as JSON
   size_t schema_bytes;
-  // The rules of its arguments, by style; 0: not made yet. Those of parameters are by form.
+  // The rules of its arguments, by style; 0: not made yet. Rules of parameters are by form.
   uint32_t rules[ARGUMENT_PARAMS];
 } hold_tool;
 
@@ -28,7 +27,7 @@ typedef struct hold {
   uint64_t forms, own;  // of reply_format
   const reply_thought *thought;
   uint32_t wrappers;
-  document_text ending;  // what the template wrote behind the last message
+  document_text ending;  // what the template wrote after the last message
   bool is_required, is_parallel;
   bool has_begun;        // the prompt has a beginning of the content
   bool any_spelling;     // of JSON that is content
@@ -42,7 +41,7 @@ typedef struct hold {
 
 // ---- hold_calls.c ----
 
-// A place behind a pattern. `tool` is what is named in it, `arguments` the rule of its arguments.
+// A place after a pattern. `tool` is the name in it, `arguments` the rule of its arguments.
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments);
 uint32_t hold_text(hold *h, uint32_t from, const char *text);

@@ -131,7 +131,7 @@ static argument_form form_of_params(hold *h, const reply_form *form) {
                          .has_attribute = params->says_text != NULL};
 }
 
-// What a failed schema leaves behind is no part of the grammar.
+// Leftovers of a failed schema are not part of the grammar.
 static bool forgive(hold *h) {
   grammar_work *work = h->builder->work;
   if (h->is_required || (work->status != WICK_E_UNSUPPORTED && work->status != WICK_E_ARG)) {
@@ -194,7 +194,7 @@ static uint32_t put_call(hold *h, uint32_t from, const reply_form *form, hold_to
   return form->tail == NULL ? from : hold_put(h, from, form->tail, form, tool, 0);
 }
 
-// What stands between the calls of a list, as JSON is printed.
+// The text between the calls of a list, as JSON is printed.
 static uint32_t put_break(hold *h, uint32_t from) {
   if (h->skip > 0) return from;
   from = call_rule(h, from, gap_rule(h));

@@ -1,4 +1,4 @@
-// reply/hold_content.c — what is wanted of a reply's content, behind the reasoning.
+// reply/hold_content.c — the requirement on a reply's content, after the reasoning.
 #include <string.h>
 
 #include "grammar/numbers.h"

@@ -170,7 +170,7 @@ static reply_step digits_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// A text between marks (KMP: the marks' own bytes that were held back are given when it goes on).
+// A text between marks (KMP: the marks' bytes that were held back are emitted when it continues).
 static reply_step marked_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   const char *mark = p->form->params->key;

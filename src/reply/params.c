@@ -66,7 +66,7 @@ static uint32_t type_of_json(value_text text) {
   }
 }
 
-// Python's words for what JSON has, where the schema wants it; NULL: it is none.
+// Python's words for JSON's constants, where the schema expects one; NULL: it is not one.
 static const char *word_of(value_text text, uint32_t types) {
   static const struct {
     const char *word, *json;
@@ -293,7 +293,7 @@ static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// A text between marks of its own may have the mark that ends values.
+// A text between its own marks may have the mark that ends values.
 static bool is_wrapped(const reply_params *params, value_text text) {
   return params->wrap != NULL && begins_with(text, params->wrap) &&
          !ends_with(trimmed(text), params->unwrap);

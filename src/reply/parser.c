@@ -300,8 +300,8 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// The beginning of a mark, where the text ends within one. What a text may end with itself is none:
-// a word, a closing bracket, and a single character of punctuation after a space.
+// The beginning of a mark, where the text ends within one. An ending that a text may have itself is
+// not a mark: a word, a closing bracket, and a single character of punctuation after a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -375,7 +375,7 @@ static void add_marks(reply_parser *p) {
   marks_add(&p->header, "<|message|>", ROLE_CHANNEL);
 }
 
-// The place behind the last occurrence of a string; 0: there is none.
+// The place after the last occurrence of a string; 0: there is none.
 static size_t find_last(const char *text, size_t size_bytes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t end = size_bytes; end >= count && count > 0; end--) {

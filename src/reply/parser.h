@@ -80,10 +80,10 @@ struct reply_parser {
   reply_place place;
   bool is_reasoning, trims;   // white space at the beginning is left out
   bool is_fresh;              // nothing was said since the beginning, a thought or a call
-  bool is_prose;              // what is no call at the beginning is text
+  bool is_prose;              // anything but a call at the beginning is text
   bool is_limited, is_exact;  // of parser_limit; white space of the content stays
   bool has_bare;              // there are calls without a mark
-  bool awaits_close;          // a call came in a thought: it is none where the thought is closed
+  bool awaits_close;          // a call arrived in a thought: it is none where the thought is closed
   bool is_ending;             // the text has ended
   size_t certain;             // bytes before this place belong to no mark
   reply_marks content, reasoning, header;
@@ -124,13 +124,13 @@ void parser_put_escaped(reply_parser *p, uint8_t byte);
 void parser_show(reply_parser *p);  // what is collected
 void parser_fail(reply_parser *p, wick_status status, const char *what);
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
-// Reads text again, behind a mark.
+// Reads text again, after a mark.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
 // Gives held text as content or reasoning, up to a place of the queue.
 void parser_give(reply_parser *p, size_t end);
 
 // Before the first feed: what is known of the content. `has_begun`: the prompt has its beginning.
-// `is_limited`: a grammar limits it, so that behind its first character there are no marks, and
+// `is_limited`: a grammar limits it, so that after its first character there are no marks, and
 // calls have the form that the template's model writes. `trims`: white space before it is left out.
 void parser_limit(reply_parser *parser, bool has_begun, bool is_limited, bool trims);
 
@@ -149,7 +149,7 @@ bool call_confirm_whole(reply_parser *p);
 bool call_is_certain(const reply_parser *p);
 // Whether it has the name of a tool, and not yet arguments.
 bool call_is_known(const reply_parser *p);
-// Shows the call; false where it is none. What stands before `at` is no longer held.
+// Shows the call; false where it is none. Text before `at` is no longer held.
 bool call_begin(reply_parser *p);
 void call_end(reply_parser *p);
 static inline void call_put(reply_parser *p, uint8_t byte) {

@@ -33,7 +33,7 @@ typedef enum reply_event_kind {
 } reply_event_kind;
 
 // Texts are valid during the call of the sink. Where the fed text is valid UTF-8, no piece ends
-// within a character. White space beside a marker is left out of content and reasoning.
+// within a character. White space next to a marker is left out of content and reasoning.
 typedef struct reply_event {
   reply_event_kind kind;
   uint32_t call;  // 0, 1, ...
@@ -56,20 +56,20 @@ typedef struct reply_format {
 reply_format reply_format_find(const char *template_text, size_t size_bytes);
 // Whether the template knows marks of reasoning.
 bool reply_format_has_reasoning(const reply_format *format);
-// Whether reasoning stands between marks that are control tokens of most models.
+// Whether reasoning is between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
-// The text that ends reasoning. Where messages have headers, the next one begins behind it, with
+// The text that ends reasoning. Where messages have headers, the next one begins after it, with
 // `is_final` the one of the answer.
 const char *reply_format_close(const reply_format *format, bool is_final);
 
-// The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format beside what
-// is wanted, a JSON object (wick.h). Writes into `sink`.
+// The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format and the
+// requirement, a JSON object (wick.h). Writes into `sink`.
 void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
                          void (*sink)(void *context, const char *bytes, size_t size_bytes),
                          void *context);
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
-// WICK_E_ARG when it is no such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
+// WICK_E_ARG when it is not such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
 // Or the object of WICK_GRAMMAR_TOOLS, which has `has_begun`, and them as `tools` or none.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,

@@ -25,12 +25,12 @@ typedef struct json_scan {
 } json_scan;
 
 void scan_begin(json_scan *scan);
-// Never STEP_BEFORE but behind a number.
+// STEP_BEFORE only after a number.
 reply_step scan_step(json_scan *scan, uint8_t byte);
 // Whether a text is one JSON value, white space around it included. `first` is its first byte.
 bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first);
 
-// The text of a string, from the byte behind its first quotation mark on.
+// The text of a string, from the byte after its first quotation mark on.
 typedef struct json_unescape {
   uint8_t state;
   uint32_t code, high;
@@ -39,7 +39,7 @@ typedef struct json_unescape {
 // STEP_DONE at the closing quotation mark. Writes 0 to 4 bytes.
 reply_step unescape_step(json_unescape *string, uint8_t byte, uint8_t out[4], size_t *count);
 
-// A byte of a text as it stands in a JSON string: 1 to 6 bytes.
+// A byte of a text as written in a JSON string: 1 to 6 bytes.
 size_t escape_byte(uint8_t byte, char out[6]);
 
 static inline bool is_space(uint8_t byte) {

@@ -7,7 +7,7 @@
 #include "reply/forms.h"
 #include "reply/reply.h"
 
-// What a request wants of the content (hold_content.c).
+// A request's requirement on the content (hold_content.c).
 typedef struct reply_content {
   uint32_t kind;  // of wick_grammar
   document_text text;

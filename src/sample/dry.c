@@ -20,7 +20,7 @@ static bool feed(byte_pattern *breaker, const uint8_t *bytes, size_t size_bytes)
   return ends;
 }
 
-// Whether a breaker ends in the token, which follows the text; or, by itself, stands in it whole.
+// Whether a breaker ends in the token, which follows the text; or is contained whole in the token.
 static bool breaks(dry_state *dry, int32_t token, bool by_itself) {
   const uint8_t *bytes = NULL;
   if (dry->breaker_count == 0 || dry->text == NULL) return false;
@@ -92,7 +92,8 @@ void dry_apply(dry_state *dry, const logit_set *set) {
     if (logit == NULL || breaks(dry, slot->token, true)) continue;
     const double exponent = (double)(slot->count - dry->allowed_length);
     const double lowered = (double)*logit - dry->multiplier * math_pow(dry->base, exponent);
-    // What is forbidden already stays so; what is not may still come when nothing else can.
+    // Tokens that are forbidden already stay so; the others may still be chosen when nothing else
+    // can.
     if (lowered >= LOGIT_LEAST) {
       *logit = (float)lowered;
     } else if ((double)*logit >= LOGIT_LEAST) {

@@ -22,7 +22,7 @@ typedef struct dry_state {
   penalty_slot *slots;     // [penalty_slot_count(capacity)] scratch
   uint32_t capacity;       // 0: off
   uint32_t held, next;     // of the ring
-  uint32_t since_break;    // tokens behind the last end of a breaker, or ever
+  uint32_t since_break;    // tokens after the last end of a breaker, or ever
   byte_pattern *breakers;  // whole ones are matched by their border again
   uint32_t breaker_count;
   dry_text text;  // NULL: there are no breakers

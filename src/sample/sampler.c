@@ -290,7 +290,8 @@ static void report_logprobs(const sampler *s, const float *logits, float max,
   }
 }
 
-// Those of the distribution that the token was drawn from: the weights of s->kept, or one token.
+// The candidates of the distribution that the token was drawn from: the weights of s->kept, or one
+// token.
 static void report_logprobs_after(const sampler *s, uint32_t drawn, double total,
                                   sampler_choice *choice) {
   const candidates *kept = &s->kept;

@@ -6,9 +6,9 @@
 //
 // Mirostat takes the place of all samplers but the temperature. Each sampler sees the softmax (at
 // temperature 1) of the candidates that the ones before it left; min-p compares with the largest.
-// Tokens of logit -Inf are no candidates. Equal logits are ordered by rising id, and -0 equals 0.
+// Tokens of logit -Inf are not candidates. Equal logits are ordered by rising id, and -0 equals 0.
 // Choices are the same on every host: xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64,
-// one draw a token (none when greedy) behind one of XTC where two candidates are left, the engine's
+// one draw a token (none when greedy) after one of XTC where two candidates are left, the engine's
 // own exp and log, one order of sums. Nothing is allocated after create.
 #ifndef WICK_SAMPLE_SAMPLER_H
 #define WICK_SAMPLE_SAMPLER_H

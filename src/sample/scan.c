@@ -1,5 +1,5 @@
-// sample/scan.c — the one loop over all logits that every token takes, by itself so that it is
-// built for speed.
+// sample/scan.c — the one loop over all logits that every token takes, in a separate file so that
+// it is built for speed.
 #include "sample/truncate.h"
 
 logit_range logit_scan(const float *logits, uint32_t count, float *block_max) {

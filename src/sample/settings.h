@@ -21,7 +21,7 @@ enum {
   SAMPLER_ADAPTIVE_P = 'a'
 };
 
-// What is done for a token, in order. Samplers that are off are left out.
+// The steps for a token, in order. Samplers that are off are left out.
 typedef struct sampler_plan {
   char steps[WICK_SAMPLERS_MAX];
   uint32_t step_count;

@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-// After so many passes, memory that was refused is asked for again.
+// After this many passes, memory that was refused is asked for again.
 enum { NOMEM_PASSES = 16 };
 
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
@@ -90,7 +90,7 @@ static request *last_running(const scheduler *scheduler) {
   return found;
 }
 
-// The last in order of the requests behind `first` that wait while their session has pages; NULL:
+// The last in order of the requests after `first` that wait while their session has pages; NULL:
 // none.
 static request *last_holding(const scheduler *scheduler, const request *first) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -195,7 +195,7 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
   return entries;
 }
 
-// Grows memory now, so that running allocates nothing. Failing is no error: memory is asked for
+// Grows memory now, so that running allocates nothing. Failing is not an error: memory is asked for
 // again when it is needed.
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -225,7 +225,7 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   reserve_ahead(scheduler, request);
 }
 
-// How many tokens behind the `stored` ones it needs pages for to start. A request that is alone, or
+// How many tokens after the `stored` ones it needs pages for to start. A request that is alone, or
 // was preempted before, starts only with all pages that it will ever need. Otherwise it might never
 // end, or be preempted again and again.
 static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,

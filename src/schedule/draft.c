@@ -12,8 +12,8 @@ _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
                "those that decode together would take each other's places in every pass");
 static const float COST_WEIGHT = 0.2f;
 
-// What the smaller model has read of a request's text: `read` tokens that belong to the text, then
-// proposals made after `count` tokens, except the last proposal.
+// The part of a request's text that the smaller model has read: `read` tokens that belong to the
+// text, then proposals made after `count` tokens, except the last proposal.
 typedef struct draft_text {
   uint32_t request;  // 0: the place is free
   kv_seq_id sequence;

@@ -1,6 +1,6 @@
 // schedule/draft.h — a smaller model of the same vocabulary proposes tokens (Leviathan, Kalman and
 // Matias 2023). It proposes greedily; schedule/speculation.h needs no more. Its keys and values
-// have pages of their own. Accepted proposals are not read again.
+// have separate pages. Accepted proposals are not read again.
 #ifndef WICK_SCHEDULE_DRAFT_H
 #define WICK_SCHEDULE_DRAFT_H
 
@@ -12,7 +12,7 @@
 
 typedef struct drafter drafter;
 
-// What it works with. All of it outlives the drafter, and nobody else uses it.
+// The parts that it uses. All of it outlives the drafter, and nobody else uses it.
 typedef struct drafter_parts {
   memory_gate *memory;
   const loaded_model *model;  // complete
@@ -22,11 +22,11 @@ typedef struct drafter_parts {
   uint32_t batch_tokens, context_tokens;
 } drafter_parts;
 
-// Takes the pages of one context at once, if there are so many. WICK_E_NOMEM.
+// Takes the pages of one context at once, if they are available. WICK_E_NOMEM.
 wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error *error);
 void drafter_destroy(drafter *drafter);  // NULL is fine
 
-// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) behind a request's `tokens`, into
+// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
 // `out`. Returns how many. The number is 0 while the drafter still has much of the text to read (it
 // reads a batch a call), and when its pages or its context run out. It allocates nothing while its
 // pages suffice.
@@ -34,8 +34,8 @@ uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *toke
                          uint32_t most, int32_t *out);
 // The request has ended.
 void drafter_forget(drafter *drafter, uint32_t request);
-// How often it could not go on: no pages, no memory, the end of its context, or values that are not
-// finite. The request then decodes without its proposals.
+// How often it could not continue: no pages, no memory, the end of its context, or values that are
+// not finite. The request then decodes without its proposals.
 uint64_t drafter_failures(const drafter *drafter);
 // How long a proposal took lately, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);

@@ -160,7 +160,7 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32
   return status;
 }
 
-// Adds rows of the texts from `at` on, as long as there is room. A text that finds none behind
+// Adds rows of the texts from `at` on, as long as there is room. A text that finds none after
 // others waits for the next pass.
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
@@ -223,7 +223,7 @@ static wick_status take_row(embedding *job, uint32_t position, const float *vect
   return write_vector(job, job->sum, out, error);
 }
 
-// A part's rows were read; its text goes on in the next pass or is done.
+// A part's rows were read; its text continues in the next pass or is done.
 static void close_part(embedding *job, const embedding_part *part) {
   seq_store *store = job->parts.store;
   const uint32_t end = part->first_position + part->rows;
@@ -282,7 +282,7 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
 }
 
 // A layer of the pass. Values that are not finite are reported with the text: of several in a pass
-// each is read again by itself.
+// each is read again alone.
 static wick_status run_layer(embedding *job, wick_error *error) {
   wick_error reason;
   const wick_status status = forward_layer(job->parts.forward, &reason);

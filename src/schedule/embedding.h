@@ -22,7 +22,7 @@ typedef struct embedding_parts {
 
 typedef struct embedding embedding;
 
-// `tokens` hold all texts one behind the other, `counts` [text_count] how many each has; both are
+// `tokens` hold all texts one after the other, `counts` [text_count] how many each has; both are
 // the job's from now on and freed with it, also when this fails. pooling is not
 // WICK_POOLING_MODEL; `width`: of the vectors that are kept, at most those of the head.
 // WICK_E_NOMEM.

@@ -31,7 +31,7 @@ static bool encode(const request *request, jump_text *text, size_t from) {
                           NULL) == WICK_OK;
 }
 
-// The tokens of the text behind the newest token: of both texts together if that token is the first
+// The tokens of the text after the newest token: of both texts together if that token is the first
 // then, else of what follows alone.
 static bool find_ids(const request *request, jump_text *text) {
   const int32_t newest = request->tokens[request->tokens_count - 1];

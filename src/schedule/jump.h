@@ -7,15 +7,15 @@
 #include "schedule/request.h"
 
 // Finds the tokens that follow a request's newest token whatever the model says, at most
-// JUMP_TOKENS_MAX: those that the tokenizer gives the text behind that token. The last one is left
+// JUMP_TOKENS_MAX: those that the tokenizer gives the text after that token. The last one is left
 // to the sampler while a longer token may come in its place, and so is one that a bias forbids with
-// all behind it. They go into request->jump; their number is jump_count. Nothing is allocated:
+// all after it. They go into request->jump; their number is jump_count. Nothing is allocated:
 // `shelf` has the memory. Cost: one look at the grammar where the text is free, else tokenising up
 // to JUMP_BYTES_MAX bytes and the mask of a place.
 void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf);
 
 // Where the reasoning has had its tokens, those of the mark that ends it go into request->jump.
-// False: it goes on, or the grammar refuses the mark.
+// False: it continues, or the grammar refuses the mark.
 bool jump_end_thought(request *request);
 
 #endif

@@ -1,6 +1,6 @@
 // schedule/pass.c — one pass through the model: makes a batch of the running requests, computes it
 // layer by layer, and samples from its logits. The logits of a row do not depend on the rest of the
-// batch (a law of the kernels), so a request gives the same text whatever runs beside it.
+// batch (a law of the kernels), so a request gives the same text whatever else runs.
 #include <string.h>
 
 #include "schedule/jump.h"
@@ -116,7 +116,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// Proposals behind the newest token, as many as there are pages for.
+// Proposals after the newest token, as many as there are pages for.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -133,8 +133,7 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
 }
 
 // Reserves pages for decoding, for tokens of a jump, and for prefill in groups with a window, which
-// give pages back between passes. This may preempt other requests, so it comes before the batch is
-// made.
+// free pages between passes. This may preempt other requests, so it comes before the batch is made.
 static void reserve_rows(scheduler *scheduler, const request *alone) {
   const bool has_window = store_has_window(scheduler->parts.store);
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -237,7 +236,7 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
 }
 
 // Tells the store which rows the pass will compute. When memory for a request is missing, that
-// request ends: false, and the others begin anew.
+// request ends: false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -292,7 +291,7 @@ bool pass_begin(scheduler *scheduler) {
   return true;
 }
 
-// Cuts sequences back behind their accepted tokens, where a recurrent state can continue.
+// Cuts sequences back to their accepted tokens, where a recurrent state can continue.
 static void end_pass(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   scheduler->phase = PASS_NONE;
@@ -347,7 +346,7 @@ static void count_fed(scheduler *scheduler, request *request) {
   store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
                  request->fed);
   store_reserve_states(scheduler->parts.store);
-  // behind a rejected proposal, a recurrent state reads again from the position where it was kept
+  // after a rejected proposal, a recurrent state reads again from the position where it was kept
   if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens - jumped;
   } else {
@@ -366,7 +365,7 @@ static void end_layers(scheduler *scheduler) {
 }
 
 // When a pass with several requests fails, each runs alone once. It then ends with the error or
-// continues by itself.
+// continues alone.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   const bool is_shared = only->pass_tokens != scheduler->batch_count;
@@ -419,8 +418,8 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
   return how == WICK_FINISH_NONE;
 }
 
-// Takes the tokens that nobody has a choice of, unless they wait for their logprobs: those of the
-// grammar if it is asked, and behind them those that end the reasoning. False when the request has
+// Takes the forced tokens, unless they wait for their logprobs: those of the
+// grammar if it is asked, and after them those that end the reasoning. False when the request has
 // ended by this.
 static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   uint32_t room = request->wants_logprobs ? 0 : JUMP_TOKENS_MAX;
@@ -528,7 +527,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
 }
 
 // Handles one row of logits: hands it to on_logits, and samples from the last row of a prompt and
-// from each row behind it.
+// from each row after it.
 static void take_row(scheduler *scheduler, request *request, uint32_t position,
                      const float *logits) {
   if (request->on_logits != NULL && position < request->prompt_count) {

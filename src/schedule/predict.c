@@ -19,7 +19,7 @@ static const float COST_WEIGHT = 0.2f;
 
 // The sequence holds the positions [base, next) of the request's text, as 0, 1, 2 and so on: turned
 // by their distance alone, queries and keys are the same. `waiting` rows follow, to be read
-// together with the tokens behind them.
+// together with the tokens after them.
 typedef struct predict_text {
   uint32_t request;  // 0: the place is free
   uint32_t base, next, waiting;
@@ -43,7 +43,7 @@ struct predictor {
 
 // ---- Made of the model ----
 
-// Weights that are still to come are in it when it is made anew.
+// Weights that are still to come are in it when it is made again.
 static loaded_model view_of(const loaded_model *whole) {
   loaded_model view = *whole;
   view.config.layers = 1;
@@ -62,7 +62,7 @@ static uint32_t tokens_max(const predictor_parts *parts) {
   return parts->context_tokens < PREDICT_TOKENS_MAX ? parts->context_tokens : PREDICT_TOKENS_MAX;
 }
 
-// Each text may have a page that is not full, beside one context of them all.
+// Each text may have a page that is not full, in addition to one context of them all.
 static store_config store_of(const predictor_parts *parts) {
   const model_group *group = &parts->model->predictor_group;
   const uint32_t pages = ceil_div_u32(tokens_max(parts), KERNEL_PAGE_TOKENS) + PREDICT_TEXTS;
@@ -187,7 +187,7 @@ static predict_text *take_text(predictor *predictor, uint32_t request) {
 
 // ---- Passes ----
 
-// Makes sure of pages for `tokens` more. Where they do not suffice, texts begin anew.
+// Makes sure of pages for `tokens` more. Where they do not suffice, texts start over.
 static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   if (text->next - text->base + tokens > predictor->tokens_max) empty(predictor, text);
   if (store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK) return true;
@@ -195,7 +195,7 @@ static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   return store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK;
 }
 
-// Reads `count` rows together with the tokens behind them. with_logits: of the last one. False when
+// Reads `count` rows together with the tokens after them. with_logits: of the last one. False when
 // values are not finite; then nothing is in the pages.
 static bool read_rows(predictor *predictor, predict_text *text, const float *rows,
                       const int32_t *tokens, uint32_t count, bool with_logits) {
@@ -238,7 +238,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
   predict_text *text = take_text(predictor, request);
   if (text == NULL) return;
   uint32_t at = text->next + text->waiting;
-  if (at < first) {  // it has missed what stands between
+  if (at < first) {  // it has missed the tokens between
     text->next = at = first;
     text->waiting = 0;
     empty(predictor, text);
@@ -260,7 +260,7 @@ static int32_t likeliest(const predictor *predictor) {
   return (int32_t)best;
 }
 
-// Proposals behind the first, each from what was made of the one before it. They leave nothing.
+// Proposals after the first, each from the output for the one before it. They leave nothing.
 static uint32_t propose_more(predictor *predictor, predict_text *text, uint32_t most,
                              int32_t *out) {
   seq_store *store = predictor->store;
@@ -291,7 +291,7 @@ uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t
   return made;
 }
 
-// ---- Beside the scheduler's passes ----
+// ---- Alongside the scheduler's passes ----
 
 static bool is_predicted(const scheduler *scheduler, const request *request) {
   return scheduler->parts.drafter == NULL && scheduler->running <= SPECULATION_REQUESTS_MAX &&

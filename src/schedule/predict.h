@@ -1,12 +1,12 @@
 // schedule/predict.h — the model's own layer for the token after the next
-// (model/blocks/predictor.h) proposes tokens. It reads what the layers made of each token, behind
+// (model/blocks/predictor.h) proposes tokens. It reads what the layers made of each token, after
 // their last norm, together with the token that follows. It proposes greedily, further tokens from
 // what it made of its own proposals; schedule/speculation.h needs no more.
 //
-// Its keys and values are in pages of its own, of no more than one context in all. They begin where
+// Its keys and values are in separate pages, of no more than one context in all. They begin where
 // a request began to be read: after a cached beginning, on a session or in a fork it has not seen
-// what stands before. Proposals are then worse, and never a reason to give another text. So nothing
-// of it is saved, cached, forked or swapped.
+// the text before. Proposals are then worse, and never a reason to give another text. So nothing of
+// it is saved, cached, forked or swapped.
 #ifndef WICK_SCHEDULE_PREDICT_H
 #define WICK_SCHEDULE_PREDICT_H
 
@@ -18,7 +18,7 @@
 
 typedef struct predictor predictor;
 
-// What it works with. All of it outlives the predictor.
+// The parts that it uses. All of it outlives the predictor.
 typedef struct predictor_parts {
   memory_gate *memory;
   const loaded_model *model;  // has a layer that predicts
@@ -37,10 +37,10 @@ wick_status predictor_create(const predictor_parts *parts, predictor **out, wick
 void predictor_destroy(predictor *predictor);  // NULL is fine
 
 // The positions [first, end) of a request's `tokens` have been read by a pass with
-// forward_keep_rows, as inputs from `input` on. What was read before is not read again.
+// forward_keep_rows, as inputs from `input` on. Tokens that were read before are not read again.
 void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
                     uint32_t end, const forward_pass *forward, uint32_t input);
-// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) behind a request's `tokens`, into
+// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
 // `out`. Returns how many: 0 where the position before the newest token is not the last one that
 // was read, or when values are not finite. Allocates nothing.
 uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,

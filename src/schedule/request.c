@@ -1,4 +1,4 @@
-// schedule/request.c — makes a request that can run without allocating from what the host wants.
+// schedule/request.c — makes a request that can run without allocating from the host's parameters.
 #include "schedule/request.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
   const size_t before = request->prompt_count, left = context_tokens - before;
-  // A token stands for at least one byte, except the few special ones at either end and the space
+  // A token is at least one byte, except the few special ones at either end and the space
   // that SPM adds.
   const size_t capacity = wanted->text_bytes < left ? wanted->text_bytes + 8 : left;
   wick_status status = make_room(memory, capacity, request, error);
@@ -277,7 +277,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// How many tokens may be sampled, and room for them behind the prompt.
+// How many tokens may be sampled, and room for them after the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
   // The last sampled token is not read any more, so one more token fits than there is room.
@@ -334,7 +334,8 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  // A text that continues an empty session is a whole text. What a grammar has is written as it is.
+  // A text that continues an empty session is a whole text. The text of a grammar is written
+  // unchanged.
   const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0 &&
                         (session == NULL || session->count == 0) && made->constraint == NULL;
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);

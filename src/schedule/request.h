@@ -82,10 +82,10 @@ typedef struct request {
   uint64_t submitted_us, started_us, first_token_us;
 } request;
 
-// Copies what the host wants and tokenises it. `session` is the session that `wanted` names, or
-// NULL. `context_tokens` limits prompt and answer together; a longer prompt is WICK_E_FULL with
-// both numbers. Other errors as wick_request_submit says. `shelf` has the grammars; `format` knows
-// the marks of reasoning, which a limit needs.
+// Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
+// names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
+// WICK_E_FULL with both numbers. Other errors as wick_request_submit says. `shelf` has the
+// grammars; `format` knows the marks of reasoning, which a limit needs.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const reply_format *format, session *session,
                            uint32_t vocab, uint32_t context_tokens, request **out,
@@ -109,7 +109,7 @@ static inline uint32_t request_tokens_in_the_end(const request *request) {
 // Whether it only drops tokens from its session. It then samples none.
 static inline bool request_drops(const request *request) { return request->drop_last != 0; }
 // Takes a sampled token. Its text goes through the detokenizer and the stop strings into
-// request->shown. Returns WICK_FINISH_NONE when the request goes on.
+// request->shown. Returns WICK_FINISH_NONE when the request continues.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes);
 // Before a token is sampled: *is_complete tells that the text is one of the request's grammar and

@@ -56,7 +56,7 @@ static void leave_session(scheduler *scheduler, request *request) {
   } else if (stored > session->count) {
     stored = session->count;
   }
-  // This also gives back pages that were reserved for tokens that did not come.
+  // This also frees pages that were reserved for tokens that did not come.
   if (request->phase == REQUEST_RUNNING) {
     store_truncate(scheduler->parts.store, session->sequence, stored);
   }
@@ -146,7 +146,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   }
   if (wanted->session != 0 && wanted->salt_bytes != 0) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "a request on a session has the session's salt, not one of its own");
+                     "a request on a session has the session's salt, not a separate one");
   }
   const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
   if (wanted->completions > 1 && is_alone) {
@@ -185,7 +185,7 @@ static void give_adapters(request *request, const adapter_set *set) {
   adapter_set_hold(set);
 }
 
-// What was read under other adapters is read again.
+// Tokens that were read under other adapters are read again.
 static void begin_on_session(const scheduler *scheduler, session *session, const adapter_set *set) {
   const adapter_marks marks = adapter_marks_of(set);
   session->is_busy = true;

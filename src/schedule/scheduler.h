@@ -21,7 +21,7 @@
 
 typedef struct scheduler scheduler;
 
-// What the scheduler works with. All of it outlives the scheduler.
+// The parts that the scheduler uses. All of it outlives the scheduler.
 typedef struct scheduler_parts {
   memory_gate *memory;
   const loaded_model *model;
@@ -52,13 +52,13 @@ typedef enum scheduler_result {
 enum {
   // A row of logits adds at most this many records: a token, those of a jump, and an end.
   SCHEDULER_RECORDS_PER_ROW = 1 + JUMP_TOKENS_MAX + 1,
-  // A unit of work begins with room for so many; further rows wait when there is less.
+  // A unit of work begins with room for this many; further rows wait when there is less.
   SCHEDULER_RECORDS_PER_UNIT = SCHEDULER_RECORDS_PER_ROW,
   // The most records that an empty event buffer must hold: those, and those of a completion that
   // begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + SCHEDULER_RECORDS_PER_ROW,
-  // A request that has waited for so many passes goes before all that came later, whatever their
-  // priority. This bounds waiting, besides the time that the running requests take.
+  // A request that has waited for this many passes goes before all later ones, whatever their
+  // priority. This bounds waiting, except for the time that the running requests take.
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 

@@ -49,7 +49,7 @@ bool admission_has_waited_long(const scheduler *scheduler, const request *reques
 // Whether `a` is served before `b`. The order is: waited too long, priority, arrival.
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
 // Starts requests in that order. A request that finds too few pages takes them from running
-// requests of lower priority; otherwise it waits, and so do those behind it. False when nothing has
+// requests of lower priority; otherwise it waits, and so do those after it. False when nothing has
 // changed.
 bool admission_start(scheduler *scheduler);
 // Before a pass: reserves pages for `tokens` more of a running request. When pages run out, the
@@ -61,7 +61,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
 // Counts one more running request, with its pages.
 void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed);
 
-// Makes a batch of the running requests and begins the pass. False when no request can go on.
+// Makes a batch of the running requests and begins the pass. False when no request can continue.
 bool pass_begin(scheduler *scheduler);
 // Runs one unit of the pass under way: a layer or a round of logits. False when the weights have
 // not arrived yet.
@@ -73,7 +73,7 @@ void pass_drop(scheduler *scheduler);
 
 // ---- predict.c, where there is a predictor ----
 
-// Whether it follows a request of the pass that begins. Then it wants all rows of the pass.
+// Whether it follows a request of the pass that begins. Then it needs all rows of the pass.
 bool predict_begin(const scheduler *scheduler);
 // It reads what counts of a pass that is over and kept its rows.
 void predict_behind(scheduler *scheduler);

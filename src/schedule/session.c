@@ -183,10 +183,10 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
                               wick_error *error) {
   wick_status status = session_check_range(session, first, last, error);
   if (status != WICK_OK || first == last) return status;
-  // tokens behind the stored ones have not been read yet, or not again
+  // tokens after the stored ones have not been read yet, or not again
   const uint32_t stored = store_tokens(table->store, session->sequence);
   if (first < stored && !store_can_drop(table->store)) {
-    // the tokens behind are read again, without the dropped ones
+    // the tokens after them are read again, without the dropped ones
     store_truncate(table->store, session->sequence, first);
   } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;

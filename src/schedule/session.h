@@ -47,7 +47,7 @@ wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, 
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
 // Keeps the first `tokens`. WICK_E_RANGE when there are fewer.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
-// Drops the tokens [first, last). The tokens behind them move down and keep their keys
+// Drops the tokens [first, last). The tokens after them move down and keep their keys
 // (kv_seq_shift). WICK_E_RANGE. Tokens that the pages lack are read later, without the dropped ones
 // before them. To have them read before the drop, use a request (wick_request.drop_last).
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
@@ -68,25 +68,25 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 // Takes the pages of the session that has been idle for the longest time. Its tokens are read again
 // by its next request. False: no idle session has pages that could be read again.
 bool sessions_give_pages(const session_table *table);
-// The same until a new sequence of so many tokens has room, as far as idle sessions allow.
+// The same until a new sequence of this many tokens has room, as far as idle sessions allow.
 void sessions_make_room(const session_table *table, uint32_t tokens);
 
 // Whether reading its tokens again gives the same keys and values. False once tokens were dropped
-// from the middle: the keys and values behind them were computed with the dropped tokens in sight.
+// from the middle: the keys and values after them were computed with the dropped tokens in sight.
 bool session_is_plain(const session_table *table, const session *session);
 
 // A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
-// these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). One
-// that was read under adapters has version 3 and, behind the salt, their number u64 and for each
-// its file's fingerprint u64, scale f32 and 0 u32. packed: types of keys and values in the record;
-// NULL: the store's own. Errors of state_*.
+// these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). A
+// session that was read under adapters has version 3 and, after the salt, their number u64 and for
+// each its file's fingerprint u64, scale f32 and 0 u32. packed: types of keys and values in the
+// record; NULL: the store's own. Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// What was packed is not what the tokens are read to: such a session has a salt of its own, which
-// its forks share, so that the prefix cache gives its pages to no other request.
-// An adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
+// A packed state differs from the one that reading the tokens gives, so such a session has its own
+// salt, which its forks share, so that the prefix cache gives its pages to no other request. An
+// adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
 // `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,

@@ -161,7 +161,7 @@ static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
   return salt_of((const char *)words, sizeof words);
 }
 
-// Reads the record of the sequence. Its tokens go to made->tokens, the tail behind them.
+// Reads the record of the sequence. Its tokens go to made->tokens, the tail after them.
 static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
                                  wick_state_source *source, uint32_t tail, session *made,
                                  wick_error *error) {

@@ -2,24 +2,24 @@
 #include "schedule/speculation.h"
 
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
-// After so many misses the rest grows by one token.
+// After this many misses the rest grows by one token.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
-// A change has at most so many tokens, and replaces at most so many more.
+// A change has at most this many tokens, and replaces at most this many more.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
-// What other places with the same tokens say of a proposal.
+// The evidence of other places with the same tokens about a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
 enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };  // the last: no token before it agrees
 
 // First values, before anything is measured: acceptance of a draft, and the cost of a further row.
 static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
-// First acceptance of prompt lookup by kind, as if so many proposals had been seen. The values are
-// near the best for edited code, a changed table, JSON, YAML and prose, tokenised for a 0.5B model
-// on a machine where 16 rows take the time of 9 passes of one.
+// First acceptance of prompt lookup by kind, as if this many proposals had been seen. The values
+// are near the best for edited code, a changed table, JSON, YAML and prose, tokenised for a 0.5B
+// model on a machine where 16 rows take the time of 9 passes of one.
 static const float RIGHT_FIRST[SPECULATION_KINDS] = {
     0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other place
     0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // others continue in the same way
     0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another one does not
-    0.5f,  0.6f,  0.7f};                   // behind a changed token
+    0.5f,  0.6f,  0.7f};                   // after a changed token
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
 // A wrong proposal weighs more: its cost is lost, while the gain of a right one comes again.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
@@ -29,7 +29,7 @@ static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
 enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows count alike
 // The most that a pass counts, as a multiple of the expected time. Something else may have delayed
-// it, or it was the first of so many rows.
+// it, or it was the first of this many rows.
 static const float COST_MOST = 1.5f;
 // Where the text is this sure: each time, numbers of rows that are not chosen move a little towards
 // the others. When none is chosen, all become a little cheaper, until one is tried.
@@ -39,7 +39,7 @@ static const float GAIN_MIN = 1.05f;
 
 // ---- Costs ----
 
-// The cost of a pass of so many rows, in passes of one row.
+// The cost of a pass of this many rows, in passes of one row.
 static float cost_of(const speculation_costs *costs, uint32_t rows) {
   const float row = costs->one_us > 0.0f ? costs->row * (1.0f - costs->doubt) : ROW_COST_FIRST;
   const float unlike = costs->unlike[rows] > 0.0f ? costs->unlike[rows] : 1.0f;
@@ -119,8 +119,8 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
   return places;
 }
 
-// Behind a rejected proposal the followed text continues soon: at the place where the newest token
-// stands in it, or, when the newest token is the changed one itself, at the next token.
+// After a rejected proposal the followed text continues soon: at the place of the newest token in
+// it, or, when the newest token is the changed one itself, at the next token.
 static earlier_places find_behind_change(const speculation *speculation, const int32_t *tokens,
                                          uint32_t count) {
   earlier_places places = {.count = 0};
@@ -152,14 +152,14 @@ static uint8_t kind_of(uint32_t match, uint32_t others) {
   return (uint8_t)(kind + others * MATCH_CLASSES);
 }
 
-// The tokens behind a place. Behind the end of the text, the first proposals continue it.
+// The tokens after a place. After the end of the text, the first proposals continue it.
 static int32_t token_behind(const speculation *speculation, const int32_t *tokens, uint32_t at,
                             uint32_t i) {
   const uint32_t period = speculation->start - at;
   return i < period ? tokens[at + i] : speculation->proposed[i - period];
 }
 
-// Proposes the tokens behind the first place. Compares them with the other places as long as those
+// Proposes the tokens after the first place. Compares them with the other places as long as those
 // have continued in the same way.
 static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
   for (uint32_t i = 0; i < speculation->found; i++) {

@@ -28,7 +28,7 @@ enum {
   SPECULATION_PLACES = 3,      // the place that is followed, and others to compare it with
   // Kinds of proposals: 3, 4 to 5, 6 to 9, 10 to 15 or more tokens before it agree; for each of
   // these, no other place is known, another one continues in the same way, or another one does not.
-  // Behind a token that was changed: 0, 1 or 2 tokens agree.
+  // After a token that was changed: 0, 1 or 2 tokens agree.
   SPECULATION_KINDS = 5 * 3 + SPECULATION_MATCH_MIN,
   SPECULATION_LOOK_BACK = 16384  // tokens; searching further back costs more than it finds
 };
@@ -59,8 +59,8 @@ typedef struct speculation {
   uint32_t draft_rest_next;
 } speculation;
 
-// The time of passes of 1, 2, ... rows: a line, and how far each number of rows lies off it. One
-// for each scheduler.
+// The time of passes of 1, 2, ... rows: a line, and the deviation of each number of rows from it.
+// One for each scheduler.
 typedef struct speculation_costs {
   float one_us;  // a pass of one row; 0: not measured
   float row;     // what each further row adds, as a share of one_us
@@ -71,13 +71,13 @@ typedef struct speculation_costs {
 } speculation_costs;
 
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us);
-// The expected time of a pass of so many rows, in us; 0: not measured.
+// The expected time of a pass of this many rows, in us; 0: not measured.
 float speculation_cost_us(const speculation_costs *costs, uint32_t rows);
 // Call it before each pass: whether the source does not rest. Counts the rest.
 bool speculation_is_awake(speculation *speculation, speculation_source source);
 // Prompt lookup: writes up to `most` tokens into `proposed` (with `found` and `kinds`). It follows
 // the place where most tokens agree with the end of the text, SPECULATION_MATCH_MIN or more, and of
-// equal ones the latest. Behind a token that was just changed it follows the same place further.
+// equal ones the latest. After a token that was just changed it follows the same place further.
 // After repeated misses it searches less often.
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most);

@@ -1,5 +1,5 @@
-// schedule/thought.h — a limit of reasoning: when a reply has had so many tokens of it, the mark
-// that ends the reasoning follows as if it had been sampled (llama.cpp's --reasoning-budget).
+// schedule/thought.h — a limit of reasoning: when a reply has spent this many tokens on it, the
+// mark that ends the reasoning follows as if it had been sampled (llama.cpp's --reasoning-budget).
 #ifndef WICK_SCHEDULE_THOUGHT_H
 #define WICK_SCHEDULE_THOUGHT_H
 
@@ -19,9 +19,10 @@ typedef struct thought_close {
 typedef struct thought {
   reply_parser *parser;  // of what is said
   uint32_t left;         // tokens
-  uint32_t late;         // tokens behind the limit, while a character is half written
+  uint32_t late;         // tokens after the limit, while a character is half written
   bool was_closed;       // once by the limit
-  // What ends the reasoning; the second one is for reasoning that begins again behind the first.
+  // The tokens that end the reasoning; the second list is for reasoning that begins again after the
+  // first.
   thought_close closes[2];
 } thought;
 

@@ -1,5 +1,5 @@
-// store/cached.c — the prefix cache: pages found again, and what belongs to its entries beside the
-// page of the pool that keeps all positions: pages of other pools, and for recurrent models the
+// store/cached.c — the prefix cache: pages found again, and the parts of its entries in addition to
+// the page of the pool that keeps all positions: pages of other pools, and for recurrent models the
 // states at the ends of some of them.
 #include <string.h>
 
@@ -65,8 +65,8 @@ uint32_t cached_reclaimable(void *context) {
   return count;
 }
 
-// Of entries used at the same time, a window's oldest tokens go first: texts go on behind their
-// ends. Without a window the last ones go: nothing is found behind a page that is missing.
+// Of entries used at the same time, a window's oldest tokens go first: texts continue after their
+// ends. Without a window the last ones go: nothing is found after a page that is missing.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;
@@ -106,7 +106,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages are there that the token behind the entry sees.
+// Whether all pages are there that the token after the entry sees.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
@@ -124,7 +124,7 @@ static bool is_usable(const seq_store *store, prefix_id id) {
   return true;
 }
 
-// The last entry of the longest cached beginning that a sequence can go on from.
+// The last entry of the longest cached beginning that a sequence can continue from.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
@@ -137,7 +137,7 @@ uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, 
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
-// The pages that the token behind the entry sees, for an empty sequence. WICK_E_NOMEM.
+// The pages that the token after the entry sees, for an empty sequence. WICK_E_NOMEM.
 static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);

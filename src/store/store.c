@@ -53,7 +53,7 @@ store_state_counts store_count_states(const seq_store *store) {
 
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
 
-// ---- The list beside the pool's ----
+// ---- The list next to the pool's ----
 
 store_seq *store_find(const seq_store *store, kv_seq_id id) {
   uint32_t low = 0, high = store->seq_count;
@@ -89,7 +89,7 @@ static void release_pass(seq_store *store, store_seq *seq) {
   seq->rows = seq->mid_rows = seq->committed = 0;
 }
 
-// Marks behind `position` go.
+// Marks after `position` are removed.
 static void cut_marks(seq_store *store, store_seq *seq, uint32_t position) {
   while (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position > position) {
     slot_release(store, &seq->marks[--seq->mark_count].slot);

@@ -1,17 +1,17 @@
 // store/store.h — what a model keeps of the tokens that its sequences have read: pages of keys and
 // values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
-// fixed size. The scheduler knows of a sequence what stands here and nothing more.
+// fixed size. This is all that the scheduler knows of a sequence.
 //
 // Each group has a pool with a block table for each sequence; a sequence has the same id in all of
 // them. One pool keeps all positions: that of a group without a window, or, where no group is so,
 // one of pages that hold nothing. It counts the tokens, and the prefix cache enters its pages. A
-// group with a sliding window gives pages back while a sequence grows: those before the window of
+// group with a sliding window frees pages while a sequence grows: those before the window of
 // the next token and of the STORE_BACK_TOKENS before that.
 //
 // A sequence cannot be cut everywhere without reading again. A recurrent state can go back only to
 // positions of which a copy was kept (checkpoints), and a window's pages may be gone. So calls that
-// cut answer where the sequence now ends, at most where they were asked to; what lies between is
-// read again, which brings the same bits.
+// cut answer where the sequence now ends, at most where they were asked to; the tokens between are
+// read again, which gives the same bits.
 //
 // States are never written in place. A pass reads the state before its first token from one slot
 // and writes the one after its last token to another, so a failed pass has changed nothing, a fork
@@ -33,16 +33,16 @@
 
 typedef struct seq_store seq_store;
 
-// BACK: a text can go back by so many tokens at least (proposals that failed, a token that is read
-// again for its logits), whatever window it has.
+// BACK: a text can go back by at least this many tokens (proposals that failed, a token that is
+// read again for its logits), whatever window it has.
 enum { STORE_GROUPS_MAX = 4, STORE_POOLS_MAX = STORE_GROUPS_MAX + 1, STORE_BACK_TOKENS = 16 };
 
 typedef struct store_config {
   kv_shape groups[STORE_GROUPS_MAX];  // of layers with keys and values; group_count 0: none has
   uint32_t group_count;
   uint32_t batch_tokens;        // that a sequence reads in a pass at most; of windows alone
-  uint32_t pages_max;           // each pool grows up to so many
-  uint32_t pages_keep;          // below so many it grows before it evicts what is cached; for a
+  uint32_t pages_max;           // each pool grows up to this many
+  uint32_t pages_keep;          // below this many it grows before it evicts what is cached; for a
                                 // window fewer, those of one sequence
   uint32_t prefix_entries_max;  // 0: no prefix cache
   uint64_t state_bytes;         // recurrent state of a sequence; 0: none
@@ -55,7 +55,7 @@ wick_status store_create(memory_gate *memory, const kernel_table *kernels,
 // Every sequence is freed before, or goes with it. NULL is fine.
 void store_destroy(seq_store *store);
 
-// Bytes of pages, in all groups, for one sequence of so many tokens.
+// Bytes of pages, in all groups, for one sequence of this many tokens.
 uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *config, uint32_t tokens);
 kv_pool *store_pages(const seq_store *store);                  // that keeps all positions
 kv_pool *store_group(const seq_store *store, uint32_t group);  // of config.groups
@@ -80,12 +80,12 @@ wick_status store_new(seq_store *store, kv_seq_id *seq, wick_error *error);
 void store_free(seq_store *store, kv_seq_id seq);
 // Shares pages and state: O(pages), nothing is copied. WICK_E_NOMEM.
 wick_status store_fork(seq_store *store, kv_seq_id seq, kv_seq_id *child, wick_error *error);
-// Tokens that are stored: the next one that is read stands there.
+// Tokens that are stored: the next one that is read has this position.
 uint32_t store_tokens(const seq_store *store, kv_seq_id seq);
 // Whether the sequence can be made to end there without reading again.
 bool store_can_cut_at(const seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Ends the sequence at `tokens`, or at the nearest position before it where it can be cut; pages
-// behind it are given back. Returns where it ends.
+// after it are freed. Returns where it ends.
 uint32_t store_truncate(seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Keeps the position where the sequence ends now, as one that it can be cut at, as long as memory
 // for states allows.
@@ -102,7 +102,7 @@ bool store_is_plain(const seq_store *store, kv_seq_id seq);
 
 // ---- A pass ----
 
-// So many sequences may take part in the passes to come: store_prepare keeps slots for them.
+// This many sequences may take part in the passes to come: store_prepare keeps slots for them.
 void store_expect(seq_store *store, uint32_t sequences);
 // Makes sure of room for `tokens` more, copies pages among theirs that are shared, and of slots for
 // the states of a pass. WICK_E_PAGES, WICK_E_NOMEM; then nothing has changed.
@@ -111,7 +111,7 @@ wick_status store_prepare(seq_store *store, kv_seq_id seq, uint32_t tokens, wick
 // proposals. They have room (store_prepare). WICK_E_NOMEM when there is no slot.
 wick_status store_begin_rows(seq_store *store, kv_seq_id seq, uint32_t rows, uint32_t certain,
                              wick_error *error);
-// So many more of the rows count.
+// This many more of the rows count.
 void store_commit(seq_store *store, kv_seq_id seq, uint32_t rows);
 // The pass is over, or given up: what was not committed is forgotten. Returns where the sequence
 // ends: before the committed rows when they end where no state is.
@@ -136,13 +136,13 @@ typedef struct store_room {
 void store_add_room(const seq_store *store, kv_seq_id seq, uint32_t tokens, store_room *room);
 // Grows now, as far as taking these pages would (kv_pool_grow_for). WICK_E_NOMEM.
 wick_status store_grow_for(seq_store *store, const store_room *room, wick_error *error);
-// Whether so many can be taken.
+// Whether this many can be taken.
 bool store_has_room(const seq_store *store, const store_room *room);
-// Pages and states given back since creation: a change may let a waiting request start.
+// Pages and states freed since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
 // So that reading up to `tokens` in all allocates nothing; and `entries` of the prefix cache.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
-// What the prefix cache has of a prompt is no longer free for sequences that only decode: makes
+// The cached part of a prompt is no longer free for sequences that only decode: makes
 // states for those expected in a pass.
 void store_reserve_states(seq_store *store);
 

@@ -20,7 +20,7 @@ typedef struct state_mark {
   slot_id slot;
 } state_mark;
 
-// What is kept of a sequence beside its pages.
+// The data kept for a sequence in addition to its pages.
 typedef struct store_seq {
   kv_seq_id id;
   slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
@@ -33,8 +33,8 @@ typedef struct store_seq {
   uint32_t mark_count;
 } store_seq;
 
-// A pool beside the one that keeps all positions. Pages that the prefix cache's entries have of it
-// are held; without other users they are given up, the least recently used first.
+// A pool in addition to the one that keeps all positions. Pages that the prefix cache's entries
+// have of it are held; without other users they are given up, the least recently used first.
 typedef struct side_pool {
   seq_store *store;
   kv_pool *pool;
@@ -63,7 +63,7 @@ struct seq_store {
 };
 
 store_seq *store_find(const seq_store *store, kv_seq_id id);
-// Adds what is kept beside the pages of a new sequence. WICK_E_NOMEM.
+// Adds the data kept in addition to the pages of a new sequence. WICK_E_NOMEM.
 wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
 void store_remove_seq(seq_store *store, kv_seq_id id);
 // Keeps the state of now when a whole page ends here.
@@ -82,7 +82,7 @@ void pools_free(seq_store *store, kv_seq_id id);
 wick_status pools_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error);
 void pools_append(seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
-// Gives back what lies before windows.
+// Frees the pages before windows.
 void pools_slide(seq_store *store, kv_seq_id id);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
@@ -111,15 +111,15 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // ---- cached.c ----
 
-// Gives back the slot of the entry that was used least recently; false when none has one.
+// Frees the slot of the entry that was used least recently; false when none has one.
 bool cached_evict_state(seq_store *store);
-// So that keeping the states of so many more entries allocates no list.
+// So that keeping the states of this many more entries allocates no list.
 void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache takes an entry out.
 void cached_removed(void *context, prefix_id id);
-// What records of the cache hold of an entry beside its page; NULL: nothing.
+// The data of an entry that records of the cache contain in addition to its page; NULL: nothing.
 const prefix_parts *cached_parts(seq_store *store);
-// What a side pool asks of the prefix cache (kv_holder); context: the side_pool.
+// The callbacks of a side pool for the prefix cache (kv_holder); context: the side_pool.
 uint32_t cached_reclaimable(void *context);
 void cached_reclaim(void *context, uint32_t pages);
 // Pages that entries hold of a side pool.

@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 
-// The address sanitizer sees the end of a block: there each piece is one of its own, which may be
-// refused by itself, too.
+// The address sanitizer sees the end of a block: there each piece is a separate block, and each
+// allocation may be refused.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { BLOCK_BYTES_MIN = 0, BLOCK_BYTES_MAX = 0 };
 #else

@@ -1,5 +1,5 @@
-// template/arena.h — memory of a template or of one rendering: taken piece by piece, given back as
-// a whole. A limit holds for all of it.
+// template/arena.h — memory of a template or of one rendering: taken piece by piece, freed as a
+// whole. A limit holds for all of it.
 #ifndef WICK_TEMPLATE_ARENA_H
 #define WICK_TEMPLATE_ARENA_H
 
@@ -25,7 +25,7 @@ void jinja_arena_free(jinja_arena *arena);
 // 8-byte aligned, not zeroed; NULL over the limit, or when memory is refused. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
 // Makes a piece longer and keeps its contents. In place where it is the newest one. Its old room is
-// lost otherwise, until all is given back. NULL as above; the old piece is unchanged then.
+// lost otherwise, until all is freed. NULL as above; the old piece is unchanged then.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

@@ -29,7 +29,7 @@ static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
 
 static const char ESCAPES[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
 
-// Writes what an escape stands for, which begins behind its backslash; returns the bytes read.
+// Writes the character of an escape, which begins after its backslash; returns the bytes read.
 static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, uint32_t *written) {
   const char c = bytes[0];
   for (size_t i = 0; i + 1 < sizeof ESCAPES; i += 2) {
@@ -137,7 +137,7 @@ static uint32_t parse_number(jinja_parser *parser) {
   return const_node(parser, jinja_int(value));
 }
 
-// ---- what stands in brackets ----
+// ---- text in brackets ----
 
 static uint32_t parse_list(jinja_parser *parser) {
   jinja_links items;
@@ -248,7 +248,7 @@ static bool is_named_argument(const jinja_parser *parser) {
   return next.kind == TOKEN_OPERATOR && next.op == '=';
 }
 
-// Behind the opening bracket.
+// After the opening bracket.
 static uint32_t parse_arguments(jinja_parser *parser) {
   jinja_links plain, named, all;
   uint32_t list = 0, dict = 0;
@@ -497,7 +497,7 @@ static uint32_t parse_binary(jinja_parser *parser, int level) {
   return node;
 }
 
-// The comparison that stands here; 0: none. Takes it.
+// The comparison here; 0: none. Takes it.
 static uint32_t take_comparison(jinja_parser *parser) {
   static const uint32_t ops[] = {OP_EQUAL, OP_UNEQUAL, OP_LESS_EQUAL, OP_GREATER_EQUAL, '<', '>'};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {

@@ -235,7 +235,7 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// Whatever it is, as text.
+// Any value, as text.
 static const jinja_string *text_argument(jinja_run *run, const jinja_arguments *arguments,
                                          uint32_t index, const char *name) {
   const jinja_value *value = jinja_argument(arguments, index, name);
@@ -269,7 +269,7 @@ static jinja_value filter_format(jinja_run *run, jinja_value input,
   return jinja_format_percent(run, jinja_text_of(run, input), given);
 }
 
-// What lines are indented by: a number of spaces or a text.
+// The indentation of lines: a number of spaces or a text.
 static const jinja_string *indent_of(jinja_run *run, const jinja_value *given, int64_t otherwise) {
   if (given != NULL && given->kind == JINJA_STRING) return given->string;
   if (given != NULL && given->kind == JINJA_INT) otherwise = given->integer;

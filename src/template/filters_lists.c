@@ -27,7 +27,7 @@ static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *p
   return item;
 }
 
-// What is compared: texts in lower case unless case counts.
+// The values that are compared: texts in lower case unless case counts.
 static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value *path,
                             bool is_case_sensitive) {
   const jinja_value key = follow(run, item, path);
@@ -253,7 +253,8 @@ static jinja_value filter_join(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// What map, select and the like go over: nothing of what counts as false, as in Jinja.
+// The items that map, select and similar filters go over: none for a value that counts as false, as
+// in Jinja.
 static const jinja_list *items_if_true(jinja_run *run, jinja_value input) {
   static const jinja_list none = {0};
   return jinja_truth(input) ? jinja_items_of(run, input) : &none;

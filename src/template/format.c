@@ -153,7 +153,7 @@ static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec
   put_padded(run, buffer, spec, &number);
 }
 
-// The value that `%(name)s` names; goes behind its bracket.
+// The value that `%(name)s` names; moves past its bracket.
 static jinja_value named_value(jinja_run *run, const jinja_string *format, uint32_t *at,
                                jinja_value values) {
   const uint32_t begin = *at + 1;
@@ -203,7 +203,7 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
 
 // ---- {} ----
 
-// What stands between two brackets: nothing, a number or a name.
+// The text between two brackets: nothing, a number or a name.
 static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32_t *automatic,
                                const jinja_arguments *arguments) {
   uint64_t index = 0;

@@ -44,7 +44,7 @@ static bool read_hex(json_input *input, uint32_t *code) {
   return true;
 }
 
-// Behind \u. Two halves of a pair are one character.
+// After \u. Two halves of a pair are one character.
 static bool read_unit(json_input *input, uint32_t *code) {
   if (!read_hex(input, code)) return false;
   if (*code < 0xd800 || *code > 0xdfff) return true;
@@ -131,7 +131,7 @@ static jinja_value read_string(json_input *input) {
 
 // ---- numbers ----
 
-// Whether a digit stands behind the point, if there is a point.
+// Whether a digit follows the point, if there is a point.
 static bool has_fraction(const char *bytes, size_t size_bytes) {
   const char *point = jinja_find_byte(bytes, '.', (uint32_t)size_bytes);
   const char *const end = bytes + size_bytes;

@@ -27,7 +27,7 @@ static bool is_at(const jinja_lexer *lexer, uint32_t at, const char *text) {
   return size_bytes <= lexer->size_bytes - at && memcmp(lexer->source + at, text, size_bytes) == 0;
 }
 
-// Goes on to a place, counting lines.
+// Advances to a place, counting lines.
 static void advance(jinja_lexer *lexer, uint32_t to) {
   if (to > lexer->at) lexer->starts_line = lexer->source[to - 1] == '\n';
   for (; lexer->at < to; lexer->at++) lexer->line += lexer->source[lexer->at] == '\n';
@@ -71,8 +71,8 @@ static uint32_t strip_before(const jinja_lexer *lexer, uint32_t tag) {
   return begins_line ? end : tag;
 }
 
-// Goes behind the end of a block or a comment, whose sign stands at `sign` and whose closing two
-// characters end at `end`; trim_blocks takes the line's end behind it away.
+// Moves past the end of a block or a comment, whose sign is at `sign` and whose closing two
+// characters end at `end`; trim_blocks removes the line end after it.
 static void pass_end(jinja_lexer *lexer, char sign, uint32_t end) {
   if (sign != '-' && sign != '+' && byte_at(lexer, end) == '\n') end++;
   advance(lexer, end);
@@ -90,7 +90,7 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// The place behind a block that has only a word in it; 0: it is not there. *sign: before its end.
+// The place after a block that has only a word in it; 0: it is not there. *sign: before its end.
 static uint32_t behind_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
                                   char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;
@@ -123,7 +123,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   return wrong(lexer, "a raw block does not end");
 }
 
-// Behind a text: passes a comment, or begins the tag. False: nothing comes out yet.
+// After a text: passes a comment, or begins the tag. False: nothing comes out yet.
 static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   char sign;
   const char second = lexer->source[lexer->at + 1];
@@ -169,7 +169,7 @@ static jinja_token next_in_text(jinja_lexer *lexer) {
 
 // ---- tags ----
 
-// The end of the tag, if it stands here.
+// The end of the tag, if it is here.
 static bool read_tag_end(jinja_lexer *lexer, jinja_token *token) {
   const char end[3] = {lexer->closer, '}', '\0'};
   char sign = byte_at(lexer, lexer->at);

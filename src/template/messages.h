@@ -15,7 +15,7 @@ typedef enum system_form {
 } system_form;
 enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
 
-// What is written in another form than it was given.
+// The parts that are written in another form than they were given.
 typedef struct messages_form {
   system_form system;
   bool has_short_ids;     // ids of calls have nine letters and digits, as Mistral's templates need

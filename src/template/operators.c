@@ -222,7 +222,7 @@ static jinja_value fail_operands(jinja_run *run, uint32_t op, jinja_value a, jin
   return jinja_fail(run, WICK_E_FORMAT, "%s %s %s", kind_name(a), text, kind_name(b));
 }
 
-// What can be joined, repeated and ordered.
+// Values that can be joined, repeated and ordered.
 static bool is_list(jinja_value value) {
   return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
 }

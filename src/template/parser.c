@@ -100,7 +100,7 @@ static uint32_t parse_parameters(jinja_parser *parser) {
   return jinja_links_end(parser, &parameters);
 }
 
-// A body that is a function of its own: loops around it do not count.
+// A body that is a separate function: loops around it do not count.
 static uint32_t parse_function_body(jinja_parser *parser, const char *end) {
   const uint32_t loop_depth = parser->loop_depth;
   parser->loop_depth = 0;
@@ -164,7 +164,7 @@ static uint32_t parse_do(jinja_parser *parser) {
   return jinja_add_node(parser, (jinja_node){.kind = NODE_DO, .a = value});
 }
 
-// Behind the beginning of a block.
+// After the beginning of a block.
 static uint32_t parse_statement(jinja_parser *parser) {
   if (jinja_take_name(parser, "generation")) {
     const uint32_t body = parse_block(parser, "endgeneration");

@@ -80,7 +80,7 @@ typedef struct jinja_arguments {
 } jinja_arguments;
 
 // ---- the run (run.c) ----
-// Ends the rendering; the message is told with the line. Undefined, to be returned.
+// Ends the rendering; the message is reported with the line. Undefined, to be returned.
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
@@ -133,10 +133,11 @@ bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b)
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
 // Negative, 0 or positive; fails for values that have no order.
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
-// What Python can hash, and so a dict or `unique` can look up: else the run fails.
+// Values that Python can hash, and so a dict or `unique` can look up: else the run fails.
 bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
-// What a for goes over, as a list: not a copy where the value is one. NULL after a failure.
+// The items that a for goes over, as a list: not a copy where the value is one. NULL after a
+// failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
 
 // ---- names of filters, tests, functions, methods ----
@@ -172,11 +173,11 @@ void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, ui
 void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                       uint32_t from, uint32_t to);
 void jinja_write_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string);
-// Writes a text in quotes. `escape` gives the bytes for a character, 0: it stands as it is.
+// Writes a text in quotes. `escape` gives the bytes for a character, 0: it is written unchanged.
 typedef size_t jinja_escape_character(char out[16], uint32_t code, uint32_t style);
 void jinja_write_quoted(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                         char quote, jinja_escape_character *escape, uint32_t style);
-// What stands for a character: a backslash and a letter, where `names` has it (pairs of the
+// The escape of a character: a backslash and a letter, where `names` has it (pairs of the
 // character and its letter; 0: it has not); a backslash, a letter and digits.
 size_t jinja_escape_named(char out[16], uint32_t code, const char *names);
 size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digits);
@@ -195,7 +196,7 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
 // Where `part` begins at or after `from`, or UINT32_MAX.
 uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t from);
-// The last place before `end` where it lies whole, or UINT32_MAX.
+// The last place before `end` where it is whole, or UINT32_MAX.
 uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t end);
 // Without the characters of `set`, or white space for NULL, at both ends.
@@ -221,7 +222,7 @@ typedef struct jinja_json_style {
 } jinja_json_style;
 void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,
                       const jinja_json_style *style);
-// The value of a JSON text, whose strings are the content's; with marks of its own where the text
+// The value of a JSON text, whose strings are the content's; with separate marks where the text
 // is a string of the template language. Fails with WICK_E_FORMAT.
 jinja_value jinja_read_json(jinja_run *run, const char *bytes, size_t size_bytes, uint8_t mark);
 jinja_value jinja_strftime(jinja_run *run, const jinja_string *format);

@@ -142,7 +142,7 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   run->scope = outer;
 }
 
-// What it sets is forgotten behind it; a break in it is one of the loop around.
+// Variables set in it are forgotten after it; a break in it is one of the loop around.
 static jinja_flow run_else(jinja_run *run, uint32_t body) {
   jinja_scope *const outer = run->scope;
   jinja_scope *scope = jinja_new_scope(run, outer);

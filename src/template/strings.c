@@ -27,7 +27,7 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
   return view == NULL ? jinja_fail_memory(run) : jinja_of_string(view);
 }
 
-// ---- finding: the bytes compared are counted, so many together ----
+// ---- finding: the bytes compared are counted, several together ----
 
 enum { COUNTED_BYTES = 4096 };
 
@@ -173,7 +173,7 @@ static bool is_letter(uint32_t code) { return unicode_class(code) == UNICODE_LET
 
 jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_case kind) {
   jinja_buffer buffer = {0};
-  bool is_inside = false;  // of a word, for titles; behind the first character, for capitals
+  bool is_inside = false;  // of a word, for titles; after the first character, for capitals
   uint32_t size_bytes;
   for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK; at += size_bytes) {
     const uint32_t code = code_at(string, at, &size_bytes);
@@ -181,7 +181,7 @@ jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_
     const uint32_t changed = is_upper ? upper_of(code) : unicode_lower(code);
     uint8_t encoded[4];
     size_t encoded_bytes = utf8_encode(changed, encoded);
-    if (is_upper && code == 0xdf) {  // sharp s has no capital of its own in use
+    if (is_upper && code == 0xdf) {  // sharp s has no capital in use
       encoded[0] = 'S';
       encoded[1] = kind == CASE_UPPER ? 'S' : 's';
       encoded_bytes = 2;

@@ -38,7 +38,7 @@ static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at
   return text;
 }
 
-// A text of later system messages is put in front of the user message that follows, or behind the
+// A text of later system messages is put in front of the user message that follows, or after the
 // one before: templates often need user and assistant alternately.
 static void add_later(jinja_run *run, const jinja_list *list, uint32_t next, jinja_value text,
                       jinja_list *out) {

@@ -102,7 +102,7 @@ static void trust_role(jinja_run *run, jinja_dict *message) {
 // How the arguments of tool calls are given to the template.
 typedef enum arguments_form { AS_GIVEN, AS_OBJECTS, AS_TEXTS } arguments_form;
 
-// Text that is no JSON object stays as it is.
+// Text that is not a JSON object stays unchanged.
 static void read_object(jinja_run *run, jinja_value *arguments) {
   jinja_run reading = *run;
   const jinja_string *text = arguments->string;

@@ -36,7 +36,7 @@ typedef struct template_text {
   size_t size_bytes;
   const wick_span *spans;  // [span_count]; the last ends with the text
   size_t span_count;
-  void *memory;  // to be given back with template_text_free
+  void *memory;  // to be freed with template_text_free
 } template_text;
 
 // Compiles; the source is not needed afterwards. Bytes that are not UTF-8 become U+FFFD.
@@ -45,7 +45,7 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
                             chat_template **out, wick_error *error);
 void template_destroy(chat_template *template);  // NULL is fine
 
-// What a template may look at, as one JSON object of variables: `variables` are the conversation's
+// The variables that a template may read, as one JSON object: `variables` are the conversation's
 // (messages, tools, ...), so texts in them are content, but for the role of a message where it is a
 // usual one. `own` are as if the template had written them (bos_token, ...); `variables` go before
 // them.
@@ -64,7 +64,7 @@ typedef struct template_input {
 // have their arguments as JSON text: a template gets them as objects, unless it fails with objects
 // or prints them as Python does, then as texts. Nothing of that happens with keeps_arguments.
 // WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
-// `variables` are no JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
+// `variables` are not JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
 // over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error);

@@ -1,4 +1,4 @@
-// template/tests.c — what stands behind `is`. Source: the documentation of Jinja 3.1, "List of
+// template/tests.c — the tests after `is`. Source: the documentation of Jinja 3.1, "List of
 // Builtin Tests".
 #include "template/run.h"
 #include "text/unicode.h"

@@ -1,7 +1,7 @@
 // template/value.h — the values of a template language that follows Python: what a variable holds,
 // and strings of which each byte is marked as the template's or the content's.
 //
-// Values are small and copied; what they point to lies in the arena of the rendering. Strings are
+// Values are small and copied; what they point to is in the arena of the rendering. Strings are
 // valid UTF-8 and never change. Lists and dicts are shared by reference, as in Python.
 #ifndef WICK_TEMPLATE_VALUE_H
 #define WICK_TEMPLATE_VALUE_H
@@ -40,7 +40,7 @@ typedef struct jinja_string {
   const char *bytes;
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
-  jinja_buffer *owner;  // it is the beginning of this buffer, which may go on behind it; or NULL
+  jinja_buffer *owner;  // it is the beginning of this buffer, which may continue after it; or NULL
   uint8_t mark;
   bool is_arguments;  // of a tool call of the conversation, as JSON text
   bool is_markup;     // of `safe` or `escape`: what is added to it by + is escaped (MarkupSafe)
@@ -69,7 +69,7 @@ typedef struct jinja_value {
 } jinja_value;
 
 struct jinja_list {
-  jinja_value *items;  // [count]; of a RANGE start, stop and step lie behind them
+  jinja_value *items;  // [count]; of a RANGE start, stop and step follow them
   uint32_t count, capacity;
   bool is_group;  // of `groupby`: the items have the names `grouper` and `list`
 };

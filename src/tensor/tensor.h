@@ -53,7 +53,7 @@ void tensor_settle(weight_tensor *tensor, uint8_t *data);
 // matrices are counted through.
 void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-// What kernels multiply with: one matrix of a tensor in their layout.
+// The operand of kernels: one matrix of a tensor in their layout.
 static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t index) {
   return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor->dims[1],
                          tensor->dims[0], tensor->type, tensor->flags};
@@ -84,7 +84,7 @@ typedef struct layer_dims {
   bool is_gated;  // the architecture's feed-forward has a gate, fused into up when it is absent
 } layer_dims;
 
-// What attention has: blocks of the model hold this (model/blocks/attention.c).
+// The weights of attention: blocks of the model hold this (model/blocks/attention.c).
 typedef struct attention_weights {
   float *norm, *norm_bias;  // [hidden] or NULL
   float *q_norm, *k_norm;   // [head_dim] or NULL
@@ -96,7 +96,7 @@ typedef struct attention_weights {
   float *output_bias;    // [hidden] or NULL
 } attention_weights;
 
-// What a feed-forward has (model/blocks/dense.c).
+// The weights of a feed-forward (model/blocks/dense.c).
 typedef struct ffn_weights {
   float *norm, *norm_bias;  // [hidden] or NULL
   float *post_norm;         // [hidden] or NULL, of what the feed-forward adds
@@ -104,9 +104,9 @@ typedef struct ffn_weights {
   weight_tensor up;         // [layer_up_rows, hidden]: where the gate is fused, its rows first
   weight_tensor down;       // [hidden, ffn]
   float *gate_bias, *up_bias, *down_bias;  // or NULL
-  bool has_gate;                           // as a tensor of its own
+  bool has_gate;                           // as a separate tensor
 } ffn_weights;
 
-// Rows of `up`: ffn, or 2 * ffn where a gated feed-forward has no gate of its own.
+// Rows of `up`: ffn, or 2 * ffn where a gated feed-forward has no separate gate.
 uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);
 #endif

@@ -191,7 +191,7 @@ size_t bpe_decode(gguf_string text, uint8_t *out) {
     const size_t step = length > 0 ? (size_t)length : 1;
     if (byte >= 0) {
       out[used++] = (uint8_t)byte;
-    } else {  // not written in the alphabet: as it stands
+    } else {  // not written in the alphabet: unchanged
       memcpy(out + used, bytes + at, step);
       used += step;
     }

@@ -1,5 +1,5 @@
 // text/charsmap.c — see charsmap.h. A unit of the double array has the byte that leads to it in
-// bits 0..7, bit 8 when a value hangs on it, and the offset to its children in bits 10..30, 256
+// bits 0..7, bit 8 when it has a value, and the offset to its children in bits 10..30, 256
 // times as far when bit 9 is set. A value is a unit with bit 31.
 #include "text/charsmap.h"
 

@@ -24,11 +24,11 @@ typedef struct charsmap {
   uint32_t replacement_bytes;
 } charsmap;
 
-// Reads the array; NULL is no map. WICK_E_FORMAT when its parts do not fit it.
+// Reads the array; NULL: no map. WICK_E_FORMAT when its parts do not fit it.
 wick_status charsmap_open(charsmap *map, const gguf_value *value, wick_error *error);
 
-// The bytes of the longest sequence of the map that a text begins with, 0 for none, and what stands
-// for it. Reads CHARSMAP_KEY_BYTES_MAX bytes at most.
+// The bytes of the longest sequence of the map that a text begins with, 0 for none, and its
+// replacement. Reads CHARSMAP_KEY_BYTES_MAX bytes at most.
 size_t charsmap_match(const charsmap *map, const uint8_t *text, size_t size_bytes,
                       const uint8_t **replacement, size_t *replacement_bytes);
 

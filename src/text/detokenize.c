@@ -69,7 +69,7 @@ static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
 size_t detokenizer_feed(detokenizer *state, const tokenizer *tokenizer, int32_t token, char *out) {
   uint8_t *text = (uint8_t *)out;
   // The piece goes to the far end of `out`, from where it is read before it can be written over:
-  // what is behind never grows faster than 3 bytes for each that is ahead.
+  // the output never grows faster than 3 bytes for each byte that is ahead.
   const size_t piece_max = tokenizer->token_bytes_max;
   uint8_t *scratch = text + 2 * piece_max + 16;
   const uint8_t *bytes;

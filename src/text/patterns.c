@@ -83,7 +83,7 @@ bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, tex
 // Letters in mixed case. Those beyond ASCII are both capital and small.
 typedef struct cased_letters {
   size_t small_end;     // [^a-z]*[^A-Z]+ : where it ends, or where it begins when it is none
-  size_t capitals_end;  // [^a-z]+[^A-Z]* likewise, when the other is none
+  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other is none
 } cased_letters;
 
 static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {
@@ -100,7 +100,7 @@ static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t 
     if ((c.kind & letters) == 0 || (c.code >= 'A' && c.code <= 'Z')) break;
     after += c.size_bytes;
   }
-  // Without a small letter behind it, the last capital that can also be a small one ends the word.
+  // Without a small letter after it, the last capital that can also be a small one ends the word.
   return (cased_letters){after > capitals_end ? after : last_small_end, capitals_end};
 }
 
@@ -117,7 +117,7 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
   if (letters.small_end > begin) {
     after = letters.small_end;
   } else if (leads && (c.kind & stage->letters) != 0) {
-    // a mark before capitals is a word of its own: it is a small letter, too
+    // a mark before capitals is a separate word: it is a small letter, too
     *match = (text_span){at, begin + match_own_contraction(stage, text, begin, end)};
     return true;
   } else {
@@ -133,7 +133,7 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
 }
 
 // [^\r\n\p{L}\p{N}]?[letters]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?| and so on. Patterns with \p{Lu},
-// \p{Ll} and the like are of this kind, because the reference takes all of these for \p{L}.
+// \p{Ll} and similar ones are of this kind, because the reference takes all of these for \p{L}.
 bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *in,
                              text_span *match) {
   size_t after = pattern_match_led_letters(in->bytes, in->at, in->end, stage->letters);

@@ -114,7 +114,7 @@ static size_t skip_three(const stage_text *in, size_t at) {
   return at;
 }
 
-// As llama.cpp groups them for afmoe and tiny_aya: what stands before a number stays with its first
+// As llama.cpp groups them for afmoe and tiny_aya: text before a number stays with its first
 // group. The memo is the end of a run whose first group was found.
 bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text *in,
                                text_span *match) {
@@ -130,8 +130,8 @@ bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text 
   return true;
 }
 
-// (?=(\d{3})+(?!\d)) (superbpe) is empty: it cuts before each group. What stands before a number
-// stays with what remains of it, and what follows with its last group.
+// (?=(\d{3})+(?!\d)) (superbpe) is empty: it cuts before each group. Text before a number stays
+// with its remainder, and text after it with its last group.
 bool pattern_find_thousands(const pretokenize_stage *stage, const stage_text *in,
                             text_span *match) {
   (void)stage;

@@ -18,7 +18,7 @@ typedef struct text_span {
   size_t end;
 } text_span;
 
-// What a stage looks for its pattern in: bytes[at, end).
+// The range in which a stage looks for its pattern: bytes[at, end).
 typedef struct stage_text {
   const uint8_t *bytes;
   size_t at;
@@ -42,7 +42,7 @@ typedef struct pretokenize_stage {
   bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in any case
   bool marks_are_signs;   // ... marks that follow no letter stand with the punctuation
   bool cuts_spaces;       // ... white space is cut into powers of two
-  bool cuts_newlines;     // ... each newline stands alone
+  bool cuts_newlines;     // ... each newline is alone
   bool has_short_tail;    // ... one character at most of the tail
   uint8_t digits_max;     // ... digits of a number
   uint8_t letters;        // ... classes of letters

@@ -220,7 +220,7 @@ static void set_strips(tokenizer *tokenizer, const char *text, int flag, bool is
   *flags = (uint8_t)(is_set ? *flags | flag : *flags & ~flag);
 }
 
-// Files do not say which tokens remove white space beside them; the names in them tell.
+// Files do not say which tokens remove white space next to them, but their names show it.
 static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre,
                          gguf_string architecture) {
   if (contains(pre, "jina-v2-", false) || contains(architecture, "nomic-bert-moe", false) ||

@@ -3,7 +3,7 @@
 // overlaps with what has been taken gives way to a shorter one at the same place.
 #include "text/special.h"
 
-#include <string.h>
+#include name | > and the like, also | < | name | > and similar ones, alsostring.h>
 
 enum { KEY_RANK_BITS = 21, KEY_PLACE_BITS = 32, MATCHES_FIRST = 16 };
 _Static_assert(TOKENS_MAX < 1 << KEY_RANK_BITS, "ranks fit in keys");

@@ -5,7 +5,7 @@
 #include "text/heap.h"
 #include "text/vocabulary.h"
 
-// A token found in the text, with the white space beside it that it removes.
+// A token found in the text, with the white space next to it that it removes.
 typedef struct special_match {
   uint32_t begin;
   uint32_t end;
@@ -21,7 +21,7 @@ typedef struct special_search {
   uint64_t steps;  // states tried and candidates looked at; the time is proportional to them
 } special_search;
 
-// What is searched. In the spans of a conversation's content, and over their borders, only
+// The text that is searched. In the spans of a conversation's content, and over their borders, only
 // user-defined tokens count, and of these only the ones that are not guarded (tokenizer_guard).
 typedef struct special_text {
   const uint8_t *bytes;

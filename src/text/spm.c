@@ -9,7 +9,7 @@
 static const uint8_t SPACE_MARK[3] = {0xe2, 0x96, 0x81};  // U+2581
 enum { SPACE_MARK_BYTES = sizeof SPACE_MARK, BYTE_TEXT_BYTES = 6 };
 
-// What the merging needs to know of the text.
+// The data about the text that merging needs.
 typedef struct spm_text {
   const tokenizer *tokenizer;
   const uint8_t *bytes;

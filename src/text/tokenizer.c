@@ -332,8 +332,8 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
   return WICK_OK;
 }
 
-// What is added around a text, whatever the file says of it, as in llama.cpp: files of gemma4 are
-// known to be wrong, BERT's texts stand between [CLS] and [SEP], RWKV's alone.
+// The tokens added around a text, regardless of the file's metadata, as in llama.cpp: files of
+// gemma4 are known to be wrong, BERT's texts are between [CLS] and [SEP], RWKV's alone.
 static void settle_frame(tokenizer *tokenizer) {
   const bool is_gemma4 =
       tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines;
@@ -368,7 +368,7 @@ static int32_t token_if_there(const tokenizer *tokenizer, int32_t id) {
   return (uint32_t)id < tokenizer->token_count ? id : TOKEN_NONE;
 }
 
-// What holds when the file does not say it. Source: llama.cpp's defaults.
+// Defaults when the file does not say. Source: llama.cpp's defaults.
 static void set_defaults(tokenizer *tokenizer) {
   switch (tokenizer->family) {
     case FAMILY_SPM:

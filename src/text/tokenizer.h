@@ -30,7 +30,7 @@ typedef enum token_kind {  // tokenizer.ggml.token_type
 // at most twice the tokenizer's metadata, and 13 bytes for each byte of its special tokens.
 // WICK_E_NODATA when the file has no tokenizer,
 // WICK_E_UNSUPPORTED for a model or pre-tokenizer that is not built in (named in the error),
-// WICK_E_FORMAT for lists of unequal length and the like.
+// WICK_E_FORMAT for lists of unequal length and similar faults.
 // `pre_tokenizer` takes the place of the file's (BPE); NULL: the file's.
 wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory,
                              const char *pre_tokenizer, tokenizer **out, wick_error *error);
@@ -44,22 +44,22 @@ uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE when there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
-// Between the texts of a pair, and behind texts of word pieces.
+// Between the texts of a pair, and after texts of word pieces.
 int32_t tokenizer_separator(const tokenizer *tokenizer);
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
 bool tokenizer_adds_eos(const tokenizer *tokenizer);
-// Ends a generation: eos, eot, eom and the like (tokenizer.ggml.eot_token_id, <|im_end|>,
+// Ends a generation: eos, eot, eom and similar ones (tokenizer.ggml.eot_token_id, <|im_end|>,
 // <|eot_id|>,
 // <|endoftext|>, <end_of_turn> … when they are control tokens, as llama.cpp decides it).
 bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
-// The id of a token by its exact text as it stands in the vocabulary, or TOKEN_NONE.
+// The id of a token by its exact text as in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
 
-// The text of a token as it stands in the vocabulary; empty for an id that is not in it.
+// The text of a token as in the vocabulary; empty for an id that is not in it.
 gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token);
 
-// Beside WICK_TOKENIZE_*: the text follows another one, so that no space is put before it.
+// In addition to WICK_TOKENIZE_*: the text follows another one, so that no space is put before it.
 enum { TOKENIZE_CONTINUES = 1 << 8 };
 
 // Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when

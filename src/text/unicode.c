@@ -8,7 +8,7 @@
 
 enum { RUN_CLASS_BITS = 3, RUN_CLASS_MASK = 7, RUN_IS_LONG = 31 };
 
-// Bits of the public enum by the number that stands in the runs.
+// Bits of the public enum by the number in the runs.
 static const uint8_t CLASS_BIT[8] = {
     UNICODE_UNASSIGNED, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_PUNCTUATION,
     UNICODE_SYMBOL,     UNICODE_MARK,   UNICODE_SPACE,  UNICODE_CONTROL,

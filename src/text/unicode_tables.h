@@ -517,7 +517,7 @@ static const uint8_t UNICODE_SPACING_MARKS[405] = {
     7, 1, 2, 1, 213, 1, 5, 4, 2, 1, 1, 222, 2, 2, 12, 1, 48, 2, 8, 2, 1, 1, 143, 160, 1, 55, 104, 2,
     243, 194, 1, 2, 6, 6,
 };
-// A code point, and what its decomposition has beside the first character and accents.
+// A code point, and the rest of its decomposition, without the first character and accents.
 static const uint32_t UNICODE_TAILS[50][3] = {
     {0x9cb, 0x9be, 0x0},
     {0x9cc, 0x9d7, 0x0},

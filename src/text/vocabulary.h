@@ -4,7 +4,7 @@
 // One block of memory holds the struct and all its tables. Strings and scores stay in the
 // directory of the file.
 //
-//   offsets      4 B a token     where its string stands among the directory's
+//   offsets      4 B a token     where its string is in the directory's
 //   flags        1 B a token     kind, stripping
 //   by_text      4 B a slot      hash table, at least 1.5 slots a token
 //   rules       12 B a merge     left id, right id, id of both joined; the index is the rank
@@ -38,7 +38,7 @@ enum {
   NAMED_TOKENS_MAX = 64            // tokens known by their text (text/roles.c)
 };
 
-// In the flags of a token, beside its kind.
+// In the flags of a token, in addition to its kind.
 enum {
   TOKEN_KIND_MASK = 7,
   TOKEN_STRIPS_LEFT = 8,    // found in a text, it removes the white space before it
@@ -74,7 +74,7 @@ typedef struct prefix_filter {
 } prefix_filter;
 
 typedef struct merge_rule {
-  int32_t left;  // TOKEN_NONE: the rule names what is no token
+  int32_t left;  // TOKEN_NONE: the rule names an unknown token
   int32_t right;
   int32_t joined;
 } merge_rule;
@@ -127,7 +127,7 @@ struct tokenizer {
   charsmap charsmap;       // UGM
   float unknown_score;     // UGM
   special_table specials;
-  uint32_t bridges[8];       // a bit a byte: some token has U+2581 behind it
+  uint32_t bridges[8];       // a bit a byte: some token has U+2581 after it
   int32_t byte_tokens[256];  // TOKEN_NONE where there is none
   int32_t bos;
   int32_t eos;
@@ -193,7 +193,7 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
                             uint64_t *steps);
 
 // ---- the families ----
-// Where the ids go. `count` goes on counting when `tokens` is full.
+// Where the ids go. `count` continues counting when `tokens` is full.
 typedef struct token_sink {
   int32_t *tokens;
   size_t capacity;

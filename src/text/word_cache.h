@@ -31,7 +31,7 @@ cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size
 // Puts the ids of the word if the place holds it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
                     size_t size_bytes, token_sink *sink);
-// Remembers that the ids of the word are those from `first` on. NULL is no place.
+// Remembers that the ids of the word are those from `first` on. NULL: no place.
 void word_cache_keep(const word_cache *cache, cached_word *place, const uint8_t *text,
                      size_t size_bytes, const token_sink *sink, size_t first);
 

@@ -31,7 +31,7 @@ static bool is_too_long(const uint8_t *word, size_t size_bytes) {
   return characters > WORD_CHARACTERS_MAX;
 }
 
-// The word that has been gathered in state->copy, behind the mark.
+// The word that has been gathered in state->copy, after the mark.
 static void put_word(encode_state *state, size_t *word_bytes) {
   const size_t size_bytes = *word_bytes;
   *word_bytes = WORD_MARK_BYTES;
@@ -54,7 +54,7 @@ static void put_word(encode_state *state, size_t *word_bytes) {
   }
 }
 
-// What is gathered of the text: the word behind the mark in state->copy.
+// The part of the text gathered so far: the word after the mark in state->copy.
 typedef struct wpm_word {
   encode_state *state;
   size_t size_bytes;

@@ -1,8 +1,8 @@
 // thread/choice.h — chooses by measurement how many of the started threads compute. The number of
-// processors is no guide: two may share a core, a container may have a quota, and one thread may
-// saturate memory. All threads, half of them and one take turns over the layers of the first
-// passes, and the fastest number stays. Few tokens (bound by memory) and many tokens (bound by
-// arithmetic) are measured separately. Results do not depend on the choice (thread_pool_for).
+// processors is not a reliable guide: two may share a core, a container may have a quota, and one
+// thread may saturate memory. All threads, half of them and one take turns over the layers of the
+// first passes, and the fastest number stays. Few tokens (bound by memory) and many tokens (bound
+// by arithmetic) are measured separately. Results do not depend on the choice (thread_pool_for).
 #ifndef WICK_THREAD_CHOICE_H
 #define WICK_THREAD_CHOICE_H
 
@@ -30,7 +30,7 @@ uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t to
 // Reports the time of that layer. Each call follows one of thread_choice_next. The caller leaves
 // out a layer that is unlike the others.
 void thread_choice_took(thread_choice *choice, uint64_t time_us);
-// The choice for passes of so many tokens; `threads` while it is being measured.
+// The choice for passes of this many tokens; `threads` while it is being measured.
 uint32_t thread_choice_now(const thread_choice *choice, uint32_t threads, uint32_t tokens);
 
 #endif

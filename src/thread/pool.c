@@ -21,7 +21,8 @@
 // (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spun in vain halves its
 // time, down to SPIN_US_MIN, so that more threads than cores do not block each other. Every
 // SPIN_MISSES_TO_PROBE misses it tries the full time again. The clock is read every
-// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin where a browser's clock stands still.
+// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin where a browser's clock does not
+// advance.
 enum {
   SPIN_US_MAX = 20,
   SPIN_US_MIN = 1,

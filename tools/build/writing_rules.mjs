@@ -5,7 +5,7 @@
 export const wordRules = [
   {
     name: 'is no',
-    pattern: /\b(?:is|are|was|were) no\b(?! (?:longer|more)\b)/i,
+    pattern: /(?<!\bthere )\b(?:is|are|was|were) no\b(?! (?:longer|more|less|fewer|different|better|worse|one|need)\b)/i,
     instead: 'is not a',
   },
   { name: 'behind', pattern: /\bbehind\b/i, instead: 'after' },

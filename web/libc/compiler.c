@@ -1,4 +1,4 @@
-// web/libc/compiler.c — functions that the compiler calls by itself. The compiler's own library
+// web/libc/compiler.c — functions that the compiler calls implicitly. The compiler's own library
 // cannot be linked: it is built without atomics, which the linker requires of every object in a
 // module with shared memory.
 #include <stdint.h>

@@ -20,9 +20,9 @@ model_block *altup_spread_make(model_plan *plan);
 // Before the mixer of a layer. Tensors: altup_router_norm [hidden], altup_router [4, hidden],
 // altup_predict_coef [16, 4].
 model_block *altup_predict_make(model_plan *plan);
-// Behind the feed-forward. Tensor: altup_correct_coef [4, 4]; the router is that of `predict`.
+// After the feed-forward. Tensor: altup_correct_coef [4, 4]; the router is that of `predict`.
 model_block *altup_correct_make(model_plan *plan, const model_block *predict);
-// Behind the last layer: s_0 = (s_0 + the sum of unembd_i s_i, made as long as s_0) / 4. Tensor:
+// After the last layer: s_0 = (s_0 + the sum of unembd_i s_i, made as long as s_0) / 4. Tensor:
 // altup_unembd_proj [3][hidden, hidden].
 model_block *altup_merge_make(model_plan *plan);
 

@@ -110,7 +110,7 @@ static void bind(model_block *block, model_binder *binder) {
 
 typedef struct attention_buffers {
   uint32_t rows_stride, q_stride, kv_stride, out_stride;  // floats
-  float *rows;   // [batch_tokens, rows.q] or with k and v behind, what the products give
+  float *rows;   // [batch_tokens, rows.q] or followed by k and v: the products
   float *q;      // [batch_tokens, heads, head_dim], `rows` itself without a gate
   float *gate;   // the same, with a gate
   float *k, *v;  // [batch_tokens, kv_heads, head_dim]
@@ -241,7 +241,7 @@ static void norm_heads(const head_job *job, float *row, const float *weight, con
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
-    if (norms == ATTENTION_NORMS_BEHIND) {  // a rotation keeps the length: the weights come behind
+    if (norms == ATTENTION_NORMS_BEHIND) {  // a rotation keeps the length: the weights come after
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
       norm_row(job->pass, row, weight, bias, dim, row);
@@ -276,7 +276,7 @@ static float temperature_of(const attention_settings *is, uint32_t position) {
   return (float)(1 + (double)is->temperature * math_log(1.0 + times));
 }
 
-// What is done with queries, keys and values before they are rotated: gates taken apart, values
+// The preparation of queries, keys and values before the rotation: gates separated, values
 // clamped, heads normalised, queries scaled by their position.
 static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const head_job *job = context;
@@ -395,7 +395,7 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
   return status;
 }
 
-// Queries, keys and values of tokens with zeros behind their heads, in `padded`.
+// Queries, keys and values of tokens with zeros after their heads, in `padded`.
 static void pad_rows(const attention_block *attention, const attention_buffers *buffers,
                      const attention_buffers *padded, uint32_t tokens) {
   const attention_settings *is = &attention->is;
@@ -519,7 +519,7 @@ void attention_read_window_heads(model_plan *plan, attention_settings *settings)
   check_heads(keys, settings, keys_size(keys, "attention.value_length_swa", MODEL_HEAD_DIM_MAX));
 }
 
-// What causal attention alone has.
+// The part that only causal attention has.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
   if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_BEHIND) return;
   keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
@@ -528,7 +528,7 @@ static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
                            keys->architecture);
 }
 
-// Weights of norms behind the rotation are read as wide as the heads in pages.
+// Weights of norms after the rotation are read as wide as the heads in pages.
 static void refuse_odd_heads(model_keys *keys, uint32_t head_dim) {
   if (keys->status != WICK_OK) return;
   keys->status =

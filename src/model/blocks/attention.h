@@ -13,12 +13,12 @@ enum { ATTENTION_ROPE_NONE = MODEL_ROPES_MAX };
 typedef enum attention_qk_norms {
   ATTENTION_NO_NORMS = 0,
   ATTENTION_HEAD_NORMS,      // of each head, [head_dim]
-  ATTENTION_NORMS_BEHIND,    // the same behind the rotation
+  ATTENTION_NORMS_BEHIND,    // the same after the rotation
   ATTENTION_ROW_NORMS,       // of all heads together, [heads * head_dim]
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;
 
-// What the feed-forward of the same layer is to read where it runs beside the attention.
+// The input of the same layer's feed-forward where it runs in parallel with the attention.
 typedef enum attention_aside {
   ATTENTION_FIRST = 0,    // nothing: it runs behind
   ATTENTION_ASIDE_INPUT,  // what came into the layer
@@ -29,9 +29,9 @@ typedef struct attention_settings {
   const char *norm;        // of the norm before it, "attn_norm.weight"; NULL: none
   const char *post_norm;   // of the norm of what it adds; NULL: none
   const char *sub_norm;    // of the norm before the output projection; NULL: none
-  const char *sum_norm;    // of a norm of hidden behind the addition (post-norm); NULL: none
+  const char *sum_norm;    // of a norm of hidden after the addition (post-norm); NULL: none
   const char *again_norm;  // of one more, of that and what came into the layer; NULL: none
-  bool is_whole;           // tokens see those behind them, too; half of a window lies on each side
+  bool is_whole;           // tokens see later ones, too; half of a window is on each side
   uint32_t heads, kv_heads, head_dim;
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
@@ -43,7 +43,7 @@ typedef struct attention_settings {
   bool norms_values;  // values are normalised by heads, without weights; where attn_v is absent
                       // they are what attn_k gives
   bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
-  bool is_gated;      // attn_q has a gate behind each head's query: the output is multiplied by its
+  bool is_gated;      // attn_q has a gate after each head's query: the output is multiplied by its
                       // sigmoid
   uint32_t window;    // tokens that are looked back on, 0: all
   float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
@@ -62,7 +62,7 @@ typedef struct attention_settings {
 attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
 // The same of layer 0, where all layers are alike.
 attention_settings attention_read(model_plan *plan);
-// The heads of layers with a window where these have a size of their own:
+// The heads of layers with a window where these have a different size:
 // "attention.key_length_swa" and "attention.value_length_swa".
 void attention_read_window_heads(model_plan *plan, attention_settings *settings);
 // Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an

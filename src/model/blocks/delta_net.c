@@ -131,13 +131,14 @@ static void project(const delta_net_block *net, model_pass *pass, const delta_bu
   arena_release(&pass->arena, begin);
 }
 
-// Puts `count` values at *from to `to`, and *from behind them.
+// Puts `count` values at *from to `to`, and moves *from past them.
 static void take_values(const float **from, float *to, uint32_t count) {
   memcpy(to, *from, count * sizeof *to);
   *from += count;
 }
 
-// What comes by key heads: to q, k, v and the gate, beta and alpha one behind the other.
+// The values that are stored by key heads: to q, k, v and the gate, beta and alpha one after the
+// other.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
   const delta_net_block *net = job->net;

@@ -99,7 +99,7 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   }
 }
 
-// The deviation is that of a sample, with n - 1. What is not a number makes all values such.
+// The deviation is that of a sample, with n - 1. A value that is not a number makes all values NaN.
 static void subtract_cutoff(float *x, uint32_t n, float sparsity) {
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < n; i++) sum += x[i];

@@ -18,7 +18,7 @@ typedef struct dense_settings {
   const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
   const char *post_norm;  // of the norm of what it adds; NULL: none
   const char *sub_norm;   // of the norm before ffn_down; NULL: none
-  const char *sum_norm;   // of a norm of hidden behind the addition (post-norm); NULL: none
+  const char *sum_norm;   // of a norm of hidden after the addition (post-norm); NULL: none
   uint32_t ffn;
   dense_activation activation;
   kernel_xielu xielu;  // with DENSE_XIELU

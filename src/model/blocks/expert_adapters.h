@@ -18,7 +18,7 @@ typedef struct expert_product {
   size_t x_stride, y_stride;
 } expert_product;
 
-// Adds what the adapters of each row of the pass give. Behind the product.
+// Adds what the adapters of each row of the pass give. After the product.
 void expert_adapters_add(model_pass *pass, const expert_product *product);
 
 #endif

@@ -1,8 +1,8 @@
 // model/blocks/experts.c — see experts.h.
 //
-// Each token is routed by itself. Rows are then gathered by expert, so that one pass over an
+// Each token is routed independently. Rows are then gathered by expert, so that one pass over an
 // expert's weights serves all of its tokens, and a token's results are summed in the order of its
-// own ranking: what else is in the batch changes nothing.
+// own ranking: the rest of the batch changes nothing.
 #include "model/blocks/experts.h"
 
 #include <string.h>
@@ -120,12 +120,12 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct routing {
   uint32_t scores_stride;  // floats
   float *scores;           // [batch_tokens, experts]
-  float *ranks;            // the same: what experts are chosen by
+  float *ranks;            // the same: the scores that choose experts
   uint32_t *chosen;        // [batch_tokens, used] experts
   float *weights;          // [batch_tokens, used]
-  uint32_t *row_of;        // [batch_tokens, used] where a choice lies in the gathered rows
+  uint32_t *row_of;        // [batch_tokens, used] where a choice is in the gathered rows
   uint32_t *token_of;      // [batch_tokens * used] whose row that is
-  uint32_t *ends;          // [experts] row behind the expert's last one
+  uint32_t *ends;          // [experts] row after the expert's last one
 } routing;
 
 typedef struct expert_buffers {
@@ -255,8 +255,8 @@ static bool is_group_used(const experts_block *experts, const float *scores, uin
   return better < experts->is.groups_used;
 }
 
-// What experts are chosen by: `scores`, or with biases and groups `ranks`, which is then filled.
-// Those of other groups have -infinity.
+// The scores that choose experts: `scores`, or with biases and groups `ranks`, which is then
+// filled. Experts of other groups have -infinity.
 static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
   const experts_settings *is = &experts->is;
   const uint32_t groups = is->groups == 0 ? 1 : is->groups, size = is->experts / groups;
@@ -439,7 +439,7 @@ static void add_experts(model_product *product, const expert_buffers *buffers,
   }
 }
 
-// What adapters add to the product of a stack. is_up: its rows are the tokens'.
+// The adapters' part of the product of a stack. is_up: its rows are the tokens'.
 static void adapt(const experts_block *experts, model_pass *pass, const expert_buffers *buffers,
                   const weight_tensor *stack, bool is_up, float *y) {
   const routing *routing = &buffers->routing;

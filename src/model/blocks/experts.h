@@ -28,7 +28,7 @@ typedef enum experts_activation {
 typedef struct experts_settings {
   const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
   const char *post_norm;  // of the norm of what it adds; NULL: none
-  const char *sum_norm;   // of a norm of hidden behind the addition (post-norm); NULL: none
+  const char *sum_norm;   // of a norm of hidden after the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
   // Experts of the `groups_used` best groups alone are chosen; a group's two best count
   // (DeepSeek-V3, DeepSeek-AI 2024). 0 groups: of all.
@@ -38,7 +38,7 @@ typedef struct experts_settings {
   experts_activation activation;
   bool routes_aside;  // the router reads what the mixer set aside (attention_settings.aside)
   bool is_aside;      // experts and router read what another block set aside
-  // The router has a norm of its own, whose weights are ffn_gate_inp.scale, and its logits are
+  // The router has its own norm, whose weights are ffn_gate_inp.scale, and its logits are
   // divided by sqrt(hidden) (Gemma 4).
   bool norms_routes;
   experts_gating gating;

@@ -214,7 +214,7 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   arena_release(&pass->arena, begin);
 }
 
-// Of each head of each token `floats` values. A dim of 0: rows of a head lie side by side; else a
+// Of each head of each token `floats` values. A dim of 0: rows of a head are contiguous; else a
 // token's row has its heads `dim` floats apart.
 typedef struct copy_job {
   latent_rows from, to;

@@ -4,7 +4,7 @@
 //   inputs[layer] = (table[token][layer] * sqrt(dim) + norm(proj(x)[layer] / sqrt(hidden))) /
 //   sqrt(2)
 //
-// Behind the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])). In a
+// After the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])). In a
 // model with streams (blocks/altup.h) the gate reads scale * hidden, and all streams but the first
 // get the sum.
 #ifndef WICK_MODEL_BLOCKS_LAYER_INPUTS_H

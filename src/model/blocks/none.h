@@ -4,9 +4,9 @@
 
 #include "model/family.h"
 
-// Stands for the mixer: in the last layer it drops the rows whose logits nobody wants.
+// Takes the mixer's place: in the last layer it drops the rows whose logits are not needed.
 model_block *none_make_mixer(model_plan *plan);
-// Stands for the feed-forward.
+// Takes the feed-forward's place.
 model_block *none_make(model_plan *plan);
 
 #endif

@@ -1,11 +1,11 @@
 // model/blocks/predictor.h — the first block of a layer that predicts the token after the next
 // (multi-token prediction: DeepSeek-AI 2024, Qwen team 2025). Row t has the embedding of the token
-// behind position t, and what the layers before made of position t, behind the model's last norm:
+// after position t, and what the layers before made of position t, after the model's last norm:
 //
 //   hidden[t] = W [enorm(embedding of token t + 1), hnorm(trunk[t])]
 //
 // The blocks of a usual layer follow, then a norm and the model's output. llama.cpp computes it so
-// for Qwen3.5 (src/models/qwen35.cpp; that the trunk's rows come from behind the last norm: its
+// for Qwen3.5 (src/models/qwen35.cpp; that the trunk's rows come from after the last norm: its
 // pull request 24025), vLLM, too (qwen3_next_mtp.py).
 #ifndef WICK_MODEL_BLOCKS_PREDICTOR_H
 #define WICK_MODEL_BLOCKS_PREDICTOR_H

@@ -1,5 +1,5 @@
-// model/blocks/relative_attention.c — see relative_attention.h. Each row is computed by itself, in
-// the order of its text's positions: the answer is the same for any other texts of the pass.
+// model/blocks/relative_attention.c — see relative_attention.h. Each row is computed independently,
+// in the order of its text's positions: the answer is the same for any other texts of the pass.
 #include "model/blocks/relative_attention.h"
 
 #include <stdatomic.h>
@@ -20,8 +20,8 @@ struct relative_block {
   float *table;                 // [buckets, heads], of the first block
   float *norm, *norm_bias;
   weight_tensor q, k, v, output;
-  uint16_t bucket_of[DISTANCE_MAX + 1];  // of a key that far before the token; behind it half of
-                                         // all are added
+  uint16_t bucket_of[DISTANCE_MAX +
+                     1];  // of a key that far before the token; after it half of all are added
 };
 
 // ---- Tensors ----
@@ -185,8 +185,8 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// Of the buckets of one side the first half are for one distance each. The others widen up to
-// DISTANCE_MAX.
+// Of the buckets of one side the first half are for one distance each. The remaining buckets widen
+// up to DISTANCE_MAX.
 static void fill_buckets(relative_block *is) {
   const uint32_t side = is->buckets / 2, exact = side / 2;
   for (uint32_t apart = 0; apart <= DISTANCE_MAX; apart++) {

@@ -1,6 +1,6 @@
 // model/blocks/relative_attention.h — attention of T5's encoder (Raffel et al. 2020): each token
-// looks at all of its text, and what is added to a score depends on the head and on how far apart
-// the two tokens are, in buckets that widen with the distance. Scores are not scaled.
+// looks at all of its text, and the term added to a score depends on the head and on the distance
+// of the two tokens, in buckets that widen with the distance. Scores are not scaled.
 #ifndef WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H
 #define WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H
 

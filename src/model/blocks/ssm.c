@@ -160,7 +160,7 @@ static void convolve(const ssm_block *ssm, model_pass *pass, const ssm_buffers *
   convolution_run(&convolution);
 }
 
-// What follows the convolution; in Mamba 2 dt is taken from its place.
+// The steps after the convolution; in Mamba 2 dt is taken from its place.
 static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const ssm_block *ssm = job->ssm;

@@ -1,4 +1,4 @@
-// model/families/bert.c — encoders whose norms stand behind each addition: BERT (Devlin et al.
+// model/families/bert.c — encoders whose norms follow each addition: BERT (Devlin et al.
 // 2018; MiniLM, bge, e5, XLM-R's) with learned positions, nomic-embed (Nussbaum et al. 2024) and
 // jina-embeddings-v3 (Sturua et al. 2024) with rotated halves, jina-embeddings-v2 (Günther et al.
 // 2023) with ALiBi to both sides. Files are as llama.cpp's converter makes them.

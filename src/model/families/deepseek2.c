@@ -1,5 +1,5 @@
 // model/families/deepseek2.c — latent attention: DeepSeek-V2, V3 and R1 (DeepSeek-AI 2024), whose
-// experts may be chosen by groups, behind leading dense layers; MiniCPM3 (OpenBMB 2024), dense and
+// experts may be chosen by groups, after leading dense layers; MiniCPM3 (OpenBMB 2024), dense and
 // with MiniCPM's scales.
 #include "base/math.h"
 #include "model/blocks/dense.h"

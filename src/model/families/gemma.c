@@ -1,7 +1,7 @@
-// model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, heads of their own
+// model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, heads of a separate
 // size, halves rotated, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
 // Gemma 2 (2024): norms also of what blocks add, a window in every other layer, scores and logits
-// capped. Gemma 3 (2025): a window in five of six layers, where positions have a base of their own,
+// capped. Gemma 3 (2025): a window in five of six layers, where positions have a different base,
 // and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma 3 as an encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
@@ -16,7 +16,8 @@ static void plan_gemma(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// What Gemma 2 and 3 have in common. The largest model of either scales scores by its width.
+// The code that Gemma 2 and 3 have in common. The largest model of either scales scores by its
+// width.
 static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
                                         uint32_t layers_largest) {
   model_config *config = &plan->model->config;

@@ -1,6 +1,6 @@
 // model/families/gemma4.c — Gemma 4 (Google DeepMind 2026): Gemma 3's layers with heads of two
-// sizes and what gemma_layers.h says, and per-layer embeddings; beside the feed-forward there may
-// be experts.
+// sizes and what gemma_layers.h says, and per-layer embeddings; experts may run in parallel with
+// the feed-forward.
 #include "base/text.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/experts.h"
@@ -9,7 +9,7 @@
 #include "model/families/families.h"
 #include "model/families/gemma_layers.h"
 
-// The mixer, and behind it a feed-forward or, in layers that have a router, both that and experts.
+// The mixer, and after it a feed-forward or, in layers that have a router, both that and experts.
 static void plan_gemma4_layer(gemma_layers *gemma, uint32_t layer, model_block *mixer,
                               const experts_settings *experts) {
   model_plan *plan = gemma->plan;

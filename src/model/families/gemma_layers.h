@@ -10,8 +10,8 @@
 
 typedef struct gemma_layers {
   model_plan *plan;
-  uint32_t own;     // layers with keys and values of their own, the first ones
-  uint32_t period;  // the last of so many layers sees everything; 0: GEMMA_PATTERN is a list
+  uint32_t own;     // layers with their own keys and values, the first ones
+  uint32_t period;  // the last of this many layers sees everything; 0: GEMMA_PATTERN is a list
   bool has_window_heads;
   uint32_t window, window_rope, rope;
 } gemma_layers;
@@ -20,7 +20,7 @@ typedef struct gemma_layers {
 gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads);
 // The attention of a layer.
 attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer);
-// The layer whose keys and values a layer behind the first `own` reads: the last of them, or for
+// The layer whose keys and values a layer after the first `own` reads: the last of them, or for
 // layers with a window the one before it. Both must be of the same shape.
 const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer,
                                        const attention_settings *is);

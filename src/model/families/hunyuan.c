@@ -1,5 +1,5 @@
 // model/families/hunyuan.c — Hunyuan (Tencent 2025), dense and with experts: heads are normalised
-// behind the rotation.
+// after the rotation.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

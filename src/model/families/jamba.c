@@ -1,5 +1,5 @@
 // model/families/jamba.c — Jamba (Lieber et al. 2024): attention in some layers, state spaces in
-// the others, and experts behind every layer that has a router.
+// the others, and experts after every layer that has a router.
 #include "base/text.h"
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"

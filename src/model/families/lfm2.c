@@ -7,7 +7,7 @@
 #include "model/blocks/short_conv.h"
 #include "model/families/families.h"
 
-// `experts` behind the first `leading` layers, NULL: none.
+// `experts` after the first `leading` layers, NULL: none.
 static void plan_layers(model_plan *plan, const experts_settings *experts, uint32_t leading) {
   const model_config *config = &plan->model->config;
   const dense_settings dense = dense_read(plan);

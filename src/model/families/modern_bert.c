@@ -1,6 +1,6 @@
 // model/families/modern_bert.c — ModernBERT (Warner et al. 2024): an encoder with norms before the
 // blocks, a gated feed-forward, rotated halves, and a window in two of three layers, where
-// positions have a base of their own. The first layer has no norm before its attention.
+// positions have a different base. The first layer has no norm before its attention.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

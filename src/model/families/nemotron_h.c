@@ -1,5 +1,5 @@
 // model/families/nemotron_h.c — Nemotron-H (NVIDIA 2025): attention in some layers, state spaces in
-// others, and feed-forwards, or experts, as layers of their own.
+// others, and feed-forwards, or experts, as separate layers.
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/experts.h"
