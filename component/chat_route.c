@@ -78,11 +78,12 @@ static bool check_content(const body *read, uint32_t node, const char *name, ref
     snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, part)->index);
     if (body_is(read, type, "text") && body_node(read, text)->kind == JSON_STRING) continue;
     if (body_node(read, type)->kind != JSON_STRING || body_is(read, type, "text")) {
-      return refuse(refused, 400, "invalid_value", at, "%s is no part with a type and a text", at);
+      return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text",
+                    at);
     }
     const document_text kind = body_node(read, type)->text;
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s is of type %.*s: only text is understood", at,
+                  "%s is of type %.*s: only text is supported", at,
                   (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), (const char *)kind.bytes);
   }
   return true;
@@ -188,7 +189,7 @@ static bool check_tools(const body *read, uint32_t list, refusal *refused) {
         body_node(read, name)->kind == JSON_STRING && body_node(read, name)->text.size_bytes > 0) {
       if (!check_function(read, tool, at, refused)) return false;
       if (!is_there_twice(read, list, tool)) continue;
-      return refuse(refused, 400, "invalid_value", "tools", "tools: two tools have one name");
+      return refuse(refused, 400, "invalid_value", "tools", "tools: two tools have the same name");
     }
     return refuse_value(refused, at, "{\"type\": \"function\", \"function\": {\"name\", ...}}");
   }
@@ -280,7 +281,7 @@ static bool take_prompt(const server *of, const body *read, uint32_t tools, wick
                                       : WICK_E_NOMEM;
   buffer_free(&json);
   if (status == WICK_OK) return true;
-  if (!has_json) return refuse(refused, 503, "nomem", NULL, "There is no memory for the messages");
+  if (!has_json) return refuse(refused, 503, "nomem", NULL, "Out of memory for the messages");
   if (status == WICK_E_NODATA) {
     return refuse(refused, 400, "no_template", NULL,
                   "The model has no chat template: use /v1/completions, or a model whose GGUF has "
@@ -320,7 +321,7 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
   if (format == 0) return true;
   if (tables.own == NULL) {
     return refuse(refused, 400, "unsupported_value", "response_format",
-                  "response_format.type: text, json_object and json_schema are known");
+                  "response_format.type: text, json_object and json_schema are supported");
   }
   if (!fields_check(read, format, &tables, refused)) return false;
   if (tables.own == fields_text_format) return true;
@@ -438,7 +439,7 @@ static bool take_reply(const server *of, const body *read, conversation *chat, r
   put_reply(&chat->told, read, chat->tools, &chat->grammar);
   put_wish(&chat->wish, read, chat->tools, &chat->grammar, chat->ending);
   if (chat->told.has_failed || chat->wish.has_failed) {
-    return refuse(refused, 503, "nomem", NULL, "There is no memory for the tools");
+    return refuse(refused, 503, "nomem", NULL, "Out of memory for the tools");
   }
   if (request->grammar == NULL) return true;
   chat->grammar = (wick_grammar){

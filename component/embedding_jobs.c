@@ -38,7 +38,7 @@ static void give(server *of, answer *to) {
   leave_line(of, to);
   if (to->out.has_failed) {
     refusal refused = {0};
-    refuse(&refused, 503, "nomem", NULL, "There is no memory for the answer");
+    refuse(&refused, 503, "nomem", NULL, "Out of memory for the answer");
     answer_refuse(to, &refused);
     return;
   }

@@ -266,7 +266,7 @@ static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused)
   for (uint32_t i = 0; i < count; i++) {
     letters[i] = letter_of(names[i]);
     if (letters[i] != '\0') continue;
-    return refuse_value(refused, "samplers", "an array of names of samplers");
+    return refuse_value(refused, "samplers", "an array of sampler names");
   }
   sampling->samplers = letters;
   return true;

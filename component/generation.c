@@ -138,7 +138,7 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
   if (is_done && to->tells_pieces) answer_put_end(of, to, from);
   if (!is_read || to->out.has_failed || from->content.has_failed) {
     refusal told = {0};
-    refuse(&told, 503, "nomem", NULL, "There is no memory for the answer");
+    refuse(&told, 503, "nomem", NULL, "Out of memory for the answer");
     fail(to, &told);
   } else if (to->choices_open == 0) {
     (to->tells_pieces ? answer_end_stream : answer_put_whole)(of, to);

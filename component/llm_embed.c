@@ -60,7 +60,7 @@ static int32_t fail(embedding *mine, const wick_error *error) {
 static int32_t lack_memory(embedding *mine) {
   const wick_error error = {.status = WICK_E_NOMEM,
                             .offset_bytes = WICK_NO_OFFSET,
-                            .message = "There is no memory for the vectors"};
+                            .message = "Out of memory for the vectors"};
   return fail(mine, &error);
 }
 
@@ -70,7 +70,7 @@ static wick_status begin(embedding *mine, wick_error *error) {
   wick_embed_text *texts = calloc(count + 1, sizeof *texts);
   *error = (wick_error){.status = WICK_E_NOMEM,
                         .offset_bytes = WICK_NO_OFFSET,
-                        .message = "There is no memory for the texts"};
+                        .message = "Out of memory for the texts"};
   if (texts == NULL) return WICK_E_NOMEM;
   for (uint32_t i = 0; i < count; i++) {
     texts[i] = (wick_embed_text){.text = from[i].items, .text_bytes = from[i].count};

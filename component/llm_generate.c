@@ -85,7 +85,7 @@ static void take_end(llm_task *of, const wick_event *event) {
     fail(of, (wick_status)event->status, (wick_subject)event->subject, wick_event_text(event),
          event->text_bytes);
   } else if (of->lacks_memory) {
-    fail_by(of, WICK_E_NOMEM, "There is no memory for the text");
+    fail_by(of, WICK_E_NOMEM, "Out of memory for the text");
   } else if (event->finish == WICK_FINISH_ABORT) {
     fail_by(of, WICK_E_ABORTED, "The stream or the session was dropped before the text ended");
   } else {
@@ -233,7 +233,7 @@ static wick_status submit(llm_model *model, uint32_t session, const asked *what,
   wick_status status = WICK_E_NOMEM;
   *error = (wick_error){.status = status,
                         .offset_bytes = WICK_NO_OFFSET,
-                        .message = "There is no memory for the stop strings"};
+                        .message = "Out of memory for the stop strings"};
   if (texts != NULL && sizes != NULL) {
     for (uint32_t i = 0; i < count; i++) texts[i] = stops[i].items, sizes[i] = stops[i].count;
     wick_request request;

@@ -55,7 +55,7 @@ static bool make_model(loading *mine) {
 static int32_t end(loading *mine, const wick_error *error) {
   const wick_error no_memory = {.status = WICK_E_NOMEM,
                                 .offset_bytes = WICK_NO_OFFSET,
-                                .message = "There is no memory for the model"};
+                                .message = "Out of memory for the model"};
   set_join(mine->file, 0);
   file_drop(mine->file);
   if (error == NULL && !make_model(mine)) error = &no_memory;

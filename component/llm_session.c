@@ -37,7 +37,7 @@ void llm_session_end(llm_session *session) {
 
 static llm_result *lack_memory(const char *what) {
   wick_error error = {.status = WICK_E_NOMEM, .offset_bytes = WICK_NO_OFFSET};
-  snprintf(error.message, sizeof error.message, "There is no memory for %s", what);
+  snprintf(error.message, sizeof error.message, "Out of memory for %s", what);
   return llm_give_error(&error);
 }
 

@@ -86,7 +86,7 @@ static void put_durations(const server *of, buffer *out) {
   for (uint32_t i = 0; i < SERVER_ROUTES; i++) {
     if (server_route_operation(i) != NULL) put_histogram(out, ALL, i, &of->durations[i]);
   }
-  put_head(out, FIRST, "histogram", "Time to the first token of those that write text.");
+  put_head(out, FIRST, "histogram", "Time to the first token of text requests.");
   for (uint32_t i = 0; i < SERVER_ROUTES; i++) {
     if (server_route_operation(i) != NULL) put_histogram(out, FIRST, i, &of->first_tokens[i]);
   }
@@ -111,7 +111,7 @@ static void put_requests(const wick_stats *stats, buffer *out) {
 
 static void put_preemptions(const wick_stats *stats, buffer *out) {
   static const char SWAPS[] = "wick_swaps_total";
-  put_head(out, "wick_preemptions_total", "counter", "Pages given up for others.");
+  put_head(out, "wick_preemptions_total", "counter", "Pages evicted for other requests.");
   put_value(out, "wick_preemptions_total", "", stats->preempted);
   put_head(out, SWAPS, "counter",
            "Requests whose pages went to the swap file, came back, failed to.");
@@ -162,7 +162,7 @@ static void put_pages(const pages_state *state, buffer *out) {
   put_value(out, PAGES, "{state=\"cached\"}", count_of(state, "pages", "cached"));
   put_head(out, "wick_kv_bytes", "gauge", "Bytes of used pages.");
   put_value(out, "wick_kv_bytes", "", count_of(state, "bytes", "used"));
-  put_head(out, "wick_prefix_hits_total", "counter", "Prompts with a cached beginning.");
+  put_head(out, "wick_prefix_hits_total", "counter", "Prompts with a cached prefix.");
   put_value(out, "wick_prefix_hits_total", "", count_of(state, "prefix", "hits"));
   put_head(out, "wick_prefix_misses_total", "counter", "Prompts without.");
   put_value(out, "wick_prefix_misses_total", "", count_of(state, "prefix", "misses"));

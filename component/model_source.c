@@ -32,7 +32,7 @@ void model_put_source(buffer *out) {
 }
 
 static bool fail(refusal *refused, const wick_error *error) {
-  return refuse(refused, 503, "model", NULL, "The model does not load: %s", error->message);
+  return refuse(refused, 503, "model", NULL, "The model could not be loaded: %s", error->message);
 }
 
 bool model_load(wick_engine *engine, refusal *refused) {

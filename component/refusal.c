@@ -70,8 +70,8 @@ bool refuse_error(refusal *out, const wick_error *error, const char *text, const
     case WICK_E_NONFINITE:
       return refuse(out, 500, "nonfinite", NULL, "%s", message);
     default:
-      return refuse(out, 500, "internal_error", NULL, "The server failed at this request: %s",
-                    message);
+      return refuse(out, 500, "internal_error", NULL,
+                    "The server failed to handle this request: %s", message);
   }
 }
 

@@ -107,12 +107,11 @@ static bool put_part(buffer *out, const body *read, uint32_t part, const char *a
     return true;
   }
   if (body_node(read, type)->kind != JSON_STRING || is_text) {
-    return refuse(refused, 400, "invalid_value", at, "%s is no part with a type and a text", at);
+    return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text", at);
   }
   const wick_text kind = body_text(read, type);
-  return refuse(refused, 400, "unsupported_value", at,
-                "%s is of type %.*s: only text is understood", at,
-                (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s: only text is supported",
+                at, (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
 }
 
 static bool put_text(buffer *out, const body *read, uint32_t node, const char *at,

@@ -173,9 +173,8 @@ static bool give_metrics(const server *of, const http_request *request, answer *
   const char *salt;
   const settings *set = &of->settings;
   if (set->keys.count > 0 && set->metrics_keys.count == 0) {
-    return refuse(
-        refused, 403, "metrics_closed", NULL,
-        "Metrics count the requests of all keys: they need a WICK_METRICS_KEY of their own");
+    return refuse(refused, 403, "metrics_closed", NULL,
+                  "Metrics cover the requests of all keys: set WICK_METRICS_KEY to read them");
   }
   if (!keys_check(&set->metrics_keys, request->authorization.bytes, &salt, refused)) return false;
   server_put_metrics(of, &to->out);
@@ -223,9 +222,10 @@ static bool check_body(const server *of, http_request *request, refusal *refused
   if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
   buffer_put(&request->body, "", 1);  // its end
   if (request->body.has_failed) {
-    return refuse(refused, 503, "nomem", NULL, "There is no memory for the body");
+    return refuse(refused, 503, "nomem", NULL, "Out of memory for the body");
   }
-  return request->is_body_read || refuse(refused, 400, "invalid_json", NULL, "The body broke off");
+  return request->is_body_read ||
+         refuse(refused, 400, "invalid_json", NULL, "The body ended early");
 }
 
 // ---- the table of routes ----
@@ -286,8 +286,8 @@ static bool check_method(const route *found, const http_request *request, answer
   const bool is_head = strcmp(request->method, "HEAD") == 0 && found->give != NULL;
   if (strcmp(request->method, found->method) == 0 || is_head) return true;
   to->allow = found->allow;
-  return refuse(refused, 405, "method_not_allowed", NULL, "%s knows no %s", request->path,
-                request->method);
+  return refuse(refused, 405, "method_not_allowed", NULL, "Method %s is not allowed for %s",
+                request->method, request->path);
 }
 
 // Checks the client's key and the server's health.
@@ -379,7 +379,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
 static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
   asked_body *held = calloc(1, sizeof *held);
   if (held == NULL) {
-    refuse(refused, 503, "nomem", NULL, "There is no memory for the body");
+    refuse(refused, 503, "nomem", NULL, "Out of memory for the body");
     return NULL;
   }
   held->source = request->body;
@@ -394,7 +394,7 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
 static bool count_request(server *of, answer *to, refusal *refused) {
   const uint32_t limit = of->settings.queue_limit;
   if (of->generations >= limit) {
-    return refuse(refused, 429, "queue_full", NULL, "%u requests run and wait already",
+    return refuse(refused, 429, "queue_full", NULL, "%u requests are already running or waiting",
                   (unsigned)limit);
   }
   to->is_generation = true;

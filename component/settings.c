@@ -77,7 +77,7 @@ static bool read_keys(const char *name, tenants *out, refusal *refused) {
     text += size + 1;
   }
   free(scratch);
-  return is_right || is_wrong(name, "keys of visible ASCII characters, with ',' between", refused);
+  return is_right || is_wrong(name, "keys of visible ASCII characters, separated by ','", refused);
 }
 
 // The key of `Bearer KEY`; its size, 0 for none.
@@ -108,7 +108,7 @@ bool keys_check(const tenants *keys, const char *authorization, const char **sal
   }
   if (size > 0 && *salt != NULL) return true;
   return refuse(refused, 401, "invalid_api_key", NULL,
-                size == 0 ? "A key is needed: Authorization: Bearer KEY" : "The key is wrong");
+                size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is wrong");
 }
 
 // ---- all ----

@@ -103,7 +103,7 @@ static size_t take(url_source *from, const fetch_answer *told, uint64_t offset, 
   }
   if (!read_content_range(told->content_range, &range) || range.first != offset ||
       range.size_bytes > size) {
-    return fail(from, "the server gave another range than was asked for");
+    return fail(from, "the server returned a different range than requested");
   }
   *is_short = count < range.size_bytes;
   if (*is_short || is_same_file(from, told, range.total_bytes)) return count;
@@ -119,8 +119,8 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
     size_t count = 0;
     const bool has_come = fetch_get(&from->url, range, bytes, size, &count, &told);
     if (has_come && is_redirect(told.status)) {
-      if (++redirects > REDIRECTS_MAX) return fail(from, "the server redirects too often");
-      if (!follow(from, told.location)) return fail(from, "the server redirects to no place");
+      if (++redirects > REDIRECTS_MAX) return fail(from, "the server redirects too many times");
+      if (!follow(from, told.location)) return fail(from, "redirect without a Location header");
       continue;
     }
     bool is_short = false;
@@ -175,14 +175,14 @@ bool url_load(wick_engine *engine, const char *url, refusal *refused) {
   wick_error error;
   bool is_loaded = false;
   if (from == NULL || piece == NULL) {
-    refuse(refused, 503, "nomem", NULL, "There is no memory for reading the model");
+    refuse(refused, 503, "nomem", NULL, "Out of memory for reading the model");
   } else if (url_check(url, refused) && take_timeout(from, refused) && read_url(&from->url, url)) {
     const wick_reader reader = {from, read_range, piece, PIECE_BYTES};
     is_loaded = wick_load_from(engine, &reader, &error) == WICK_OK;
     const bool is_of_server = !is_loaded && from->problem[0] != '\0';
     if (!is_loaded) {
       refuse(refused, 503, is_of_server ? MODEL_SERVER : "model", NULL,
-             "The model does not load: %s", is_of_server ? from->problem : error.message);
+             "The model could not be loaded: %s", is_of_server ? from->problem : error.message);
     }
   }
   free(piece);

@@ -285,11 +285,11 @@ typedef struct wick_config {
                                      // NULL: everything is inside
   const wick_host *host;             // outlives the engine; NULL: the library's own functions
   const char *kernels;        // by name (wick_kernels_name); NULL: the best of this processor
-  const char *pre_tokenizer;  // in place of the file's tokenizer.ggml.pre, for files whose name is
-                              // missing, wrong or not known here; copied; NULL: the file's
-  bool directory_only;        // metadata, tensor list and tokenizer, no weights
-  bool metrics;               // ops are timed: wick_metrics_json
-  uint32_t timer_grain_us;    // how fine the host's clock is, reported with the metrics; 0: 1
+  const char *pre_tokenizer;  // use this instead of the file's tokenizer.ggml.pre, for files whose
+                              // name is missing, wrong or not known here; copied; NULL: the file's
+  bool directory_only;      // metadata, tensor list and tokenizer, no weights
+  bool metrics;             // ops are timed: wick_metrics_json
+  uint32_t timer_grain_us;  // how fine the host's clock is, reported with the metrics; 0: 1
 } wick_config;
 
 // The name of the kernels that this processor and build have by the name `wanted` ("scalar",
@@ -462,7 +462,7 @@ typedef struct wick_model_info {
   wick_text architecture, name;  // valid as long as the engine
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
   uint64_t parameters;         // values of all tensors
-  bool is_encoder;             // it embeds texts and continues none
+  bool is_encoder;             // it embeds texts and cannot continue them
   wick_pooling pooling;        // of wick_embed by default
   uint32_t embedding, scores;  // numbers of a vector, and of scores (0: it gives none)
 } wick_model_info;
@@ -1008,7 +1008,7 @@ typedef struct wick_embed_request {
   uint32_t text_count;
   wick_pooling pooling;
   uint32_t dimensions;  // the first ones are kept; 0: all
-  bool normalizes;      // vectors are divided by their length; scores never are
+  bool normalizes;      // divide vectors by their length; scores never are
   bool truncates;       // texts over the context are cut, but for their last token; else refused
   const wick_adapter_use *adapters;  // as wick_request.adapters
   uint32_t adapter_count;

@@ -129,7 +129,7 @@ function readPrompt(last, model) {
   const text = last.get('-p');
   const path = last.get('-f');
   if (text !== undefined && path !== undefined) {
-    throw new Exit(EXIT_USAGE, 'the text comes from -p or from -f, not from both');
+    throw new Exit(EXIT_USAGE, 'give the text with -p or -f, not both');
   }
   if (text !== undefined) return text;
   const isInput = path === undefined || path === '-';

@@ -35,7 +35,7 @@ async function open(bytes) {
 async function read(pdf, onPage) {
   const { numPages } = pdf;
   if (numPages > PAGES_MAX)
-    throw new PdfError('TOO_LONG', `it has ${numPages} pages; at most ${PAGES_MAX} are read`);
+    throw new PdfError('TOO_LONG', `it has ${numPages} pages; the limit is ${PAGES_MAX}`);
   if (!(numPages > 0)) throw new PdfError('NO_TEXT', 'it has no pages');
   let text = '';
   for (let number = 1; number <= numPages; number++) {

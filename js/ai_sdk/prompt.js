@@ -29,7 +29,7 @@ function textOfFile({ data, mediaType }) {
   if (!isText || data.type !== 'data') {
     throw new WickError(
       'UNSUPPORTED',
-      `A file of type ${mediaType} is in the prompt: only text is understood`,
+      `A file of type ${mediaType} is in the prompt: only text is supported`,
     );
   }
   const bytes =

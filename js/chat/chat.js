@@ -188,7 +188,7 @@ function beginningOf({ system, messages }) {
   if (system === undefined) return messagesOf(messages ?? []);
   if (typeof system !== 'string') throw argumentError('system must be a string');
   if (messages === undefined) return [{ role: 'system', content: system }];
-  throw argumentError('system and messages do not go together');
+  throw argumentError('system and messages cannot be used together');
 }
 
 /**

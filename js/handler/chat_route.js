@@ -186,7 +186,7 @@ function checkContent(content, name) {
     if (typeof part?.type !== 'string' || part.type === 'text') {
       throw invalidField(at, `${at} is not a part with a type and a text`);
     }
-    const message = `${at} is of type ${part.type.slice(0, 40)}: only text is understood`;
+    const message = `${at} is of type ${part.type.slice(0, 40)}: only text is supported`;
     throw new HttpError(400, 'unsupported_value', message, { param: at });
   }
 }

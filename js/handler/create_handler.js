@@ -149,7 +149,7 @@ class Handler {
     const allow = { Allow: methods.join(', ') };
     if (method === 'OPTIONS') return new Response(null, { status: 204, headers: allow });
     if (!methods.includes(method)) {
-      const message = `${pathname} knows no ${method}`;
+      const message = `Method ${method} is not allowed for ${pathname}`;
       throw new HttpError(405, 'method_not_allowed', message, { headers: allow });
     }
     if (route === '/health') return this.#health();

@@ -28,7 +28,7 @@ const RETRY_AFTER = { 'Retry-After': '1' };
 
 /** @param {number} limit */
 export const queueFull = (limit) =>
-  new HttpError(429, 'queue_full', `${limit} requests run and wait already`, {
+  new HttpError(429, 'queue_full', `${limit} requests are already running or waiting`, {
     headers: RETRY_AFTER,
   });
 

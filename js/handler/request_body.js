@@ -86,7 +86,7 @@ async function readPiece(reader) {
   try {
     return await reader.read();
   } catch {
-    throw malformed('The body broke off');
+    throw malformed('The body ended early');
   }
 }
 

@@ -25,7 +25,7 @@ function textOf(parts, at) {
     if (typeof part?.type !== 'string' || textParts.includes(part.type)) {
       throw invalidField(here, `${here} is not a part with a type and a text`);
     }
-    const message = `${here} is of type ${part.type.slice(0, 40)}: only text is understood`;
+    const message = `${here} is of type ${part.type.slice(0, 40)}: only text is supported`;
     throw new HttpError(400, 'unsupported_value', message, { param: here });
   });
   return texts.join('\n');

@@ -177,7 +177,7 @@ function checkContent(content, index) {
     if (part?.type === 'text' && typeof part.text === 'string') continue;
     throw new WickError(
       'UNSUPPORTED',
-      `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is understood`,
+      `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is supported`,
     );
   }
 }

@@ -29,7 +29,7 @@ function checkLabels(labels) {
       );
     }
     if (labels.indexOf(label) !== index) {
-      throw argumentError(`labels[${index}] is there twice: ${shown(label)}`);
+      throw argumentError(`labels[${index}] appears twice: ${shown(label)}`);
     }
   }
   return labels;

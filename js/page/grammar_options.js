@@ -36,7 +36,7 @@ export function grammarOf(options) {
 function wantedOf(options) {
   const names = /** @type {(keyof GrammarOptions)[]} */ (Object.keys(grammarNames));
   const [name, other] = names.filter((one) => (options[one] ?? undefined) !== undefined);
-  if (other) throw argumentError(`${name} and ${other} do not go together`);
+  if (other) throw argumentError(`${name} and ${other} cannot be used together`);
   return name && readers[name](options[name]);
 }
 
@@ -93,7 +93,7 @@ export function optionsOfFormat(format) {
   if (!Object.hasOwn(formats, type)) {
     throw new WickError(
       'UNSUPPORTED',
-      `response_format is of type ${shown(type)}: text, json_object and json_schema are known`,
+      `response_format is of type ${shown(type)}: text, json_object and json_schema are supported`,
     );
   }
   return formats[type](format);

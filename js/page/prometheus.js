@@ -26,7 +26,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
       'counter',
       by('reason', { stop: stopped, length, abort: aborted, error: failed }),
     ],
-    ['wick_preemptions_total', 'Pages given up for others.', 'counter', { '': requests.preempted }],
+    ['wick_preemptions_total', 'Pages evicted for other requests.', 'counter', { '': requests.preempted }],
     [
       'wick_swaps_total',
       'Requests whose pages went to the swap file, came back, failed to.',
@@ -60,7 +60,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ['wick_kv_bytes', 'Bytes of used pages.', 'gauge', { '': kv.bytes.used }],
     [
       'wick_prefix_hits_total',
-      'Prompts with a cached beginning.',
+      'Prompts with a cached prefix.',
       'counter',
       { '': kv.prefix?.hits ?? 0 },
     ],

@@ -403,7 +403,7 @@ export class NativeEngine {
   /**
    * @param {string} json what the template may look at
    * @param {number} nowS local time
-   * @param {boolean} parseSpecial control tokens in the messages count, too
+   * @param {boolean} parseSpecial allow control tokens in the messages
    * @returns {Int32Array}
    */
   tokenizeChat(json, nowS, parseSpecial) {

@@ -110,7 +110,7 @@ static void check_item(wick_constraint *constraint, grammar_work *work,
   } else if (item->kind == JSON_ARRAY && constraint->engine != NULL) {
     fits = take_ids(constraint, &matcher, document, item);
   } else {
-    work_fail(work, WICK_E_ARG, item->at, "item %u is no text", item->index);
+    work_fail(work, WICK_E_ARG, item->at, "item %u is not a text", item->index);
   }
   json_bool(json, NULL, fits && matcher_accepts(&matcher));
   matcher_end(&matcher);

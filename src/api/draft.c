@@ -18,7 +18,7 @@ static wick_status compare_tokens(const wick_engine *engine, const wick_engine *
         tokenizer_piece(draft->tokenizer, (int32_t)id, true, draft_scratch, &draft_bytes);
     if (size == draft_size && memcmp(bytes, draft_bytes, size) == 0) continue;
     return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-                     "token %u of the draft model is another one than the model's", id);
+                     "token %u of the draft model differs from the model's", id);
   }
   return WICK_OK;
 }
@@ -49,15 +49,16 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   const scheduler_stats stats = scheduler_get_stats(draft->scheduler);
   if (engine->model->is_encoder || draft->model->is_encoder) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "an encoder has no draft and is none");
+                     "an encoder cannot have a draft model or be one");
   }
   if (engine == draft) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a model cannot be its own draft");
   }
   if (engine->drafter != NULL || draft->is_draft || draft->drafter != NULL ||
       stats.running + stats.waiting != 0) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
-                     "the model has a draft already, or requests run on that");
+    return fail_with(
+        error, WICK_E_BUSY, WICK_NO_OFFSET,
+        "the model already has a draft model, or requests are running on the draft model");
   }
   status = check_vocabulary(engine, draft, error);
   if (status != WICK_OK) return status;

@@ -202,7 +202,7 @@ static wick_status check_request(const wick_engine *engine, const wick_embed_req
   }
   if (request->text_count == 0 || (unsigned)request->pooling > WICK_POOLING_RANK) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     request->text_count == 0 ? "there are no texts" : "there is no such pooling");
+                     request->text_count == 0 ? "there are no texts" : "unknown pooling");
   }
   return WICK_OK;
 }

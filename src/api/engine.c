@@ -56,12 +56,12 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   if (config->queue_tokens_max == 0) config->queue_tokens_max = UINT64_MAX;
   if (config->timer_grain_us == 0) config->timer_grain_us = 1;
   if (config->threads > WICK_THREADS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be", config->threads,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: the limit is %d", config->threads,
               (int)WICK_THREADS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_THREADS, config->threads, WICK_THREADS_MAX);
   }
   if (config->batch_tokens > WICK_BATCH_TOKENS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: the limit is %d",
               config->batch_tokens, (int)WICK_BATCH_TOKENS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_BATCH, config->batch_tokens,
                         WICK_BATCH_TOKENS_MAX);
@@ -82,8 +82,9 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   const wick_host *host = config->host;
   if (host != NULL && ((host->alloc == NULL) != (host->free == NULL) ||
                        (host->thread_start == NULL) != (host->thread_join == NULL))) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "wick_host: alloc and free come together, and thread_start and thread_join");
+    return fail_with(
+        error, WICK_E_ARG, WICK_NO_OFFSET,
+        "wick_host: alloc and free must be set together, and so must thread_start and thread_join");
   }
   if (config->pre_tokenizer != NULL && !tokenizer_knows_pre(config->pre_tokenizer)) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "pre-tokenizer '%.64s' is not supported",
@@ -454,7 +455,7 @@ void wick_engine_destroy(wick_engine *engine) {
   memory_gate memory = engine->memory;
   const wick_host *host = engine->config.host;
   memory_free(&memory, engine);
-  if (memory.blocks_now != 0) say(host, "wick: memory was not given back");
+  if (memory.blocks_now != 0) say(host, "wick: memory leak: not all blocks were freed");
 }
 
 uint64_t wick_engine_memory_limit(const wick_engine *engine) {
@@ -576,10 +577,11 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
   if (engine->model->is_encoder) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "the model is an encoder: it embeds texts and continues none");
+                     "the model is an encoder: it embeds texts and cannot continue them");
   }
   if (engine->is_draft) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
+                     "the engine is the draft of another engine");
   }
   const reply_format format =
       request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine, NULL, 0);

@@ -15,7 +15,7 @@ wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *erro
     if (gguf_get_string(directory, KINDS[i].key, &text, &ignored) != WICK_OK) continue;
     if (!gguf_string_equals(text, KINDS[i].value)) continue;
     return fail_with(error, WICK_E_UNSUPPORTED, gguf_find(directory, KINDS[i].key)->offset_bytes,
-                     "the file is no model: '%s' is '%s', %s", KINDS[i].key, KINDS[i].value,
+                     "the file is not a model: '%s' is '%s', %s", KINDS[i].key, KINDS[i].value,
                      KINDS[i].what);
   }
   return WICK_OK;

@@ -150,7 +150,7 @@ wick_status wick_state_load(wick_engine *engine, const wick_state_source *source
   const wick_status began = state_begin(engine->kv, salt, &again, &reader, error);
   if (began != WICK_OK) return began;
   if (reader.kind != STATE_CACHE) {
-    return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET, "this is no saved session or cache");
+    return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET, "not a saved session or cache");
   }
   if (engine->prefix == NULL) return no_cache(error);
   return state_load_cache(&reader, engine->prefix, &loaded->entries, error);

@@ -18,7 +18,7 @@ enum { PIECE_BYTES = 1024 * 1024, PATH_BYTES_MAX = 4096 };
 
 args_option adapter_files_option(adapter_files *adapters) {
   return args_string_list("--lora", &adapters->files, "FILE[:SCALE]",
-                          "with this adapter; may be given several times");
+                          "use this adapter (repeatable)");
 }
 
 // The scale after the last ':', and how many bytes are before it. Text that is not a number belongs
@@ -41,7 +41,7 @@ static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
     path[before] = '\0';
     if (access(path, F_OK) != 0) return true;
   }
-  report("--lora: the scale '%s' behind the last ':' is no finite number of 32 bits", colon + 1);
+  report("--lora: the scale '%s' after the last ':' is not a finite 32-bit number", colon + 1);
   return false;
 }
 

@@ -253,14 +253,15 @@ exit_code command_bench(int argc, char **argv) {
                          .model = settings_default()};
   args_option options[11] = {
       args_u32("-p", &bench.setup.prompt_tokens, "N", 1, TOKENS_MAX,
-               "tokens to prefill (default: 128)"),
+               "prefill N tokens (default 128)"),
       args_u32("-n", &bench.setup.decode_tokens, "N", 0, TOKENS_MAX,
-               "tokens to decode behind them (default: 32)"),
+               "decode N tokens after them (default 32)"),
       args_u32("-r", &bench.setup.repetitions, "N", 1, REPETITIONS_MAX,
-               "repetitions, after one that is not counted (default: 5)"),
-      args_token_list("--threads", &bench.threads, "1,2", "numbers of threads (default: 1)"),
+               "repeat N times, after one run that is not counted (default 5)"),
+      args_token_list("--threads", &bench.threads, "1,2",
+                      "measure with these numbers of threads (default 1)"),
       args_choice("--format", &bench.format, "md|json", format_names, "default: md"),
-      args_flag("--metrics", &bench.wants_metrics, "what each op took, its GB/s and GMAC/s"),
+      args_flag("--metrics", &bench.wants_metrics, "print each op's time, GB/s and GMAC/s"),
       adapter_files_option(&bench.setup.adapters),
   };
   const args_spec spec = {

@@ -193,12 +193,14 @@ exit_code command_chat(int argc, char **argv) {
   chat_options given = {.model = settings_default(), .reasoning_budget = GENERATION_UNLIMITED};
   wick_request_default(&given.request);
   args_option options[CHAT_OPTIONS_MAX] = {
-      args_string("-p", &given.question, "TEXT", "one question (default: lines of standard input)"),
-      args_string("--system", &given.system, "TEXT", "the conversation begins with this message"),
-      args_string("--template", &given.template_path, "FILE", "Jinja in place of the model's own"),
-      args_flag("--parse-special", &given.parse_special,
-                "control tokens in what is typed count, too"),
-      args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX, "at most N tokens an answer"),
+      args_string("-p", &given.question, "TEXT",
+                  "ask one question (default: lines of standard input)"),
+      args_string("--system", &given.system, "TEXT", "begin the conversation with this message"),
+      args_string("--template", &given.template_path, "FILE",
+                  "use this Jinja template instead of the model's"),
+      args_flag("--parse-special", &given.parse_special, "allow control tokens in the input"),
+      args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX,
+               "generate at most N tokens per answer"),
       generation_reasoning_option(&given.reasoning_budget),
       adapter_files_option(&given.adapters),
   };

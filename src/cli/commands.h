@@ -10,23 +10,23 @@
 #define WICK_PURPOSE "runs GGUF language models"
 
 // The function, the name, what it does.
-#define COMMANDS_USUAL(X)                                                \
-  X(command_run, "run", "continues a prompt")                            \
-  X(command_chat, "chat", "a conversation by the model's chat template") \
-  X(command_embed, "embed", "texts to vectors")                          \
-  X(command_rerank, "rerank", "how well documents fit a query")          \
-  X(command_tokenize, "tokenize", "text to token ids")                   \
-  X(command_detokenize, "detokenize", "token ids to text")               \
-  X(command_template, "template", "makes a prompt of a conversation")
-#define COMMANDS_FURTHER(X)                                                                \
-  X(command_inspect, "inspect", "metadata, tensors and the memory plan")                   \
-  X(command_logits, "logits", "writes the logits of every position")                       \
-  X(command_bench, "bench", "measures prefill and decode")                                 \
-  X(command_perplexity, "perplexity", "how well a model predicts a text")                  \
-  X(command_quantize, "quantize", "writes a model file anew in another type")              \
-  X(command_embed_component, "embed-component", "a component of wasi:http with its model") \
-  X(command_constrain, "constrain", "checks texts against a grammar")                      \
-  X(command_synth, "synth", "makes a model with random weights of a known shape")
+#define COMMANDS_USUAL(X)                                         \
+  X(command_run, "run", "continue a prompt")                      \
+  X(command_chat, "chat", "chat by the model's chat template")    \
+  X(command_embed, "embed", "turn texts into vectors")            \
+  X(command_rerank, "rerank", "rank documents by a query")        \
+  X(command_tokenize, "tokenize", "turn text into token ids")     \
+  X(command_detokenize, "detokenize", "turn token ids into text") \
+  X(command_template, "template", "turn a conversation into a prompt")
+#define COMMANDS_FURTHER(X)                                                                  \
+  X(command_inspect, "inspect", "print metadata, tensors and the memory plan")               \
+  X(command_logits, "logits", "write the logits of every position")                          \
+  X(command_bench, "bench", "measure prefill and decode")                                    \
+  X(command_perplexity, "perplexity", "measure how well a model predicts a text")            \
+  X(command_quantize, "quantize", "rewrite a model file in another type")                    \
+  X(command_embed_component, "embed-component", "put a model into a component of wasi:http") \
+  X(command_constrain, "constrain", "check texts against a grammar")                         \
+  X(command_synth, "synth", "make a model with random weights of a known shape")
 
 #define COMMAND_HERE(function, name, summary) {name, summary, function},
 // A command that only FULL_PROGRAM has.

@@ -75,14 +75,14 @@ static exit_code constrain(const constrain_options *given, wick_engine *engine) 
 exit_code command_constrain(int argc, char **argv) {
   constrain_options given = {0};
   const args_option options[] = {
-      args_string("--json-schema", &given.schema, "FILE", "the JSON schema"),
-      args_string("--grammar", &given.grammar, "FILE", "the GBNF grammar"),
-      args_string("--regex", &given.regex, "TEXT", "the regular expression"),
-      args_string("--choices", &given.choices, "FILE", "a JSON array of texts"),
-      args_string("--model", &given.model, "MODEL", "texts are checked by this model's tokens"),
-      args_string("--check", &given.texts, "FILE", "a JSON array of texts to check"),
+      args_string("--json-schema", &given.schema, "FILE", "use this JSON schema"),
+      args_string("--grammar", &given.grammar, "FILE", "use this GBNF grammar"),
+      args_string("--regex", &given.regex, "TEXT", "use this regular expression"),
+      args_string("--choices", &given.choices, "FILE", "use the texts of this JSON array"),
+      args_string("--model", &given.model, "MODEL", "check texts by this model's tokens"),
+      args_string("--check", &given.texts, "FILE", "check the texts of this JSON array"),
       args_flag("--one-spelling", &given.one_spelling,
-                "the one spelling that decoding writes, not all that mean the same"),
+                "accept only the spelling that decoding writes"),
   };
   const args_spec spec = {
       "wick constrain (--json-schema FILE | --grammar FILE | --regex TEXT) --check FILE [options]",

@@ -35,7 +35,8 @@ exit_code command_detokenize(int argc, char **argv) {
   bool special = false;
   const char *pre_tokenizer = NULL;
   const args_option options[] = {
-      args_token_list("--tokens", &tokens, "1,2,3", "token ids, separated by commas or spaces"),
+      args_token_list("--tokens", &tokens, "1,2,3",
+                      "read token ids, separated by commas or spaces"),
       args_flag("--special", &special, "print control tokens, too"),
       settings_pre_tokenizer(&pre_tokenizer),
   };

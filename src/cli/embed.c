@@ -218,17 +218,19 @@ exit_code command_embed(int argc, char **argv) {
   static const char *const poolings[] = {"model", "none", "mean", "cls", "last", "rank", NULL};
   embed_options given = {.model = settings_default()};
   args_option options[16] = {
-      args_string_list("-p", &given.texts, "TEXT", "a text; may be given several times"),
-      args_string("-f", &given.path, "FILE", "each line is a text (default: standard input)"),
-      args_token_list("--tokens", &given.tokens, "1,2,3", "token ids, fed as they are"),
+      args_string_list("-p", &given.texts, "TEXT", "embed TEXT (repeatable)"),
+      args_string("-f", &given.path, "FILE", "embed each line of FILE (default: standard input)"),
+      args_token_list("--tokens", &given.tokens, "1,2,3", "embed token ids unchanged"),
       args_choice("--pooling", &given.pooling, "KIND", poolings,
-                  "model (default: as the file says), none, mean, cls, last or rank"),
-      args_u32("--dimensions", &given.dimensions, "N", 1, 1 << 20, "the first N numbers alone"),
-      args_flag("--normalize", &given.normalizes, "vectors are divided by their length"),
-      args_flag("--no-normalize", &given.no_normalize, "they keep it (default)"),
+                  "pool by model (default: as the file says), none, mean, cls, last or rank"),
+      args_u32("--dimensions", &given.dimensions, "N", 1, 1 << 20,
+               "print only the first N numbers"),
+      args_flag("--normalize", &given.normalizes, "divide vectors by their length"),
+      args_flag("--no-normalize", &given.no_normalize, "keep their length (default)"),
       args_flag("--json", &given.is_json, "JSON (default)"),
-      args_flag("--truncate", &given.truncates, "texts over the context are cut, not refused"),
-      args_string("--out", &given.out, "FILE", "little-endian float32 instead of JSON"),
+      args_flag("--truncate", &given.truncates,
+                "cut texts over the context instead of refusing them"),
+      args_string("--out", &given.out, "FILE", "print little-endian float32 instead of JSON"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
@@ -248,10 +250,11 @@ exit_code command_embed(int argc, char **argv) {
 exit_code command_rerank(int argc, char **argv) {
   embed_options given = {.model = settings_default(), .pooling = WICK_POOLING_RANK};
   args_option options[9] = {
-      args_string("--query", &given.query, "TEXT", "what is looked for"),
-      args_string_list("--document", &given.texts, "TEXT", "a text; may be given several times"),
-      args_flag("--truncate", &given.truncates, "pairs over the context are cut, not refused"),
-      args_flag("--json", &given.is_json, "a JSON array: index and score"),
+      args_string("--query", &given.query, "TEXT", "rank documents by this query"),
+      args_string_list("--document", &given.texts, "TEXT", "rank TEXT (repeatable)"),
+      args_flag("--truncate", &given.truncates,
+                "cut pairs over the context instead of refusing them"),
+      args_flag("--json", &given.is_json, "print a JSON array of index and score"),
   };
   const args_spec spec = {
       "wick rerank MODEL --query TEXT --document TEXT ... [options]",

@@ -294,7 +294,7 @@ static exit_code read_component(embed_job *job) {
     return EXIT_MEMORY;
   }
   if (is_read && find_module(job) && read_memory(job)) return EXIT_DONE;
-  report("%s is no component of `make edge` without a model", job->component);
+  report("%s is not a component of `make edge` without a model", job->component);
   return EXIT_FILE;
 }
 
@@ -309,7 +309,7 @@ static exit_code open_model(embed_job *job) {
                        memcmp(magic, "GGUF", sizeof magic) == 0;
   const long size = is_gguf && fseek(job->file, 0, SEEK_END) == 0 ? ftell(job->file) : 0;
   if (!is_gguf || fseek(job->file, 0, SEEK_SET) != 0) {
-    report("%s is no GGUF file", job->model);
+    report("%s is not a GGUF file", job->model);
     return EXIT_FILE;
   }
   // half of the address space: the engine places the weights in the other
@@ -336,9 +336,9 @@ static exit_code embed(embed_job *job) {
 exit_code command_embed_component(int argc, char **argv) {
   embed_job job = {.component = "build/edge/wick-p3.wasm"};
   const args_option options[] = {
-      args_string("-o", &job.out.path, "FILE", "the component with the model, or -"),
+      args_string("-o", &job.out.path, "FILE", "write the component with the model to FILE, or -"),
       args_string("--component", &job.component, "FILE",
-                  "the one without (default: build/edge/wick-p3.wasm)"),
+                  "read the component without (default: build/edge/wick-p3.wasm)"),
   };
   const args_spec spec = {"wick embed-component MODEL -o FILE   (MODEL: one GGUF file)", NULL,
                           options, sizeof options / sizeof options[0], 1};

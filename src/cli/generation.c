@@ -24,7 +24,7 @@ const char *generation_finish_name(uint32_t finish) {
 
 args_option generation_reasoning_option(uint32_t *tokens) {
   return args_u32("--reasoning-budget", tokens, "N", 0, 1000000000,
-                  "at most N tokens of reasoning, then the answer");
+                  "reason for at most N tokens, then answer");
 }
 
 exit_code generation_report_error(const char *what, const wick_event *end) {

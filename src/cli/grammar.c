@@ -8,11 +8,13 @@
 
 size_t grammar_list(grammar_options *given, args_option *options) {
   const args_option own[] = {
-      args_string("--json-schema", &given->schema, "FILE", "the text is JSON of this schema"),
-      args_string("--grammar", &given->grammar, "FILE", "the text is of this GBNF grammar"),
-      args_string("--regex", &given->regex, "TEXT", "the text matches this regular expression"),
+      args_string("--json-schema", &given->schema, "FILE",
+                  "constrain the text to JSON of this schema"),
+      args_string("--grammar", &given->grammar, "FILE", "constrain the text to this GBNF grammar"),
+      args_string("--regex", &given->regex, "TEXT",
+                  "constrain the text to this regular expression"),
       args_string_list("--choice", &given->choices, "TEXT",
-                       "the text is this one; may be given several times"),
+                       "constrain the text to this choice (repeatable)"),
   };
   memcpy(options, own, sizeof own);
   return sizeof own / sizeof own[0];
@@ -55,7 +57,7 @@ exit_code grammar_read(const grammar_options *given, input_text *text, wick_gram
   *text = (input_text){0};
   if (count == 0) return EXIT_DONE;
   if (count > 1) {
-    report("--json-schema, --grammar, --regex and --choice do not go together");
+    report("--json-schema, --grammar, --regex and --choice cannot be used together");
     return EXIT_USAGE;
   }
   if (given->choices.count != 0) {

@@ -79,7 +79,7 @@ static exit_code copy_text(const char *text, input_text *out) {
 exit_code input_read(const char *text, const char *path, const char *model, input_text *out) {
   *out = (input_text){0};
   if (text != NULL && path != NULL) {
-    report("the text comes from -p or from -f, not from both");
+    report("give the text with -p or -f, not both");
     return EXIT_USAGE;
   }
   if (text != NULL) return copy_text(text, out);

@@ -221,7 +221,8 @@ static void print_tables(const char *path, const wick_engine *engine) {
 exit_code command_inspect(int argc, char **argv) {
   bool wants_json = false;
   model_settings settings = settings_default();
-  args_option options[8] = {args_flag("--json", &wants_json, "everything as one JSON object")};
+  args_option options[8] = {
+      args_flag("--json", &wants_json, "print everything as one JSON object")};
   const args_spec spec = {
       "wick inspect MODEL [--json] [options]",
       "The context, the KV type and the place of tables are the plan's.", options,

@@ -70,7 +70,7 @@ exit_code command_logits(int argc, char **argv) {
   given.model.kv[0] = given.model.kv[1] = WICK_KV_F32;
   args_option options[8] = {
       args_token_list("--tokens", &given.tokens, "1,2,3",
-                      "token ids, fed as they are: nothing is added"),
+                      "feed token ids unchanged, adding nothing"),
       args_string("--out", &given.path, "FILE", "where to; -: standard output"),
       adapter_files_option(&given.adapters),
   };

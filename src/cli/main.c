@@ -13,7 +13,8 @@ static void print_commands_elsewhere(output_stream out) {
   for (const command *one = COMMANDS; one->name != NULL; one++) {
     if (one->run == NULL) output_format(out, " %s", one->name);
   }
-  output_format(out, ".\nIt runs all models and KV types, too; here only usual ones run.\n");
+  output_format(
+      out, ".\nIt also runs all models and KV types; this program runs only the usual ones.\n");
 }
 
 static void print_help(output_stream out) {
@@ -25,7 +26,7 @@ static void print_help(output_stream out) {
   if (FULL_PROGRAM != NULL) print_commands_elsewhere(out);
   output_format(
       out,
-      "\n'%s COMMAND --help' lists a command's options, '%s --version' tells the version.\nA "
+      "\n'%s COMMAND --help' lists a command's options, '%s --version' prints the version.\nA "
       "MODEL is a file, or - for standard "
       "input;\nof a split model it is the first file. Text goes to standard output, everything "
       "else to\nstandard error. Exit status: 0 done, 2 usage, 3 file or model, 4 memory, 5 "

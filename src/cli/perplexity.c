@@ -1,5 +1,5 @@
-// cli/perplexity.c — how well a model predicts a text, and how far its distribution is from that of
-// another run (other KV types, other weights), token by token.
+// cli/perplexity.c — measure how well a model predicts a text, and how far its distribution is from
+// that of another run (other KV types, other weights), token by token.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,7 +266,7 @@ static exit_code run_perplexity(perplexity_options *given, const char *path) {
   input_text text = {0};
   if (given->reference != NULL && given->save != NULL &&
       strcmp(given->reference, given->save) == 0) {
-    report("--kl and --save are one file: %s", given->save);
+    report("--kl and --save name the same file: %s", given->save);
     return EXIT_USAGE;
   }
   exit_code code = input_read(NULL, given->path, path, &text);
@@ -283,14 +283,14 @@ static exit_code run_perplexity(perplexity_options *given, const char *path) {
 exit_code command_perplexity(int argc, char **argv) {
   perplexity_options given = {.model = settings_default()};
   args_option options[12] = {
-      args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
+      args_string("-f", &given.path, "FILE", "read the text from FILE (default: standard input)"),
       args_string("--kl", &given.reference, "REF.f32",
-                  "logits of another run of this text: tells the divergence from them"),
-      args_string("--save", &given.save, "FILE", "writes this run's logits, for --kl"),
+                  "read another run's logits, and print the divergence from them"),
+      args_string("--save", &given.save, "FILE", "write this run's logits, for --kl"),
       args_flag("--special", &given.has_special,
-                "special tokens in the text are those tokens, as in a chat (else plain text)"),
+                "parse special tokens in the text, as in a chat (else plain text)"),
       args_flag("--llama", &given.as_llama,
-                "counts as llama-perplexity does: whole windows, the second half of each"),
+                "count as llama-perplexity does: whole windows, the second half of each"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {

@@ -141,8 +141,8 @@ exit_code command_quantize(int argc, char **argv) {
       args_u32("--threads", &job.settings.threads, "N", 1, WICK_THREADS_MAX,
                "threads (default: 1)"),
       args_flag("--requantize", &job.settings.takes_quantised,
-                "takes tensors that are quantised already; their errors add up"),
-      args_flag("--quiet", &job.is_quiet, "does not list the tensors"),
+                "accept tensors that are quantised already; their errors add up"),
+      args_flag("--quiet", &job.is_quiet, "do not list the tensors"),
   };
   const args_spec spec = {
       "wick quantize IN OUT TYPE   (IN: F32, F16 or BF16, or -; OUT: a file, or -)", types, options,

@@ -33,21 +33,20 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   wick_sampling *sampling = &run->request.sampling;
   const args_option own[] = {
       args_string("-p", &run->text, "TEXT", "the prompt (default: standard input)"),
-      args_string("-f", &run->path, "FILE", "the prompt is a file's text, byte for byte"),
+      args_string("-f", &run->path, "FILE", "read the prompt from FILE, byte for byte"),
       args_u32("-n", &run->request.max_tokens, "N", 1, COUNT_MAX,
-               "at most N tokens (default: until the model ends or the context is full)"),
-      args_string_list("--stop", &run->stops, "TEXT",
-                       "ends before TEXT; may be given several times"),
+               "generate at most N tokens (default: until the model ends or the context is full)"),
+      args_string_list("--stop", &run->stops, "TEXT", "stop before TEXT (repeatable)"),
       args_u32("--logprobs", &sampling->logprobs, "N", 1, WICK_LOGPROBS_MAX,
-               "a JSON line on stderr for each token, with N alternatives"),
+               "print a JSON line on stderr for each token, with N alternatives"),
       args_flag("--logprobs-after", &sampling->logprobs_after,
-                "of the distribution that the samplers leave, not the model's"),
-      args_flag("--healing", &run->request.healing, "the prompt may end inside of a word or token"),
+                "use the distribution after the samplers, not the model's"),
+      args_flag("--healing", &run->request.healing, "let the prompt end inside of a word or token"),
       generation_reasoning_option(&run->reasoning.tokens_max),
       args_flag("--no-speculation", &run->request.no_speculation,
-                "one token a pass (the text is the same)"),
+                "decode one token per pass (the text is the same)"),
       adapter_files_option(&run->adapters),
-      args_flag("--stats", &run->wants_stats, "figures as one JSON line on stderr"),
+      args_flag("--stats", &run->wants_stats, "print figures as one JSON line on stderr"),
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];

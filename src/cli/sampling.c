@@ -20,14 +20,20 @@ static const struct {
 
 static size_t list_usual(wick_sampling *c, args_option *options) {
   const args_option own[] = {
-      args_f32("--temp", &c->temperature, "T", 0, 100, "temperature; 0, the default, is greedy"),
-      args_u32("--top-k", &c->top_k, "K", 0, COUNT_MAX, "of the K likeliest; 0: all"),
-      args_f32("--top-p", &c->top_p, "P", 0, 1, "of the likeliest that make up P; 1: all"),
-      args_f32("--min-p", &c->min_p, "P", 0, 1, "at least P times the likeliest; 0: all"),
-      args_f32("--repeat-penalty", &c->repeat_penalty, "R", 0, 100, "1: off"),
-      args_f32("--frequency-penalty", &c->frequency_penalty, "F", -100, 100, "0: off"),
-      args_f32("--presence-penalty", &c->presence_penalty, "F", -100, 100, "0: off"),
-      args_u64("--seed", &c->seed, "S", "of the random choice (default: another each run)"),
+      args_f32("--temp", &c->temperature, "T", 0, 100, "set the temperature (default 0: greedy)"),
+      args_u32("--top-k", &c->top_k, "K", 0, COUNT_MAX,
+               "sample from the K most likely tokens (default 0: all)"),
+      args_f32("--top-p", &c->top_p, "P", 0, 1,
+               "sample from the most likely tokens that add up to P (default 1: all)"),
+      args_f32("--min-p", &c->min_p, "P", 0, 1,
+               "keep tokens at least P times as likely as the best (default 0: all)"),
+      args_f32("--repeat-penalty", &c->repeat_penalty, "R", 0, 100,
+               "penalize repeated tokens (default 1: off)"),
+      args_f32("--frequency-penalty", &c->frequency_penalty, "F", -100, 100,
+               "penalize tokens by frequency (default 0: off)"),
+      args_f32("--presence-penalty", &c->presence_penalty, "F", -100, 100,
+               "penalize tokens that occurred (default 0: off)"),
+      args_u64("--seed", &c->seed, "S", "seed the random choice (default: new in each run)"),
   };
   memcpy(options, own, sizeof own);
   return sizeof own / sizeof own[0];
@@ -36,36 +42,42 @@ static size_t list_usual(wick_sampling *c, args_option *options) {
 static size_t list_others(sampling_options *given, wick_sampling *c, args_option *options) {
   const args_option own[] = {
       args_i32("--repeat-last-n", &given->repeat_last, "N", -1, WICK_PENALTY_LAST_MAX,
-               "penalties look back at N tokens (64); 0: none, -1: the context"),
-      args_f32("--typical", &c->typical_p, "P", 0, 1, "locally typical sampling; 1: off"),
+               "apply penalties to the last N tokens (default 64, 0: none, -1: the context)"),
+      args_f32("--typical", &c->typical_p, "P", 0, 1,
+               "use locally typical sampling (default 1: off)"),
       args_f32("--top-nsigma", &c->top_n_sigma, "N", -1, 1000,
-               "at most N standard deviations below the likeliest; -1: off"),
+               "keep logits at most N standard deviations below the best (default -1: off)"),
       args_f32("--xtc-probability", &c->xtc_probability, "P", 0, 1,
-               "with P, only the least of the top choices stays; 0: off"),
+               "set the probability of keeping only the least of the top choices (default 0: off)"),
       args_f32("--xtc-threshold", &c->xtc_threshold, "P", 0, 1,
-               "of a top choice (0.1); over 0.5: off"),
+               "set the least probability of a top choice (default 0.1, over 0.5: off)"),
       args_f32("--dynatemp-range", &c->dynatemp_range, "R", 0, 100,
-               "the temperature is T-R to T+R, by the entropy; 0: off"),
-      args_f32("--dynatemp-exp", &c->dynatemp_exponent, "E", 0, 100, "of the entropy (1)"),
+               "vary the temperature from T-R to T+R by the entropy (default 0: off)"),
+      args_f32("--dynatemp-exp", &c->dynatemp_exponent, "E", 0, 100,
+               "set the exponent of the entropy (default 1)"),
       args_f32("--dry-multiplier", &c->dry_multiplier, "M", 0, 1000,
-               "DRY: penalty of repetitions; 0: off"),
-      args_f32("--dry-base", &c->dry_base, "B", 1, 1000, "its growth with each token (1.75)"),
+               "set DRY's penalty of repetitions (default 0: off)"),
+      args_f32("--dry-base", &c->dry_base, "B", 1, 1000,
+               "set the penalty's growth per token (default 1.75)"),
       args_u32("--dry-allowed-length", &c->dry_allowed_length, "N", 0, COUNT_MAX,
-               "tokens that may be repeated (2)"),
+               "allow repetitions of N tokens (default 2)"),
       args_i32("--dry-penalty-last-n", &given->dry_last, "N", -1, WICK_PENALTY_LAST_MAX,
-               "tokens that it looks back at; 0: off, -1: the context"),
+               "apply DRY to the last N tokens (default -1: the context, 0: off)"),
       args_string_list("--dry-sequence-breaker", &given->breakers, "TEXT",
-                       "ends repetitions; several times; 'none': nothing does"),
-      args_u32("--mirostat", &c->mirostat, "N", 0, 2, "1, 2: Mirostat chooses; 0: off"),
-      args_f32("--mirostat-ent", &c->mirostat_tau, "T", 0, 100, "its surprise in bits (5)"),
-      args_f32("--mirostat-lr", &c->mirostat_eta, "E", 0, 100, "its learning rate (0.1)"),
+                       "end repetitions at TEXT (repeatable, 'none': never)"),
+      args_u32("--mirostat", &c->mirostat, "N", 0, 2, "use Mirostat 1 or 2 (default 0: off)"),
+      args_f32("--mirostat-ent", &c->mirostat_tau, "T", 0, 100,
+               "set Mirostat's surprise in bits (default 5)"),
+      args_f32("--mirostat-lr", &c->mirostat_eta, "E", 0, 100,
+               "set Mirostat's learning rate (default 0.1)"),
       args_f32("--adaptive-target", &c->adaptive_target, "P", -1, 1,
-               "adaptive-p: tokens of about this probability; below 0: off"),
-      args_f32("--adaptive-decay", &c->adaptive_decay, "D", 0, 0.99, "of its memory (0.9)"),
+               "prefer tokens of about this probability (adaptive-p; default: below 0, off)"),
+      args_f32("--adaptive-decay", &c->adaptive_decay, "D", 0, 0.99,
+               "set the decay of adaptive-p's memory (default 0.9)"),
       args_string("--samplers", &given->names, "NAMES",
-                  "in their order, with ; between; others are off"),
+                  "apply these samplers in order, separated by ; (others are off)"),
       args_string("--sampling-seq", &given->letters, "SEQ",
-                  "the same by letters; edskypmxta is the default"),
+                  "apply samplers by letters (default edskypmxta)"),
   };
   memcpy(options, own, sizeof own);
   return sizeof own / sizeof own[0];
@@ -123,7 +135,7 @@ static void finish_breakers(sampling_options *given, wick_sampling *sampling) {
 
 exit_code sampling_finish(sampling_options *given, wick_sampling *sampling) {
   if (given->names != NULL && given->letters != NULL) {
-    report("--samplers and --sampling-seq do not go together");
+    report("--samplers and --sampling-seq cannot be used together");
     return EXIT_USAGE;
   }
   sampling->samplers = given->letters;

@@ -15,33 +15,34 @@ model_settings settings_default(void) {
 }
 
 args_option settings_pre_tokenizer(const char **name) {
-  return args_string("--pre-tokenizer", name, "NAME", "in place of the file's tokenizer.ggml.pre");
+  return args_string("--pre-tokenizer", name, "NAME",
+                     "use this instead of the file's tokenizer.ggml.pre");
 }
 
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
   size_t count = 0;
   if (which & SETTINGS_CTX) {
     options[count++] = args_u32("--ctx", &settings->context_tokens, "N", 1, 1000000000,
-                                "context in tokens (default: the model's, at most 4096)");
+                                "set the context in tokens (default: the model's, at most 4096)");
   }
   if (which & SETTINGS_KV) {
     options[count++] =
         args_pair("--kv", settings->kv, "TYPE", kv_names,
-                  "type of keys and values: f32, f16 (default), q8 or q4; of each: q8:f16");
+                  "set the type of keys and values: f32, f16 (default), q8 or q4; of each: q8:f16");
   }
   if (which & SETTINGS_THREADS) {
     options[count++] = args_u32("--threads", &settings->threads, "N", 1, WICK_THREADS_MAX,
-                                "threads to compute with (default: 1)");
+                                "use N threads (default 1)");
   }
   if (which & SETTINGS_PREDICTOR) {
     options[count++] = args_flag("--no-predictor", &settings->no_predictor,
-                                 "without a layer that predicts further tokens");
+                                 "skip a layer that predicts further tokens");
   }
   if (which & SETTINGS_TABLES) {
     options[count++] =
         args_choice("--tables", &settings->tables, "WHERE", tables_names,
-                    "embeddings that are only looked up: inside memory, outside (read of the file "
-                    "while it runs), auto (default: outside where memory is short)");
+                    "keep embeddings that are only looked up inside memory, outside (read from the "
+                    "file at run time), or auto (default: outside if memory is short)");
   }
   if (which & SETTINGS_PRE) options[count++] = settings_pre_tokenizer(&settings->pre_tokenizer);
   return count;

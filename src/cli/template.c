@@ -108,13 +108,13 @@ exit_code command_template(int argc, char **argv) {
   template_options given = {0};
   const args_option options[] = {
       args_string("-p", &given.text, "JSON", "the conversation (default: standard input)"),
-      args_string("-f", &given.path, "FILE", "the conversation of a file"),
-      args_string("--template", &given.template_path, "FILE", "Jinja in place of the model's own"),
+      args_string("-f", &given.path, "FILE", "read the conversation from a file"),
+      args_string("--template", &given.template_path, "FILE",
+                  "use this Jinja template instead of the model's"),
       args_flag("--tokens", &given.prints_tokens, "token ids, not text"),
       args_flag("--lines", &given.has_lines,
-                "each line is a conversation; prints text, spans and tokens of each as JSON"),
-      args_flag("--parse-special", &given.parse_special,
-                "control tokens in the messages count, too"),
+                "read one conversation per line, and print text, spans and tokens of each as JSON"),
+      args_flag("--parse-special", &given.parse_special, "allow control tokens in the messages"),
       args_flag("--keep-arguments", &given.keeps_arguments,
                 "pass messages and arguments of tool calls unchanged"),
   };

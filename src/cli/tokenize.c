@@ -49,8 +49,9 @@ exit_code command_tokenize(int argc, char **argv) {
   tokenize_options given = {0};
   const args_option options[] = {
       args_string("-p", &given.text, "TEXT", "the text (default: standard input)"),
-      args_string("-f", &given.path, "FILE", "the text of a file, byte for byte"),
-      args_flag("--no-special", &given.no_special, "special tokens in the text are plain text"),
+      args_string("-f", &given.path, "FILE", "read the text from a file, byte for byte"),
+      args_flag("--no-special", &given.no_special,
+                "treat special tokens in the text as plain text"),
       args_flag("--no-bos", &given.no_bos, "add no special tokens around the text"),
       settings_pre_tokenizer(&given.pre_tokenizer),
   };

@@ -57,7 +57,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
           (uint64_t)((const uint8_t *)name.bytes - directory->bytes) - sizeof(uint64_t);
       return fail_with(
           &directory->failure, WICK_E_FORMAT, entry, "%s '%s' %s", kind, gguf_quote(name, quoted),
-          slot == UINT32_MAX ? "shares its hash with too many others" : "is there twice");
+          slot == UINT32_MAX ? "shares its hash with too many others" : "appears twice");
     }
     index->slots[slot] = (uint32_t)i + 1;
   }
@@ -138,7 +138,7 @@ static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) 
   char name[GGUF_QUOTE_BYTES];
   if (tensor->offset_bytes % directory->alignment != 0) {
     return fail_with(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
-                     "the data of tensor '%s' begins at %llu, no multiple of the alignment, %u",
+                     "the data of tensor '%s' begins at %llu, not a multiple of the alignment, %u",
                      gguf_quote(tensor->name, name), (unsigned long long)tensor->offset_bytes,
                      directory->alignment);
   }

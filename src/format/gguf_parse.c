@@ -134,12 +134,12 @@ static wick_status read_counts(gguf_directory *directory) {
   const uint64_t tensors = read_u64(directory, at);
   const uint64_t values = read_u64(directory, at + sizeof tensors);
   if (tensors > GGUF_TENSORS_MAX) {
-    return fail_with(&directory->failure, WICK_E_FORMAT, at, "%llu tensors; at most %d are read",
+    return fail_with(&directory->failure, WICK_E_FORMAT, at, "%llu tensors; the limit is %d",
                      (unsigned long long)tensors, GGUF_TENSORS_MAX);
   }
   if (values > GGUF_KEYS_MAX) {
     return fail_with(&directory->failure, WICK_E_FORMAT, at + sizeof tensors,
-                     "%llu metadata keys; at most %d are read", (unsigned long long)values,
+                     "%llu metadata keys; the limit is %d", (unsigned long long)values,
                      GGUF_KEYS_MAX);
   }
   directory->tensors_declared = (size_t)tensors;
@@ -169,7 +169,7 @@ static wick_status read_key_length(gguf_directory *directory) {
   const uint64_t length = read_u64(directory, at);
   if (length == 0 || length > GGUF_KEY_BYTES_MAX) {
     return fail_with(&directory->failure, WICK_E_FORMAT, at,
-                     "key %zu of %zu is %llu bytes long; 1 to %d are read",
+                     "key %zu of %zu is %llu bytes long; it must be 1 to %d",
                      directory->value_count + 1, directory->values_declared,
                      (unsigned long long)length, GGUF_KEY_BYTES_MAX);
   }
@@ -196,7 +196,7 @@ static wick_status read_key(gguf_directory *directory) {
   if (type > GGUF_F64) {
     char key[GGUF_QUOTE_BYTES];
     return fail_with(&directory->failure, WICK_E_FORMAT, at,
-                     "key '%s' has value type %u, which GGUF does not know",
+                     "key '%s' has value type %u, which is not a GGUF type",
                      quote_key(directory, key), type);
   }
   value->type = (gguf_value_type)type;
@@ -243,12 +243,12 @@ static wick_status read_array_head(gguf_directory *directory) {
   char key[GGUF_QUOTE_BYTES];
   if (type > GGUF_F64) {
     return fail_with(&directory->failure, WICK_E_FORMAT, at,
-                     "key '%s' is an array of type %u, which GGUF does not know",
+                     "key '%s' is an array of type %u, which is not a GGUF type",
                      quote_key(directory, key), type);
   }
   if (type == GGUF_ARRAY) {
     return fail_with(&directory->failure, WICK_E_UNSUPPORTED, at,
-                     "key '%s' is an array of arrays, which are not read",
+                     "key '%s' is an array of arrays, which is not supported",
                      quote_key(directory, key));
   }
   const uint64_t item_bytes_min = type == GGUF_STRING ? LENGTH_BYTES : gguf_type_bytes(type);
@@ -291,7 +291,7 @@ static wick_status read_name_length(gguf_directory *directory) {
   const uint64_t length = read_u64(directory, at);
   if (length == 0 || length > GGUF_TENSOR_NAME_BYTES_MAX) {
     return fail_with(&directory->failure, WICK_E_FORMAT, at,
-                     "the name of tensor %zu of %zu is %llu bytes long; 1 to %d are read",
+                     "the name of tensor %zu of %zu is %llu bytes long; it must be 1 to %d",
                      directory->tensor_count + 1, directory->tensors_declared,
                      (unsigned long long)length, GGUF_TENSOR_NAME_BYTES_MAX);
   }
@@ -313,7 +313,7 @@ static wick_status read_name(gguf_directory *directory) {
   if (dim_count > GGUF_DIMS_MAX) {
     char name[GGUF_QUOTE_BYTES];
     return fail_with(&directory->failure, WICK_E_SHAPE, at,
-                     "tensor '%s' has %u dimensions; at most %d are read",
+                     "tensor '%s' has %u dimensions; the limit is %d",
                      quote_tensor(directory, name), dim_count, GGUF_DIMS_MAX);
   }
   tensor->dim_count = dim_count;

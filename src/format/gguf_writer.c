@@ -103,7 +103,8 @@ static void begin_value(gguf_writer *writer, const char *key, gguf_value_type ty
   const size_t length = strlen(key);
   if (writer->is_header_written) fail(writer, WICK_E_ARG, "comes after the header", key);
   if (writer->items_left > 0) fail(writer, WICK_E_ARG, "comes before an array's end", key);
-  if (length == 0 || length > GGUF_KEY_BYTES_MAX) fail(writer, WICK_E_ARG, "is no key", key);
+  if (length == 0 || length > GGUF_KEY_BYTES_MAX)
+    fail(writer, WICK_E_ARG, "is not a valid key", key);
   if (writer->value_count == GGUF_KEYS_MAX) fail(writer, WICK_E_ARG, "is a key too many", key);
   append_string(writer, &writer->values, key, length);
   append_u32(writer, &writer->values, type);
@@ -112,7 +113,7 @@ static void begin_value(gguf_writer *writer, const char *key, gguf_value_type ty
 
 void gguf_writer_add_number(gguf_writer *writer, const char *key, gguf_value_type type,
                             const void *value) {
-  if (gguf_type_bytes(type) == 0) fail(writer, WICK_E_ARG, "is no number", key);
+  if (gguf_type_bytes(type) == 0) fail(writer, WICK_E_ARG, "is not a number", key);
   begin_value(writer, key, type);
   append(writer, &writer->values, value, gguf_type_bytes(type));
 }
@@ -141,7 +142,7 @@ void gguf_writer_add_array(gguf_writer *writer, const char *key, gguf_value_type
   size_t size_bytes = 0;
   if (gguf_type_bytes(item_type) == 0 ||
       !checked_mul_size(count, gguf_type_bytes(item_type), &size_bytes)) {
-    fail(writer, WICK_E_ARG, "is no array of numbers", key);
+    fail(writer, WICK_E_ARG, "is not an array of numbers", key);
   }
   begin_value(writer, key, GGUF_ARRAY);
   append_u32(writer, &writer->values, item_type);
@@ -196,7 +197,7 @@ void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type typ
   const size_t length = strlen(name);
   if (writer->is_header_written) fail(writer, WICK_E_ARG, "comes after the header", name);
   if (length == 0 || length > GGUF_TENSOR_NAME_BYTES_MAX) {
-    fail(writer, WICK_E_ARG, "is no tensor's name", name);
+    fail(writer, WICK_E_ARG, "is not a valid tensor name", name);
   }
   if (writer->tensor_count == GGUF_TENSORS_MAX) fail(writer, WICK_E_ARG, "is one too many", name);
   if (!measure(type, dims, dim_count, &size_bytes) ||

@@ -78,7 +78,8 @@ static bool read_string(reader *r, document_text *out) {
       if (!take_escape(r, &code)) return false;
     } else {
       const int count = utf8_decode(r->source + r->at, end - r->at, &code);
-      if (count <= 0 || code < 0x20) return fail(r, "a string holds what is no text");
+      if (count <= 0 || code < 0x20)
+        return fail(r, "a control character or invalid UTF-8 in a string");
       r->at += (size_t)count;
     }
     out->size_bytes += (uint32_t)utf8_encode(code, bytes + out->size_bytes);
@@ -215,7 +216,7 @@ bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
   const json_node none = {0};
   if (!WORK_PUSH(work, &out->nodes, none) || read_value(&r, 0, 0) == 0) return false;
   skip_space(&r);
-  if (r.at != size_bytes) return fail(&r, "text behind the value");
+  if (r.at != size_bytes) return fail(&r, "text after the value");
   return index_members(work, out);
 }
 

@@ -234,7 +234,7 @@ static bool parse_token(gbnf_parser *p, piece *piece) {
     for (; i < size_bytes && is_digit(text[i]) && id < UINT32_MAX; i++)
       id = id * 10 + text[i] - '0';
     if (i == 2 || i + 2 != size_bytes || text[i] != ']' || id >= tokenizer_vocab(p->tokens)) {
-      return fail_at(p, began, "this is no token's id: ", text, size_bytes);
+      return fail_at(p, began, "not a token id: ", text, size_bytes);
     }
     token = (int32_t)id;
   } else {
@@ -266,7 +266,7 @@ static bool parse_times(gbnf_parser *p, bool is_nested, uint32_t *least, uint32_
     skip_space(p, is_nested);
   }
   if (!take(p, "}")) return fail(p, "the repetition has no '}'");
-  if (*least > *most) return fail(p, "the repetition's most is below its least");
+  if (*least > *most) return fail(p, "the repetition's maximum is below its minimum");
   if (*least <= TIMES_MAX && (*most <= TIMES_MAX || *most == UINT32_MAX)) return true;
   return work_fail(p->work, WICK_E_FULL, p->at, "grammar: a repetition above %d", TIMES_MAX);
 }
@@ -356,7 +356,7 @@ static bool parse_item(gbnf_parser *p, piece *piece) {
     return true;
   }
   const bool repeats = c == '*' || c == '+' || c == '?' || c == '{';
-  return fail(p, repeats ? "nothing stands before the operator" : "this begins nothing known");
+  return fail(p, repeats ? "nothing precedes the operator" : "unexpected character");
 }
 
 static bool ends_sequence(const gbnf_parser *p) {
@@ -391,7 +391,7 @@ static bool parse_rule(gbnf_parser *p) {
   if (size_bytes == 0) return fail(p, "a rule's name is expected");
   const uint32_t name = find_name(p, size_bytes);
   skip_space(p, false);
-  if (!take(p, "::=")) return fail(p, "'::=' is expected behind a rule's name");
+  if (!take(p, "::=")) return fail(p, "'::=' is expected after a rule's name");
   if (!work_is_ok(p->work)) return false;
   skip_space(p, true);
   p->names.items[name].is_defined = true;

@@ -33,7 +33,7 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
   for (uint32_t child = list->first; child != 0;) {
     const json_node *one = document_node(&document, child);
     if (one->kind != JSON_STRING) {
-      work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is no text", one->index);
+      work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is not a text", one->index);
     }
     const uint32_t behind =
         program_text(builder, program_start(builder, rule), one->text.bytes, one->text.size_bytes);
@@ -173,8 +173,8 @@ wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
   }
   if (fitting == wanted->begun_bytes) return WICK_OK;
   matcher_end(matcher);
-  return fail_with(error, WICK_E_ARG, fitting,
-                   "the grammar allows no text that begins so: byte %zu of what is begun", fitting);
+  return fail_with(error, WICK_E_ARG, fitting, "prefix does not match the grammar at byte %zu",
+                   fitting);
 }
 
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to) {

@@ -120,7 +120,7 @@ static uint32_t count_beside(schema_compiler *c, const case_part *part, const ch
 
 static bool want_item(schema_compiler *c, array_plan *plan, schema_term term) {
   if (plan->wanted_count == WANTED_MAX) {
-    return schema_refuse(c, term_node(term), "a fifth thing that an item must be");
+    return schema_refuse(c, term_node(term), "a fifth requirement on an item");
   }
   plan->wanted[plan->wanted_count++] = term;
   return true;
@@ -163,7 +163,7 @@ static bool make_plan(schema_compiler *c, const schema_case *value, array_plan *
     if (at->is_any_item && !want_item(c, plan, at->term)) return false;
   }
   if (plan->prefix <= PREFIX_MAX) return true;
-  return schema_refuse(c, 1, "more than 10000 items with a schema of their own");
+  return schema_refuse(c, 1, "more than 10000 items with separate schemas");
 }
 
 // ---- without contains ----

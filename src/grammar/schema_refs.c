@@ -265,7 +265,7 @@ static uint32_t resolve(schema_compiler *c, uint32_t reference) {
     base_of(c, node->parent, 0, &wanted);
     resolve_uri(&wanted, (const char *)text.bytes, count);
     resource = find_resource(c, &wanted, &scratch);
-    if (resource == 0) schema_refuse(c, reference, "$ref to what is not in the document");
+    if (resource == 0) schema_refuse(c, reference, "$ref target is outside of the document");
   }
   if (!work_is_ok(c->work)) return 0;
   uint32_t found = resource;
@@ -275,7 +275,7 @@ static uint32_t resolve(schema_compiler *c, uint32_t reference) {
                 ? follow_pointer(c, resource, fragment)
                 : find_anchor(c, resource, decode_percent(c, fragment.bytes, fragment.size_bytes));
   }
-  if (found == 0) schema_fail(c, reference, "$ref to what is not there");
+  if (found == 0) schema_fail(c, reference, "$ref target does not exist");
   return found != 0 && schema_check(c, found) ? found : 0;
 }
 

@@ -177,7 +177,7 @@ static uint32_t type_bits(schema_compiler *c, uint32_t node, bool *has_integer) 
   for (size_t i = 0; at->kind == JSON_STRING && i < sizeof NAMES / sizeof NAMES[0]; i++) {
     if (text_is(at->text, NAMES[i].name)) return NAMES[i].types;
   }
-  schema_fail(c, node, "this is no type");
+  schema_fail(c, node, "unknown type");
   return 0;
 }
 

@@ -31,7 +31,7 @@ wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const
   if ((has_zero && !is_hollow(shape)) || shape->head_dim > UINT16_MAX || !is_type(shape->k_type) ||
       !is_type(shape->v_type)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "KV type %d/%d with %u layers of %u heads of %u is nothing that can be",
+                     "KV type %d/%d with %u layers of %u heads of %u is not possible",
                      (int)shape->k_type, (int)shape->v_type, shape->layers, shape->kv_heads,
                      shape->head_dim);
   }

@@ -328,7 +328,7 @@ static wick_status fail_corrupt(wick_error *error, const char *what) {
 
 static wick_status check_kind(const state_header *header, wick_error *error) {
   if (memcmp(header->magic, MAGIC, sizeof MAGIC) != 0) {
-    return fail_with(error, WICK_E_FORMAT, 0, "this is no saved state");
+    return fail_with(error, WICK_E_FORMAT, 0, "not a saved state");
   }
   if (header->version != STATE_VERSION) {
     return fail_with(error, WICK_E_FORMAT, offsetof(state_header, version),

@@ -127,8 +127,7 @@ static wick_status check_duplicates(loader *loader, uint32_t file) {
       if (gguf_find_tensor_string(against, tensor->name) != NULL) {
         char name[GGUF_QUOTE_BYTES];
         fail_with(&loader->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
-                  "tensor '%s' is there in file %u, too", gguf_quote(tensor->name, name),
-                  other + 1);
+                  "tensor '%s' is in file %u, too", gguf_quote(tensor->name, name), other + 1);
         return fail_in_file(loader, file);
       }
     }
@@ -144,7 +143,7 @@ static wick_status count_tensors(loader *loader) {
     total += gguf_tensor_count(loader->files[file].directory);
     if (total > GGUF_TENSORS_MAX) {
       return fail_with(&loader->failure, WICK_E_FORMAT, WICK_NO_OFFSET,
-                       "%llu tensors in %u files; at most %d are read", (unsigned long long)total,
+                       "%llu tensors in %u files; the limit is %d", (unsigned long long)total,
                        loader->file_count, GGUF_TENSORS_MAX);
     }
   }
@@ -228,7 +227,7 @@ wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_b
   *used = size_bytes;
   if (offset_bytes > at->fed_bytes) {
     return fail_with(error, WICK_E_ARG, offset_bytes,
-                     "bytes from %llu were fed before the directory, which goes on at %llu",
+                     "bytes from %llu were fed before the directory, which continues at %llu",
                      (unsigned long long)offset_bytes, (unsigned long long)at->fed_bytes);
   }
   const uint64_t known = at->fed_bytes - offset_bytes;

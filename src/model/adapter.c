@@ -20,7 +20,7 @@ static wick_status check_text(const gguf_directory *directory, const char *key, 
   const wick_status status = gguf_get_string(directory, key, &text, error);
   if (status == WICK_E_NODATA) {
     return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                     "the key '%s' is missing: the file is no adapter", key);
+                     "the key '%s' is missing: the file is not an adapter", key);
   }
   if (status != WICK_OK || gguf_string_equals(text, wanted)) return status;
   return fail_with(error, otherwise, gguf_find(directory, key)->offset_bytes,
@@ -146,7 +146,7 @@ static wick_status check_shapes(const gguf_tensor *a, const gguf_tensor *b,
   if (!fits) return refuse_shapes(a, b, target, error);
   if (rank <= ADAPTER_RANK_MAX) return WICK_OK;
   return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
-                   "the adapter's '%s' has rank %llu, the most is %d", gguf_quote(a->name, quoted),
+                   "the adapter's '%s' has rank %llu, the limit is %d", gguf_quote(a->name, quoted),
                    (unsigned long long)rank, (int)ADAPTER_RANK_MAX);
 }
 

@@ -53,7 +53,7 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
                              uint32_t count, adapter_set *set, wick_error *error) {
   *set = (adapter_set){.count = 0};
   if (count > WICK_ADAPTERS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u adapters, the most is %d", count,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u adapters, the limit is %d", count,
               (int)WICK_ADAPTERS_MAX);
     return refuse(WICK_E_ARG, error, count, WICK_ADAPTERS_MAX);
   }

@@ -34,7 +34,7 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_con
   if (keys->status != WICK_OK || embedding == NULL) return;
   if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
     keys->status = fail_with(keys->error, WICK_E_SHAPE, embedding->entry_offset_bytes,
-                             "the tensor 'token_embd.weight' has %llu rows, at most %d can be",
+                             "the tensor 'token_embd.weight' has %llu rows, the limit is %d",
                              (unsigned long long)embedding->dims[1], (int)MODEL_VOCAB_MAX);
   } else {
     config->vocab = (uint32_t)embedding->dims[1];

@@ -37,13 +37,13 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
   const uint32_t function = inner == 0 ? tool : inner;
   const uint32_t name = document_find(&h->document, function, "name");
   const uint32_t schema = document_find(&h->document, function, "parameters");
-  if (!is_kind(h, name, JSON_STRING)) return fail(h, WICK_E_ARG, "tools: one has no name");
+  if (!is_kind(h, name, JSON_STRING)) return fail(h, WICK_E_ARG, "tools: a tool has no name");
   hold_tool made = {.name = node_of(h, name)->text,
                     .schema = (const uint8_t *)NONE,
                     .schema_bytes = sizeof NONE - 1};
   if (only.bytes != NULL && !text_is_same(made.name, only)) return true;
   if (!can_be_written(made.name)) {
-    return fail(h, WICK_E_UNSUPPORTED, "tools: a name has other letters than a call can have");
+    return fail(h, WICK_E_UNSUPPORTED, "tools: a name contains characters that a call cannot have");
   }
   if (schema != 0 && node_of(h, schema)->kind != JSON_NULL) {
     made.schema = h->document_source + node_of(h, schema)->at;
@@ -82,13 +82,13 @@ static bool read_tools(hold *h, uint32_t wanted) {
   if (!read_choice(h, wanted, &only)) return false;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
     return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "tools: %u, calls are held to at most %d", node_of(h, tools)->count,
+                     "tools: %u, calls can be constrained to at most %d", node_of(h, tools)->count,
                      (int)HOLD_TOOLS_MAX);
   }
   const uint32_t twin = tools_find_twin(&h->document, tools);
   if (twin != 0) {
-    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET, "tool %u: another has its name",
-                     node_of(h, twin)->index);
+    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET,
+                     "tool %u: its name is not unique", node_of(h, twin)->index);
   }
   h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
   if (h->tools == NULL) return false;

@@ -58,7 +58,7 @@ static wick_status check_tools(const json_document *document, uint32_t list, wic
   const uint32_t twin = tools_find_twin(document, list);
   if (twin == 0) return WICK_OK;
   return fail_with(error, WICK_E_ARG, document_node(document, twin)->at,
-                   "tool %u: another has its name", document_node(document, twin)->index);
+                   "tool %u: its name is not unique", document_node(document, twin)->index);
 }
 
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,

@@ -105,7 +105,7 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
   }
   if (request->prompt_count == 0) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-              "the prompt is empty, and the model adds no token of its own");
+              "the prompt is empty, and the model adds no tokens");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   return WICK_OK;
@@ -176,7 +176,7 @@ static wick_status check_healing(const wick_request *wanted, wick_error *error) 
   const bool has_forced = wanted->forced != NULL;
   const bool has_text = wanted->tokens == NULL && !wanted->prefill_only;
   if (!wanted->healing || (has_text && !has_grammar && !has_forced)) return WICK_OK;
-  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "healing goes with %s",
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "healing requires %s",
             has_grammar  ? "no grammar"
             : has_forced ? "no forced tokens"
                          : "a prompt that is a text, and an answer");
@@ -373,9 +373,9 @@ wick_status request_check_grammar(request *request, bool *is_complete, wick_erro
   const bool is_cut = mask_is_cut(request->constraint->masks, &request->matcher);
   *is_complete = !is_cut && matcher_accepts(&request->matcher);
   if (*is_complete) return WICK_OK;
-  fail_with(
-      error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "the grammar: %s",
-      is_cut ? "so many of its places at once have no room" : "no token of the model's can follow");
+  fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "the grammar: %s",
+            is_cut ? "its state exceeds the limit of active positions"
+                   : "no token of the model can follow");
   return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_GRAMMAR, 0, 0);
 }
 

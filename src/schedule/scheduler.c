@@ -105,17 +105,16 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   if (scheduler->count + added > parts->requests_max) {
     scheduler->stats.refused++;
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-              "%u requests are running or waiting, the most there may be is %u", scheduler->count,
+              "%u requests are running or waiting, the limit is %u", scheduler->count,
               parts->requests_max);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_REQUESTS, scheduler->count,
                         parts->requests_max);
   }
   if (scheduler->queue_tokens != 0 && scheduler->queue_tokens >= parts->queue_tokens_max) {
     scheduler->stats.refused++;
-    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-              "prompts of %llu tokens are waiting, the most there may be is %llu",
-              (unsigned long long)scheduler->queue_tokens,
-              (unsigned long long)parts->queue_tokens_max);
+    fail_with(
+        error, WICK_E_FULL, WICK_NO_OFFSET, "prompts of %llu tokens are waiting, the limit is %llu",
+        (unsigned long long)scheduler->queue_tokens, (unsigned long long)parts->queue_tokens_max);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_QUEUE_TOKENS, scheduler->queue_tokens,
                         parts->queue_tokens_max);
   }
@@ -129,7 +128,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PRIORITY, 0, 0);
   }
   if (wanted->completions > WICK_COMPLETIONS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the limit is %d",
               wanted->completions, WICK_COMPLETIONS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_COMPLETIONS, wanted->completions,
                         WICK_COMPLETIONS_MAX);
@@ -141,7 +140,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
                      "tokens are dropped from a session, by a request without a prompt or answer");
   }
   if (wanted->grammar != NULL && wanted->forced != NULL) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "forced tokens take no heed of a grammar");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "forced tokens cannot be combined with a grammar");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_GRAMMAR, 0, 0);
   }
   if (wanted->session != 0 && wanted->salt_bytes != 0) {

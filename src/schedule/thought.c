@@ -18,7 +18,7 @@ static wick_status encode(tokenizer *tokens, const char *mark, thought_close *cl
                                               THOUGHT_IDS_MAX, &close->count, error);
   if (status != WICK_E_FULL) return status;
   return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "a limit of reasoning: %s has %zu tokens, the most is %d", mark, close->count,
+                   "a limit of reasoning: %s has %zu tokens, the limit is %d", mark, close->count,
                    (int)THOUGHT_IDS_MAX);
 }
 

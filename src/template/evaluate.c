@@ -196,7 +196,7 @@ jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments
     case JINJA_UNDEFINED:
       return jinja_fail_undefined(run, callee);
     default:
-      return jinja_fail(run, WICK_E_FORMAT, "what is called is no function");
+      return jinja_fail(run, WICK_E_FORMAT, "the called value is not a function");
   }
 }
 

@@ -117,7 +117,7 @@ static uint32_t parse_number(jinja_parser *parser) {
   jinja_next_token(parser);
   double real;
   if (token.kind == TOKEN_FLOAT) {
-    if (!decimal_read_f64(digits, count, &real)) jinja_parse_fail(parser, "a number is not one");
+    if (!decimal_read_f64(digits, count, &real)) jinja_parse_fail(parser, "an invalid number");
     return const_node(parser, jinja_float(real));
   }
   const char letter = count > 1 ? (char)(digits[1] | 0x20) : '0';

@@ -61,7 +61,7 @@ static jinja_value filter_length(jinja_run *run, jinja_value input,
     case JINJA_LOOP:
       return jinja_int(input.loop->items->count);
     default:
-      return jinja_fail(run, WICK_E_FORMAT, "length of what has none");
+      return jinja_fail(run, WICK_E_FORMAT, "length of a value that has none");
   }
 }
 
@@ -149,7 +149,8 @@ static jinja_value filter_float(jinja_run *run, jinja_value input,
 
 static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
   (void)arguments;
-  if (!jinja_is_number(input)) return jinja_fail(run, WICK_E_FORMAT, "abs of what is no number");
+  if (!jinja_is_number(input))
+    return jinja_fail(run, WICK_E_FORMAT, "abs of a value that is not a number");
   if (input.kind == JINJA_FLOAT) return jinja_float(__builtin_fabs(input.real));
   if (input.kind == JINJA_BIG) {
     return input.string->bytes[0] == '-' ? jinja_negate(run, input) : input;
@@ -163,7 +164,8 @@ static jinja_value filter_round(jinja_run *run, jinja_value input,
   const int64_t places = jinja_int_argument(run, arguments, 0, "precision", 0);
   const jinja_value *method = jinja_argument(arguments, 1, "method");
   if (!jinja_is_number(input) || places < 0 || places > DECIMAL_PLACES_MAX) {
-    return jinja_fail(run, WICK_E_FORMAT, "round of what is no number, or to so many places");
+    return jinja_fail(run, WICK_E_FORMAT,
+                      "round of a value that is not a number, or to too many places");
   }
   double real = jinja_real_of(input);
   if (method != NULL && method->kind == JINJA_STRING &&
@@ -375,7 +377,7 @@ static jinja_value filter_from_json(jinja_run *run, jinja_value input,
                                     const jinja_arguments *arguments) {
   (void)arguments;
   if (input.kind != JINJA_STRING) {
-    return jinja_fail(run, WICK_E_FORMAT, "from_json of what is no text");
+    return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a text");
   }
   // text whose marks are mixed is the content's
   const uint8_t mark = input.string->marks != NULL ? JINJA_MARK_CONTENT : input.string->mark;

@@ -109,7 +109,8 @@ static jinja_value filter_sort(jinja_run *run, jinja_value input,
 
 static jinja_value entries_of(jinja_run *run, jinja_value input) {
   if (input.kind == JINJA_UNDEFINED) return jinja_list_value(jinja_new_list(run, 0));
-  if (input.kind != JINJA_DICT) return jinja_fail(run, WICK_E_FORMAT, "items of what is no dict");
+  if (input.kind != JINJA_DICT)
+    return jinja_fail(run, WICK_E_FORMAT, "items of a value that is not a dict");
   jinja_list *list = jinja_new_list(run, input.dict->count);
   for (uint32_t i = 0; i < input.dict->count && run->status == WICK_OK; i++) {
     jinja_list *pair = jinja_new_list(run, 2);
@@ -136,7 +137,7 @@ static jinja_value filter_dictsort(jinja_run *run, jinja_value input,
     return jinja_fail(run, WICK_E_FORMAT, "dictsort by neither key nor value");
   }
   if (input.kind != JINJA_DICT)
-    return jinja_fail(run, WICK_E_FORMAT, "dictsort of what is no dict");
+    return jinja_fail(run, WICK_E_FORMAT, "dictsort of a value that is not a dict");
   const jinja_value entries = entries_of(run, input);
   if (run->status != WICK_OK) return JINJA_NOTHING;
   return sort_by(run, entries, &place, false,

@@ -57,7 +57,7 @@ static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
 static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value value,
                          char out[DECIMAL_FIXED_BYTES]) {
   if (!jinja_is_number(value)) {
-    jinja_fail(run, WICK_E_FORMAT, "%%%c of what is no number", spec->kind);
+    jinja_fail(run, WICK_E_FORMAT, "%%%c of a value that is not a number", spec->kind);
     return 0;
   }
   size_t size = 0;
@@ -73,7 +73,7 @@ static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value v
   }
   const double real = jinja_real_of(value);
   if (!(real > -9e18 && real < 9e18) || (spec->kind == 'x' && value.kind == JINJA_FLOAT)) {
-    jinja_fail(run, WICK_E_FORMAT, "%%%c of what is no whole number", spec->kind);
+    jinja_fail(run, WICK_E_FORMAT, "%%%c of a value that is not a whole number", spec->kind);
     return 0;
   }
   const int64_t integer = value.kind != JINJA_FLOAT ? jinja_int_of(value) : (int64_t)real;
@@ -163,7 +163,7 @@ static jinja_value named_value(jinja_run *run, const jinja_string *format, uint3
   const jinja_entry *entry =
       values.kind == JINJA_DICT ? jinja_dict_find(values.dict, jinja_of_string(&name)) : NULL;
   if (entry != NULL) return entry->value;
-  return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");
+  return jinja_fail(run, WICK_E_FORMAT, "a format names a value that does not exist");
 }
 
 jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jinja_value values) {
@@ -217,7 +217,7 @@ static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32
   for (uint32_t i = 0; i < arguments->named_count; i++) {
     if (jinja_string_equal(arguments->names[i], field)) return arguments->named[i];
   }
-  return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");
+  return jinja_fail(run, WICK_E_FORMAT, "a format names a value that does not exist");
 }
 
 static void put_field(jinja_run *run, jinja_buffer *buffer, const jinja_string *whole,

@@ -43,7 +43,7 @@ static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_argume
     for (uint32_t k = 0; pairs != NULL && k < pairs->count && run->status == WICK_OK; k++) {
       const jinja_list *pair = jinja_items_of(run, pairs->items[k]);
       if (pair == NULL || pair->count != 2) {
-        return jinja_fail(run, WICK_E_FORMAT, "a dict of what is no pair");
+        return jinja_fail(run, WICK_E_FORMAT, "a dict of an item that is not a pair");
       }
       jinja_put(run, dict, pair->items[0], pair->items[1]);
     }

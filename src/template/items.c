@@ -214,7 +214,7 @@ jinja_list *jinja_items_of(jinja_run *run, jinja_value value) {
       }
       break;
     default:
-      jinja_fail(run, WICK_E_FORMAT, "a value that has no items is gone over");
+      jinja_fail(run, WICK_E_FORMAT, "a value without items is iterated over");
       return NULL;
   }
   return run->status == WICK_OK ? list : NULL;

@@ -117,7 +117,7 @@ static jinja_value read_string(json_input *input) {
     const char c = input->bytes[input->at];
     if (c == '\\') {
       input->at++;
-      if (!read_escape(input, out, &size_bytes)) return fail(input, "an escape that JSON has not");
+      if (!read_escape(input, out, &size_bytes)) return fail(input, "an unknown escape");
     } else if ((uint8_t)c < 0x20) {
       return fail(input, "a control character in a string");
     } else {
@@ -155,7 +155,7 @@ static jinja_value read_number(json_input *input) {
                         bytes[first + 1] >= '0' && bytes[first + 1] <= '9';
   if (!begins || has_zero || !has_fraction(bytes, size_bytes) ||
       !decimal_read_f64(bytes, size_bytes, &real)) {
-    return fail(input, "what is no value");
+    return fail(input, "not a JSON value");
   }
   if (!is_whole || size_bytes > BIG_BYTES_MAX) {
     return jinja_step_float(input->run, real) ? jinja_float(real) : JINJA_NOTHING;

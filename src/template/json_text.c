@@ -165,7 +165,7 @@ static void write_at(jinja_run *run, jinja_buffer *buffer, jinja_value value,
       write_json_dict(run, buffer, value.dict, style, depth);
       break;
     default:
-      jinja_fail(run, WICK_E_FORMAT, "tojson of what JSON has no form for");
+      jinja_fail(run, WICK_E_FORMAT, "tojson of a value that JSON cannot represent");
   }
 }
 

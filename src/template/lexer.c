@@ -247,7 +247,7 @@ static jinja_token read_operator(jinja_lexer *lexer) {
     break;
   }
   if (size_bytes == 1 && !jinja_is_one_of(c, "+-/*%~[](){}<>=.:|,;")) {
-    return wrong(lexer, "a character that no expression has");
+    return wrong(lexer, "a character that no expression can contain");
   }
   if (c == '(' || c == '[' || c == '{') lexer->brackets++;
   if (c == ')' || c == ']' || c == '}') {
@@ -267,7 +267,7 @@ static jinja_token next_in_tag(jinja_lexer *lexer) {
   const char c = lexer->source[lexer->at];
   if (c == '"' || c == '\'') return read_string(lexer);
   if (is_digit(c)) return read_number(lexer);
-  if (c == '\0') return wrong(lexer, "a character that no expression has");
+  if (c == '\0') return wrong(lexer, "a character that no expression can contain");
   if (!is_name_byte(c)) return read_operator(lexer);
   token = (jinja_token){.kind = TOKEN_NAME, .begin = lexer->at, .line = lexer->line};
   uint32_t at = lexer->at;

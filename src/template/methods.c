@@ -440,7 +440,7 @@ static jinja_value pop_item(jinja_run *run, jinja_list *list, const jinja_argume
   int64_t at = jinja_int_argument(run, arguments, 0, "index", -1);
   if (at < 0) at += list->count;
   if (at < 0 || at >= list->count)
-    return jinja_fail(run, WICK_E_FORMAT, "pop of what is not there");
+    return jinja_fail(run, WICK_E_FORMAT, "pop of an item that does not exist");
   const jinja_value item = list->items[at];
   const uint32_t behind = list->count - (uint32_t)at - 1;
   jinja_step_bytes(run, behind * sizeof item);
@@ -580,7 +580,7 @@ static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
     return value;
   }
   if (id == METHOD_POP && otherwise == NULL) {
-    return jinja_fail(run, WICK_E_FORMAT, "pop of what is not there");
+    return jinja_fail(run, WICK_E_FORMAT, "pop of an item that does not exist");
   }
   const jinja_value value = otherwise == NULL ? jinja_none() : *otherwise;
   if (id == METHOD_SETDEFAULT) jinja_put(run, dict, *key, value);

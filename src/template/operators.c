@@ -70,7 +70,7 @@ static jinja_value real_power(jinja_run *run, double base, double exponent) {
     const double power = whole_power(base, (uint64_t)magnitude);
     return jinja_float(exponent < 0 ? 1 / power : power);
   }
-  if (base < 0) return jinja_fail(run, WICK_E_FORMAT, "a power that is no real number");
+  if (base < 0) return jinja_fail(run, WICK_E_FORMAT, "a power that is not a real number");
   if (base == 0) return jinja_float(0);
   return jinja_float(math_pow(base, exponent));
 }

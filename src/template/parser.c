@@ -9,7 +9,7 @@ static uint32_t parse_body(jinja_parser *parser, const char *const *ends);
 
 static void want_tag_end(jinja_parser *parser) {
   if (parser->token.kind != TOKEN_TAG_END) {
-    jinja_parse_fail(parser, "a tag has more than belongs to it");
+    jinja_parse_fail(parser, "unexpected text in a tag");
   }
   jinja_next_token(parser);
 }
@@ -216,7 +216,7 @@ static uint32_t parse_output(jinja_parser *parser) {
   jinja_next_token(parser);
   const uint32_t value = jinja_parse_tuple(parser, true);
   if (parser->token.kind != TOKEN_TAG_END) {
-    jinja_parse_fail(parser, "an expression has more than belongs to it");
+    jinja_parse_fail(parser, "unexpected text after an expression");
   }
   jinja_next_token(parser);
   return jinja_add_node(parser, (jinja_node){.kind = NODE_OUTPUT, .line = line, .a = value});

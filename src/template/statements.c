@@ -89,7 +89,7 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value) {
     }
     jinja_put(run, object.dict, jinja_of_string(run->program->names[node->b]), value);
   } else {
-    jinja_fail(run, WICK_E_FORMAT, "what is set is no name");
+    jinja_fail(run, WICK_E_FORMAT, "the target of set is not a name");
   }
 }
 

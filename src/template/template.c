@@ -40,7 +40,7 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
   *out = NULL;
   if (size_bytes > TEMPLATE_SOURCE_BYTES_MAX) {
     return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "a chat template of %zu bytes, at most %d are read", size_bytes,
+                     "a chat template of %zu bytes, the limit is %d", size_bytes,
                      TEMPLATE_SOURCE_BYTES_MAX);
   }
   chat_template *made = memory_alloc_zeroed(memory, sizeof *made);
@@ -165,7 +165,7 @@ static void read_variables(jinja_run *run, const char *json, size_t size_bytes, 
   const jinja_value object = jinja_read_json(run, json, size_bytes, mark);
   if (run->status != WICK_OK) return;
   if (object.kind != JINJA_DICT) {
-    jinja_fail(run, WICK_E_FORMAT, "a template's variables are no JSON object");
+    jinja_fail(run, WICK_E_FORMAT, "a template's variables are not a JSON object");
     return;
   }
   for (uint32_t i = 0; i < object.dict->count; i++) {

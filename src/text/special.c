@@ -3,7 +3,7 @@
 // overlaps with what has been taken gives way to a shorter one at the same place.
 #include "text/special.h"
 
-#include name | > and the like, also | < | name | > and similar ones, alsostring.h>
+#include <string.h>
 
 enum { KEY_RANK_BITS = 21, KEY_PLACE_BITS = 32, MATCHES_FIRST = 16 };
 _Static_assert(TOKENS_MAX < 1 << KEY_RANK_BITS, "ranks fit in keys");
@@ -243,7 +243,7 @@ static bool looks_like_markup(gguf_string text) {
   return false;
 }
 
-// <|name|> and the like, also with the wide bars of DeepSeek.
+// <|name|> and similar ones, also with the wide bars of DeepSeek.
 static bool is_named_in_bars(gguf_string text) {
   static const char *const BEGINS[] = {"<|", "<\xef\xbd\x9c"};
   for (size_t i = 0; i < 2; i++) {

@@ -329,7 +329,7 @@ test('embed-component refuses what is no model, no component, or has a model', {
   const cut = join(folder, 'cut.wasm');
   writeFileSync(cut, readFileSync(plain).subarray(0, 400_000));
   for (const [model, component, words] of [
-    [other, plain, /is no GGUF file/],
+    [other, plain, /is not a GGUF file/],
     [join(folder, 'nothing'), plain, /cannot open/],
     [modelPath, other, /is no component/],
     [modelPath, cut, /is no component/],

@@ -156,7 +156,7 @@ test('what is no component for a model is refused', async () => {
   for (const [what, component] of Object.entries(wrong)) {
     const { code, stderr } = await embed(component, model);
     assert.equal(code, 3, `${what}: ${stderr}`);
-    assert.match(stderr, /plain\.wasm is no component of `make edge` without a model/, what);
+    assert.match(stderr, /plain\.wasm is not a component of `make edge` without a model/, what);
     assert.equal(existsSync(at('out.wasm')), false, what);
   }
   // the mark may end with the room for two numbers, and numbers of pages may be long
@@ -170,7 +170,7 @@ test('what is no model that fits is refused', async () => {
   for (const bytes of [Buffer.alloc(0), Buffer.from('GGU'), Buffer.from('GGUX, and more')]) {
     const { code, stderr } = await embed(good, bytes);
     assert.equal(code, 3);
-    assert.match(stderr, /model is no GGUF file/);
+    assert.match(stderr, /model is not a GGUF file/);
   }
   writeFileSync(at('large'), 'GGUF');
   truncateSync(at('large'), 2 ** 31);

@@ -843,7 +843,7 @@ describe('conversations', () => {
     assert.deepEqual(first.tokens, plain.map(Number));
     assert.equal(first.spans.at(-2), Buffer.byteLength(prompt));
     assert.equal(second.error, 'WICK_E_FORMAT');
-    assert.match(second.message, /a template's variables are no JSON object/);
+    assert.match(second.message, /a template's variables are not a JSON object/);
   });
 
   test('template says what is wrong with another one', async () => {

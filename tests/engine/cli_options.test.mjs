@@ -145,7 +145,7 @@ async function written(options) {
 test('options of samplers that go together, and that do not', { concurrency: 2 }, async () => {
   const names = ['--samplers', 'top_k'];
   const letters = ['--sampling-seq', 'k'];
-  const both = '--samplers and --sampling-seq do not go together';
+  const both = '--samplers and --sampling-seq cannot be used together';
   await assertUsage([...names, ...letters], both);
   await assertUsage([...letters, ...names], both);
   const many = Array.from({ length: 16 }, (_, i) => ['--dry-sequence-breaker', `${i}`]).flat();
@@ -469,7 +469,7 @@ describe('run with a grammar', () => {
     for (const [args, told] of /** @type {[string[], RegExp][]} */ ([
       [['--regex', '(a'], /^wick: the grammar: .* \(WICK_E_ARG/],
       [['--regex', '(a)\\1'], /^wick: the grammar: .* \(WICK_E_UNSUPPORTED/],
-      [['--regex', 'a', '--choice', 'b'], /--regex and --choice do not go together/],
+      [['--regex', 'a', '--choice', 'b'], /--regex and --choice cannot be used together/],
     ])) {
       const { code, stdout, stderr } = await cli(['run', builtIn, '-p', 'a', ...args]);
       assert.deepEqual([code, stdout.length], [2, 0], stderr);
@@ -527,7 +527,7 @@ describe('adapters', { skip: shared.skip }, () => {
       assert.deepEqual([code, stdout.length], [2, 0], stderr);
       assert.equal(
         stderr,
-        `wick: --lora: the scale '${scale}' behind the last ':' is no finite number of 32 bits\n`,
+        `wick: --lora: the scale '${scale}' after the last ':' is not a finite 32-bit number\n`,
       );
     }
   });

@@ -1058,7 +1058,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     assert.equal(many.length, 60);
     for (const [i, one] of many.entries()) assert.deepEqual(one, many[i % 7]);
     const both = ['embed', bert, '-p', 'a', '-f', at('lines.txt')];
-    await assertRefused(both, 2, 'the text comes from -p or from -f, not from both');
+    await assertRefused(both, 2, 'give the text with -p or -f, not both');
     await assertRefused(
       ['embed', '-'],
       2,

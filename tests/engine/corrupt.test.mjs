@@ -28,7 +28,7 @@ const ownWords = new Map([['split-count-2.gguf', 'the model is split into severa
 
 describe('the table of refusals', () => {
   test('is well formed', () => {
-    assert.equal(new Set(rows.map((row) => row.file)).size, rows.length, 'a file is there twice');
+    assert.equal(new Set(rows.map((row) => row.file)).size, rows.length, 'a file appears twice');
     for (const { file, stage, status, named, offset } of rows) {
       assert.ok(stages.includes(stage), `${file}: stage ${stage}`);
       assert.match(status, stage === 'accepted' ? /^-$/ : /^WICK_E_[A-Z]+$/, file);

@@ -212,7 +212,7 @@ const outOfBounds = [
     'rwkv7',
     'wkv.head_size',
     { u32: 24 },
-    /embedding_length 64 is no multiple of wkv\.head_size 24/,
+    /embedding_length 64 is not a multiple of wkv\.head_size 24/,
   ],
   ['rwkv7', 'token_shift_count', { u32: 1 }, /is 1, which is not within 2 and 2/],
   ['rwkv7', 'attention.decay_lora_rank', { u32: 0 }, /is 0, which is not within 1 and/],
@@ -299,7 +299,7 @@ const outOfBounds = [
     'llama',
     'attention.head_count_kv',
     { u32: 3 },
-    /head_count 4 is no multiple of head_count_kv 3/,
+    /head_count 4 is not a multiple of head_count_kv 3/,
   ],
   [
     'olmo2',

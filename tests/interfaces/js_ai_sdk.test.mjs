@@ -297,7 +297,7 @@ describe('a request by itself', () => {
       ],
       ...[file({ type: 'url', url: 'x' }), file({ type: 'data', data: bytes }, 'texture/x')],
     ]) {
-      const words = `A file of type ${one.mediaType} is in the prompt: only text is understood`;
+      const words = `A file of type ${one.mediaType} is in the prompt: only text is supported`;
       assert.throws(() => messagesOf({ role: 'user', content: [one] }), {
         code: 'UNSUPPORTED',
         message: words,

@@ -209,7 +209,7 @@ describe('run with threads', () => {
     assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2 }]);
     const samplers = { samplers: ['top_k', 'temperature'], drySequenceBreakers: [] };
     assert.deepEqual(ofModel.told[1], ['generate', 'x', { ...usual, ...samplers }]);
-    const twice = 'wick: the text comes from -p or from -f, not from both\n';
+    const twice = 'wick: give the text with -p or -f, not both\n';
     assert.deepEqual([both.code, both.errors, both.told], [2, twice, []]);
     const input = 'wick: standard input is the model already: give the text with -p or -f\n';
     assert.deepEqual([nothing.code, nothing.errors, nothing.told], [2, input, []]);

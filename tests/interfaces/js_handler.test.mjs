@@ -565,7 +565,7 @@ describe('chats', () => {
       [
         content({ type: 'x'.repeat(50), text: 'a' }),
         'messages[1].content[1]',
-        `is of type ${'x'.repeat(40)}: only text is understood`,
+        `is of type ${'x'.repeat(40)}: only text is supported`,
         kind,
       ],
       [calls({}), 'messages[1].tool_calls[1]', call],
@@ -842,7 +842,7 @@ describe('routes', () => {
         if (method === 'OPTIONS') assert.equal(response.status, 204);
         if (isAllowed) continue;
         const { error } = any(await response.json());
-        const message = `${path} knows no ${method}`;
+        const message = `Method ${method} is not allowed for ${path}`;
         assert.deepEqual([error.code, error.message], ['method_not_allowed', message]);
       }
     }
@@ -959,9 +959,9 @@ describe('routes', () => {
       assert.equal(asked.at(-1)[2].salt, salt);
     }
     for (const [authorization, message] of [
-      ['', 'A key is needed: Authorization: Bearer KEY'],
-      ['one', 'A key is needed: Authorization: Bearer KEY'],
-      ['Bearer one two', 'A key is needed: Authorization: Bearer KEY'],
+      ['', 'A key is required: Authorization: Bearer KEY'],
+      ['one', 'A key is required: Authorization: Bearer KEY'],
+      ['Bearer one two', 'A key is required: Authorization: Bearer KEY'],
       ['Bearer op', 'The key is wrong'],
       ['Bearer on', 'The key is wrong'],
     ]) {
@@ -1231,7 +1231,7 @@ describe('bodies', () => {
     }
     assert.equal(await wrong(Uint8Array.of(34, 0xff, 34)), 'The body is not UTF-8');
     assert.equal(await wrong(Uint8Array.of(34, 34, 0xc3)), 'The body is not UTF-8');
-    assert.equal(await wrong(pieces(body, true)), 'The body broke off');
+    assert.equal(await wrong(pieces(body, true)), 'The body ended early');
     let isCancelled = false;
     const endless = new ReadableStream({
       pull: (controller) => controller.enqueue(new Uint8Array(1 << 19)),
@@ -1281,7 +1281,7 @@ describe('bodies', () => {
     assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '1']);
     assert.deepEqual(await refused.json(), {
       error: {
-        message: '2 requests run and wait already',
+        message: '2 requests are already running or waiting',
         type: 'rate_limit_error',
         param: null,
         code: 'queue_full',

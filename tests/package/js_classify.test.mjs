@@ -148,7 +148,7 @@ describe('by the likelihood of labels', () => {
       [['a', ['yes']], /labels must be an array of two strings or more/],
       [['a', ['yes', '']], /labels\[1\] must be a string that is not empty/],
       [['a', ['yes', 3]], /labels\[1\] must be a string/],
-      [['a', ['yes', 'no', 'yes']], /labels\[2\] is there twice: the string "yes"/],
+      [['a', ['yes', 'no', 'yes']], /labels\[2\] appears twice: the string "yes"/],
       [['a', labels, { instructions: 3 }], /instructions must be a string, not 3/],
       [['a', labels, { truncate: 'no' }], /truncate must be true or false/],
       [['a', labels, { maxTokens: 3 }], /maxTokens/],

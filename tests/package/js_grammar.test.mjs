@@ -462,7 +462,7 @@ describe('extract', () => {
       [[text, schema, { instructions: 1 }], 'ARG', /instructions must be a string/],
       [[text, schema, { maxToken: 1 }], 'ARG', /did you mean maxTokens/],
       [[text, schema, { maxTokens: 0.5 }], 'ARG', /maxTokens/],
-      [[text, { type: 'thing' }], 'ARG', /#.type: this is no type/],
+      [[text, { type: 'thing' }], 'ARG', /#.type: unknown type/],
     ];
     for (const [args, code, message] of refusals) {
       await assert.rejects(/** @type {any} */ (engine).extract(...args), { code, message });

@@ -476,7 +476,7 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
   if (is->heads % is->kv_heads != 0) {
     keys->status =
         fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
-                  "%s.attention.head_count %u is no multiple of head_count_kv %u",
+                  "%s.attention.head_count %u is not a multiple of head_count_kv %u",
                   keys->architecture, is->heads, is->kv_heads);
   } else if (value_dim != is->head_dim) {
     keys->status =

@@ -369,7 +369,7 @@ static void check_multiple(model_keys *keys, const char *name, uint32_t value, c
   if (keys->status != WICK_OK || value % parts == 0) return;
   keys->status =
       fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, name),
-                "%s.%s %u is no multiple of %s %u", keys->architecture, name, value, of, parts);
+                "%s.%s %u is not a multiple of %s %u", keys->architecture, name, value, of, parts);
 }
 
 ssm_settings ssm_read(model_plan *plan, ssm_form form) {

@@ -138,7 +138,7 @@ TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, NULL);
 }
 
-// Experts of a width that is no multiple of the rows that lie together.
+// Experts of a width that is not a multiple of the rows that lie together.
 TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_f32) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.ffn = 44;

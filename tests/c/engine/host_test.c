@@ -190,8 +190,9 @@ TEST(half_a_pair_is_refused) {
   host = make_host();
   host.functions.thread_join = (void (*)(void *, uintptr_t))abort;
   CHECK_EQ_INT(open_engine(&host, 1, &engine, &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message,
-               "wick_host: alloc and free come together, and thread_start and thread_join");
+  CHECK_EQ_STR(
+      error.message,
+      "wick_host: alloc and free must be set together, and so must thread_start and thread_join");
   CHECK_EQ_UINT(host.calls, 0);
 }
 
@@ -221,7 +222,7 @@ TEST(the_host_hears_of_what_was_not_given_back) {
   REQUIRE(memory_alloc(&engine->memory, 100) != NULL);
   void *lost = host.last;
   wick_engine_destroy(engine);
-  CHECK_EQ_STR(host.line, "wick: memory was not given back");
+  CHECK_EQ_STR(host.line, "wick: memory leak: not all blocks were freed");
   CHECK_EQ_UINT(host.blocks, 1);
   give(&host, lost, (size_t)host.bytes);
 }

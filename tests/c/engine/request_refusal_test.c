@@ -84,7 +84,7 @@ TEST(priorities_have_bounds) {
 
 TEST(completions_have_bounds_and_a_prompt_of_their_own) {
   static const wanted_error MANY = {
-      WICK_E_ARG, WICK_SUBJECT_COMPLETIONS, {17, 16}, "17 completions, the most is 16"};
+      WICK_E_ARG, WICK_SUBJECT_COMPLETIONS, {17, 16}, "17 completions, the limit is 16"};
   static const wanted_error ALONE = {
       .status = WICK_E_ARG,
       .message = "2 completions: a session, or a prompt that is only read, has one"};
@@ -112,10 +112,8 @@ TEST(prompts_fit_the_context) {
                                     WICK_SUBJECT_CONTEXT,
                                     {65, 64},
                                     "the prompt has 65 tokens, the context holds 64"};
-  static const wanted_error EMPTY = {WICK_E_ARG,
-                                     WICK_SUBJECT_PROMPT,
-                                     {0},
-                                     "the prompt is empty, and the model adds no token of its own"};
+  static const wanted_error EMPTY = {
+      WICK_E_ARG, WICK_SUBJECT_PROMPT, {0}, "the prompt is empty, and the model adds no tokens"};
   char text[CONTEXT_TOKENS + 1];
   memset(text, 'a', sizeof text);
   wick_engine *engine = open_engine();
@@ -191,7 +189,7 @@ TEST(configurations_at_their_bounds) {
   check_config(&config, NULL);
   config.batch_tokens++;
   char message[WICK_ERROR_MESSAGE_BYTES];
-  snprintf(message, sizeof message, "a batch of %u tokens: at most %d can be",
+  snprintf(message, sizeof message, "a batch of %u tokens: the limit is %d",
            WICK_BATCH_TOKENS_MAX + 1u, (int)WICK_BATCH_TOKENS_MAX);
   check_config(&config, &(wanted_error){WICK_E_ARG,
                                         WICK_SUBJECT_BATCH,

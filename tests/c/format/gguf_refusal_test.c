@@ -170,7 +170,7 @@ static const refusal REFUSALS[] = {
     {"many strings", make_array_of_many_strings, WICK_E_FORMAT, 41, "4294967296 items"},
     {"array of bools", make_array_of_bools, WICK_E_FORMAT, 51, "bool of value 7"},
     {"array of huge string", make_array_of_huge_string, WICK_E_FORMAT, 61, "512 MiB"},
-    {"duplicate key", make_duplicate_key, WICK_E_FORMAT, 41, "key 'same' is there twice"},
+    {"duplicate key", make_duplicate_key, WICK_E_FORMAT, 41, "key 'same' appears twice"},
     {"alignment 0", make_alignment_0, WICK_E_FORMAT, 24, "'general.alignment' is 0"},
     {"alignment 48", make_alignment_48, WICK_E_FORMAT, 24, "'general.alignment' is 48"},
     {"alignment 2^21", make_alignment_2_21, WICK_E_FORMAT, 24, "'general.alignment' is 2097152"},
@@ -190,7 +190,7 @@ static const refusal REFUSALS[] = {
     {"long row", make_long_row, WICK_E_SHAPE, 24, "1 rows of 4294967296 values"},
     {"misaligned", make_misaligned, WICK_E_FORMAT, 24, "tensor 't' begins at 8"},
     {"wrapping offset", make_wrapping_offset, WICK_E_OVERFLOW, 24, "tensor 't' ends past 2^63"},
-    {"duplicate tensor", make_duplicate_tensor, WICK_E_FORMAT, 65, "tensor 'a' is there twice"},
+    {"duplicate tensor", make_duplicate_tensor, WICK_E_FORMAT, 65, "tensor 'a' appears twice"},
     {"overlap", make_overlap, WICK_E_FORMAT, 65, "'b' overlaps that of 'a'"},
     {"overlap before", make_overlap_before, WICK_E_FORMAT, 24, "'a' overlaps that of 'b'"},
 };

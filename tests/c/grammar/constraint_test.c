@@ -103,9 +103,9 @@ TEST(an_engine_takes_ids_of_tokens_for_a_text) {
   CHECK_EQ_INT(check(constraint, texts, &error), WICK_OK);
   CHECK_EQ_STR(shown, "[true,false,false,false,false,false,false,true]");
   CHECK_EQ_INT(check(bare, "[[97]]", &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message, "item 0 is no text");
+  CHECK_EQ_STR(error.message, "item 0 is not a text");
   CHECK_EQ_INT(check(constraint, "[\"aa\",7]", &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message, "item 1 is no text");
+  CHECK_EQ_STR(error.message, "item 1 is not a text");
   CHECK_EQ_INT(check(constraint, "{}", &error), WICK_E_ARG);
   CHECK_EQ_STR(error.message, "a JSON array is expected");
   CHECK_EQ_INT(check(constraint, "[\"aa\"", NULL), WICK_E_ARG);

@@ -199,13 +199,13 @@ TEST(broken_gbnf_is_refused_by_its_line) {
       {"root ::= [b-a]", "the range is out of order"},
       {"root ::= (\"a\"", "the group has no ')'"},
       {"root ::= \"a\")", "the rule should end here"},
-      {"root ::= *", "nothing stands before the operator"},
-      {"root ::= \"a\" | ?", "nothing stands before the operator"},
-      {"root ::= {2}", "nothing stands before the operator"},
+      {"root ::= *", "nothing precedes the operator"},
+      {"root ::= \"a\" | ?", "nothing precedes the operator"},
+      {"root ::= {2}", "nothing precedes the operator"},
       {"root ::= \"a\"{", "a repetition needs a number"},
       {"root ::= \"a\"{x}", "a repetition needs a number"},
       {"root ::= \"a\"{2", "the repetition has no '}'"},
-      {"root ::= \"a\"{3,2}", "the repetition's most is below its least"},
+      {"root ::= \"a\"{3,2}", "the repetition's maximum is below its minimum"},
       {"root ::= \"a\"{100001}", "a repetition above 100000"},
       {"root ::= \"a\"{0,100001}", "a repetition above 100000"},
       {"root ::= \"\\q\"", "unknown escape"},
@@ -215,7 +215,7 @@ TEST(broken_gbnf_is_refused_by_its_line) {
       {"root ::= \"\\ud800\"", "the escape names no character"},
       {"root ::= \"\\udfff\"", "the escape names no character"},
       {"root ::= \"\xff\"", "this is not UTF-8"},
-      {"root ::= =", "this begins nothing known"},
+      {"root ::= =", "unexpected character"},
       {"root ::= !x", "stands before a token"},
       {"root ::= <x", "the token has no '>'"},
       {"root ::= a b\na ::= \"x\"", "line 1: there is no rule b"},
@@ -401,7 +401,7 @@ TEST(schemas_that_are_no_json_are_refused) {
       {"{\"enum\":[1", "',' or ']' is expected"},
       {"{\"enum\":[1,]}", "a bad number"},
       {"{\"enum\":[1 2]}", "',' or ']' is expected"},
-      {"{} x", "text behind the value"},
+      {"{} x", "text after the value"},
       {"{\"const\":\"a}", "the string does not end"},
       {"{\"const\":\"a\\\"}", "the string does not end"},
       {"{\"const\":\"\\q\"}", "an unknown escape"},
@@ -411,9 +411,9 @@ TEST(schemas_that_are_no_json_are_refused) {
       {"{\"const\":\"\\ud800\\u0041\"}", "half of a surrogate pair"},
       {"{\"const\":\"\\udc00\"}", "half of a surrogate pair"},
       {"{\"const\":\"\\udfff\\ud800\"}", "half of a surrogate pair"},
-      {"{\"const\":\"\n\"}", "a string holds what is no text"},
-      {"{\"const\":\"\x1f\"}", "a string holds what is no text"},
-      {"{\"const\":\"\xff\"}", "a string holds what is no text"},
+      {"{\"const\":\"\n\"}", "a control character or invalid UTF-8 in a string"},
+      {"{\"const\":\"\x1f\"}", "a control character or invalid UTF-8 in a string"},
+      {"{\"const\":\"\xff\"}", "a control character or invalid UTF-8 in a string"},
       {"{\"const\":01}", "',' or '}' is expected"},
       {"{\"const\":-}", "a bad number"},
       {"{\"const\":1.}", "a bad number"},
@@ -423,7 +423,7 @@ TEST(schemas_that_are_no_json_are_refused) {
       {"{\"const\":.5}", "a bad number"},
       {"{\"const\":+1}", "a bad number"},
       {"{\"const\":tru}", "a bad number"},
-      {"nulll", "text behind the value"},
+      {"nulll", "text after the value"},
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     check_refused(WICK_GRAMMAR_JSON_SCHEMA, CASES[i][0], CASES[i][1]);
@@ -645,7 +645,7 @@ TEST(addresses_that_are_too_long_are_not_found) {
       if (rig.status == WICK_OK) {
         CHECK(rig_holds(&rig, "1") && !rig_holds(&rig, "2"));
       } else {
-        CHECK(strstr(rig.error.message, "$ref to what is not in the document") != NULL);
+        CHECK(strstr(rig.error.message, "$ref target is outside of the document") != NULL);
       }
       rig_close(&rig);
     }

@@ -103,7 +103,7 @@ TEST(tensors_that_do_not_fit) {
   check_refused(engine, &rig, WICK_E_SHAPE, "'blk.0.attn_q.weight.lora_a'");
   rig_find(&rig, "blk.0.attn_q.weight.lora_b")->dims[2] = 1;
   rig_put(&rig, "blk.0.attn_q.weight", ".lora_b", GGML_TYPE_F32, 4, 64);
-  check_refused(engine, &rig, WICK_E_FORMAT, "is there twice");
+  check_refused(engine, &rig, WICK_E_FORMAT, "appears twice");
   rig.count = 2;
   rig_put(&rig, "blk.0.attn_norm.weight", "", GGML_TYPE_F32, 64, 1);
   check_refused(engine, &rig, WICK_E_UNSUPPORTED, "'blk.0.attn_norm.weight' is neither");

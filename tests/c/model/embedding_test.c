@@ -357,7 +357,7 @@ TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
   check_refused(engine, &(wick_embed_request){.texts = empty, .text_count = 2}, WICK_E_ARG,
                 "text 1 has no tokens");
   wick_embed_request request = {.texts = &good, .text_count = 1, .pooling = (wick_pooling)6};
-  check_refused(engine, &request, WICK_E_ARG, "there is no such pooling");
+  check_refused(engine, &request, WICK_E_ARG, "unknown pooling");
   request.pooling = WICK_POOLING_RANK;
   check_refused(engine, &request, WICK_E_UNSUPPORTED,
                 "the model has no head for scores ('cls.output.weight')");
@@ -380,7 +380,7 @@ TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
   const wick_request asked = fixture_request(many, 3, 3);
   uint32_t id;
   CHECK_EQ_INT(wick_request_submit(engine, &asked, &id, &error), WICK_E_UNSUPPORTED);
-  CHECK_EQ_STR(error.message, "the model is an encoder: it embeds texts and continues none");
+  CHECK_EQ_STR(error.message, "the model is an encoder: it embeds texts and cannot continue them");
   wick_engine_destroy(engine);
   free(file.bytes);
 }

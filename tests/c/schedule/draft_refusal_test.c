@@ -48,8 +48,9 @@ static void ignore_event(void *context, const wick_event *event, const uint8_t *
 }
 
 TEST(what_is_no_draft_is_refused_with_its_reason) {
-  static const char ENCODER[] = "an encoder has no draft and is none",
-                    BUSY[] = "the model has a draft already, or requests run on that";
+  static const char
+      ENCODER[] = "an encoder cannot have a draft model or be one",
+      BUSY[] = "the model already has a draft model, or requests are running on the draft model";
   wick_engine *model = open_built((built_engine){.vocabulary = BUILT_SPM});
   wick_engine *draft = open_built((built_engine){.vocabulary = BUILT_SPM});
   wick_engine *third = open_built((built_engine){.vocabulary = BUILT_SPM});
@@ -61,7 +62,7 @@ TEST(what_is_no_draft_is_refused_with_its_reason) {
   check_refused(encoder, encoder, WICK_E_UNSUPPORTED, ENCODER);
   check_refused(model, model, WICK_E_ARG, "a model cannot be its own draft");
   check_refused(model, other, WICK_E_MISMATCH,
-                "token 77 of the draft model is another one than the model's");
+                "token 77 of the draft model differs from the model's");
   check_refused(model, larger, WICK_E_MISMATCH, "the draft model has 267 tokens, the model 274");
   check_refused(larger, model, WICK_E_MISMATCH, "the draft model has 274 tokens, the model 267");
   const int32_t prompt[] = {1, 20, 30};

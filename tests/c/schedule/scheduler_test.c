@@ -411,7 +411,7 @@ TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_QUEUE_TOKENS);
   CHECK_EQ_UINT(error.numbers[0], 16);
   CHECK_EQ_UINT(error.numbers[1], 16);
-  CHECK_EQ_STR(error.message, "prompts of 16 tokens are waiting, the most there may be is 16");
+  CHECK_EQ_STR(error.message, "prompts of 16 tokens are waiting, the limit is 16");
   CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).refused, 1);
   CHECK(simulation_run(&sim, 100));
   simulation_close(&sim);

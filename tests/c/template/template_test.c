@@ -572,7 +572,7 @@ TEST(bytes_of_json_that_are_no_character_are_replaced_one_by_one) {
              "x\xef\xbf\xbd\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-// Each end that JSON can be cut off at, and each form of what is no number or word.
+// Each end that JSON can be cut off at, and each form of a value that is not a number or word.
 TEST(json_that_is_no_value_is_refused_at_its_byte) {
   static const char WHOLE_VALUE[] =
       "{\"a\": [1, -2.5e+3, true, false, null, \"\\u00e9\\n\"], \"b\": {}}";
@@ -699,7 +699,7 @@ TEST(sources_that_are_too_long_are_refused) {
   template_destroy(made);
   CHECK_EQ_INT(template_create(&memory, source, sizeof source, &made, &error), WICK_E_FULL);
   CHECK(made == NULL);
-  CHECK_EQ_STR(error.message, "a chat template of 524289 bytes, at most 524288 are read");
+  CHECK_EQ_STR(error.message, "a chat template of 524289 bytes, the limit is 524288");
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
