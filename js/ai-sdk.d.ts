@@ -27,7 +27,7 @@ export interface WickProvider extends ProviderV4 {
  */
 export function createWick(engine: EngineSource): WickProvider;
 
-/** What useChat's messages are: the parts that are read of them. */
+/** The messages of useChat: the parts of them that are read. */
 interface Message {
   id: string;
   role: 'system' | 'user' | 'assistant';
@@ -36,7 +36,7 @@ interface Message {
 
 export interface WickChatTransportOptions
   extends Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'includeRawChunks'> {
-  /** What createWick gives, called. */
+  /** The function that createWick returns. */
   model: LanguageModelV4;
   /** The system prompt. */
   system?: string;

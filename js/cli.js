@@ -30,7 +30,7 @@ const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 
 /** @typedef {import('./cli/exit.js').Argument} Argument */
 
-/** @param {string[]} args behind the command @returns {Argument[]} parsed as src/cli/args.c does */
+/** @param {string[]} args after the command @returns {Argument[]} parsed as src/cli/args.c does */
 function takeApart(args) {
   /** @type {Argument[]} */
   const found = [];

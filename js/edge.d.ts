@@ -30,7 +30,7 @@ export interface EdgeModel
     | 'signal'
     | 'onProgress'
   > {
-  /** The whole file. It counts as JavaScript's memory beside the engine's. */
+  /** The whole file. It counts as JavaScript's memory, in addition to the engine's. */
   bytes?: Uint8Array | ArrayBuffer;
   /** A function that reads the file in pieces of 4 MiB. */
   range?: ReadRange;
@@ -72,8 +72,9 @@ export interface EdgeOptions
    */
   extrasWasm?: import('./index.js').WasmModule;
   /**
-   * The host's limit on all memory, for example 128 MB (`128e6`). What JavaScript needs is taken off, and a
-   * model whose plan needs more than the rest is refused before its weights are read.
+   * The host's limit on all memory, for example 128 MB (`128e6`). The part that JavaScript needs is
+   * subtracted, and a model whose plan needs more than the rest is refused before its weights are
+   * read.
    */
   isolateBytes?: number;
 }
@@ -86,8 +87,8 @@ export function createEngine(options: EdgeOptions): Promise<Engine>;
 
 /**
  * For isolates that answer many requests: a function to be called with each request. The first call loads the
- * model; calls meanwhile wait; when the loading call's request has ended, another goes on where it stopped. Later
- * calls get the same engine, or a new one after `close()` and after a crash.
+ * model; calls meanwhile wait; when the loading call's request has ended, another continues where it stopped.
+ * Later calls get the same engine, or a new one after `close()` and after a crash.
  */
 export function openOnce(
   options: Omit<EdgeOptions, keyof EdgeModel>,

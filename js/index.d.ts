@@ -63,10 +63,10 @@ export type NamedModel = { [Name in keyof ModelSource]?: undefined } & {
   model: string;
 };
 
-/** What createEngine takes: where the model is, and settings. */
+/** The options of createEngine: where the model is, and settings. */
 export type EngineOptions = EngineSettings & ((OneSource & { model?: undefined }) | NamedModel);
 
-/** What `new Headers(...)` takes. */
+/** The options of `new Headers(...)`. */
 export type HeaderFields = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
 /** `WebAssembly.Module`, where the types of the host have it. */
@@ -84,8 +84,8 @@ export interface EngineSettings {
   /** How often in a row a broken download is taken up again; 5 by default. */
   retries?: number;
   /**
-   * A connection that gives no byte for so many milliseconds is taken for broken; 30000 by default. 0
-   * waits for ever.
+   * A connection that delivers no byte for this many milliseconds is considered broken; 30000 by
+   * default. 0 waits for ever.
    */
   stallMs?: number;
   /**
@@ -103,9 +103,9 @@ export interface EngineSettings {
   /**
    * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
    * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
-   * 1 to 64 may be asked for, and all of them are used; of more than twice the processors (8 where
-   * there are fewer than four) that many are started, and the console is told. They come up when the
-   * engine is ready: `info().threads` counts those that are there.
+   * 1 to 64 may be asked for, and all of them are used; above twice the number of processors (8 if
+   * there are fewer than four) only that many are started, and a warning is logged. They come up
+   * when the engine is ready: `info().threads` counts those that are there.
    */
   threads?: number;
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */
@@ -116,7 +116,7 @@ export interface EngineSettings {
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
    * Tokens whose keys and values all requests, sessions and the prefix cache may hold together; four
-   * contexts by default. What finds no room waits.
+   * contexts by default. Requests that find no room wait.
    */
   kvTokens?: number;
   /** Bytes of working memory that compiling one grammar may take; 64 MiB by default. */
@@ -156,11 +156,12 @@ export interface EngineSettings {
    */
   memoryLimit?: number;
   /**
-   * Where per-layer embeddings (Gemma 3n and 4) lie, and embeddings of tokens where the output has a
-   * matrix of its own: only rows of them are looked up. `inside`: in memory. `outside`: in the model's
-   * file, where each pass reads the rows of its tokens; so a model runs where only its layers fit, with
-   * the same answers. The file must be one that a worker can read at once: a path in Node, a Blob in a
-   * browser, or a kept model. `auto`, the default: outside where the model would not fit otherwise.
+   * Where per-layer embeddings (Gemma 3n and 4) are kept, and token embeddings if the output has
+   * its own matrix: only rows of them are looked up. `inside`: in memory. `outside`: in the model's
+   * file, where each pass reads the rows of its tokens; so a model runs where only its layers fit,
+   * with the same answers. The file must be one that a worker can read at once: a path in Node, a
+   * Blob in a browser, or a kept model. `auto`, the default: outside where the model would not fit
+   * otherwise.
    */
   tables?: TablesPlace;
   /**
@@ -177,7 +178,7 @@ export interface EngineSettings {
   shared?: string;
   /**
    * With `shared`: called when the tab that had the engine has gone and this one has loaded the model in
-   * its place. What that engine had read is gone, too: here `engine.loadState` can bring back what
+   * its place. The text that engine had read is gone, too: here `engine.loadState` can bring back what
    * `engine.saveState` has kept before.
    */
   onLead?: () => void;
@@ -205,13 +206,13 @@ export interface EngineSettings {
   wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
    * The second module of the build that `wasm` is (`wick-…-grammar.wasm`). The first request with a grammar or tools
-   * loads it. Where `wasm` is an address, it is looked for beside that.
+   * loads it. Where `wasm` is an address, it is looked for next to that.
    */
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
    * The module of extras of the build that `wasm` is (`wick-…-extras.wasm`): models of rarer families, types and
-   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. Where `wasm` is an address, it is looked
-   * for beside that.
+   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. Where `wasm` is an address,
+   * it is looked for next to that.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
@@ -236,13 +237,13 @@ export type SamplerName =
 export interface SamplerOptions {
   /**
    * The samplers in their order, at most 16; what is not among them is off. By default `penalties`, `dry`,
-   * `top_n_sigma`, `top_k`, `typ_p`, `top_p`, `min_p`, `xtc`, `temperature`, `adaptive_p`. Wherever it stands,
-   * `adaptive_p` chooses the token at the end.
+   * `top_n_sigma`, `top_k`, `typ_p`, `top_p`, `min_p`, `xtc`, `temperature`, `adaptive_p`. Regardless of
+   * its place, `adaptive_p` chooses the token at the end.
    */
   samplers?: SamplerName[] | null;
   /** Locally typical sampling: tokens whose surprise is near the entropy, until they make up this; 1 is off. */
   typicalP?: number;
-  /** Logits that are at most so many standard deviations below the largest; 0 and less is off. */
+  /** Keeps logits at most this many standard deviations below the largest; 0 and less is off. */
   topNSigma?: number;
   /** With this probability, of the tokens of at least xtcThreshold only the least stays; 0 is off. */
   xtcProbability?: number;
@@ -298,11 +299,11 @@ export interface SamplingOptions extends SamplerOptions {
   logitBias?: Record<string | number, number> | Map<number, number>;
 }
 
-/** What the text may be: at most one of these. Only tokens that it allows are sampled, and the text ends where it does. */
+/** Constraints of the text: at most one of these. Only tokens that it allows are sampled, and the text ends where it does. */
 export interface GrammarOptions {
   /** GBNF as llama.cpp reads it, from its rule `root`. */
   grammar?: string | null;
-  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. What cannot be honoured is refused by name. */
+  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. A constraint that cannot be honoured is refused by name. */
   jsonSchema?: Record<string, unknown> | boolean | string | null;
   /** The whole text matches this expression (ECMA-262 with the flag u). */
   regex?: RegExp | string | null;
@@ -327,8 +328,8 @@ export interface LogitsContext {
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /**
    * How the text begins in the prompt already, with one of `jsonSchema`, `grammar`, `regex` and `choices`: what is begun and
-   * the answer are then one text that it allows. What no text begins with is refused (ARG). UTF-8 bytes may end inside a
-   * character, as a text that `maxTokens` ended may.
+   * the answer are then one text that it allows. A prefix that no text begins with is refused (ARG). UTF-8 bytes may end
+   * inside a character, as a text that `maxTokens` ended may.
    */
   begun?: string | Uint8Array | null;
   /** Adapters (engine.adapters), several at once; their order does not matter. */
@@ -346,8 +347,9 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    */
   healing?: boolean;
   /**
-   * At most so many tokens of reasoning; then the mark that ends it comes, and the answer. The marks are those of the
-   * model's chat template, and the prompt may have opened the reasoning. -1, the default: any number.
+   * At most this many tokens of reasoning; then the mark that ends it follows, and the answer. The
+   * marks are those of the model's chat template, and the prompt may have opened the reasoning. -1,
+   * the default: any number.
    */
   thinkingBudgetTokens?: number;
   /**
@@ -355,24 +357,25 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    * after it. Not where tabs share the engine.
    */
   logitsHook?: LogitsHook | null;
-  /** Goes on after an end token, for measurements. */
+  /** Continues after an end token, for measurements. */
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */
   printSpecial?: boolean;
   /**
    * From -100 to 100, 0 by default: higher ones go first, and lower ones give their pages up to them
-   * when there are too few. Who has waited for 512 passes goes before all who came later.
+   * when there are too few. A request that has waited for 512 passes goes before all later ones.
    */
   priority?: number;
   /**
    * Whether what may follow is proposed (from what followed the same words earlier in the text) and
-   * checked several tokens at once. The text is the same; it is left out by itself where it does not
-   * pay, unless it is 'always', for measurements. True by default.
+   * checked several tokens at once. The text is the same; it is skipped automatically where it does
+   * not pay, unless it is 'always', for measurements. True by default.
    */
   speculation?: boolean | 'always';
   /**
-   * Whose it is. What was read for one salt is found by no request with another, nor by one without:
-   * `cachedTokens` tells nobody what somebody else has asked. A session has its own.
+   * The owner of the prompt. Text that was read for one salt is not found by requests with another
+   * salt or without one: `cachedTokens` reveals nothing about other users' prompts. A session has
+   * its own.
    */
   salt?: string | null;
   /**
@@ -383,7 +386,7 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   onPrefill?: (progress: { done: number; total: number }) => void;
   /** Called for each token; its text may come with a later one (half a character, a stop string). */
   onToken?: (token: TokenDetail) => void;
-  /** How many alternatives onToken is told of, up to 20; 0: of the token's own logprob alone. */
+  /** How many alternatives onToken receives, up to 20; 0: only the token's own logprob. */
   logprobs?: number;
   /**
    * The logprobs are of the distribution that the samplers leave, which the token is drawn from. False, the default:
@@ -394,7 +397,7 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
 
 export interface TokenAlternative {
   token: number;
-  /** As it stands in the vocabulary; bytes that are no whole characters become U+FFFD. */
+  /** As in the vocabulary; bytes that are not whole characters become U+FFFD. */
   text: string;
   bytes: number[];
   logprob: number;
@@ -451,18 +454,18 @@ export interface SaveOptions {
 }
 
 /**
- * A text that goes on from call to call: what was read once is not read again. One request at a time
- * (another is refused with BUSY); sessions run side by side.
+ * A text that continues from call to call: tokens that were read once are not read again. One
+ * request at a time (another is refused with BUSY); sessions run side by side.
  */
 export interface Session {
-  /** Goes on with `prompt` and writes an answer; both stay in the session (an end token does not). */
+  /** Continues with `prompt` and writes an answer; both stay in the session (an end token does not). */
   prompt(prompt: string | ArrayLike<number>, options?: Omit<GenerateOptions, 'salt'>): Generation;
   /** Reads text without an answer. Tokens: of the whole session, and those that it had before. */
   append(
     text: string | ArrayLike<number>,
     options?: Pick<GenerateOptions, 'signal' | 'onPrefill'>,
   ): Promise<{ tokens: number; cachedTokens: number }>;
-  /** A session with the same text. It shares what was read: nothing is copied until one goes on. */
+  /** A session with the same text. It shares what was read: nothing is copied until one continues. */
   fork(): Promise<Session>;
   /** Keeps the first `tokens`. */
   truncate(tokens: number): Promise<void>;
@@ -471,7 +474,7 @@ export interface Session {
   tokens(): Promise<number[]>;
   /** With a name, or `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
   save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
-  /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
+  /** Frees its pages. Closing twice is fine, and so is closing after the engine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -512,7 +515,7 @@ export interface EngineStats {
     length: number;
     aborted: number;
     failed: number;
-    /** How often one gave its pages up for others, to go on later. */
+    /** How often one gave its pages up for others, to continue later. */
     preempted: number;
     /** Of those, whose pages went to the swap file; how many came back from there. */
     swappedOut: number;
@@ -531,17 +534,17 @@ export interface EngineStats {
     accepted: number;
   };
   /**
-   * What a pass takes lately in us, of one request's 1, 2, ... 16 tokens (0: not measured): whether
-   * speculation pays depends on it.
+   * The recent time of a pass in us, of one request's 1, 2, ... 16 tokens (0: not measured):
+   * whether speculation pays depends on it.
    */
   passUs: number[];
   /** Passes through the model, and the tokens in them. */
   passes: number;
   rows: number;
   /**
-   * How often the draft model could propose nothing because it could not go on: its pages or memory
-   * ran out, its context was at its end, or its values were not finite. The text is the same without
-   * it, only slower. 0 without a draft model.
+   * How often the draft model could propose nothing because it could not continue: its pages or
+   * memory ran out, its context was at its end, or its values were not finite. The text is the same
+   * without it, only slower. 0 without a draft model.
    */
   draftFailed: number;
   kv: KvStats;
@@ -568,7 +571,7 @@ export interface KvStats {
   bytes: { used: number; capacity: number };
   /**
    * Layers whose keys and values have one shape and one sliding window (`windowTokens`, 0: they look back without an
-   * end). `pageBytes`, `pages` and `map` beside this are those of the pool that keeps all positions.
+   * end). `pageBytes`, `pages` and `map` next to this are those of the pool that keeps all positions.
    */
   groups: {
     layers: number;
@@ -626,7 +629,7 @@ export interface ChatMessage {
   /** A message with `tool_calls` needs none. */
   content?: string | ChatTextPart[] | null;
   name?: string;
-  /** What the assistant called, as its message had it. */
+  /** The assistant's calls, as in its message. */
   tool_calls?: ChatToolCall[] | null;
   /** Which call the result of a tool answers. */
   tool_call_id?: string;
@@ -636,7 +639,7 @@ export interface ChatMessage {
   prefix?: boolean;
 }
 
-/** What a request takes: all that OpenAI's types allow. What is not understood is refused. */
+/** The fields of a request: all that OpenAI's types allow. Unsupported ones are refused. */
 export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_calls'> {
   content?: string | (ChatTextPart | ChatOtherPart)[] | null;
   tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
@@ -719,12 +722,13 @@ export interface ChatCompletionRequest {
   adaptive_decay?: number | null;
   /** The logprobs are of the distribution after the samplers. */
   post_sampling_probs?: boolean | null;
-  /** What the model may call. The template tells it of them, and its calls come as `tool_calls`. */
+  /** The tools that the model may call. The template tells it of them, and its calls come as `tool_calls`. */
   tools?: (ChatTool | ChatCustomTool)[] | null;
   /**
-   * `auto`, the default: the model calls tools or not. `none`: it is not told of them. `required`, or a name
-   * (`{type: 'function', function: {name}}`): it calls at least one, or this one. Arguments always satisfy the tool's
-   * `parameters`; what cannot be honoured there is refused with UNSUPPORTED, or with `auto` not held to its schema.
+   * `auto`, the default: the model calls tools or not. `none`: they are hidden from it. `required`,
+   * or a name (`{type: 'function', function: {name}}`): it calls at least one, or this one.
+   * Arguments always satisfy the tool's `parameters`; a schema that cannot be honoured is refused
+   * with UNSUPPORTED, or with `auto` not enforced.
    */
   tool_choice?: 'auto' | 'none' | 'required' | object | null;
   /** False: one call at most. */
@@ -732,8 +736,9 @@ export interface ChatCompletionRequest {
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
   /**
-   * At most so many tokens of reasoning; then the mark that ends it comes as if the model had written it, and the
-   * answer. -1, the default: any number. Nothing changes where the template has no marks of reasoning.
+   * At most this many tokens of reasoning; then the mark that ends it follows as if the model had
+   * written it, and the answer. -1, the default: any number. Nothing changes where the template has
+   * no marks of reasoning.
    */
   thinking_budget_tokens?: number | null;
   /**
@@ -811,7 +816,7 @@ export interface ChatCompletion {
       role: 'assistant';
       content: string;
       refusal: null;
-      /** What the model thought before, where it marks it. */
+      /** The model's reasoning before the answer, if it marks it. */
       reasoning_content?: string;
       tool_calls?: ChatToolCall[];
     };
@@ -883,7 +888,7 @@ type StandardResult<Output> =
       }[];
     };
 
-/** What an answer becomes: a Standard Schema's output, or what OpenAI's helper parses. */
+/** The parsed answer: a Standard Schema's output, or what OpenAI's helper parses. */
 export type Parsed<Format> = Format extends { '~standard': { types?: infer Types } }
   ? NonNullable<Types> extends { output: infer Output }
     ? Output
@@ -936,15 +941,15 @@ export interface ChatCompletions {
     body: ChatCompletionRequest,
     options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
-  /** Reads by itself, and tells of it: as openai-node's helper of this name. */
+  /** Reads automatically and emits events, like openai-node's helper of this name. */
   stream(
     body: Omit<ChatCompletionRequest, 'stream'> & { stream?: true },
     options?: ChatCallOptions,
   ): ChatCompletionStream;
   /**
    * An answer that is JSON of a schema: a Standard Schema that tells its JSON schema (zod 4.2 and others), or a
-   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE where the answer was cut off, and with INVALID where
-   * the schema wants more than its JSON schema says.
+   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE where the answer was cut off, and with
+   * INVALID where the schema requires more than its JSON schema says.
    */
   parse<Format>(
     body: ParseRequest<Format>,
@@ -962,7 +967,7 @@ export interface ChatOptions
   > {
   /** The first message. */
   system?: string;
-  /** What was said before; not with `system`. */
+  /** The conversation so far; not with `system`. */
   messages?: ChatMessage[];
 }
 
@@ -974,7 +979,7 @@ export interface ChatTurnOptions
 }
 
 export interface ChatReplyResult {
-  /** As it stands in the history. */
+  /** As in the history. */
   message: ChatMessage;
   finishReason: 'stop' | 'length' | 'tool_calls' | 'abort';
   /** `cachedTokens`: what the chat had read before. */
@@ -1000,21 +1005,21 @@ export interface ChatReply extends AsyncIterable<string> {
 
 export interface Chat {
   /**
-   * Says something and answers: a user's text, a message, several (the results of tools); without content it answers the
-   * conversation as it stands. One turn at a time (another is refused with BUSY).
+   * Says something and answers: a user's text, a message, several (the results of tools); without
+   * content it answers the current conversation. One turn at a time (another is refused with BUSY).
    */
   send(content?: string | ChatMessage | ChatMessage[], options?: ChatTurnOptions): ChatReply;
   /** A copy. */
   readonly history: ChatMessage[];
   /** Replaces the content of a message, or, without content, takes the message away; what follows is dropped. */
   edit(index: number, content?: string): void;
-  /** The same conversation once more. What was read is shared. */
+  /** The same conversation once more. Pages that were read are shared. */
   fork(): Promise<Chat>;
   /** Tokens of the conversation, and of what would be said next. */
   countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
   /** The history and what was read of it, for loadChat. Settings are not part of it. */
   save(): Promise<Uint8Array<ArrayBuffer>>;
-  /** Ends a running turn and gives the memory back. Closing twice is fine. */
+  /** Ends a running turn and frees the memory. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1073,7 +1078,7 @@ export interface EngineInfo {
   /** Of the cached keys, and of the values. */
   kType: KvType;
   vType: KvType;
-  /** What the model needs, in bytes. */
+  /** The memory that the model needs, in bytes. */
   plan: {
     contextTokens: number;
     weightsBytes: number;
@@ -1222,7 +1227,7 @@ export interface CountOptions {
 
 // ---- embeddings ----
 
-/** What a request chooses of an adapter: scale 1, the default, is as it was trained, 0 is without it. */
+/** An adapter that a request selects: scale 1, the default, applies it as trained, 0 disables it. */
 export interface AdapterUse {
   name: string;
   scale?: number;
@@ -1241,7 +1246,7 @@ export interface AdapterInfo {
 }
 
 export interface AddAdapterOptions {
-  /** What requests call it; no other has it. */
+  /** The name that requests use; it is unique. */
   name: string;
   signal?: AbortSignal | null;
 }
@@ -1249,7 +1254,7 @@ export interface AddAdapterOptions {
 /** Low-rank changes of the model's weights (LoRA), from GGUF files, which requests choose. */
 export interface Adapters {
   add(source: ModelSource, options: AddAdapterOptions): Promise<AdapterInfo>;
-  /** Gives its memory back. Rejects with BUSY while a request uses it, also one that waits. */
+  /** Frees its memory. Rejects with BUSY while a request uses it, also one that waits. */
   remove(name: string): Promise<void>;
   list(): Promise<AdapterInfo[]>;
 }
@@ -1259,7 +1264,7 @@ export interface EmbedOptions {
   adapters?: AdapterUse[] | null;
   /**
    * How the vectors of a text's tokens become one. 'model' (default): as the file says, else the mean, of causal models
-   * the last token's. 'none': they stay, one behind the other in one array. 'rank': the scores of a reranker or
+   * the last token's. 'none': they are kept, one after the other in one array. 'rank': the scores of a reranker or
    * classifier.
    */
   pooling?: 'model' | 'none' | 'mean' | 'cls' | 'last' | 'rank';
@@ -1275,7 +1280,7 @@ export interface EmbedOptions {
 }
 
 export interface ClassifyOptions {
-  /** What stands before the text and the labels; a model with a head for labels reads the text alone. */
+  /** The text before the text and the labels; a model with a head for labels reads the text alone. */
   instructions?: string;
   /** Of a model with a head: a text over its context is cut. Else it rejects with PROMPT_TOO_LONG. */
   truncate?: boolean;
@@ -1287,7 +1292,7 @@ export interface ClassifyOptions {
 export type Classification = { label: string; score: number }[];
 
 export interface ExtractOptions {
-  /** What stands before the schema and the text. */
+  /** The text before the schema and the text. */
   instructions?: string;
   /** 1024 by default. A record that needs more rejects with INCOMPLETE. */
   maxTokens?: number;
@@ -1302,11 +1307,11 @@ export interface ExtractOptions {
 export type ToolSet = Record<
   string,
   {
-    /** What it does, for the model. */
+    /** Its description, for the model. */
     description?: string;
     /** The JSON schema of its argument, an object. None: it takes none. */
     schema?: object;
-    /** Gets the arguments, parsed. What it gives, text or else JSON, is the result that the model reads. */
+    /** Gets the arguments, parsed. Its return value, text or else JSON, is the result that the model reads. */
     run(
       argument: Record<string, unknown>,
       call: { id: string; name: string; signal?: AbortSignal | null },
@@ -1319,7 +1324,7 @@ export interface RunToolsOptions
   tools: ToolSet;
   /** Replies of the model, 8 by default. One more rejects with TOOL_ROUNDS. */
   maxRounds?: number;
-  /** What a tool throws rejects. False, the default: the model gets its message as the result. */
+  /** An exception of a tool rejects. False, the default: the model gets its message as the result. */
   throwErrors?: boolean;
 }
 
@@ -1336,7 +1341,7 @@ export interface RunToolsResult {
 }
 
 export interface RerankOptions {
-  /** So many results; all by default. */
+  /** The number of results; all by default. */
   topN?: number;
   /** Pairs over the context are cut; false by default: they are refused. */
   truncate?: boolean;
@@ -1387,7 +1392,7 @@ export interface Engine {
    * makes text, how probable each label is as its answer.
    */
   classify(text: string, labels: string[], options?: ClassifyOptions): Promise<Classification>;
-  /** What a text says, as a record of a JSON schema: JSON.parse of a text that the schema describes. */
+  /** The content of a text, as a record of a JSON schema: JSON.parse of a text that the schema describes. */
   extract<T = unknown>(
     text: string,
     schema: GrammarOptions['jsonSchema'],
@@ -1410,17 +1415,17 @@ export interface Engine {
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
   /** Of the prompt that chat.completions makes of a conversation. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
-  /** A conversation that goes on from turn to turn and reads only what is new. */
+  /** A conversation that continues from turn to turn and reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
-   * What a chat's save has written. Another model or KV type reads the conversation again; damaged bytes are refused
-   * (CORRUPT, TRUNCATED, FORMAT).
+   * The output of a chat's save. Another model or KV type reads the conversation again; damaged
+   * bytes are refused (CORRUPT, TRUNCATED, FORMAT).
    */
   loadChat(
     bytes: Blob | ArrayBuffer | Uint8Array,
     options?: Omit<ChatOptions, 'system' | 'messages'>,
   ): Promise<Chat>;
-  /** The conversation as the text that chat.completions would go on from. */
+  /** The conversation as the text that chat.completions would continue from. */
   applyTemplate(
     messages: ChatMessageParam[],
     options?: {
@@ -1433,8 +1438,8 @@ export interface Engine {
   /** Metadata and tensors, as `wick inspect --json` prints them. */
   inspect(): Promise<ModelInspection>;
   /**
-   * What the ops of the forward passes took since the start, or since the last call with `reset`;
-   * rejects with NODATA unless the engine was created with `metrics: true`.
+   * The time that the ops of the forward passes took since the start, or since the last call with
+   * `reset`; rejects with NODATA unless the engine was created with `metrics: true`.
    */
   metrics(options?: {
     format?: 'json';
@@ -1455,7 +1460,7 @@ export interface Engine {
    */
   saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * What saveState or a session's save has written: a path or name as above, or the bytes. A state of
+   * The output of saveState or a session's save: a path or name as above, or the bytes. A state of
    * another model or KV type is refused (MISMATCH), a damaged one, too (CORRUPT, TRUNCATED, FORMAT).
    */
   loadState(
@@ -1473,10 +1478,11 @@ export interface Engine {
   ): Promise<{ tokens: number; pages: number[] }>;
   /**
    * Several continuations of one prompt, which is read once. They run together, share its pages, and
-   * start when the first of them is read. Leaving one (`break`, `return()`) frees its pages at once. One
-   * that is not read goes on for 256 pieces and then rests, and its pages are the first that others
-   * take; when nobody has it any more (it was garbage-collected), it is cancelled. One that was not read
-   * to its end should be left, not forgotten: nobody knows when garbage is collected.
+   * start when the first of them is read. Leaving one (`break`, `return()`) frees its pages at once.
+   * A stream that is not read continues for 256 pieces and then rests, and its pages are the first
+   * that others take; when it is no longer referenced (it was garbage-collected), it is cancelled.
+   * Leave a stream that is not read to its end explicitly: the time of garbage collection is
+   * unknown.
    */
   generateMany(
     prompt: string | ArrayLike<number>,
@@ -1489,10 +1495,10 @@ export interface Engine {
     prompt: string | ArrayLike<number>,
     options?: GenerateOptions & { n?: number },
   ): Promise<Beam[]>;
-  /** Who runs, who waits, and what came of those before. */
+  /** The requests that run, those that wait, and the results of earlier ones. */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
   stats(options: { format: 'prometheus' }): Promise<string>;
-  /** Ends the workers and gives the memory back. Closing twice is fine. */
+  /** Ends the workers and frees the memory. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

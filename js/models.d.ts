@@ -50,7 +50,7 @@ export interface HubOptions {
 }
 
 export interface GetOptions {
-  /** Pauses the download: what is stored stays, and the next `get` goes on from there. */
+  /** Pauses the download: stored chunks stay, and the next `get` continues from there. */
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
   /** Of the file, where it is known: other bytes are refused (CORRUPT). */
@@ -62,7 +62,7 @@ export interface GetOptions {
   fetch?: typeof globalThis.fetch;
   /** How often in a row a broken download is taken up again; 5 by default. */
   retries?: number;
-  /** A connection without a byte for so many milliseconds counts as broken; 30000 by default, 0: never. */
+  /** A connection without a byte for this many milliseconds counts as broken; 30000 by default, 0: never. */
   stallMs?: number;
   /** Requests that fetch parts of the file at the same time; 1 by default. */
   connections?: number;
@@ -71,7 +71,7 @@ export interface GetOptions {
 export interface ImportOptions {
   /** By default the file's own. */
   name?: string;
-  /** An address for which this file stands. */
+  /** An address that this file represents. */
   url?: string | URL;
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
@@ -102,13 +102,13 @@ export interface Verification {
 export interface StorageEstimate {
   /** Bytes of all models. */
   usedBytes: number;
-  /** What the host still gives; undefined where it does not say. */
+  /** The bytes that the host still grants; undefined if it does not say. */
   freeBytes: number | undefined;
   /** Whether the browser keeps all until the user removes it. */
   isPersisted: boolean;
 }
 
-/** What a STORAGE_FULL error of a download has as its cause. */
+/** The cause of a download's STORAGE_FULL error. */
 export interface MissingRoom {
   missingBytes: number;
   freeBytes: number | undefined;

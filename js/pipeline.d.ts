@@ -19,7 +19,7 @@ export type ProgressInfo =
     }
   | { status: 'ready'; task: string; model: string };
 
-/** Those of createEngine, too. */
+/** Also the options of createEngine. */
 export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource | 'onProgress'> {
   progress_callback?: (info: ProgressInfo) => void;
   /** transformers.js's from here on, without effect: a GGUF file has its type, and Wick its host. */
@@ -36,7 +36,7 @@ export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource |
 }
 
 export interface TextStreamerOptions {
-  /** False by default: the prompt is told of, too. */
+  /** False by default: the prompt is included, too. */
   skip_prompt?: boolean;
   /** Control tokens are never part of the text. */
   skip_special_tokens?: boolean;

@@ -114,11 +114,11 @@ export interface LanguageModelClass {
 }
 
 export interface LanguageModelSettings {
-  /** What browsers give to extensions alone is there, too: topK, temperature and params(). */
+  /** Features that browsers offer only to extensions are available, too: topK, temperature and params(). */
   extensions?: boolean;
 }
 
-/** A LanguageModel of its own, which is not put anywhere. */
+/** A separate LanguageModel, which is not installed anywhere. */
 export function defineLanguageModel(
   source: ModelSource,
   options?: LanguageModelSettings,
@@ -133,7 +133,7 @@ export function installLanguageModel(
   options?: LanguageModelSettings & { replace?: boolean },
 ): LanguageModelClass;
 
-/** What Google's polyfill hands to its backends. */
+/** The options that Google's polyfill passes to its backends. */
 export interface PolyfillContent {
   role: 'system' | 'user' | 'model';
   parts: { text?: string }[];
@@ -159,7 +159,7 @@ export interface PolyfillBackendClass {
 
 /**
  * A class for the list of backends of Google's polyfill. Without a source the polyfill's configuration names the model
- * (`url` or `model`), beside other options of createEngine.
+ * (`url` or `model`), along with other options of createEngine.
  */
 export function definePolyfillBackend(source?: ModelSource): PolyfillBackendClass;
 

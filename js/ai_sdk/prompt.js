@@ -1,5 +1,6 @@
-// js/ai_sdk/prompt.js — the AI SDK's prompts and settings as a request for chat completions. What the engine does not
-// know becomes a warning, or, where the answer would be another one, an error.
+// js/ai_sdk/prompt.js — the AI SDK's prompts and settings as a request for chat completions. A
+// setting that the engine does not know becomes a warning, or an error if it would change the
+// answer.
 
 import { WickError } from '../index.js';
 

@@ -1,5 +1,5 @@
-// js/base/host_features.js — what the host supports. Each feature is tested by itself, since hosts have any
-// combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
+// js/base/host_features.js — what the host supports. Each feature is tested separately, since hosts
+// have any combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
 
 import { WickError } from './errors.js';
 

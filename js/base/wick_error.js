@@ -1,4 +1,5 @@
-// js/base/wick_error.js — the error class, in a file by itself: `wick-llm/models` has that of `wick-llm`.
+// js/base/wick_error.js — the error class, in a separate file: `wick-llm/models` has that of
+// `wick-llm`.
 
 /**
  * Programs read `code`, people read `message`. `cause` is another error, or an object with details such as an HTTP

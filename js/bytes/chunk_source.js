@@ -11,7 +11,8 @@ import { fileIsMissing } from './split_files.js';
  * @typedef {{folder: string[], size: number, chunkBytes: number, blob: Blob}} ChunkedFile
  */
 /** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
-/** An open chunk. What opens a handle must not be collected before that is there: Chromium would never answer.
+/** An open chunk. The object that opens a handle must not be collected before the handle exists: Chromium would never
+ * answer.
  * @typedef {{file: unknown, handle: Handle}} OpenChunk */
 
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */

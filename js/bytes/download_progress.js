@@ -29,7 +29,7 @@ export class ProgressMeter {
    * @param {number} loaded bytes
    * @param {number | undefined} total
    * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once, and the first `total`: no later
-   *   call may come for a while, if the connection stands still
+   *   call may come for a while, if the connection stalls
    * @param {number} [retryMs] the time to the next try
    */
   update(loaded, total, phase = 'loading', retryMs = undefined) {

@@ -1,5 +1,5 @@
 // js/bytes/http_answer.js — what the headers of a response say: the version of the file, which part of it the body is, and
-// when a busy server wants to be asked again.
+// when a busy server may be asked again.
 
 import { WickError } from '../base/errors.js';
 

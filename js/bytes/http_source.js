@@ -170,7 +170,7 @@ class HttpStream {
   }
 
   /**
-   * The bytes that are new. Those that were delivered before must be the same.
+   * The bytes that are new. The bytes that were delivered before must be the same.
    * @param {Uint8Array} bytes
    */
   #skipKnown(bytes) {
@@ -550,7 +550,7 @@ async function explainFailure(url, error) {
       // the server cannot be reached
     }
   }
-  // An isolated page may not send such a request, so it cannot tell the two cases apart.
+  // An isolated page may not send such a request, so it cannot distinguish the two cases.
   const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
   const or = isUnclear ? ', or does not let this page read (no Access-Control-Allow-Origin)' : '';
   return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);

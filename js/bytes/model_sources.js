@@ -20,7 +20,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  * @property {number} files number of files with a known name
  * @property {boolean} canSeek whether a file can be opened again, and at an offset
  * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
- *   `offset`, but not behind it
+ *   `offset`, but not after it
  * @property {() => void} [close] ends open streams and those that are being opened
  */
 

@@ -6,9 +6,9 @@ import { fileIsMissing } from './split_files.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /** @typedef {import('../edge.js').ReadRange} ReadRange */
 
-/** What is asked for at once: each question costs a round trip, and on some hosts money. */
+/** The bytes of one request: each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
-/** What an answer is read by. The same memory is used again and again: hosts count what a collector leaves lying. */
+/** The unit in which an answer is read. The same memory is used again and again: hosts count what a collector leaves lying. */
 const READ_BYTES = 1 << 18;
 
 /** A model that the caller's function reads. */

@@ -1,4 +1,5 @@
-// js/bytes/refused_files.js — what comes in place of a model where an address is not quite right, told by its first bytes.
+// js/bytes/refused_files.js — detects HTML error pages, Git LFS pointers and similar files in place
+// of a model by their first bytes.
 
 import { WickError } from '../base/errors.js';
 

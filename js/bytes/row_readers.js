@@ -21,8 +21,9 @@ export function openRows(source) {
 }
 
 /**
- * Files are opened here, before the model is read, and stay open. One that is written to while the model runs is refused,
- * as browsers do it with a File: its rows may be others'. Pipes can be read only once.
+ * Files are opened here, before the model is read, and stay open. A file that is written to while
+ * the model runs is refused, as browsers do with a File: its rows may have changed. Pipes can be
+ * read only once.
  * @param {typeof import('node:fs')} fs
  * @param {string[]} paths
  * @returns {RowReader | undefined}

@@ -6,7 +6,7 @@
 //   u32      bytes of JSON
 //   u32      CRC-32 of the JSON (ISO 3309)
 //   JSON     {"messages": [...]}, UTF-8
-//   state    what session.save gives, which has checksums of its own
+//   state    the output of session.save, which has its own checksums
 
 import { WickError } from '../index.js';
 

@@ -171,7 +171,7 @@ class MessageParts {
     /** @type {ChatMessage} */
     const message = { role: 'assistant', content: this.#content };
     if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
-    // those of a reply that was cut off or broken are no calls
+    // calls of a truncated or broken reply do not count
     if (this.#finish === 'tool_calls') message.tool_calls = this.#calls;
     const { prompt_tokens = 0, completion_tokens = this.#pieces } = this.#usage ?? {};
     const cachedTokens = this.#usage?.prompt_tokens_details.cached_tokens ?? 0;

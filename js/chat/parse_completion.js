@@ -50,7 +50,7 @@ function readingOfFormat(format) {
   if (format?.['~standard']) return readingOf(format);
   const type = format?.type ?? 'text';
   if (type === 'text') throw new WickError('ARG', 'parse needs a schema as its response_format');
-  // of zodResponseFormat and the like
+  // of zodResponseFormat and similar helpers
   return { format, read: format.$parseRaw ?? parsed };
 }
 

@@ -101,7 +101,7 @@ function handlerOptionsOf(given) {
   };
 }
 
-/** @param {Map<string, string[]>} given @returns {Record<string, any>} the options of createEngine beside the model */
+/** @param {Map<string, string[]>} given @returns {Record<string, any>} the options of createEngine in addition to the model */
 function engineOptionsOf(given) {
   const contextSize = numberOf(given, '--ctx', COUNT_MAX, 1);
   const threads = numberOf(given, '--threads', COUNT_MAX, 1);

@@ -3,18 +3,19 @@
 // sessions belong to a tab.
 
 /**
- * What a call has to do with sessions, if anything:
+ * The relation of a call to sessions, if any:
  * - `makes`: its result is the number of a new session.
- * - `uses`: its first argument is a session's number; 0 stands for no session.
+ * - `uses`: its first argument is a session's number; 0 means no session.
  * - `forks`: it uses one and makes another.
  * - `closes`: it uses one, which is gone afterwards.
- * - `loads`: its result has the number of a new session as `session`; 0 stands for no session.
+ * - `loads`: its result has the number of a new session as `session`; 0 means no session.
  * @typedef {'makes' | 'uses' | 'forks' | 'closes' | 'loads'} SessionRule
  */
 
 /**
- * With `native`, its row is all there is of a call in JavaScript: the function of web/exports.c, what it takes
- * behind the engine, and what it gives. Without, js/worker/answers.js has a function of the call's name.
+ * With `native`, its row is all there is of a call in JavaScript: the function of web/exports.c,
+ * its parameters after the engine, and its result. Without, js/worker/answers.js has a function of
+ * the call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
  */
@@ -64,7 +65,7 @@ export const calls = {
 
 /** @typedef {keyof typeof calls} CallName */
 /**
- * Those that js/worker/answers.js answers.
+ * Calls that js/worker/answers.js answers.
  * @typedef {{[Name in CallName]:
  *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
  */

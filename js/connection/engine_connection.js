@@ -393,8 +393,8 @@ class PageSource {
     const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
     if (method === 'read') {
       const bytes = await stream?.read();
-      // a copy, because sending transfers the buffer, which the caller may still use (the slice of a Node Buffer
-      // is no copy)
+      // a copy, because sending transfers the buffer, which the caller may still use (the slice of
+      // a Node Buffer is not a copy)
       return bytes ? new Uint8Array(bytes) : null;
     }
     stream?.cancel();

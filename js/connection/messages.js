@@ -73,7 +73,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 /**
  * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
  * were asked for. `deltas` is what each piece of a reply to a conversation is, where it is not just content. With
- * `asked` the request waits for what its hook makes of the logits behind these tokens.
+ * `asked` the request waits for its hook's result for the logits after these tokens.
  * @typedef {{logits: Float32Array, tokens: Int32Array}} Asked
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,
  *   asked?: Asked | undefined,

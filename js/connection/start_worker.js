@@ -8,7 +8,7 @@ import { ownFile } from '../base/own_files.js';
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
 
 /**
- * A worker of either kind. `onEnd` is called when a worker failed or ended by itself.
+ * A worker of either kind. `onEnd` is called when a worker failed or ended on its own.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
  * @property {Int32Array} [sent] how many messages were posted, in shared memory (countPosts): a worker that computes
@@ -174,8 +174,8 @@ function refusedBy(words, source, cause) {
 }
 
 /**
- * Bundlers search for exactly this expression, and copy the file, which has all that it needs. Within `new Worker(...)`
- * they would make a bundle of it besides.
+ * Bundlers search for exactly this expression, and copy the file, which has all that it needs.
+ * Within `new Worker(...)` they would also make a bundle of it.
  */
 const workerUrl = () => new URL('./worker.js', import.meta.url);
 

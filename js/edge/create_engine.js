@@ -18,7 +18,7 @@ import { inWords } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 
 const LOOK_MS = 5;
-/** A loader of whom nothing is heard for 3 s has gone, or its source stands still. */
+/** A loader that is silent for 3 s is gone, or its source has stalled. */
 const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 
 /** A model on its way into an engine. The loader is the call that reads its bytes. */
@@ -84,7 +84,7 @@ class Opener {
 
   /**
    * Every request waits by its own timer. When nothing is heard of the one that loads, for example because its
-   * client has left and the host has ended it, another goes on where it stopped.
+   * client has left and the host has ended it, another continues where it stopped.
    * @param {EdgeModel} model
    * @returns {Promise<Engine>}
    */
@@ -127,7 +127,7 @@ class Opener {
         loading.isLeft = true;
         throw error;
       }
-      // the engine keeps the error of its load: the next call begins anew
+      // the engine keeps the error of its load: the next call starts over
       this.#loading = undefined;
       loading.native.destroy();
       throw inWords(trapOf(error), options.isolateBytes, heldBytesOf(options));

@@ -1,7 +1,7 @@
 // js/edge/edge_connection.js — what the page's classes ask of an engine (as js/connection/engine_connection.js), where
-// the engine is in their own thread. Nothing runs by itself: whoever reads an answer computes until it has something,
-// in its own turns of the event loop. Output for others waits until they read. So no promise is shared between
-// requests, and a reader that goes away leaves nobody waiting.
+// the engine is in their own thread. Nothing runs in the background: the reader of an answer computes until it has
+// something, in its own turns of the event loop. Output for others waits until they read. So no promise is shared
+// between requests, and a reader that goes away leaves nobody waiting.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, WickError } from '../base/errors.js';
@@ -27,7 +27,7 @@ export class EdgeConnection {
   /** Units of work of a pass with one row for each request: the layers, and the logits. */
   #passUnits;
   #lastId = 0;
-  /** Output that was not read yet, by the numbers of the requests that go on. @type {Map<number, Output[]>} */
+  /** Output that was not read yet, by the numbers of the requests that continue. @type {Map<number, Output[]>} */
   #mail = new Map();
   /** The error of every later call. @type {WickError | undefined} */
   #end;
@@ -120,7 +120,7 @@ export class EdgeConnection {
     };
   }
 
-  /** The next step gives its memory back: perhaps nobody else will make one. @param {number} id */
+  /** The next step frees its memory: perhaps nobody else will make one. @param {number} id */
   #cancel(id) {
     if (!this.#mail.delete(id) || this.#end) return;
     this.#served.requests.cancel(id);
@@ -165,7 +165,7 @@ export class EdgeConnection {
 
   // ---- the end ----
 
-  /** Gives the memory back. It may be called twice. */
+  /** Frees the memory. It may be called twice. */
   async close() {
     if (this.#end) return;
     this.#end = new WickError('CLOSED', 'The engine is closed');

@@ -8,7 +8,7 @@ import { checkNumber } from '../page/option_checks.js';
 const MODULE_BYTES = 1 << 20;
 /** The buffer that pieces of the model pass through, in the linear memory. */
 const STAGING_BYTES = 1 << 18;
-/** What JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
+/** The memory that JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
 const SCRIPT_BYTES = 20 << 20;
 
 /**

@@ -1,12 +1,12 @@
-// js/edge/turns.js — when a thread that computes itself lets others have their turn. Clocks may stand still while it
-// computes (Workers), so units of work count beside time.
+// js/edge/turns.js — when a thread that computes itself lets others have their turn. Clocks may not
+// advance while it computes (Workers), so units of work count in addition to time.
 
 import { nowMs } from '../base/clock.js';
 import { takeTurn } from '../base/take_turn.js';
 
-/** Where the clock goes on, others wait no longer than this, and what a unit of work takes. */
+/** Where the clock advances, others wait no longer than this plus one unit of work. */
 const TURN_MS_MAX = 8;
-/** Where it stands still: products of weights and tokens, some 10 to 30 ms of work. */
+/** Where it does not: products of weights and tokens, some 10 to 30 ms of work. */
 const TURN_PRODUCTS_MAX = 100e6;
 export class Turns {
   /** Units of one token that may follow each other without a turn. */

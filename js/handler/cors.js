@@ -1,6 +1,6 @@
 // js/handler/cors.js — which origins' pages may read the answers (Fetch standard, "CORS protocol").
 
-/** The headers of answers that pages may read, beside those that they always may. */
+/** The headers of answers that pages may read, in addition to those that they always may. */
 const EXPOSED = 'Retry-After, X-Request-Id, X-Wick-Ignored';
 const PREFLIGHT_SECONDS = '600';
 

@@ -18,7 +18,7 @@ import { answerResponse, responsesFields } from './responses_route.js';
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
 /**
- * What a text route gets in addition to the body. It may add headers of the answer.
+ * The parameters of a text route in addition to the body. It may add headers of the answer.
  * @typedef {{signal: AbortSignal, salt: string | undefined, model: string, headers: Headers,
  *   adapters?: import('../index.js').AdapterUse[] | undefined}} Asked
  */

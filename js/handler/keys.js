@@ -60,8 +60,8 @@ export class Keys {
 }
 
 /**
- * A client may also give salts of its own. All salts of keys have the same length, so no salt of a client equals
- * one of another key.
+ * A client may also send its own salts. All salts of keys have the same length, so no salt of a
+ * client equals one of another key.
  * @param {string | undefined} tenant the key's salt
  * @param {string | null | undefined} own the body's
  * @returns {string | undefined}

@@ -16,7 +16,7 @@ import {
 /** @typedef {{type: string, sequence_number: number} & Record<string, unknown>} ResponseEvent */
 
 /**
- * What differs between items whose content is text.
+ * The differences between items whose content is text.
  * @type {Record<'message' | 'reasoning', {item: typeof messageItem, part: (text: string, logprobs: object[]) => object,
  *   name: string, more: (logprobs: object[]) => object}>}
  */
@@ -78,7 +78,7 @@ export class ResponseEvents {
     if (content) this.#write('message', content, this.#pending);
     for (const call of tool_calls) this.#writeCall(call);
     const isTold = reasoning_content || content || tool_calls.length > 0;
-    // behind reasoning and calls come their marks, which are of no text
+    // reasoning and calls are followed by their marks, which belong to no text
     const last = this.#output.at(-1)?.type ?? 'message';
     if (isTold || last !== 'message') this.#pending = [];
     this.#finish = choice?.finish_reason ?? this.#finish;

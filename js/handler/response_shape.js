@@ -50,7 +50,7 @@ const usageOf = ({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens
 });
 
 /**
- * What is the same from the first event to the last.
+ * The fields that are the same from the first event to the last.
  * @param {Record<string, any>} body the request's
  * @param {string} model
  */

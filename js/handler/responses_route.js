@@ -179,7 +179,7 @@ function streamed(chunks, events) {
   events.begin();
   return {
     isNamed: true,
-    leading: 2, // that it was created, and goes on
+    leading: 2, // that it was created and continues
     async next() {
       for (;;) {
         ready.push(...events.take());

@@ -8,8 +8,8 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 
 /**
- * Gives a lock back. A lock is a lease: its holder checks `isHeld` before each write, because another tab takes it from one
- * that was frozen. `lost` aborts when that happens.
+ * Releases a lock. A lock is a lease: its holder checks `isHeld` before each write, because another
+ * tab takes it from one that was frozen. `lost` aborts when that happens.
  * @typedef {(() => Promise<void>) & {isHeld?: () => Promise<boolean>, lost?: AbortSignal}} Unlock
  */
 
@@ -33,8 +33,8 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are there, by their sizes
  * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
  * @property {(id: string) => Promise<void>} remove
- * @property {(record: ModelRecord) => Promise<KeptPaths | KeptChunks | undefined>} describe how a worker can read a whole
- *   model by itself; undefined if it cannot, or a part is missing
+ * @property {(record: ModelRecord) => Promise<KeptPaths | KeptChunks | undefined>} describe how a
+ * worker can read a whole model directly; undefined if it cannot, or a part is missing
  * @property {() => Promise<{freeBytes: number | undefined, isPersisted: boolean}>} estimate
  * @property {() => Promise<boolean>} persist
  * @property {(id: string, options?: {steal?: boolean}) => Promise<Unlock | undefined>} tryLock `steal`: from a tab that does

@@ -26,7 +26,7 @@ async function askHub(record, name, { hub, fetch, signal }) {
 const sizesOf = (record, size) =>
   record.size !== null && Number.isSafeInteger(size) && size !== record.size ? 'newer' : 'unknown';
 
-/** @param {Response} response @returns {number} the size of the whole file, NaN if it is not told */
+/** @param {Response} response @returns {number} the size of the whole file, NaN if it is unknown */
 function sizeTold({ status, headers }) {
   if (headers.has('Content-Encoding')) return Number.NaN;
   if (status !== 206) return Number(headers.get('Content-Length') ?? Number.NaN);
@@ -49,7 +49,7 @@ async function askServer(record, url, { fetch = globalThis.fetch, headers, signa
   return compared(record.tag, validator);
 }
 
-/** What a caller gives wrongly is no server's fault. @param {CheckOptions} options */
+/** Wrong arguments are not a server's fault. @param {CheckOptions} options */
 function checkGiven({ fetch, headers }) {
   if (fetch !== undefined && typeof fetch !== 'function') {
     throw argumentError('fetch must be a function');
@@ -64,7 +64,7 @@ function checkGiven({ fetch, headers }) {
 /**
  * @param {ModelRecord} record of a whole model
  * @param {CheckOptions} options
- * @returns {Promise<{state: State, reason?: string}>} a server that cannot be asked is no failure
+ * @returns {Promise<{state: State, reason?: string}>} an unreachable server is not a failure
  */
 export async function compareWithServer(record, options) {
   checkGiven(options);

@@ -34,12 +34,12 @@ import { checksum, Sha256 } from './sha256.js';
  * @property {number} connections
  */
 
-/** Further connections begin in gaps of at least so many chunks. */
+/** Further connections begin in gaps of at least this many chunks. */
 const GAP_CHUNKS_MIN = 4;
 
 const MAGIC = 'GGUF';
 
-/** @param {Uint8Array} bytes the first ones of a file; throws if it is no model */
+/** @param {Uint8Array} bytes the first ones of a file; throws if it is not a model */
 export function checkModel(bytes) {
   refuseOthers(bytes);
   const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
@@ -127,7 +127,7 @@ export class Download {
     return chunk.bytes.subarray(offset, chunk.filled);
   }
 
-  /** Those that have come of chunks that are not stored yet. */
+  /** The received bytes of chunks that are not stored yet. */
   get arrivingBytes() {
     let sum = 0;
     for (const [index, { filled }] of this.#arriving) if (!this.#record.sums[index]) sum += filled;
@@ -341,7 +341,7 @@ export class Download {
     await this.#backend.writeRecord(record);
   }
 
-  /** A file that ended early is not complete. What came of it is the beginning of the next try. */
+  /** A file that ended early is not complete. The bytes it received are the beginning of the next try. */
   async #refuseTruncated() {
     const record = this.#record;
     const { id, urls, size } = record;
@@ -370,7 +370,7 @@ export class Download {
   }
 }
 
-/** The pieces of a stream from a position on, which may be behind its first byte, cut where chunks end. */
+/** The pieces of a stream from a position on, which may be after its first byte, cut where chunks end. */
 class Pieces {
   #stream;
   #position;

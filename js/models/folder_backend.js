@@ -12,7 +12,7 @@ import { CHUNK_BYTES, parseRecord } from './records.js';
 const RECORD = 'record.json';
 const DATA = 'model.gguf';
 const LOCK = 'lock';
-/** Who holds a lock says so at this interval; who is silent for so long has ended, whatever its number says. */
+/** The holder of a lock renews it at this interval; a holder that is silent for that long has ended, whatever its number says. */
 const BEAT_MS = 2000;
 const SILENT_MS = 15_000;
 const TAKE_TRIES = 10;
@@ -27,7 +27,7 @@ function defaultFolder() {
   return path.join(caches, 'wick-llm', 'models');
 }
 
-/** Who writes holds the model's lock, whose file made its folder. @implements {Backend} */
+/** The writer holds the model's lock, whose file made its folder. @implements {Backend} */
 export class FolderBackend {
   kind = /** @type {const} */ ('folder');
   #fs;
@@ -173,7 +173,7 @@ export class FolderBackend {
   }
 
   /**
-   * A lock that was not renewed is taken without being told to.
+   * A lock that was not renewed is taken over.
    * @param {string} id
    * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another process has it
    */

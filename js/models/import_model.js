@@ -11,7 +11,7 @@ import { checksum, Sha256 } from './sha256.js';
 /** @typedef {import('./backends.js').Backend} Backend */
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 
-/** So many bytes are hashed without a turn of the event loop: a page stays responsive. */
+/** The bytes that are hashed without a turn of the event loop: a page stays responsive. */
 const TURN_BYTES = 1 << 18;
 
 const turn = () => new Promise((settle) => setTimeout(settle));

@@ -29,7 +29,7 @@ const STALL_MS = 30_000;
 const LOCK_LOOK_MS = 100;
 const LOCK_MS_MAX = 30_000;
 const CHANNEL = 'wick-llm models';
-/** Bytes that have come are told to other tabs at most so often. */
+/** Received bytes are reported to other tabs at most this often. */
 const ARRIVED_MS = 200;
 const eventTypes = ['progress', 'kept', 'removed', 'damaged'];
 
@@ -50,7 +50,7 @@ function nameOfUrl(url) {
   try {
     return decodeURIComponent(last ?? '') || url;
   } catch {
-    return last || url; // a % that stands for itself
+    return last || url; // a literal %
   }
 }
 
@@ -128,7 +128,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Whether the server has another version of a whole model. What is kept stays as it is.
+   * Whether the server has another version of a whole model. Kept files are unchanged.
    * @param {string | URL} name
    * @param {import('../models.js').CheckOptions} [options]
    * @returns {Promise<import('../models.js').ModelCheck>}
@@ -158,8 +158,8 @@ export class ModelStore extends EventTarget {
 
   /**
    * @param {Wanted[]} files
-   * @returns {Promise<import('./backends.js').KeptPaths | import('./backends.js').KeptChunks | undefined>} how a worker
-   *   reads them by itself; undefined if it cannot, or one is not whole
+   * @returns {Promise<import('./backends.js').KeptPaths | import('./backends.js').KeptChunks |
+   * undefined>} how a worker reads them directly; undefined if it cannot, or one is not whole
    */
   async describe(files) {
     await Promise.allSettled(this.#ending); // what an engine has just read whole is being stored
@@ -288,7 +288,7 @@ export class ModelStore extends EventTarget {
     return (await this.verify(record.id)).isWhole;
   }
 
-  /** `thrown` is what the caller's function has thrown: nothing is told any more. @param {OpenModel} model @param {() => void} report */
+  /** `thrown` is what the caller's function has thrown: nothing is reported any more. @param {OpenModel} model @param {() => void} report */
   #listen(model, report) {
     let isEnded = false;
     const own = {
@@ -476,7 +476,7 @@ export class ModelStore extends EventTarget {
     return entryOf(record);
   }
 
-  /** Imports that ended before their end: nobody can go on with them. */
+  /** Imports that ended before their end: nobody can continue them. */
   async #removeBroken() {
     for (const { id, urls, fingerprint, sums } of await this.#records()) {
       if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;

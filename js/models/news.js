@@ -1,6 +1,6 @@
 // js/models/news.js — waiting until something has changed.
 
-/** Whoever waits is woken by the next `tell`. */
+/** All waiters are woken by the next `tell`. */
 export class News {
   /** @type {() => void} */
   #wake = () => {};

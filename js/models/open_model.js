@@ -11,7 +11,7 @@ import { Sha256 } from './sha256.js';
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
 
-/** Those who wait for another tab's download look at its journal at least so often. */
+/** Tabs that wait for another tab's download look at its journal at least this often. */
 const LOOK_MS = 200;
 /** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is there. */
 const REPORT_MS = 3000;
@@ -38,12 +38,12 @@ const otherSize = ({ urls, size }) =>
  * @property {() => void} [onWaiting] another tab downloads and does not answer
  */
 
-/** What the tab that downloads says. @typedef {{received: number, total?: number}} Heard */
+/** The messages of the tab that downloads. @typedef {{received: number, total?: number}} Heard */
 
 export class OpenModel {
-  /** Who reads it or waits for it. */
+  /** Its readers and waiters. */
   users = 0;
-  /** What was last heard of it. @type {ModelRecord | undefined} */
+  /** The last message about it. @type {ModelRecord | undefined} */
   record;
   news = new News();
   #id;
@@ -55,7 +55,7 @@ export class OpenModel {
   #leading;
   /** @type {unknown} */
   #failure;
-  /** @type {Promise<void>} settles when this tab has given its lock back */
+  /** @type {Promise<void>} settles when this tab has released its lock */
   #ended = Promise.resolve();
   /** Another tab leads. */
   #isFollowing = false;
@@ -125,7 +125,7 @@ export class OpenModel {
     return this.#failure;
   }
 
-  /** What is recorded of the file, or was said by the hub. */
+  /** The file's record, or the hub's answer. */
   get sha256() {
     return this.#given?.sha256 ?? this.#options.known.sha256 ?? undefined;
   }
@@ -351,7 +351,7 @@ export class OpenModel {
     await download.run();
   }
 
-  /** Ends what is under way. What is stored stays. */
+  /** Ends what is under way. Stored chunks stay. */
   async stop() {
     this.#failure ??= new WickError('CLOSED', 'The model is not read any more');
     await this.#leading?.catch(() => {});

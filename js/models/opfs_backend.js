@@ -16,7 +16,7 @@ import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 const ROOT = 'wick-llm-models';
 const RECORD = 'record.json';
-/** Files are opened so many at a time: each costs a message to the browser's own process. */
+/** This many files are opened at a time: each costs a message to the browser's own process. */
 const OPENED_AT_ONCE = 16;
 
 /** @returns {boolean} whether this thread can use it */

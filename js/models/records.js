@@ -14,12 +14,12 @@ export const CHUNK_BYTES = 4 << 20;
  * @typedef {object} ModelRecord
  * @property {number} version
  * @property {string} id the name of its place in the store
- * @property {string} stamp another one whenever the model is begun anew
+ * @property {string} stamp another one whenever the model is started over
  * @property {string} name of the file
  * @property {string[]} urls addresses that it came from
  * @property {number | null} size bytes, as soon as it is known
  * @property {string | null} tag the ETag or date of the version that is being downloaded
- * @property {string | null} sha256 of the whole file: told beforehand, or computed
+ * @property {string | null} sha256 of the whole file: given beforehand, or computed
  * @property {(string | null)[]} sums checksums of the chunks that are stored
  * @property {{size: number, state: number[]} | null} hash SHA-256 of the first chunks
  * @property {string | null} fingerprint of the content; only whole models have one

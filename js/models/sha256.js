@@ -31,7 +31,7 @@ export class Sha256 {
     return [...this.#words];
   }
 
-  /** @param {number[]} state @param {number} size bytes that it stands for, whole blocks */
+  /** @param {number[]} state @param {number} size bytes that it covers, whole blocks */
   static resume(state, size) {
     const hash = new Sha256();
     hash.#words = Int32Array.from(state);

@@ -63,7 +63,7 @@ export class Adapters {
           () => {},
         );
     throwIfAborted(signal);
-    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name behind
+    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name in place
     try {
       throwIfAborted(signal);
       await this.#feed(name, opened, signal);

@@ -5,10 +5,10 @@ import { WickError } from '../base/errors.js';
 /** @typedef {import('../connection/messages.js').Input} Input */
 
 /**
- * Asks a user's message; of a model without a chat template the text that goes on behind it.
+ * Asks a user's message; of a model without a chat template the text that continues after it.
  * @template T
  * @param {string} content
- * @param {string} ending of the text, behind which the answer begins
+ * @param {string} ending of the text, after which the answer begins
  * @param {(input: Input) => Promise<T>} ask
  * @returns {Promise<T>}
  */

@@ -498,7 +498,7 @@ export class ChatStream {
     return Object.assign(last, { timings: timingsOf(done) });
   }
 
-  /** What a piece brought: mostly one delta. @param {number} index @param {Piece} piece */
+  /** The content of a piece: mostly one delta. @param {number} index @param {Piece} piece */
   *#pieces(index, piece) {
     const details = this.#body.logprobs === true ? logprobsOf(piece, this.#body) : undefined;
     let logprobs = details ? { content: details, refusal: null } : null;
@@ -580,7 +580,7 @@ function usageOf(dones) {
 /**
  * @param {Piece} piece
  * @param {ChatCompletionRequest} body
- * @returns {object[]} OpenAI's shape; none for text that is no token's
+ * @returns {object[]} OpenAI's shape; none for text that is not a token's
  */
 function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];

@@ -6,7 +6,7 @@ import { askModel } from './ask_model.js';
 import { checkText, shown } from './option_checks.js';
 
 const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
-/** So many labels are tried at a time: their requests share what the first of them has read. */
+/** The labels that are tried at a time: their requests share what the first of them has read. */
 const LABELS_AT_ONCE = 16;
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
@@ -124,7 +124,7 @@ async function likelihoods(ask, content, labels, settings) {
  */
 async function likelihood(ask, input, label, settings) {
   const given = { temperature: 0, logprobs: 0, ...settings, choices: [label] };
-  const reader = ask(input, given, true); // reasoning is no part of the label
+  const reader = ask(input, given, true); // reasoning is not part of the label
   let sum = 0;
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     sum += piece.token?.logprob ?? 0;

@@ -122,7 +122,7 @@ async function startEngine(connection, options, config, locate) {
   }
 }
 
-/** What the engine says of a file that is not the model it should be. */
+/** The engine's errors about a file that is not the expected model. */
 const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 
 /**

@@ -128,7 +128,7 @@ export class Engine {
   }
 
   /**
-   * What a text says, as a record of a JSON schema.
+   * The content of a text, as a record of a JSON schema.
    * @param {string} text
    * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
    * @param {import('../index.js').ExtractOptions} [options]
@@ -183,7 +183,7 @@ export class Engine {
   }
 
   /**
-   * A conversation that continues, with a session of its own.
+   * A conversation that continues, with its own session.
    * @param {import('../index.js').ChatOptions} [options]
    * @returns {Promise<import('../index.js').Chat>}
    */

@@ -64,7 +64,7 @@ const inFolder = (folder, build) => ({
 });
 
 /**
- * A further module of what the caller gives: what is given, else it lies beside the first.
+ * A further module: the caller's if given, else the one next to the first.
  * @param {EngineOptions['wasm']} wasm
  * @param {EngineOptions['wasm']} given
  * @param {string} name

@@ -16,7 +16,7 @@ import { checkCallback, checkNumber } from './option_checks.js';
 /** A piece of text, with the details of its token if they were asked for, and as parts of a reply if it is one. */
 /** @typedef {{text: string, token: TokenDetail | undefined, deltas?: Delta[] | undefined}} Piece */
 
-/** The worker is told after this many pieces that they were read. */
+/** After this many pieces the worker is informed that they were read. */
 const ACKNOWLEDGE_EVERY = 32;
 /** With this many unread pieces the reader checks whether their holder was collected as garbage. */
 const UNREAD_PIECES_WATCHED = 64;
@@ -279,8 +279,9 @@ function timeoutOf(timeout) {
 const timeoutError = (ms) => new DOMException(`The text took longer than ${ms} ms`, 'TimeoutError');
 
 /**
- * The generator with a `return` that cancels at any time. By itself a generator that has not begun would not run its
- * `finally`, and one that waits for a piece would return only after that piece.
+ * The generator with a `return` that cancels at any time. Without this a generator that has not
+ * begun would not run its `finally`, and one that waits for a piece would return only after that
+ * piece.
  * @template T
  * @param {AsyncGenerator<T, void, void>} generator
  * @param {() => void} cancel

@@ -7,7 +7,7 @@ import { checkNumber, shown } from './option_checks.js';
 /** @typedef {import('../index.js').SamplerOptions} SamplerOptions */
 /** @typedef {import('../base/sampler_fields.js').SamplerNumbers} SamplerNumbers */
 /**
- * What a web_samplers holds.
+ * The contents of a web_samplers.
  * @typedef {SamplerNumbers & {order: string | undefined, breakers: string[] | undefined}} Samplers
  */
 

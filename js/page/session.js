@@ -99,8 +99,9 @@ export class Session {
   }
 
   /**
-   * Drops tokens from the middle. The tokens behind them keep their keys and values, which depend on the dropped ones.
-   * If these are not computed, or their pages were taken, the engine computes them first.
+   * Drops tokens from the middle. The tokens after them keep their keys and values, which depend on
+   * the dropped ones. If these are not computed, or their pages were taken, the engine computes
+   * them first.
    * @param {number} first
    * @param {number} last the first that stays again
    */

@@ -62,7 +62,7 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...told }));
 }
 
-/** What transformers.js's users do with a tokenizer. @param {Engine} engine */
+/** The tokenizer functions that transformers.js's users call. @param {Engine} engine */
 const tokenizerOf = (engine) => ({
   encode: (/** @type {string} */ text) => engine.tokenize(text),
   decode: (/** @type {ArrayLike<number>} */ tokens, { skip_special_tokens: skips = false } = {}) =>

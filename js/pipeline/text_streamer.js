@@ -1,4 +1,4 @@
-// js/pipeline/text_streamer.js — how a pipeline tells of a text while it comes, and how it is stopped.
+// js/pipeline/text_streamer.js — how a pipeline streams a text, and how it is stopped.
 
 import { WickError } from '../index.js';
 

@@ -11,7 +11,7 @@ import { LanguageModelToolCall } from './tool_parts.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
 /** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
-/** What a prompt is told: fields of its request, words for the model, when it shall stop.
+/** The settings of a prompt: fields of its request, words for the model, when it shall stop.
  * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How */
 /** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
 
@@ -20,7 +20,7 @@ const ANSWER_TOKENS = 512;
 /** Calls of tools and their results, in a row, before a prompt is given up. */
 const ROUNDS_MAX = 16;
 
-/** What a prompt without messages says. @type {ChatMessage} */
+/** The error of a prompt without messages. @type {ChatMessage} */
 const nothing = { role: 'user', content: '' };
 
 export class Conversation {

@@ -27,10 +27,10 @@ function joined(signal) {
   return { controller, part: () => signal?.removeEventListener('abort', abort) };
 }
 
-/** What a session's answers are drawn with. @type {(session: Session) => Conversation['options']['sampling']} */
+/** The sampling settings of a session's answers. @type {(session: Session) => Conversation['options']['sampling']} */
 let samplingOf;
 
-/** What sessions of all models share. */
+/** The state that sessions of all models share. */
 class Session extends EventTarget {
   #conversation;
   #operations = new Operations();
@@ -85,7 +85,8 @@ class Session extends EventTarget {
   }
 
   /**
-   * Makes room, tells of what was dropped, and hands out an answer. It is an operation until it has been read.
+   * Makes room, reports dropped messages, and returns an answer. It is an operation until it has
+   * been read.
    * @param {unknown} input
    * @param {any} options
    * @param {(piece: import('./conversation.js').Piece, signal: AbortSignal) => void | Promise<void>} take

@@ -23,7 +23,7 @@ export class MessageCounter {
     const together = await this.#tokensOf(joined(messages), signal);
     this.isJoined ||= together !== undefined;
     if (together !== undefined) return together;
-    // what is no whole conversation yet, such as a system prompt alone
+    // a conversation that is not complete yet, such as a system prompt alone
     const text = messages.map(({ content }) => content).join('\n');
     return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
   }

@@ -21,7 +21,7 @@ export const ProgressEvent =
     }
   };
 
-/** What create's `monitor` is given. */
+/** The argument of create's `monitor`. */
 export class CreateMonitor extends EventTarget {
   /** @type {((event: Event) => void) | null} */
   ondownloadprogress = null;
@@ -83,7 +83,7 @@ export class ModelLoading {
     const source = this.#source;
     if ('createSession' in source) return source;
     const onProgress = (/** @type {import('../index.js').Progress} */ { loaded, total }) => {
-      // the end is told when the engine is ready
+      // the end is reported when the engine is ready
       const share = total ? Math.min(loaded / total, 1 - 1 / STEPS) : 0;
       for (const tell of this.#listeners) tell(share);
     };

@@ -1,6 +1,6 @@
 // js/prompt_api/options.js — the options of LanguageModel.create and availability, checked by the rules of the Prompt API.
 
-/** What answers are drawn with. @type {Record<string, number>} */
+/** The sampling settings of answers. @type {Record<string, number>} */
 const temperatures = {
   'most-predictable': 0,
   predictable: 0.3,
@@ -32,7 +32,7 @@ function typesOf(expected = []) {
   let isUnderstood = true;
   const types = expected.map(({ type, languages = [] }) => {
     if (!inputs.includes(type)) throw new TypeError(`${type} is not a type of a message`);
-    // a RangeError for what is no language tag
+    // a RangeError for text that is not a language tag
     const areLanguages = Intl.getCanonicalLocales(languages).every(isLanguage);
     isUnderstood &&= areLanguages && understood.includes(type);
     return type;

@@ -63,7 +63,7 @@ function schemaOf(schema) {
   return plain;
 }
 
-/** @param {any} target the polyfill's, which remembers what it was told last */
+/** @param {any} target the polyfill's, which remembers the last value */
 function progressOf(target) {
   return (/** @type {number} */ share) => {
     const loaded = Math.floor(share * STEPS) / STEPS;
@@ -106,7 +106,7 @@ export function definePolyfillBackend(source) {
       return schema;
     }
 
-    /** What follows is set at once: the polyfill does not wait. @param {any} _ @param {any} session @param {any} [monitor] */
+    /** The following fields are set at once: the polyfill does not wait. @param {any} _ @param {any} session @param {any} [monitor] */
     async createSession(_, { systemInstruction = '', generationConfig }, monitor) {
       this.#system = systemInstruction;
       const schema = generationConfig?.responseSchema;

@@ -90,7 +90,7 @@ function checkExpected(type, inputs) {
   throw domError('NotSupportedError', `expectedInputs of this session has no ${type}`);
 }
 
-/** @param {any} message @param {string[]} inputs @returns {ChatMessage[]} results of tools are messages of their own */
+/** @param {any} message @param {string[]} inputs @returns {ChatMessage[]} results of tools are separate messages */
 function messagesOf(message, inputs) {
   const { role, content } = message;
   const into = /** @type {Parameters<typeof readPart>[2]} */ ({
@@ -143,12 +143,13 @@ function schemaOf(wanted) {
   }
 }
 
-/** What stands behind a prompt whose answer is JSON of a schema. @param {object} schema */
+/** The text after a prompt whose answer is JSON of a schema. @param {object} schema */
 const schemaWords = (schema) => `\n\nAnswer with JSON of this schema: ${JSON.stringify(schema)}`;
 
 /**
  * @param {{responseConstraint?: any, omitResponseConstraintInput?: boolean}} options
- * @returns {{fields: object, words: string}} fields of a chat completion, and what the model is told
+ * @returns {{fields: object, words: string}} fields of a chat completion, and the instructions to
+ * the model
  */
 export function readConstraint({ responseConstraint: wanted, omitResponseConstraintInput: omit }) {
   if (wanted === undefined || wanted === null) {

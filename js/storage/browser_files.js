@@ -121,8 +121,8 @@ async function writeInPlace(file, bytes) {
 }
 
 /**
- * A new file that a worker reads and writes synchronously. Files that a crashed tab has left behind are removed. Files
- * that are open in another tab cannot be removed.
+ * A new file that a worker reads and writes synchronously. Leftover files of a crashed tab are
+ * removed. Files that are open in another tab cannot be removed.
  * @returns {Promise<{access: any, remove: () => Promise<void>}>}
  */
 export async function openSyncFile() {

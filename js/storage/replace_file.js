@@ -1,5 +1,5 @@
 // js/storage/replace_file.js — replaces a file of the disk as a whole: its bytes are written to another file, which then takes
-// its name. What a process leaves that ends meanwhile is removed by the next one.
+// its name. Leftovers of a process that ends meanwhile are removed by the next one.
 
 /** @typedef {typeof import('node:fs').promises} Files */
 
@@ -35,7 +35,7 @@ export async function replaceFile(files, name, content, options = {}) {
   await removeUnfinished(files, name).catch(() => {}); // the next save tries again
 }
 
-/** Files of processes that have ended. Those of live writers stay. @param {Files} files @param {string} name */
+/** Files of processes that have ended. Files of live writers stay. @param {Files} files @param {string} name */
 async function removeUnfinished(files, name) {
   const path = globalThis.process.getBuiltinModule('node:path');
   const [folder, base] = [path.dirname(name), path.basename(name)];

@@ -34,7 +34,7 @@ export class Hub {
 
   /** @param {ConnectionClass} Connection given by the caller, so that its code is in one file of the package */
   constructor(Connection) {
-    /** This tab is told last: at the engine's end it closes the hub. @param {FromWorker} message */
+    /** This tab is informed last: at the engine's end it closes the hub. @param {FromWorker} message */
     const tell = (message) => {
       for (const client of [...this.#clients.values()].reverse()) client.post(message);
     };

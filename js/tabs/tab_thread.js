@@ -1,5 +1,5 @@
 // js/tabs/tab_thread.js — one engine for all tabs of an origin. A Web Lock elects the leader, the tab that has the
-// engine. Each other tab sends it the messages of js/connection/messages.js over a BroadcastChannel of its own. An
+// engine. Each other tab sends it the messages of js/connection/messages.js over a separate BroadcastChannel. An
 // EngineConnection uses a TabThread like a worker. When the leader goes, the next tab in the queue for the lock loads
 // the model, and every tab sends it its open calls. Every script of the origin can write to these channels, so messages
 // of another form are ignored.

@@ -18,8 +18,8 @@ const PIECE_BYTES = 262144;
 
 /** @typedef {{name: string, scale: number}} AdapterUse */
 /**
- * What the table needs of the engine: its functions, which take its handle first, memory for one call, and a status
- * that is thrown as an error.
+ * The parts of the engine that the table needs: its functions, which take its handle first, memory
+ * for one call, and a status that is thrown as an error.
  * @typedef {object} Engine
  * @property {(name: string, ...args: number[]) => number} run
  * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
@@ -55,7 +55,7 @@ export class AdapterTable {
     throw new WickError('ARG', `Unknown adapter ${name}`, { option: 'adapters' });
   }
 
-  /** After a failure the engine has given all of it back. @param {string} name @param {number} status */
+  /** After a failure the engine has freed all of it. @param {string} name @param {number} status */
   #checkLoading(name, status) {
     if (status !== 0) this.#numbers.delete(name);
     this.#engine.check(status);

@@ -16,7 +16,7 @@ export const kvTypes = {
 };
 /** @typedef {keyof typeof kvTypes} KvType */
 
-/** What compiling a grammar may take, in bytes and in steps of some 0.05 us, where nothing is said. */
+/** The default limits of compiling a grammar, in bytes and in steps of some 0.05 us. */
 const GRAMMAR_MEMORY = 64 * 2 ** 20;
 const GRAMMAR_STEPS = 30e6;
 
@@ -43,12 +43,12 @@ const GRAMMAR_STEPS = 30e6;
  * @property {keyof typeof tablePlaces} [tables] where tables lie whose rows are only looked up; left out: inside
  * @property {boolean} [metrics] whether ops are timed
  * @property {number} [timerGrainUs] resolution of the clock
- * @property {boolean} [chooseThreads] measure how many threads are fastest, and use so many
+ * @property {boolean} [chooseThreads] measure how many threads are fastest, and use that number
  */
 
 /**
- * A part of a reply as OpenAI streams it. `callsWhole`: a call broke, and only so many before it are calls; its text is
- * the content.
+ * A part of a reply as OpenAI streams it. `callsWhole`: a call broke, and only this many before it
+ * are calls; its text is the content.
  * @typedef {{content?: string, reasoning_content?: string, tool_calls?: {index: number, id?: string,
  *   type?: 'function', function: {name?: string, arguments: string}}[], callsWhole?: number}} Delta
  */
@@ -79,7 +79,8 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean} [healing]
  * @property {boolean} [asksHost] before each token the logits are asked for
  * @property {boolean} printSpecial
- * @property {number} [thinkingBudgetTokens] at most so many tokens of reasoning; -1 or left out: any number
+ * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
+ * any number
  * @property {string} [reasoningEnding] what it goes by: the beginning of the reply, or the prompt
  * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
  * @property {number} [session] the text continues this session and is added to it

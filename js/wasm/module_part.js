@@ -9,7 +9,7 @@ export class ModulePart {
   #name;
   /** @type {Promise<void> | undefined} */
   #loading;
-  /** What was joined, for other instances of the first module. @type {WebAssembly.Module | undefined} */
+  /** The joined module, for other instances of the first module. @type {WebAssembly.Module | undefined} */
   module;
 
   /**

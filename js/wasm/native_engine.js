@@ -64,7 +64,8 @@ const TEXT_SLACK_BYTES = 64;
  */
 
 /**
- * What became of a text: its vector or scores, or the vectors of its tokens one behind the other; and its tokens.
+ * The result for a text: its vector or scores, or the vectors of its tokens one after the other;
+ * and its tokens.
  * @typedef {{vector: Float32Array<ArrayBuffer>, tokens: number}} Embedded
  */
 
@@ -107,8 +108,8 @@ export class NativeEngine {
    *   wasteBytes?: number, host?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
    *   grammar?: PartSource | null, extras?: PartSource | null}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
-   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it. `host` has the functions of swapping
-   *   and of tables outside. `grammar` and `extras` are the further
+   *   `wasteBytes` allocates this many bytes first: tests of high addresses use it. `host` has the
+   * functions of swapping   and of tables outside. `grammar` and `extras` are the further
    *   modules of the build (module_part.js).
    * @returns {Promise<NativeEngine>}
    */
@@ -646,7 +647,7 @@ export class NativeEngine {
     return this.#exports.step(this.#engine, budgetUs);
   }
 
-  /** For hosts whose clock stands still. @param {number} units layers of passes, and rounds of logits @returns {number} STEP_* */
+  /** For hosts whose clock does not advance. @param {number} units layers of passes, and rounds of logits @returns {number} STEP_* */
   stepUnits(units) {
     return this.#exports.step_units(this.#engine, units);
   }

@@ -100,8 +100,8 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * The functions that the module calls. Those of saved states and of swapping return false after a failure, `read_table`
- * -1.
+ * The functions that the module calls. Callbacks of saved states and of swapping return false after
+ * a failure, `read_table` -1.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   state_write: (address: number, size: number) => boolean,
@@ -114,7 +114,7 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * Synchronous, as workers may do. A promise would wait for its turn behind other tasks of the start.
+ * Synchronous, as workers may do. A promise would wait for its turn after other tasks of the start.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
  * @param {Partial<Host>} host a function that is missing does nothing and returns false
@@ -155,7 +155,7 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * What a helper gets from the engine's worker: `extras`, if the model needs them.
+ * The data that a helper gets from the engine's worker: `extras`, if the model needs them.
  * @typedef {{memory: WebAssembly.Memory, extras: WebAssembly.Module | undefined}} HelperStart
  */
 

@@ -8,7 +8,7 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
 /**
- * What the answers are taken from.
+ * The source of the answers.
  * @typedef {{native: NativeEngine, requests: import('./request_table.js').RequestTable,
  *   chat: () => import('./chat_template.js').ChatTemplate,
  *   embedder: import('./embedder.js').Embedder}} Parts

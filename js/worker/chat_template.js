@@ -51,7 +51,8 @@ export class ChatTemplate {
   }
 
   /**
-   * The tokens of a text that follows another: some tokenizers put a space before a text that stands alone.
+   * The tokens of a text that follows another: some tokenizers put a space before a text that is
+   * alone.
    * @param {string} text
    * @param {boolean} parseSpecial
    */

@@ -1,6 +1,7 @@
-// js/worker/embedder.js — texts become vectors, a step at a time beside requests. The engine embeds the texts of one
-// call at a time. Each caller works at its own call, and at the first of the line when nobody else does: where requests
-// have contexts of their own, a caller whose client has left works no more.
+// js/worker/embedder.js — texts become vectors, a step at a time alongside requests. The engine
+// embeds the texts of one call at a time. Each caller works at its own call, and at the first of
+// the line when nobody else does: where requests have separate contexts, a caller whose client
+// has left works no more.
 
 import { WickError } from '../base/errors.js';
 import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';

@@ -209,7 +209,7 @@ export class EngineWorker {
   }
 
   /**
-   * What reads tables that stay outside, if the source can be read while the engine runs.
+   * The reader of tables that stay outside, if the source can be read while the engine runs.
    * @param {import('../wasm/engine_records.js').NativeConfig} config
    * @param {import('../bytes/model_sources.js').SourceDescription} source
    */

@@ -1,4 +1,4 @@
-// js/worker/own_source.js — the sources that a worker reads by itself.
+// js/worker/own_source.js — the sources that a worker reads directly.
 
 import { ChunkSource } from '../bytes/chunk_source.js';
 import { createSource } from '../bytes/model_sources.js';

@@ -7,10 +7,11 @@ import { GRAMMAR_TOOLS } from '../wasm/layout.js';
 /** @typedef {import('../wasm/engine_records.js').NativeRequest['grammar']} Grammar wick_grammar */
 
 /**
- * What the engine's reader of replies and its grammar have to know.
+ * The settings of the engine's reader of replies and its grammar.
  * @param {import('../connection/messages.js').Input} input of a conversation
- * @param {string} ending what the template wrote behind the last message, and the prefix of the reply
- * @param {Grammar} content what the caller wants it to be
+ * @param {string} ending what the template wrote after the last message, and the prefix of the
+ * reply
+ * @param {Grammar} content the form that the caller requires
  * @returns {{reply: {tools: string, ending: string}, grammar: Grammar}} a grammar where something is asked for
  */
 export function replyWish(input, ending, content) {
@@ -26,7 +27,7 @@ export function replyWish(input, ending, content) {
   if (content?.isWhole || (!content && !toolChoice)) return { reply, grammar: content };
   const text = JSON.stringify({ ...told, ...toolChoice, ending });
   const isFree = toolChoice?.tool_choice === 'auto' && toolChoice.parallel_tool_calls;
-  // calls that must come do so behind the prefix
+  // required calls follow the prefix
   const begun = content && (!toolChoice || toolChoice.tool_choice === 'auto') ? prefix : '';
   const isOptional = isFree && !content;
   return { reply, grammar: { kind: GRAMMAR_TOOLS, text, begun, isOptional, isOfTools: !content } };

@@ -1,5 +1,6 @@
-// js/worker/request_table.js — the requests in the engine's worker: those that wait, those that the engine has, and
-// what the page is told of them. The page's numbers become the engine's here, and its events become outputs.
+// js/worker/request_table.js — the requests in the engine's worker: those that wait, those that the
+// engine has, and the messages to the page about them. The page's numbers become the engine's here,
+// and its events become outputs.
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -365,7 +366,7 @@ export class RequestTable {
   }
 
   /**
-   * What a piece of a reply is.
+   * The kind of a piece of a reply.
    * @param {Entry} entry
    * @param {Output} output
    * @param {string} text
@@ -385,7 +386,7 @@ export class RequestTable {
     return true;
   }
 
-  /** Gives back what replies hold, as the engine ends. */
+  /** Frees the memory of replies as the engine ends. */
   closeReplies() {
     this.#held.clear();
     for (const { reply } of this.#submitted.values()) reply?.close();

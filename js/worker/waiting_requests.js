@@ -5,7 +5,8 @@
 import { PASSES_WAITED_MAX } from '../wasm/layout.js';
 
 /**
- * What the order depends on: the priority, the number of the arrival, and the passes that had begun at the arrival.
+ * The order depends on the priority, the number of the arrival, and the passes that had begun at
+ * the arrival.
  * @typedef {{priority: number, arrival: number, passesBefore: number}} Place
  */
 
