@@ -1,6 +1,6 @@
-// Writes what a release saves: a chat, a session and a prefix cache of a built-in model, and what they go on with. Run
-// once for a release whose formats are new; the folder stays in the repository, and tests/engine/kept_states.test.mjs opens it with
-// every later one.
+// Writes the files that a release saves: a chat, a session and a prefix cache of a built-in model,
+// and their continuations. Run once for a release whose formats are new; the folder stays in the
+// repository, and tests/engine/kept_states.test.mjs opens it with every later one.
 //   node tools/keep_states.mjs tests/package/kept/states2
 
 import { createHash } from 'node:crypto';

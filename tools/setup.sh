@@ -25,7 +25,7 @@
 #   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian
 #             trixie, unpacked privately), Node for linux-arm64 (npm)
 #
-# What apt does not manage goes to .toolchain/ and node_modules/. A user's own WASI SDK
+# Tools that apt does not manage go to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
 set -euo pipefail
 
@@ -147,9 +147,9 @@ apt_install() {
 
 # ---- packages of a newer Debian, unpacked privately ---------------------------------------------
 
-# private_apt [ARCHITECTURE]: sets `private`, options that give apt-get lists, cache and sources of its own, so that the
-# system's apt state never changes, for the system's architecture and one more. The mirror is the one that
-# the system uses.
+# private_apt [ARCHITECTURE]: sets `private`, options that give apt-get lists, a separate cache and
+# sources, so that the system's apt state never changes, for the system's architecture and one more.
+# The mirror is the one that the system uses.
 private_apt() {
   local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$chain/apt
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -256,7 +256,7 @@ unpack_wasmedge() {
   "$chain/bin/wasmedge" --version | grep -q "${WASMEDGE%%+*}" || die "the unpacked wasmedge does not run"
 }
 
-# Emscripten's package has its system libraries as they are linked. Those of other kinds (LTO, PIC,
+# Emscripten's package has its system libraries as they are linked. Other kinds (LTO, PIC,
 # sanitizers, SDL) would be another gigabyte, and are left out.
 unpack_emscripten() {
   local emscripten debs=$chain/debs tree=$chain/emscripten
@@ -352,7 +352,7 @@ check_wasi_sdk() {
 }
 
 # The layout of a WASI SDK, made of core's clang and wasi-libc: no SDK is in Debian's archive or in a
-# package registry. Like an SDK's, its clang finds compiler-rt beside itself.
+# package registry. Like an SDK's, its clang finds compiler-rt next to itself.
 make_wasi_sdk() {
   local sdk=$chain/wasi-sdk llvm=/usr/lib/llvm-$LLVM tool rt
   rt=$sdk/lib/clang/$LLVM/lib/wasm32-unknown-wasip1
@@ -404,7 +404,7 @@ npm_bench() {
   cd "$root"
 }
 
-# As above. What of the optional packages is needed here is named in package.json.
+# As above. The optional packages that are needed here are named in package.json.
 npm_bundlers() {
   [ "$arch" = x86_64 ] || die "the bundlers are locked for x86_64 only, this is $arch"
   say "installing with npm, into .toolchain/bundlers/: Vite, webpack, Next, Rollup, Parcel (tools/bundlers/package-lock.json)"

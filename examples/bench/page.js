@@ -13,7 +13,7 @@ import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './re
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
 
-/** A file larger than this is no result. */
+/** A file larger than this is not a result. */
 const FILE_BYTES_MAX = 4 << 20;
 
 const plots = makePlots(byId);

@@ -1,6 +1,6 @@
 // examples/chat/ahead.js — answers before Enter: at a pause in typing the draft's answer is begun, and so are those of
 // questions that could follow. When, and whether at all: not on battery, and not where the user has switched it
-// off. What is asked of the engine is in early.js, which is loaded at the first pause.
+// off. The requests to the engine are in early.js, which is loaded at the first pause.
 
 import { bodyFor } from './answering.js';
 import { bookReady } from './book.js';
@@ -17,7 +17,7 @@ import { untilTakenUp } from './visits.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 /**
- * What is open, and who answers.
+ * The open conversation, and its model.
  * @typedef {{engine?: Engine, tree: Place, suits: number, isRunning: boolean}} Now
  */
 /** @typedef {{getBattery?: () => Promise<EventTarget & {charging: boolean}>}} Powered */
@@ -135,7 +135,7 @@ async function followUp() {
   const { engine, tree } = now();
   if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
-  if (path.at(-1)?.state !== 'whole') return; // the next question is how it goes on
+  if (path.at(-1)?.state !== 'whole') return; // the next question is its continuation
   const { beginFollowUps, suggest } = await load();
   const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
   const asked = new Set(path.map(({ content }) => content));
@@ -162,7 +162,7 @@ function drop() {
   early?.dropAll();
 }
 
-/** What is being answered before it is asked for. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+/** The question being answered before it is sent. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
 export const begunAhead = () => early?.begunQuestions() ?? [];
 
 /** As drop(). @returns {Promise<void>} that settles when the engine has all pages of it back */
@@ -172,7 +172,7 @@ export async function giveBack() {
 }
 
 /**
- * What was begun of an answer, and the rest of it as it comes. All else that was begun is given up.
+ * The beginning of an answer, and the rest as it streams. All else that was begun is given up.
  * @param {Engine} engine
  * @param {object} body of bodyFor
  * @param {{signal: AbortSignal, live: import('./live.js').Live}} how

@@ -51,7 +51,7 @@ function describe(timings, state, { isEarly, held } = {}) {
   return facts.join(' · ');
 }
 
-/** What the model is told of a summary. */
+/** The model's instructions for a summary. */
 const FOLDED = 'What was said before, in short:';
 
 /** @param {Message[]} path @returns {Message[]} what the model is given of it: not what was left out, or forgotten */
@@ -62,7 +62,7 @@ export function readPart(path) {
 
 /**
  * @param {Message[]} path
- * @param {Message} [continued] the last one, an answer that goes on
+ * @param {Message} [continued] the last one, an answer that continues
  * @returns {ChatMessage[]}
  */
 export function messagesOf(path, continued) {
@@ -81,7 +81,7 @@ export function messagesOf(path, continued) {
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 
-/** What ends an answer, where the model does not know its template's marks. @type {string[]} */
+/** The ends of an answer, where the model does not know its template's marks. @type {string[]} */
 let stops = [];
 
 /** @param {string[]} some of the template that the user has chosen for the model */
@@ -97,7 +97,7 @@ function temperatureFor(question, count, suits) {
 }
 
 /**
- * What an answer is asked with, besides its seed, unless the user has set one.
+ * The settings of an answer, in addition to its seed, unless the user has set one.
  * @param {{question: Message, count: number, continued?: Message, suits: number}} wanted
  */
 export function bodyFor({ question, count, continued, suits }) {
@@ -111,7 +111,7 @@ export function bodyFor({ question, count, continued, suits }) {
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
     ...(stops.length > 0 && { stop: stops }),
-    // an answer that has begun goes on without them
+    // an answer that has begun continues without them
     ...(settings.tools && count === 1 && !continued?.content && { tools: toolsTold }),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
   };

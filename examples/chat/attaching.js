@@ -11,13 +11,13 @@ import { hideNotice, showNotice } from './notice.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 const PDF_BYTES_MAX = 100e6;
-/** What is longer is better read once. */
+/** A longer text is better read once. */
 const BOOK_LETTERS_MIN = 6000;
 
 /** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
 const PASTED_LETTERS_MAX = 50_000;
 
-/** A wait that is shorter is not told of; then it is told so often. */
+/** A shorter wait is not reported; a longer one is, at this interval. */
 const TELL_MS = 1000;
 
 /**
@@ -35,7 +35,7 @@ export function makeTeller(name, say) {
       wasTold = true;
       say(`${name}: page ${page} of ${pages} is read.`);
     },
-    /** What was told is past. */
+    /** The report is outdated. */
     done: () => wasTold && say(''),
   };
 }
@@ -88,7 +88,7 @@ function takePasted(event) {
   const replaced = into.value.slice(start, selectionEnd);
   into.setRangeText(text, start, selectionEnd, 'end');
   pasted = { into, start, end: start + text.length, replaced, value: into.value };
-  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays behind it
+  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays after it
   offerBooks([file]);
 }
 

@@ -2,7 +2,7 @@
 
 export const TEXT_BYTES_MAX = 1e6;
 
-/** @param {Blob} file @returns {Promise<string | undefined>} nothing: it is no text, or too long for any model */
+/** @param {Blob} file @returns {Promise<string | undefined>} nothing: it is not a text, or too long for any model */
 export async function textOf(file) {
   if (file.size > TEXT_BYTES_MAX) return undefined;
   try {

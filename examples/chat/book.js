@@ -12,10 +12,10 @@ import { showNotice } from './notice.js';
 /** `forks`: the newest last. @typedef {{id: string, messages: ChatMessage[], engine?: Engine, base?: Session,
  *   forks?: Fork[]}} Open */
 
-/** That of the last answer, and that before it: another version of the answer goes on from there. */
+/** The session of the last answer, and the one before it: another version of the answer continues from there. */
 const FORKS_MAX = 2;
 
-/** Books whose reading goes on after a reload. */
+/** Books whose reading continues after a reload. */
 export const READING = 'wick-chat-reading';
 
 /** @type {Open | undefined} */
@@ -37,7 +37,8 @@ export function setBook(book) {
 }
 
 /**
- * The book comes first, as it was read; what the conversation's system prompt says is told with the first question.
+ * The book comes first, as it was read; the conversation's system prompt is sent with the first
+ * question.
  * @param {ChatMessage[]} messages
  * @returns {ChatMessage[]}
  */
@@ -59,10 +60,10 @@ export function bookSession(engine, path) {
   return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 
-/** What has read the book, to ask something beside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
+/** The session that has read the book, to ask something outside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
 export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
 
-/** A fork has answered: the next question goes on from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
+/** A fork has answered: the next question continues from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
 export function keepFork(fork, path) {
   if (!open?.base || !fork) return fork?.close().catch(() => {});
   open.forks = [...(open.forks ?? []), { session: fork, path: path.map(({ id }) => id) }];

@@ -143,7 +143,7 @@ class Reader {
   }
 }
 
-/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} nothing: it is no JSON */
+/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} nothing: it is not JSON */
 function jsonOf(bytes) {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

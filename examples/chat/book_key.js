@@ -1,6 +1,6 @@
 // examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that what is read in
-// was read by this user. Whoever has it can make the model say anything in a book, so it leaves the browser only as a file that the
-// user wants.
+// was read by this user. Its owner can make the model say anything in a book, so it leaves the browser only as a file that the
+// user requests.
 
 import { addKey, listKeys } from './book_store.js';
 import { newId } from './records.js';
@@ -112,7 +112,7 @@ function numbersOf(jwk, algorithm, names) {
 /**
  * The key signs from now on. The one before stays, so that what it has signed is still proven.
  * @param {string} text of a file
- * @throws {Error} where it is no key, or a broken one
+ * @throws {Error} where it is not a key, or a broken one
  */
 export async function importKey(text) {
   /** @type {any} */

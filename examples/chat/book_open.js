@@ -17,7 +17,8 @@ import { showNotice } from './notice.js';
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
- * What was read of a text and its session, or nothing: it is to be read again. A state that is of no use goes.
+ * The part of a text that was read and its session, or nothing: read it again. A state that is of
+ * no use goes.
  * @param {Engine} engine @param {string} key of the reading @param {number[]} wanted the text's tokens
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */
@@ -64,7 +65,7 @@ async function openReading(id, engine, messages) {
   return loaded.session;
 }
 
-/** What stands above the conversation. @param {string} id @param {string} words */
+/** The header of the conversation. @param {string} id @param {string} words */
 function showAbout(id, words) {
   let line = document.querySelector('#about-book');
   if (!line) {

@@ -1,5 +1,5 @@
-// examples/chat/book_reading.js — reads a book: in steps, of which what was read is stored from time to time, so that a reading goes on
-// after a pause, a reload or a crash and reads nothing twice that was stored.
+// examples/chat/book_reading.js — reads a book: in steps, and stores its progress from time to
+// time, so that reading resumes after a pause, a reload or a crash and reads no stored part twice.
 
 import { WickError } from 'wick-llm';
 import { READING } from './book.js';
@@ -14,10 +14,10 @@ import { makeRoom, offerRoom } from './room.js';
 /** @typedef {import('./book_store.js').Kind} Kind */
 
 const STEP_TOKENS = 512;
-/** What was read is stored so often, and so that storing takes at most a tenth of the time. */
+/** The state is stored at this interval, and so that storing takes at most a tenth of the time. */
 const STORED_MS = 10_000;
 const STORING_SHARE = 10;
-/** Bytes of these types beside those of f16. */
+/** Bytes of these types relative to those of f16. */
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
 /** `ms` is how long reading `done` tokens took, `begun` were stored before.
@@ -25,7 +25,7 @@ const SHARES = { q8: 9 / 16, q4: 5 / 16 };
  *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
  */
 
-// ---- what goes on after a reload ----
+// ---- resuming after a reload ----
 
 /** @returns {string[]} keys of book and model (keyOf) */
 export function wantedReadings() {
@@ -45,7 +45,7 @@ function remember(key, isWanted) {
     if (all.length > 0) localStorage.setItem(READING, JSON.stringify(all));
     else localStorage.removeItem(READING);
   } catch {
-    // a page without storage goes on with nothing
+    // a page without storage resumes nothing
   }
 }
 
@@ -95,17 +95,17 @@ export class BookReading {
   msBefore = 0;
   #controller = new AbortController();
   #isPaused = false;
-  /** What goes on after a reload. */
+  /** The books to resume after a reload. */
   #key = '';
   /** Of the last storing. */
   #storedAt = 0;
   #storingMs = 0;
-  /** What there was no room for. @type {Session | undefined} */
+  /** The state that there was no room for. @type {Session | undefined} */
   #left;
   /** @type {() => void} */
   #tell;
 
-  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} tell of progress */
+  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} report progress */
   constructor(engine, model, book, kind, tell) {
     this.engine = engine;
     this.model = model;
@@ -118,7 +118,7 @@ export class BookReading {
     };
   }
 
-  /** It is stored, and goes on when it is wanted again. */
+  /** It is stored, and resumes when it is needed again. */
   pause() {
     this.#isPaused = true;
     this.#controller.abort();
@@ -131,7 +131,7 @@ export class BookReading {
     this.#tell();
   }
 
-  /** @returns {Promise<void>} that settles when it is read, paused, or cannot go on */
+  /** @returns {Promise<void>} that settles when it is read, paused, or cannot continue */
   async run() {
     try {
       const fingerprint = await fingerprintOf(this.engine);
@@ -263,7 +263,7 @@ export class BookReading {
     }
   }
 
-  /** What was stored before stays. @param {unknown} error @param {number} size */
+  /** The earlier stored state stays. @param {unknown} error @param {number} size */
   #sayFull(error, size) {
     const { name, message } = /** @type {Error} */ (error);
     const isFull = name === 'QuotaExceededError';

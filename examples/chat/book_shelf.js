@@ -226,7 +226,7 @@ function askTooLong(book, tokens, most, size) {
   });
 }
 
-/** Each part becomes a book of its own. @param {Book} book @param {number} most tokens @param {number} [count] of parts */
+/** Each part becomes a separate book. @param {Book} book @param {number} most tokens @param {number} [count] of parts */
 async function cutUp(book, most, count) {
   answered(book.id);
   const { engine } = now();
@@ -243,7 +243,7 @@ async function cutUp(book, most, count) {
   if (parts.length > 1) say(partsInWords(parts, found.text));
 }
 
-/** Says what stands in its way, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
+/** Reports what prevents reading it, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
 async function read(book, isSure = false) {
   const { engine } = now();
   if (!engine) return say('No model answers yet.');
@@ -294,7 +294,7 @@ async function put(title, text, created = Date.now()) {
   return book;
 }
 
-/** What costs nothing but time goes, where there is no room. @param {() => Promise<void>} keep */
+/** Data that costs only time to recreate is deleted when there is no room. @param {() => Promise<void>} keep */
 const withRoom = (keep) =>
   keep().catch(async (error) => {
     if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;

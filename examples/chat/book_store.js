@@ -1,11 +1,12 @@
-// examples/chat/book_store.js — books in IndexedDB: what is known of each, its text, and what models have read of it. A state lies in
-// pieces, which are replaced together: the old one stays until the new one is whole.
+// examples/chat/book_store.js — books in IndexedDB: what is known of each, its text, and what
+// models have read of it. A state is stored in pieces, which are replaced together: the old one
+// stays until the new one is whole.
 
 import { openInTime } from './open_in_time.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
-/** What was deleted goes for good then. */
+/** Deleted books are then removed for good. */
 const DELETED_MS_MAX = 30 * 24 * 3600e3;
 
 /**
@@ -15,7 +16,7 @@ const DELETED_MS_MAX = 30 * 24 * 3600e3;
  */
 /** @typedef {'q8' | 'q4'} Kind */
 /**
- * What a model has read of a book: `tokens` of `total`, in `ms`.
+ * The part of a book that a model has read: `tokens` of `total`, in `ms`.
  * @typedef {{key: string, book: string, fingerprint: string, model: string, kvType: Kind, tokens: number, total: number,
  *   ms: number, size: number, pieces: number}} Reading
  */
@@ -102,7 +103,7 @@ export const readingOf = async (book, fingerprint) =>
   (await open()).get('readings', keyOf(book, fingerprint));
 
 /**
- * Replaces a shorter one. What another tab has stored of more tokens stays.
+ * Replaces a shorter one. A state of more tokens that another tab has stored stays.
  * @param {Omit<Reading, 'key' | 'size' | 'pieces'>} reading
  * @param {Uint8Array<ArrayBuffer>} bytes
  * @returns {Promise<void>}
@@ -144,7 +145,8 @@ export async function keepReading(reading, bytes) {
 }
 
 /**
- * What a model has read and its state, both of one moment: another tab, or a page that is being left, may store more of it meanwhile.
+ * The part that a model has read and its state, from the same moment: another tab, or a page that
+ * is being left, may store more of it meanwhile.
  * @param {string} key
  * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} no bytes: pieces of it are missing
  */
@@ -196,7 +198,7 @@ export async function removeBooks(ids) {
   tell();
 }
 
-/** What was deleted long ago. */
+/** Books that were deleted long ago. */
 export async function removeOldBooks() {
   const { books } = await listBooks();
   const since = Date.now() - DELETED_MS_MAX;

@@ -47,7 +47,7 @@ function cutAt(text, from, to) {
 }
 
 /**
- * Parts of a text, one behind the other, each of which fits.
+ * Parts of a text, one after the other, each of which fits.
  * @param {Engine} engine @param {string} title @param {string} text @param {number} most tokens of a part
  * @param {number} [countMax] of parts
  * @returns {Promise<string[]>} together the text, or its beginning

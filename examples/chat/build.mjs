@@ -18,8 +18,8 @@ const copied = ['index.html', 'icon.svg', 'manifest.webmanifest'];
 
 /**
  * Files of the package that a page needs without a network.
- * @param {string[]} scripts beside those that every page has
- * @param {string[]} parts of the WebAssembly beside the main one: '-grammar', '-extras'
+ * @param {string[]} scripts in addition to those that every page has
+ * @param {string[]} parts of the WebAssembly in addition to the main one: '-grammar', '-extras'
  */
 export const packageFiles = (scripts, parts) => [
   ...['index.js', 'sources.js', 'tabs.js', 'worker.js', ...scripts].map(
@@ -37,7 +37,7 @@ export const modelFiles = ['index.js', 'wick-4.2m-q8_0.gguf'].map(
   (name) => `wick-llm-demo-model/${name}`,
 );
 
-/** Files of the page beside what is bundled and its icons, which it needs without a network, too. */
+/** Files of the page in addition to its bundles and icons, which it needs without a network, too. */
 const files = [
   ...copied,
   ...packageFiles(['models.js'], ['-grammar', '-extras']),
@@ -54,7 +54,8 @@ const madeIn = (folder) =>
 /**
  * Writes the build's name into the pages, and makes the service worker that stores them.
  * @param {string} folder
- * @param {string[]} [own] files beside scripts, styles and icons; those that end in .html are pages
+ * @param {string[]} [own] files in addition to scripts, styles and icons; those that end in .html
+ * are pages
  */
 export async function addServiceWorker(folder, own = files) {
   const all = [...new Set([...madeIn(folder), ...own])];

@@ -1,4 +1,5 @@
-// examples/chat/calculator.js — the value of an arithmetic expression: a grammar of its own, and no code that is evaluated.
+// examples/chat/calculator.js — the value of an arithmetic expression: it has its own grammar and
+// evaluates no code.
 
 /** Parentheses, signs and powers in each other. */
 const DEPTH_MAX = 50;
@@ -13,7 +14,7 @@ function tokensOf(text) {
  * Precedence: signs and powers, which bind to the right (-2^2 is -4), products, sums.
  * @param {string} text
  * @returns {number}
- * @throws {Error} where it is no expression, or has no value
+ * @throws {Error} where it is not an expression, or has no value
  */
 export function calculate(text) {
   const tokens = tokensOf(text.replaceAll('**', '^'));

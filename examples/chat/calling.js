@@ -1,5 +1,5 @@
-// examples/chat/calling.js — answers in which the model calls tools: the calls of a reply are shown, then run, and the model
-// goes on with their results.
+// examples/chat/calling.js — answers in which the model calls tools: the calls of a reply are
+// shown, then run, and the model continues with their results.
 
 import { runTool } from './tools.js';
 

@@ -19,7 +19,7 @@ import { toolsTold } from './tools.js';
 
 /** Kept free for the answer: this, or an eighth of the context. */
 const ANSWER_TOKENS = 512;
-/** What is left out makes room for more than one turn. */
+/** The turns that are left out make room for more than one turn. */
 const FILL_AFTER = 0.7;
 /** From here on the page shows how full the context is. */
 const FILL_SHOWN = 0.7;
@@ -165,7 +165,7 @@ export function sessionFor(engine, path) {
   return kept?.engine === engine && kept.start === readPart(path)[0] ? kept.session : undefined;
 }
 
-/** Of a prompt with the tools that the model is told of. @param {Engine} engine @param {ChatMessage[]} messages */
+/** The tokens of a prompt with the tools that the model is given. @param {Engine} engine @param {ChatMessage[]} messages */
 const tokensOf = (engine, messages) => engine.tokenize(messages, told());
 
 /**
@@ -222,7 +222,7 @@ export async function forgetSession() {
 }
 
 /**
- * A fork has gone on with the conversation, and takes the place of its session.
+ * A fork has continued the conversation, and takes the place of its session.
  * @param {Session} before
  * @param {Session} fork
  * @returns {boolean} whether that session is still the conversation's

@@ -1,9 +1,9 @@
 // examples/chat/context_sizes.js — sizes of a context, and what each costs.
 
-/** What the engine reads at once without a wish, where the model was trained for so much. */
+/** The context that the engine takes by default, if the model was trained for as much. */
 export const CONTEXT_USUAL = 4096;
 
-/** `moreBytes` beside what the engine has now. @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size */
+/** `moreBytes` in addition to what the engine has now. @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size */
 
 /**
  * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model `now` tokens are its context

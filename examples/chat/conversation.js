@@ -66,7 +66,7 @@ let engine;
 let model;
 /** The temperature that suits the model, unless the user has set one. */
 let temperature = 0.7;
-/** What is open. @type {{about: Conversation, tree: Place}} */
+/** The open conversation. @type {{about: Conversation, tree: Place}} */
 let open = { about: newConversation(), tree: newTree() };
 /** The question whose answers stand side by side. @type {Message | undefined} */
 let compared;
@@ -82,7 +82,7 @@ const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 // ---- the messages ----
 
-/** Whether an answer has an end that Continue can go on from. @param {Message} message */
+/** Whether an answer has an end that Continue can resume from. @param {Message} message */
 const isOpenEnded = ({ state }) => state !== 'whole';
 
 /** @param {Message} message @param {HTMLElement} article */
@@ -129,7 +129,7 @@ async function openWords(message) {
 }
 
 /**
- * Goes on from another beginning of an answer, which stays as it is.
+ * Continues from another beginning of an answer, which stays unchanged.
  * @param {Message} message
  * @param {number} at where the new one leaves it
  * @param {string} piece that it has there
@@ -149,11 +149,11 @@ async function branchFrom(message, at, piece, isEnd) {
   keepAnswer(branch, open.about, true);
   showAfter(question);
   if (isEnd)
-    log.dispatchEvent(new CustomEvent('memory')); // what was begun goes on from the other one
+    log.dispatchEvent(new CustomEvent('memory')); // the new version continues from the other one
   else await continueAnswer(branch);
 }
 
-/** How the answer goes on that this one was forked from. @param {Message} message @param {HTMLElement} article */
+/** The continuation of the answer that this one was forked from. @param {Message} message @param {HTMLElement} article */
 function showFork({ fork, parent }, article) {
   article.querySelector('.fork')?.remove();
   const other = fork && parent.children.find(({ id }) => id === fork.of);
@@ -168,7 +168,7 @@ function showFork({ fork, parent }, article) {
   article.append(line);
 }
 
-// ---- what the model is no longer told of ----
+// ---- text that the model no longer sees ----
 
 /** @param {Message} question */
 function makeForget(question) {
@@ -213,7 +213,7 @@ export function goTo(message) {
   articles.get(message)?.scrollIntoView();
 }
 
-/** Draws what follows anew. @param {Place} place */
+/** Redraws everything after it. @param {Place} place */
 export function redraw(place) {
   compared = undefined;
   showAfter(place);
@@ -461,7 +461,7 @@ function announce(isNext) {
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 
-/** What is open is in the list: something was said in it, or typed. */
+/** The open conversation is in the list: something was said in it, or typed. */
 const isListed = () => open.tree.children.length > 0 || promptField.value.trim() !== '';
 
 /**
@@ -497,7 +497,7 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
   return true;
 }
 
-/** What was typed while the conversation opened comes behind its draft. @param {string} draft */
+/** Text that was typed while the conversation opened is appended to its draft. @param {string} draft */
 function joinDraft(draft) {
   const typed = promptField.value;
   if (typed === '' || typed === draft) return setPrompt(draft);
@@ -508,7 +508,7 @@ function joinDraft(draft) {
 /** How often the address has changed. */
 let followed = 0;
 
-/** What the browser's Back, its Forward or a link leads to. @param {string} id */
+/** The target of the browser's Back, its Forward or a link. @param {string} id */
 export async function followAddress(id) {
   const own = ++followed;
   const isStill = () => own === followed && location.hash === `#${id}`; // another press may lead on meanwhile
@@ -596,7 +596,7 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
   log.dispatchEvent(new CustomEvent('engine'));
 }
 
-/** What answers has another name now. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
+/** The model that answers has another name now. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
 export function nameModel(named, isOpen = true) {
   model = named;
   const { about, tree } = open;
@@ -606,7 +606,7 @@ export function nameModel(named, isOpen = true) {
   keeper.add((store) => store.changeConversation(about.id, { model: named }));
 }
 
-/** Those that wait for the end of the answer. @type {Set<() => void>} */
+/** The callers that wait for the end of the answer. @type {Set<() => void>} */
 const waiting = new Set();
 
 /** @returns {Promise<void>} that settles as soon as nothing is being written */
@@ -636,7 +636,7 @@ export function keepSettings() {
 
 export const current = () => open.about;
 
-/** What is open, and who answers. */
+/** The open conversation, and its model. */
 export const state = () => ({
   ...{ engine, tree: open.tree, suits: temperature, isRunning: running !== undefined },
 });

@@ -1,10 +1,9 @@
 // examples/chat/database.js — where records are kept: in IndexedDB, or in this page's memory, where a browser
-// has no IndexedDB or the user wants nothing to be kept. What runs in one transaction is stored as a whole
-// or not at all.
+// has no IndexedDB or the user wants nothing to be kept. A transaction is stored as a whole or not at all.
 
 import { openInTime } from './open_in_time.js';
 
-/** Of the database's stores and indices. Records have versions of their own (records.js). */
+/** Of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
 
 /** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */

@@ -23,7 +23,7 @@ let isWatching = false;
 let isStale = false;
 /** As they were drawn last. @type {[name: string, text: string][]} */
 let facts = [];
-/** What others have to say, by their names. @type {Map<string, string>} */
+/** Other modules' reports, by their names. @type {Map<string, string>} */
 const notes = new Map();
 
 /** @param {KvStats} stats @returns {[name: string, text: string][]} */

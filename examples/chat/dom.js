@@ -43,7 +43,8 @@ export function makeButton(text, action, className = '') {
 }
 
 /**
- * A button for what cannot be had back: it asks once more. The second click of a double click is no answer.
+ * A button for what cannot be had back: it asks once more. The second click of a double click is
+ * not an answer.
  * @param {string} text
  * @param {() => void} action
  * @param {string} [className]

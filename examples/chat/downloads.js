@@ -47,7 +47,7 @@ function writeList() {
     }));
     localStorage.setItem(LIST, JSON.stringify(list));
   } catch {
-    // no storage here: after a reload they do not go on by themselves
+    // no storage here: after a reload they do not resume automatically
   }
 }
 
@@ -194,12 +194,12 @@ export function want(url) {
   writeList();
 }
 
-/** What is stored of it stays. @param {string} url */
+/** Its stored chunks stay. @param {string} url */
 export function pause(url) {
   downloads.get(url)?.control?.abort();
 }
 
-/** Nobody goes on with it; the store has what has come. @param {string} url */
+/** Nobody continues it; the store has the received chunks. @param {string} url */
 export async function giveUp(url) {
   const one = downloads.get(url);
   pause(url);
@@ -209,7 +209,7 @@ export async function giveUp(url) {
   if (one) tell(one);
 }
 
-/** Those that an earlier page did not end, unless they were paused. @returns {Download | undefined} the one that is to answer */
+/** Downloads that an earlier page did not finish, unless they were paused. @returns {Download | undefined} the one that is to answer */
 export function takeUpDownloads() {
   for (const listed of readList()) downloads.set(listed.url, newDownload(listed));
   for (const one of downloads.values()) if (!one.isPaused) download(one);

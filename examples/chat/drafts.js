@@ -1,5 +1,5 @@
 // examples/chat/drafts.js — stores what is being typed, at each letter: in the message field, and in the fields
-// where questions are worded anew. A draft belongs to one tab. When that tab is gone, the next one that opens
+// where questions are edited. A draft belongs to one tab. When that tab is gone, the next one that opens
 // the conversation takes it over.
 
 import { byId } from './dom.js';
@@ -20,7 +20,7 @@ let current = () => {
 /** This tab's drafts: their ids by conversation and field. @type {Map<string, string>} */
 const ids = new Map();
 
-/** What was typed last, by the drafts' ids. @type {Map<string, Draft>} */
+/** The latest text, by the drafts' ids. @type {Map<string, Draft>} */
 const latest = new Map();
 
 /** @param {string} conversation @param {string} field */
@@ -34,7 +34,7 @@ function draftOf({ id: conversation }, field, text) {
   return { id, version: RECORD_VERSION, conversation, field, text, tab, changed: Date.now() };
 }
 
-/** @param {string} text @param {string} [field] a question that is worded anew */
+/** @param {string} text @param {string} [field] a question that is edited */
 export function keepDraft(text, field = '') {
   const conversation = current();
   const place = placeOf(conversation.id, field);
@@ -49,7 +49,7 @@ export function keepDraft(text, field = '') {
   latest.set(draft.id, draft);
 }
 
-/** @param {string} conversation @param {string} [field] @returns {string | undefined} the draft that is sent now: the next one has an id of its own */
+/** @param {string} conversation @param {string} [field] @returns {string | undefined} the draft that is sent now: the next one has its own id */
 export function takeDraft(conversation, field = '') {
   const place = placeOf(conversation, field);
   const id = ids.get(place);
@@ -85,7 +85,7 @@ export function fitPrompt() {
   promptField.style.height = `${promptField.scrollHeight}px`;
 }
 
-/** What is asked of what was typed: a text that the model goes on with keeps how it begins. @param {string} text */
+/** The question made from the typed text: a text that the model continues keeps its beginning. @param {string} text */
 export const asSent = (text) =>
   document.body.classList.contains('continuing') ? text.replace(/ +$/, '') : text.trim();
 

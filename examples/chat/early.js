@@ -9,9 +9,9 @@ import { note } from './developer.js';
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 
-/** Behind what a user waits for (0), and behind what is kept for the next visit. */
+/** After requests that a user waits for (0), and after those for the next visit. */
 const PRIORITIES = { draft: -20, suggest: -30, followUp: -40 };
-/** So many pieces are read before anybody wants them; the engine then rests behind some more. */
+/** The pieces that are read before they are needed; the engine then pauses after some more. */
 const PIECES_MAX = { draft: 128, followUp: 16 };
 const SUGGEST = 'Write two short questions that I could ask you next about this.';
 const QUESTIONS = {
@@ -123,7 +123,7 @@ class Attempt {
     }
   }
 
-  /** Its session goes on as the conversation's, where that has one of its own. */
+  /** Its session becomes the conversation's, if that has a separate one. */
   async #end() {
     this.#abort();
     await this.#ended;
@@ -224,7 +224,7 @@ async function ask(engine, body, session) {
 
 const begun = () => [...(draft ? [draft] : []), ...followUps];
 
-/** What is being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+/** The question being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
 export const begunQuestions = () =>
   begun().map(({ key }) => {
     const { messages } = JSON.parse(key);

@@ -4,7 +4,7 @@
 /** Longer ones stay as they are: they would hold the page up. */
 const CODE_MAX = 50_000;
 const FORMULA_MAX = 2_000;
-/** What was made is made again with each piece of an answer, so it is kept. */
+/** The same output is made again with each piece of an answer, so it is cached. */
 const KEPT_MAX = 200;
 
 /**
@@ -101,7 +101,8 @@ function improveAll(all, library, improve) {
 
 /**
  * @param {HTMLElement} element an answer, as markdown.js has rendered it
- * @param {boolean} isWhole else its last block of code still grows, and would be read anew with each piece
+ * @param {boolean} isWhole else its last block of code still grows, and would be parsed again with
+ * each piece
  */
 export function enrich(element, isWhole) {
   const blocks = [...element.querySelectorAll('pre > code[class^=language-]')];

@@ -103,7 +103,7 @@ async function measureSpeed() {
 /** @param {string} text @param {string} url @param {AbortSignal} signal @returns {Promise<Found>} */
 async function showFile(text, url, signal) {
   const { facts, limitBytes } = await examine({ url: mirrored(url) }, signal);
-  await measureSpeed().catch(() => {}); // another model comes; its speed is not told then
+  await measureSpeed().catch(() => {}); // another model is loaded; the speed is then not shown
   const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
   const { fits } = verdict;
   return { elements: [cardOf(verdict, nameOfUrl(url))], file: { text, url, fits } };

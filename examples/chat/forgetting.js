@@ -1,6 +1,6 @@
-// examples/chat/forgetting.js — a question and its answers are forgotten: the model is not told of them any more, and what
-// follows is read again without them, behind what anybody waits for. They can be brought back, until they are
-// forgotten for good. Loaded when it is first asked for.
+// examples/chat/forgetting.js — a question and its answers are forgotten: the model no longer sees
+// them, and later text is read again without them, after all requests that somebody waits for. They
+// can be brought back, until they are forgotten for good. Loaded when it is first asked for.
 
 import { messagesOf } from './answering.js';
 import { forkBook, hasBook, keepFork } from './book.js';
@@ -21,7 +21,7 @@ import { keepState } from './visits.js';
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./tree.js').Message} Message */
 
-/** Behind a user's questions, before what is kept for the next visit and begun before Enter. */
+/** After a user's questions, before work for the next visit and before Enter. */
 const PRIORITY = -5;
 
 const log = byId('log');
@@ -41,7 +41,7 @@ async function readAgain(about) {
   note('Forgotten', 'what is left is being read');
   const tools = settings.tools ? { tools: toolsTold } : {};
   const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
-  const session = await forkBook(engine, path); // what is left goes behind the book, which is not read again
+  const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {
     session?.close().catch(() => {}); // with the engine
@@ -89,7 +89,7 @@ function dropFolds(question) {
 
 /** @param {Message} meant @param {Conversation} known @param {number} at when; 0: it is brought back */
 async function mark(meant, known, at) {
-  // its conversation may have been opened anew
+  // its conversation may have been reopened
   const question = find(state().tree, meant.id) ?? meant;
   const about = current().id === known.id ? current() : known;
   const [{ parent: tree }] = saidUntil(question);

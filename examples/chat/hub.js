@@ -69,9 +69,10 @@ export function decoded(path) {
 }
 
 /**
- * What the package calls a file of the hub: so it learns the file's size and hash from the listing before it downloads.
+ * The package's name for a file of the hub: so it learns the file's size and hash from the listing
+ * before it downloads.
  * @param {string} url
- * @returns {string | undefined} nothing: it is no file of the hub
+ * @returns {string | undefined} nothing: it is not a file of the hub
  */
 export function hubNameOf(url) {
   const hub = [hubAddress(), DEFAULT].find((one) => url.startsWith(`${one}/`));

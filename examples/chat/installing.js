@@ -3,7 +3,7 @@
 
 import { byId } from './dom.js';
 
-/** What browsers with an own way to install give. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
+/** The event of browsers with a custom way to install. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
 
 const TEXT_MAX = 100_000;
 
@@ -19,7 +19,7 @@ function offerInstalling(event) {
 }
 
 addEventListener('beforeinstallprompt', (event) => {
-  event.preventDefault(); // nothing is asked before the user wants it
+  event.preventDefault(); // nothing is requested before the user asks
   offerInstalling(/** @type {InstallEvent} */ (event));
 });
 addEventListener('appinstalled', () => offerInstalling(undefined));

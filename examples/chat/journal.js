@@ -1,6 +1,6 @@
 // examples/chat/journal.js — what is typed and not stored yet. IndexedDB takes some milliseconds, in which the page may be
-// closed; localStorage takes none. An entry goes as soon as the store has it. Those of tabs that are gone are
-// stored at the next start (taking_up.js).
+// closed; localStorage takes none. An entry goes as soon as the store has it. Entries of tabs that are gone are stored at
+// the next start (taking_up.js).
 
 import { settings } from './settings.js';
 import { tab } from './tabs.js';
@@ -11,7 +11,7 @@ import { tab } from './tabs.js';
 /** @typedef {{tab: string, about: Conversation, forgotten: {id: string, at: number, isForGood: boolean}}} Forgotten */
 
 const PREFIX = 'wick-chat-typed ';
-/** What the ids of entries of questions to forget begin with. */
+/** The prefix of the ids of entries of questions to forget. */
 const FORGET = 'forget ';
 
 /** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */

@@ -32,7 +32,7 @@ export class Keeper {
     this.#run();
   }
 
-  /** @param {(error: unknown) => void} listener is told why writing fails, and `undefined` when it works again */
+  /** @param {(error: unknown) => void} listener receives the reason that writing fails, and `undefined` when it works again */
   onTrouble(listener) {
     this.#onTrouble = listener;
   }
@@ -51,7 +51,8 @@ export class Keeper {
   }
 
   /**
-   * A write that makes the waiting ones of its key needless. It comes behind all that wait: one of them may write the same record.
+   * A write that makes the waiting ones of its key needless. It comes after all that wait: one of
+   * them may write the same record.
    * @param {string} key @param {Write} write
    */
   replace(key, write) {

@@ -1,5 +1,5 @@
-// examples/chat/keeping.js — opens the store of conversations: on the disk, or in this page's memory alone where the
-// user wants that, or the browser keeps nothing.
+// examples/chat/keeping.js — opens the store of conversations: on the disk, or in this page's
+// memory if the user chooses that or the browser keeps nothing.
 
 import { openDatabase, openMemory } from './database.js';
 import { enteredKeys } from './journal.js';

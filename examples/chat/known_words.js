@@ -1,5 +1,6 @@
-// examples/chat/known_words.js — what the built-in model answers is held to known words. The list and what looks words up are
-// loaded behind the model. Where they cannot be, or are not there yet, it answers as it is.
+// examples/chat/known_words.js — the built-in model's answers are constrained to known words. The
+// list and the code that looks words up are loaded after the model. Where they cannot be, or are
+// not there yet, it answers as it is.
 
 import { hasBook } from './book.js';
 

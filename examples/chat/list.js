@@ -1,5 +1,5 @@
-// examples/chat/list.js — the list of conversations: beside the conversation where there is room for both, else in a
-// drawer. What was deleted can be had back.
+// examples/chat/list.js — the list of conversations: next to the conversation if there is room for
+// both, else in a drawer. Deleted conversations can be restored.
 
 import { byId, isEnter, makeButton, makeSureButton } from './dom.js';
 import { keeper } from './keeper.js';
@@ -54,7 +54,7 @@ function wasClosed() {
 function showPanel(isOpen) {
   panel.close();
   if (isOpen && isWide.matches)
-    panel.open = true; // beside the page; the focus stays
+    panel.open = true; // outside the page; the focus stays
   else if (isOpen) panel.showModal();
   const toggle = byId('open-list');
   toggle.setAttribute('aria-expanded', String(isOpen));
@@ -123,7 +123,7 @@ function rename(conversation, item) {
   field.select();
 }
 
-/** What files are made and read with comes with the first of them. */
+/** The code for files is loaded with the first of them. */
 const transfer = () => import('./transfer.js');
 const fileSaver = () => import('./file_saver.js');
 
@@ -354,7 +354,7 @@ export function startList(own) {
     byId('open-list').setAttribute('aria-expanded', String(panel.open)),
   );
   panel.addEventListener('click', (event) => {
-    if (event.target === panel && !isWide.matches) showPanel(false); // beside the drawer
+    if (event.target === panel && !isWide.matches) showPanel(false); // outside the drawer
     if (event.target instanceof HTMLAnchorElement) closeDrawer();
   });
   panel.addEventListener('keydown', moveFocus);

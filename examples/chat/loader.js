@@ -37,9 +37,9 @@ import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './wishes
 let engine;
 /** @type {AbortController | undefined} */
 let loading;
-/** What is loaded, or was last. @type {Wish | undefined} */
+/** The model that is loaded, or was last. @type {Wish | undefined} */
 let wished;
-/** What answered last. @type {Wish | undefined} */
+/** The model that answered last. @type {Wish | undefined} */
 let loaded;
 /** The context that was wished for when it was loaded. @type {number | undefined} */
 let contextOfLoaded;
@@ -113,7 +113,7 @@ function goBack(wish, failure, wasBefore) {
   return back && load(back, failure);
 }
 
-/** What answered before answers no longer. */
+/** The previous model answers no longer. */
 export async function closeEngine() {
   const before = engine;
   if (!before) return;
@@ -141,7 +141,7 @@ const untilAborted = (signal) =>
   });
 
 /**
- * Downloads a model into the store. It goes on when nobody waits for it any more.
+ * Downloads a model into the store. It continues when nobody waits for it any more.
  * @param {{url: string, name: string}} wanted
  * @param {AbortSignal} signal
  */
@@ -157,7 +157,7 @@ async function fetchModel(wanted, signal) {
   }
 }
 
-/** There is no room for all of them, and the user wants them anyway. @type {Set<string>} */
+/** There is no room for all of them, and the user insists. @type {Set<string>} */
 const notToKeep = new Set();
 
 /**
@@ -245,7 +245,7 @@ async function createWith(context, options) {
   }
 }
 
-/** The conversation that is open wants another context than the model has. */
+/** The open conversation needs another context than the model has. */
 export async function followContext() {
   const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
   if (!isOther()) return;
@@ -263,7 +263,7 @@ export async function followContext() {
 export async function load(wish, failed) {
   wished = wish;
   loading?.abort();
-  want(); // what is being downloaded goes on, but does not answer by itself
+  want(); // the download continues, but its model does not start to answer automatically
   const own = new AbortController();
   loading = own;
   // the same model with other settings; any other one answers until the new one is ready
@@ -330,7 +330,7 @@ export async function load(wish, failed) {
 /** @param {Engine} made */
 const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
 
-/** @param {Wish} wish without a template of its own @returns {Promise<Template>} what it is asked with, from now on */
+/** @param {Wish} wish without its own template @returns {Promise<Template>} what it is asked with, from now on */
 async function rememberedFor(wish) {
   const { rememberTemplate, templateFor } = await import('./templates.js');
   const template = templateFor(wish);
@@ -366,7 +366,7 @@ async function knownTemplate(wish, isNew, options) {
   return isWithout ? rememberedFor(wish) : undefined;
 }
 
-/** What was shown of a template before is of another model. */
+/** The template shown before belongs to another model. */
 let hideTemplate = () => {};
 
 /** @param {Wish} wish @param {Template | undefined} template */
@@ -415,7 +415,7 @@ function keepName(kept) {
   conversation.nameModel(modelOf(kept), isOpen);
 }
 
-/** What the user wishes now, for the conversation that is open, too; what went wrong before is settled. @param {Wish} wish */
+/** The user's new choice, also for the open conversation; earlier errors are settled. @param {Wish} wish */
 export async function choose(wish) {
   hideProblem();
   const { id } = conversation.current();
@@ -424,7 +424,7 @@ export async function choose(wish) {
     conversation.nameModel(modelOf(loaded));
 }
 
-/** Nobody waits for it any more. What is stored of a download stays. */
+/** Nobody waits for it any more. The stored part of a download stays. */
 export function cancelLoading() {
   const url =
     wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';
@@ -432,7 +432,7 @@ export function cancelLoading() {
   loading?.abort(new DOMException('It was cancelled', 'AbortError'));
 }
 
-/** The download goes on; the model before stays. */
+/** The download continues; the previous model stays. */
 export function leaveInBackground() {
   if (!wished) return;
   const { name } = wished;

@@ -35,8 +35,8 @@ export function watchRoom(conversation) {
 }
 
 /**
- * Marks what the model reads first from now on. What was begun of other answers holds pages of the whole conversation,
- * which the shorter one needs.
+ * Marks what the model reads first from now on. The beginnings of other answers hold pages of the
+ * whole conversation, which the shorter one needs.
  * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of what goes
  */
 async function startAt(start, path, fold) {

@@ -14,7 +14,7 @@ import { sentence } from './loader.js';
 
 /** @type {(wish: Wish) => void} */
 let use = () => {};
-/** What was said of a model last, by its id. @type {Map<string, string>} */
+/** The last message about a model, by its id. @type {Map<string, string>} */
 const said = new Map();
 
 /** @param {ModelEntry} entry @returns {Wish} */
@@ -115,7 +115,7 @@ async function verify({ id }) {
   refresh();
 }
 
-/** What may happen to what a browser does not promise to keep. */
+/** The risk for data that a browser does not promise to keep. */
 const unkeptInWords = () =>
   isAppleTouch() || isSafari()
     ? 'Safari deletes them after 7 days without a visit, unless the page is on the home screen.'
@@ -164,7 +164,7 @@ export async function refresh() {
 }
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
-/** A download tells of each chunk; its line alone is drawn. @param {Download} one */
+/** A download reports each chunk; only its line is redrawn. @param {Download} one */
 function redraw(one) {
   if (!dialog.open) return;
   const line = /** @type {HTMLElement | null} */ (

@@ -15,8 +15,8 @@ import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 /**
- * What a question or an answer has of the map: places, in the order of its tokens. `missing` are pages that the engine has not:
- * it would read them again.
+ * The part of the map that a question or an answer has: places, in the order of its tokens.
+ * `missing` are pages that the engine has not: it would read them again.
  * @typedef {{places: number[], missing: number, tokens: number}} Held
  */
 /** A line of the tree. @typedef {{message?: Message, who: string, text: string, held: Held, level: number, isShown: boolean}} Line */

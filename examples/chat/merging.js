@@ -32,7 +32,7 @@ export function watchWriters() {
   }
 }
 
-/** What can be done with a question depends on its answers. @param {Place} place */
+/** The actions on a question depend on its answers. @param {Place} place */
 function refreshQuestion(place) {
   if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
 }

@@ -71,7 +71,7 @@ export function makeRenderer(body, text = '') {
       text += piece;
       frame ||= requestAnimationFrame(() => render());
     },
-    /** What was written belongs elsewhere. */
+    /** The text belongs elsewhere. */
     clear() {
       text = '';
       render();
@@ -158,7 +158,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
   });
   form.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
-      event.stopPropagation(); // an answer that comes goes on
+      event.stopPropagation(); // an answer that is streaming continues
       close();
     }
     if (event.target !== field || !isSending(event)) return;
@@ -174,7 +174,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
 }
 
 /**
- * How the conversation goes on after another version of what is shown last.
+ * The continuation of the conversation after another version of the last message.
  * @param {number} version
  * @param {Message[]} later
  * @param {() => void} go there

@@ -1,9 +1,9 @@
 // examples/chat/moving.js — what moves to another store when the user changes whether conversations are kept. It imports
-// nothing: what it shared with the page would be a file of its own.
+// nothing: code shared with the page would be a separate file.
 
 /** @typedef {import('./store.js').Store} Store */
 
-/** What was begun in memory is kept from now on. @param {Store} memory @param {Store} disk */
+/** Conversations begun in memory are stored from now on. @param {Store} memory @param {Store} disk */
 export async function moveToDisk(memory, disk) {
   const { conversations, turns } = await memory.everything();
   for (const conversation of conversations) {

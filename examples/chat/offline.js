@@ -20,7 +20,7 @@ export async function keepPage(worker = 'service_worker.js') {
   });
 }
 
-/** What earlier pages kept goes: the store has models in another form, and twice is too much. */
+/** Caches of earlier pages are deleted: the store has models in another form, and twice is too much. */
 export async function removeFormer() {
   const names = (await globalThis.caches?.keys().catch(() => [])) ?? [];
   for (const name of names) if (name.startsWith(FORMER)) await caches.delete(name);

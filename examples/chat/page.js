@@ -117,11 +117,11 @@ byId('new-chat').addEventListener('click', () => {
 });
 byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} */ (event).detail));
 
-/** What the built-in model knows answers to, without a system prompt. */
+/** Questions that the built-in model can answer, without a system prompt. */
 const known = /** @type {{label: string, prompt: string, system?: string}[]} */ (
   suggestions
 ).filter(({ system }) => !system);
-/** What follows on any answer of the built-in model, which knows no others. */
+/** Follow-up questions after any answer of the built-in model, which knows no others. */
 const builtInQuestions = known.map(({ prompt }) => prompt);
 
 for (const { label, prompt } of known.slice(0, SUGGESTIONS_MAX)) {

@@ -12,7 +12,7 @@ import { wishFor } from './wishes.js';
 /** @typedef {import('./wishes.js').Wish} Wish */
 /** @typedef {import('./finding.js').Judged} Judged */
 
-/** Who types rests so long. */
+/** The pause that ends typing. */
 const SETTLE_MS = 400;
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
@@ -26,7 +26,7 @@ const listed = byId('listed');
 let load = () => {};
 /** @type {AbortController | undefined} */
 let looking;
-/** What was judged last. @type {Judged | undefined} */
+/** The file that was judged last. @type {Judged | undefined} */
 let judged;
 
 /** An address or a file would take precedence over the choice in the list. */
@@ -176,7 +176,7 @@ export async function takeFiles(files) {
 /** @param {DragEvent} event */
 const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
 
-/** A field takes in text by itself. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
+/** A field accepts text without help. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
 function refuseText(event) {
   if (/** @type {Element | null} */ (event.target)?.closest?.('textarea, input')) return;
   event.preventDefault();

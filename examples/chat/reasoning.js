@@ -11,9 +11,9 @@ export function thoughtInWords(ms) {
 }
 
 /**
- * @param {HTMLElement} body of the answer, before which it stands
+ * @param {HTMLElement} body of the answer, which it precedes
  * @param {string} text
- * @param {number} [ms] that it took; missing while it goes on
+ * @param {number} [ms] that it took; missing while it continues
  */
 export function showReasoning(body, text, ms) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);

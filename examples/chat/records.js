@@ -25,7 +25,7 @@ export const RECORD_VERSION = 1;
  *   reasoning?: string, reasoningMs?: number,
  *   rounds?: import('./calling.js').Round[]}} Turn
  */
-/** Text that was typed and not sent. `field` is '' or the question that is worded anew.
+/** Text that was typed and not sent. `field` is '' or the question that is edited.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number}} Draft
  */
 /** A whole conversation. @typedef {{conversation: Conversation, turns: Turn[]}} Whole */
@@ -84,10 +84,10 @@ function modelOf(model) {
 
 /**
  * Turns from a list of unknown origin, in which a parent comes before what follows it.
- * @param {any[]} list each with an `id` of its own and the `parent`'s
+ * @param {any[]} list each with its own `id` and the `parent`'s
  * @param {string} conversation
  * @param {(id: string) => string} idFor
- * @returns {Turn[] | undefined} nothing: it is no conversation
+ * @returns {Turn[] | undefined} nothing: it is not a conversation
  */
 function turnsOf(list, conversation, idFor) {
   /** @type {Map<unknown, Turn>} */
@@ -129,7 +129,7 @@ function turnsOf(list, conversation, idFor) {
 }
 
 /**
- * A conversation from outside, with ids of its own: what is here already is not replaced.
+ * A conversation from outside, with new ids: existing conversations are not replaced.
  * @param {any} found
  * @param {string} [base] what ids are made of; random without
  * @returns {Whole | undefined} nothing: it is none

@@ -14,10 +14,10 @@ import { keyOf } from './wishes.js';
 const FREE_BYTES_MIN = 20e6;
 const FREE_SHARE_MIN = 0.03;
 const QUESTIONS_BEFORE_ASKING = 3;
-/** So many are offered to be deleted; the list of models has all. */
+/** The number of models offered for deletion; the list of models has all. */
 const MODELS_MAX = 3;
 const BOOKS_MAX = 3;
-/** What this browser was asked for, as a page or as an installed application. */
+/** The request to this browser, as a page or as an installed application. */
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -124,7 +124,7 @@ function freeing(what, free) {
   return button;
 }
 
-/** What costs nothing but time goes by itself. @returns {Promise<boolean>} whether there was something */
+/** Data that costs only time to recreate is deleted automatically. @returns {Promise<boolean>} whether there was something */
 export async function makeRoom() {
   const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
   if (bytes > 0) await forget();
@@ -150,7 +150,7 @@ async function show(text, ways = []) {
   box.hidden = false;
 }
 
-/** What keeps the writes of this tab from being stored. @type {string | undefined} */
+/** The reason that this tab's writes are not stored. @type {string | undefined} */
 let trouble;
 
 /** @param {unknown} error */

@@ -46,7 +46,7 @@ function readStored() {
 /** @type {Settings} */
 export const settings = readStored();
 
-/** Those of this browser; all others belong to a conversation. */
+/** Settings of this browser; all others belong to a conversation. */
 const common = ['threads', 'remember', 'theme', 'ahead'];
 
 /** @returns {Record<string, unknown>} those of the conversation that is open */
@@ -73,7 +73,7 @@ export function useSettings(kept = {}) {
   showSystem();
 }
 
-/** What the model is told of itself stands above what is said. */
+/** The system prompt is shown above the conversation. */
 function showSystem() {
   byId('told-text').textContent = settings.system;
   byId('told').hidden = settings.system.trim() === '';

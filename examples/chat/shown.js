@@ -42,7 +42,7 @@ function showFold(article, fold) {
 function fill(message) {
   const article = /** @type {HTMLElement} */ (articles.get(message));
   const body = /** @type {HTMLElement | null} */ (article.querySelector('.body'));
-  if (!body) return; // it is being worded anew
+  if (!body) return; // it is being edited
   const isGone = isForgotten(message);
   const isAnswer = message.role === 'assistant';
   article.classList.toggle('forgotten', isGone);
@@ -87,7 +87,7 @@ export function hideAfter(place) {
   log.querySelector('.elsewhere')?.remove();
 }
 
-/** Where this branch ends and another one goes on, shows how that goes on. @param {Place} place */
+/** Where this branch ends and another one continues, shows the continuation. @param {Place} place */
 export function showElsewhere(place) {
   log.querySelector('.elsewhere')?.remove();
   const last = /** @type {Message | undefined} */ (shownAfter(place).at(-1) ?? place);

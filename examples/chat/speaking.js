@@ -11,7 +11,7 @@ const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;
 
 const announcer = byId('announcer');
 
-/** @param {string} text behind what was said */
+/** @param {string} text after what was said */
 function say(text) {
   if (text.trim() === '') return;
   announcer.append(`${text.replace(/[*_`#|]+/g, ' ').trim()} `);

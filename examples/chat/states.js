@@ -1,5 +1,5 @@
 // examples/chat/states.js — keys and values of conversations in IndexedDB: a record for each, all together within a bound.
-// What was not used for the longest time goes first.
+// The least recently used state is deleted first.
 
 import { openInTime } from './open_in_time.js';
 
@@ -7,7 +7,8 @@ const NAME = 'wick-chat-states';
 const ALL_BYTES_MAX = 256e6;
 
 /**
- * What is known of a state without reading it. `fingerprint` is the model's, `messages` are what the model has read.
+ * Information about a state without reading it. `fingerprint` is the model's, `messages` are what
+ * the model has read.
  * @typedef {{id: string, fingerprint: string, messages: import('wick-llm').ChatMessage[], size: number, used: number}} Facts
  */
 

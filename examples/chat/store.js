@@ -1,6 +1,6 @@
-// examples/chat/store.js — keeps conversations: their turns and drafts, each a record of its own, so that tabs
-// which write at the same time do not overwrite each other. A record is changed by reading and writing it in
-// one transaction.
+// examples/chat/store.js — keeps conversations: their turns and drafts, each a separate record, so
+// that tabs which write at the same time do not overwrite each other. A record is changed by
+// reading and writing it in one transaction.
 
 import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 
@@ -89,7 +89,7 @@ export class Store {
   // ---- what is said ----
 
   /**
-   * Stores a question. What is said in a conversation that another tab has deleted brings it back.
+   * Stores a question. A message in a conversation that another tab has deleted restores it.
    * @param {Conversation} conversation
    * @param {Turn} question
    * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows of

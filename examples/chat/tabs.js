@@ -2,7 +2,7 @@
 
 import { newId } from './records.js';
 
-/** What was stored. @typedef {{kind: 'conversation' | 'turn' | 'gone', conversation: string, id?: string}} News */
+/** The stored record. @typedef {{kind: 'conversation' | 'turn' | 'gone', conversation: string, id?: string}} News */
 
 const LOCK = 'wick-chat-tab ';
 const FORMER = 'wick-chat-tab';
@@ -11,8 +11,9 @@ const FORMER = 'wick-chat-tab';
 export const tab = newId();
 
 /**
- * Which page had this tab before: after a reload its lock may not have been given back yet. It says so as it goes, so a
- * duplicate, which begins with a copy of the session storage, finds nothing.
+ * The page that had this tab before: after a reload its lock may not have been released yet. It
+ * says so as it goes, so a duplicate, which begins with a copy of the session storage, finds
+ * nothing.
  * @returns {string | null}
  */
 function takeFormer() {

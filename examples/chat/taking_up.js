@@ -1,5 +1,5 @@
 // examples/chat/taking_up.js — stores what tabs have typed, or forgotten, that are gone. Loaded where the journal has
-// entries at the start. It imports nothing: what it shared with the page would be a file of its own.
+// entries at the start. It imports nothing: code shared with the page would be a separate file.
 
 /** @typedef {import('./store.js').Store} Store */
 

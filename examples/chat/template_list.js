@@ -6,7 +6,7 @@
 const GENERATION = (/** @type {string} */ text) =>
   `{% if add_generation_prompt %}${text}{% endif %}`;
 
-/** The system's message stands before the first question. */
+/** The system's message precedes the first question. */
 const WITH_SYSTEM = `{%- set ns = namespace(before='') -%}{%- for message in messages -%}
 {%- if message.role == 'system' -%}{%- set ns.before = message.content ~ '\\n\\n' -%}`;
 

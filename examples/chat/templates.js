@@ -1,5 +1,6 @@
-// examples/chat/templates.js — models without a chat template: each goes on with a text, or is given a template that the user
-// chooses. The choice is remembered with the model. Loaded for such a model alone.
+// examples/chat/templates.js — models without a chat template: each continues a text, or is given a
+// template that the user chooses. The choice is remembered with the model. Loaded for such a model
+// alone.
 
 import { byId, makeButton } from './dom.js';
 import { templates } from './template_list.js';
@@ -36,7 +37,7 @@ export function knownTemplate(wish) {
   return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;
 }
 
-/** @param {Wish} wish without a template of its own @returns {Template} what was chosen for it, else none */
+/** @param {Wish} wish without its own template @returns {Template} what was chosen for it, else none */
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)
@@ -133,7 +134,7 @@ export function showTemplate(template, choose) {
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @param {boolean} isContinuing what is typed is the text that the model goes on with */
+/** @param {boolean} isContinuing the input is the text that the model continues */
 function setContinuing(isContinuing) {
   document.body.classList.toggle('continuing', isContinuing);
   promptField.placeholder = isContinuing ? 'Write how a text begins' : 'Ask something';
@@ -141,7 +142,7 @@ function setContinuing(isContinuing) {
   byId('send').textContent = isContinuing ? 'Go on' : 'Send';
 }
 
-/** The model has a template of its own. */
+/** The model has its own template. */
 export function hideTemplate() {
   line.remove();
   setContinuing(false);

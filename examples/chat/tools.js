@@ -46,13 +46,13 @@ export const tools = {
   },
 };
 
-/** As the model is told of them. */
+/** As described to the model. */
 export const toolsTold = Object.entries(tools).map(([name, { description, schema }]) => ({
   type: /** @type {const} */ ('function'),
   function: { name, description, parameters: schema },
 }));
 
-/** @param {string} name @param {string} json arguments @returns {Promise<string>} what the model is told: the result, or the error */
+/** @param {string} name @param {string} json arguments @returns {Promise<string>} the message to the model: the result, or the error */
 export async function runTool(name, json) {
   try {
     if (!Object.hasOwn(tools, name))

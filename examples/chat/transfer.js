@@ -1,5 +1,5 @@
 // examples/chat/transfer.js — conversations as files: JSON has all of a conversation, Markdown the branch that is
-// shown. Both can be read in again. What is read in never replaces what is there.
+// shown. Both can be read in again. Imported conversations never replace existing ones.
 
 import { erased, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
@@ -153,7 +153,7 @@ const unescaped = (_, slashes, rest) => `${slashes.slice(1)}${rest}`;
 /**
  * @param {string} text of a file
  * @param {string} name of it
- * @returns {Whole[]} with ids of their own
+ * @returns {Whole[]} with new ids
  * @throws {Error} where the file has no conversations, or those of a newer page
  */
 export function readConversations(text, name) {

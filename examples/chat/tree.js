@@ -62,7 +62,7 @@ export function saidUntil(place) {
   return path.reverse();
 }
 
-/** @param {Message} message @returns {boolean} whether the model is not told of it: of an answer its question decides */
+/** @param {Message} message @returns {boolean} whether it is hidden from the model: for an answer its question decides */
 export function isForgotten({ role, forgotten, parent }) {
   const question = /** @type {Place & {forgotten?: number}} */ (parent);
   return Boolean(role === 'user' ? forgotten : question.forgotten);

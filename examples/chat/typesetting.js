@@ -6,7 +6,7 @@ import temml from 'temml';
  * A formula that cannot be read stays as it was written, in the colour of what is wrong.
  * @param {HTMLElement} element what becomes the formula
  * @param {string} tex
- * @param {boolean} isBlock on a line of its own
+ * @param {boolean} isBlock on a separate line
  */
 export function typeset(element, tex, isBlock) {
   temml.render(tex, element, {

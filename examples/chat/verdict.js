@@ -10,14 +10,14 @@
  * `limitBytes` is what an engine can reserve, `memoryGb` what the device says it has, `freeBytes` what the browser's storage has left.
  * @typedef {{limitBytes: number, isPhone?: boolean, memoryGb?: number, freeBytes?: number}} Device
  */
-/** Measured here: a model whose weights had so many bytes made so many tokens a second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
+/** Measured here: the bytes of a model's weights and its tokens per second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
 /** More of a device's memory than this leaves too little for all else. */
 export const MEMORY_SHARE_MAX = 0.6;
 /** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
-/** Who reads along reads about so fast. */
+/** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;
 /** Speeds of models that are much smaller tell little. */
 const LIKE = 8;

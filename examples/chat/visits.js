@@ -27,7 +27,7 @@ const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED
 
 /** The conversations that an engine has read, or tried to. @type {WeakMap<Engine, Set<string>>} */
 const read = new WeakMap();
-/** What is being taken up. */
+/** The session being resumed. */
 let taking = Promise.resolve();
 /** @type {Engine | undefined} */
 let engine;

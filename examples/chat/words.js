@@ -1,5 +1,5 @@
 // examples/chat/words.js — the words of an answer: for each the model tells what else it could have written there, and how
-// probable that was. Choosing one goes on from there in a version of its own. Loaded when it is first asked for.
+// probable that was. Choosing one continues from there in a separate version. Loaded when it is first asked for.
 
 import { messagesOf } from './answering.js';
 import { forkBook } from './book.js';
@@ -88,7 +88,7 @@ async function alternativesAt(engine, message, at) {
   const asking = engine.chat.completions.create({
     ...{ messages, session, max_tokens: 1, temperature: 0 },
     ...{ logprobs: true, top_logprobs: ALTERNATIVES },
-    // an answer that ends at once tells of no token; what is told is from before this
+    // an answer that ends at once reports no token; reports are from before this
     logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
   });
   const { choices } = await asking.finally(() => session?.close());
@@ -163,7 +163,7 @@ function fieldOf(words, choose) {
   return field;
 }
 
-/** @param {Word[]} words @param {string} text @returns {HTMLElement[]} what stands behind the words, if there is more */
+/** @param {Word[]} words @param {string} text @returns {HTMLElement[]} the text after the words, if there is more */
 function restOf(words, text) {
   const last = words.at(-1);
   const rest = last ? text.slice(last.at + last.text.length) : '';
@@ -180,7 +180,8 @@ function restOf(words, text) {
 
 /**
  * Shows an answer as words that can be chosen, or as it was again.
- * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch} branch goes on from another word
+ * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch}
+ * branch continues from another word
  */
 export async function toggleWords(engine, message, article, branch) {
   const body = /** @type {HTMLElement} */ (article.querySelector('.body'));

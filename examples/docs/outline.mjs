@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Documents by group; what docs/ has beside these comes last. @type {[string, string[]][]} */
+/** Documents by group; other files of docs/ come last. @type {[string, string[]][]} */
 const order = [
   ['Start', ['README.md', 'docs/features.md', 'examples/README.md', 'CHANGELOG.md']],
   [
@@ -98,7 +98,7 @@ export const addressIn = (from, to) =>
   posix.relative(posix.dirname(from), to).split('/').map(encodeURIComponent).join('/');
 
 /**
- * What a link of a document names.
+ * The target of a document's link.
  * @param {string} document its path in the repository
  * @param {string} href
  * @returns {{path: string, hash: string, kind: 'document' | 'picture' | 'source' | 'folder'} | undefined} nothing: it leads

@@ -104,7 +104,7 @@ export function render(path, markdown) {
       html: ({ text }) => (text.startsWith('<!--') ? '' : escaped(text)), // nothing but Markdown
     },
   });
-  // A section's text is what stands between its heading and the next one.
+  // A section's text is the text between its heading and the next one.
   const tokens = marked.lexer(markdown);
   const between = /** @type {string[]} */ ([]);
   for (const token of tokens) {

@@ -1,4 +1,4 @@
-// examples/docs/template.mjs — what stands around a document in its page.
+// examples/docs/template.mjs — the page around a document.
 
 import { addressIn } from './outline.mjs';
 import { escaped } from './render.mjs';

@@ -1,5 +1,5 @@
-// The fork example. One prompt is read once. Stories fork from it and from each other and are told side by
-// side. A picture shows the pages that they share.
+// The fork example. One prompt is read once. Stories fork from it and from each other and are shown
+// side by side. A picture shows the pages that they share.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm-demo-model';

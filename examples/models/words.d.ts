@@ -2,11 +2,11 @@ import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine
 
 /** The words of the training text, to fetch and give to readWords. */
 export const wordsUrl: URL;
-/** As they are written, by themselves in lower case. */
+/** As they are written, each alone in lower case. */
 export type Words = ReadonlyMap<string, string>;
 /** `held`: a sentence with an invented word was said again by a grammar of known words, or was refused. */
 export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
-/** Throws a TypeError where it is no such list, or not all of it. */
+/** Throws a TypeError where it is not such a list, or not all of it. */
 export function readWords(text: string): Words;
 /** GBNF of texts that have these words in their usual forms, and any digits and marks between them. */
 export function wordGrammar(words: Iterable<string>): string;

@@ -1,12 +1,12 @@
 // examples/models/words.js — `wick-llm-demo-model/words.js`: holds what the model answers to known words. They are those of its
 // training text and those of the conversation. An answer is passed on sentence by sentence, when its words are
-// looked up. At a word that is none the model is asked again by a grammar that has only known words. What it says then is
-// taken where it puts a copy right; otherwise a known word has replaced another, and a refusal is truer.
+// looked up. At a word that is none the model is asked again by a grammar that has only known words. Its new
+// answer is used if it corrects a copy; otherwise a known word has replaced another, and a refusal is truer.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 /** @typedef {import('wick-llm').ChatCompletionChunk & {held?: 'again' | 'refused'}} Chunk `held`: how an answer was kept from an invented word */
-/** As they are written, by themselves in lower case. @typedef {ReadonlyMap<string, string>} Words */
+/** As they are written, each alone in lower case. @typedef {ReadonlyMap<string, string>} Words */
 /** In lower case. @typedef {ReadonlySet<string>} Told words of the conversation */
 
 /** The words of the training text. */
@@ -18,7 +18,7 @@ const FIRST_WORD = new RegExp(`^(?:${LETTER}|['’])*`, 'u');
 /** Half of a character may be of a letter. */
 const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
 const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
-/** What has no space yet: a sentence may end there. */
+/** Text without a space yet: a sentence may end there. */
 const LAST_RUN = /(?<!\S)\S+$/u;
 /** A word twice in a row: what is held falls into that where it finds no other. */
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
@@ -36,7 +36,7 @@ const wordsIn = (text) => text.match(WORD) ?? [];
 /**
  * @param {string} text of the file: the number of its words, then one a line
  * @returns {Words}
- * @throws {TypeError} it is no such list, or not all of it
+ * @throws {TypeError} it is not such a list, or not all of it
  */
 export function readWords(text) {
   const [count, ...words] = text
@@ -228,7 +228,7 @@ class Answer {
     return piece;
   }
 
-  /** What the answer has kept. */
+  /** The part of the answer that was kept. */
   get kept() {
     return this.#prefix + this.shown;
   }
@@ -264,7 +264,8 @@ class Answer {
  * @param {Answer} answer that has an invented word
  * @param {Body} body what was asked
  * @param {Ask} ask
- * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'], usage?: Chunk['usage']}>} how it goes on; `usage`: of what was asked again
+ * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'],
+ * usage?: Chunk['usage']}>} how it continues; `usage`: of what was asked again
  */
 async function goOn(answer, body, ask) {
   const {
@@ -357,7 +358,7 @@ export async function* held(chunks, body, known, ask) {
 
 /**
  * @param {Engine} engine that has this model
- * @param {Body} body without a response format, grammar or tools of its own
+ * @param {Body} body without a response format, grammar or its own tools
  * @param {Words} known of readWords
  * @returns {AsyncGenerator<Chunk>} the answer's pieces
  */

@@ -11,7 +11,7 @@ const VERSION = 1;
  * @typedef {{folder: string, path: string, size: number, modified: number, hash: string, title: string,
  *   passages: Passage[]}} Note
  * @typedef {{model: string, folder: string, path: string, hash: string, texts: string[], vectors: Float32Array,
- *   dimensions: number}} Vectors of the first `texts.length` passages, one behind the other
+ *   dimensions: number}} Vectors of the first `texts.length` passages, one after the other
  */
 
 /** @type {Promise<import('idb').IDBPDatabase> | undefined} */

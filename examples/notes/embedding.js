@@ -9,7 +9,7 @@ import { embeddedText } from './passages.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 
 const BATCH = 32;
-/** After so many passages a long note is stored, too. */
+/** After this many passages a long note is stored, too. */
 const STORED_PASSAGES = 256;
 
 /** @param {Note} note @param {Vectors | undefined} kept */

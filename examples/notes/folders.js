@@ -1,5 +1,5 @@
-// examples/notes/folders.js — which folder it is: two of one name are kept apart. A handle tells whether it is the same folder; of a
-// list of files its notes do.
+// examples/notes/folders.js — which folder it is: two folders of the same name are kept separate. A
+// handle tells whether it is the same folder; of a list of files its notes do.
 
 import { readSetting, readSizes, writeSetting } from './database.js';
 
@@ -9,7 +9,7 @@ import { readSetting, readSizes, writeSetting } from './database.js';
 const FOLDERS_MAX = 200;
 /** Of the paths of the smaller of two lists. */
 const SHARE_MIN = 0.5;
-/** So many paths in common are no coincidence, such as a lone README.md is. */
+/** This many paths in common are not a coincidence, as a lone README.md would be. */
 const PATHS_SURE = 3;
 
 /** @returns {Promise<Folder[]>} the last used one first */
@@ -35,7 +35,7 @@ async function likeness({ id }, { found }) {
   if (share < SHARE_MIN) return 0;
   if (common.length >= PATHS_SURE) return share;
   for (const { path, file } of common) {
-    if (kept.get(path) === (await file()).size) return share; // a copy has the size, and a time of its own
+    if (kept.get(path) === (await file()).size) return share; // a copy has the size, and a different time
   }
   return 0;
 }
@@ -47,7 +47,7 @@ async function findSame(same, listing, handle) {
   let best;
   let most = 0;
   for (const one of same) {
-    if (handle && one.handle) continue; // the browser has told that it is another
+    if (handle && one.handle) continue; // the browser has reported that it is another
     const share = await likeness(one, listing);
     if (share > most) [best, most] = [one, share];
   }

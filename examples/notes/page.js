@@ -231,7 +231,7 @@ function progressOf() {
 async function embedWhileAlone(own) {
   const engine = choice.engine();
   if (!engine || !model) return;
-  await readKeptVectors(); // another tab may have gone on
+  await readKeptVectors(); // another tab may have continued
   const { all, done } = progressOf();
   if (done === all) return;
   const start = performance.now();

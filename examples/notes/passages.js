@@ -80,6 +80,6 @@ export function titleOf(text, path) {
   return first?.trim() || (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '');
 }
 
-/** What an embedder reads of a passage. @param {string} title @param {Passage} passage */
+/** The text of a passage that an embedder reads. @param {string} title @param {Passage} passage */
 export const embeddedText = (title, { heading, text }) =>
   [title, heading === title ? '' : heading, text].filter(Boolean).join('\n');

@@ -1,5 +1,5 @@
-// examples/notes/reading.js — the notes of a folder are read: those alone whose size or date are others than the last time. What is
-// not text is left out, and told.
+// examples/notes/reading.js — the notes of a folder are read: those alone whose size or date are
+// others than the last time. Files that are not text are left out, and reported.
 
 import { deleteNotes, readNotes, writeNote } from './database.js';
 import { passagesOf, titleOf } from './passages.js';
@@ -17,7 +17,7 @@ async function hashOf(bytes) {
   return [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** @param {ArrayBuffer} bytes @returns {string | undefined} nothing: it is no text */
+/** @param {ArrayBuffer} bytes @returns {string | undefined} nothing: it is not text */
 function textOf(bytes) {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);

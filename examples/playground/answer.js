@@ -59,7 +59,7 @@ async function chat(engine, task, hasTokens, signal, onPiece) {
   return ending;
 }
 
-/** A model without a chat template goes on behind a text. @type {typeof answer} */
+/** A model without a chat template continues a text. @type {typeof answer} */
 async function plain(engine, task, _, signal, onPiece) {
   const behind = task.kind === 'schema' ? '\n\nJSON: ' : '\n\n';
   const generation = engine.generate(questionOf(task) + behind, {

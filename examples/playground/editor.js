@@ -1,4 +1,5 @@
-// examples/playground/editor.js — a field for a rule, in which the place of an error is marked behind the letters.
+// examples/playground/editor.js — a field for a rule, in which the place of an error is marked
+// underneath the letters.
 
 import { byId } from '../chat/dom.js';
 import { placeOf } from './rules.js';
@@ -6,7 +7,7 @@ import { placeOf } from './rules.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('rule'));
 const marks = byId('rule-marks');
 
-/** What is marked: the word, or the character, at a place. @param {string} text @param {number} at */
+/** The marked range: the word, or the character, at a place. @param {string} text @param {number} at */
 function rangeAt(text, at) {
   const start = Math.min(at, Math.max(0, text.length - 1));
   const word = /^("(?:[^"\\\n]|\\.){0,200}"?|\w{1,200})/.exec(text.slice(start, start + 204));
@@ -35,7 +36,7 @@ export function showFault(fault) {
   if (!marked) return;
   const mark = document.createElement('mark');
   mark.textContent = text.slice(marked.start, marked.end);
-  // the last line feed of a <pre> is not a line of its own
+  // the last line feed of a <pre> is not a separate line
   marks.append(text.slice(0, marked.start), mark, `${text.slice(marked.end)}\n`);
   follow();
 }

@@ -1,5 +1,5 @@
-// examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays beside
-// them as it is.
+// examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays
+// next to them, unbundled.
 
 import { cpSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
@@ -44,7 +44,7 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
     entryPoints,
     outdir,
     bundle: true,
-    splitting: true, // what is wanted later (import()) is a file of its own
+    splitting: true, // code that is needed later (import()) is a separate file
     chunkNames: '[name]-[hash]',
     minify: true,
     format: 'esm',

@@ -12,10 +12,11 @@ import { specOf } from '../chat/specs.js';
 /**
  * @typedef {object} ChoiceOptions
  * @property {string} key in localStorage, where the choice is remembered
- * @property {Offer[]} offers beside what is in this browser; the first one is the page's own model, if `begin` says so
+ * @property {Offer[]} offers in addition to the models in this browser; the first one is the page's
+ * own model, if `begin` says so
  * @property {boolean} begin whether the first offer is loaded where nothing else was chosen before
- * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the engine before is closed after it. What it
- *   throws refuses the model
+ * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the engine before
+ * is closed after it. An exception refuses the model
  * @property {any} [options] of createEngine, for all models
  */
 

@@ -1,5 +1,6 @@
-// OpenAI's interface in a Cloudflare Worker: the engine runs in the isolate, the model lies in a bucket of R2. It
-// is read in pieces by the first request. README.md says how to start it here and how to deploy it.
+// OpenAI's interface in a Cloudflare Worker: the engine runs in the isolate, the model is in a
+// bucket of R2. It is read in pieces by the first request. README.md says how to start it here and
+// how to deploy it.
 
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';

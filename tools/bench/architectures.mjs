@@ -40,7 +40,7 @@ function floatsOf(bytes) {
   return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
 }
 
-/** What a command of the native build writes. @param {string[]} args */
+/** The output of a command of the native build. @param {string[]} args */
 const outputOf = (args) =>
   floatsOf(
     execFileSync(built('native/wick'), [...args, '--out', '-'], {

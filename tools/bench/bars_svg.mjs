@@ -1,12 +1,13 @@
-// Groups of bars as an SVG: panels side by side and below each other, each on a scale of its own that
-// begins at 0. Every bar has its value beside it; the colours can be told apart on light and dark.
+// Groups of bars as an SVG: panels side by side and below each other, each with its own scale that
+// begins at 0. Every bar has its value next to it; the colours can be distinguished on light and
+// dark.
 
 import { escapeXml, short, styleOf } from './svg.mjs';
 
 const WIDTH = 760;
 const COLUMNS = 2;
 const PANEL_WIDTH = WIDTH / COLUMNS;
-/** Room for the names of groups, and for the value behind the longest bar. */
+/** Room for the names of groups, and for the value after the longest bar. */
 const NAMES_WIDTH = 142;
 const VALUE_WIDTH = 40;
 const BAR = 12;

@@ -1,6 +1,6 @@
 // Measures the chat page: how long it takes from Enter to the first word of the answer, where its answer was begun at a
 // pause in typing, and where it was not (as on battery). Both take turns in one Chromium, each question in a new
-// conversation with words of its own; the prompt has about `--tokens` tokens.
+// conversation with its own words; the prompt has about `--tokens` tokens.
 //   node tools/bench/before_enter.mjs [--runs 15] [--tokens 400]
 
 import { resolve } from 'node:path';

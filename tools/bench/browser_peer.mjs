@@ -1,4 +1,4 @@
-// Wick and wllama as sides of a comparison: pages of one Chromium, each in a context of its own.
+// Wick and wllama as sides of a comparison: pages of one Chromium, each in its own context.
 
 /**
  * One side of a comparison.

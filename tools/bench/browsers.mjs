@@ -1,5 +1,6 @@
-// Measures Wick in several browsers, in one run and in turns: Chromium with relaxed and with plain SIMD,
-// Firefox and WebKitGTK. Also measures a second visit in Chromium, whose code cache then has the engine.
+// Measures Wick in several browsers, in one run and alternately: Chromium with relaxed and with
+// plain SIMD, Firefox and WebKitGTK. Also measures a second visit in Chromium, whose code cache
+// then has the engine.
 //   node tools/bench/browsers.mjs [--models shape:type,...] [--threads 1] [--prompt 128] [--tokens 32]
 //     [--repetitions 5] [--hosts chromium,plain,firefox,webkit] [--visits 5] [--no-document]
 // A browser that does not start, fails or hangs is left out, with its reason. Writes
@@ -159,7 +160,7 @@ async function measureModel(url, shape, type) {
 }
 
 /**
- * The first and the second visit of a page in a Chromium profile of their own, to the first token.
+ * The first and the second visit of a page in a separate Chromium profile, to the first token.
  * @param {string} url
  */
 async function measureVisits(url) {

@@ -3,7 +3,7 @@
 //     [--prompt 256] [--tokens 256]
 // OLD and NEW are dist folders. A pair is a process of each, one after the other; which comes first
 // alternates. A ratio is the speed of NEW divided by the speed of OLD: 0.9 is a tenth slower. The
-// exit code is 1 when the 95 % interval of a ratio lies wholly below 0.98.
+// exit code is 1 when the 95 % interval of a ratio is wholly below 0.98.
 
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// One engine of one build in a process of its own (builds.mjs): prints what it measured, as JSON.
+// One engine of one build in a separate process (builds.mjs): prints what it measured, as JSON.
 // Fresh processes, because what V8 has compiled and collected would carry over from one to the next.
 
 /** @typedef {{createMs: number, prefill: number, decode: number}} Measured tokens a second */

@@ -1,6 +1,6 @@
-// Measures the component of WASI 0.3 under `wasmtime serve` with 8 clients against 8 requests of the same build in
-// `wick-lab serve` under `wasmtime run`, in turns; and requests for one token: of an instance that is reused, and of
-// a snapshot with an instance each.
+// Measures the component of WASI 0.3 under `wasmtime serve` with 8 clients against 8 requests of
+// the same build in `wick-lab serve` under `wasmtime run`, alternately; and requests for one token:
+// of an instance that is reused, and of a snapshot with an instance each.
 //   node tools/bench/component.mjs [--model wick-2.6m:q8_0] [--clients 8] [--tokens 200] [--rounds 9] [--runs 200]
 // Linux only: processor time is that of /proc. The clients run on the same processors.
 

@@ -24,7 +24,8 @@ const size = Number(options.megabytes) * 1e6;
 const file = Buffer.alloc(size, 'GGUF');
 
 /**
- * What lies between: `latencyMs` before the first byte, MB/s of one connection and of all together.
+ * The network between: `latencyMs` before the first byte, MB/s of one connection and of all
+ * together.
  * @typedef {{name: string, latencyMs: number, each: number, all: number}} Network
  */
 /** @type {Network[]} */
@@ -36,7 +37,7 @@ const networks = [
   { name: 'no limits', latencyMs: 0, each: 1e9, all: 1e9 },
 ];
 
-/** Lets so many bytes a millisecond pass. @param {number} perMs */
+/** Lets this many bytes per millisecond pass. @param {number} perMs */
 function limitOf(perMs) {
   let freeAtMs = 0;
   return async (/** @type {number} */ bytes) => {

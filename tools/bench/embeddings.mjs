@@ -1,5 +1,5 @@
-// Measures vectors of texts beside transformers.js (onnxruntime-web, WASM) in one Chromium, in turns: the
-// same weights, the same texts, one thread.
+// Measures vectors of texts against transformers.js (onnxruntime-web, WASM) in one Chromium,
+// alternately: the same weights, the same texts, one thread.
 //   node tools/bench/embeddings.mjs [--folder build/embed] [--texts 32] [--tokens 64] [--rounds 15]
 //     [--threads 1] [--document]
 // --folder has minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make bench-embeddings`
@@ -32,7 +32,7 @@ const modules = resolve(root, '.toolchain/bench/node_modules');
 const threads = Number(options.threads);
 const WARM_UPS = 2;
 
-/** What a side loads; ours are compared with theirs of the same weights. */
+/** The files that a side loads; ours are compared with theirs of the same weights. */
 const sides = {
   'wick Q8_0': { peer: 'wick', url: '/models/minilm-q8_0.gguf', threads },
   'wick F32': { peer: 'wick', url: '/models/minilm-f32.gguf', threads },

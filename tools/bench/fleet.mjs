@@ -35,7 +35,7 @@ const ANSWER_TOKENS = 24;
  * @typedef {{prompt: number, cached: number, firstMs: number[], seconds: number, failed: number}} Sums
  */
 
-/** What a guide of its own town would be told: some 350 tokens. @param {number} index @returns {Session} */
+/** The system prompt of a town guide, different for each town: some 350 tokens. @param {number} index @returns {Session} */
 function sessionOf(index) {
   const street = (/** @type {number} */ i) =>
     `In street ${i} of town ${index} lives a cat that knows ${(i * 7 + index) % 50} stories.`;

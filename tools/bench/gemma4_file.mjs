@@ -1,5 +1,6 @@
-// Writes GGUF files in the shape of Gemma 4 with per-layer embeddings and random weights, cut to so many layers and
-// tokens. The numbers of `e2b` are those of Gemma 4 E2B, as far as its speed goes: all feed-forwards have one width.
+// Writes GGUF files in the shape of Gemma 4 with per-layer embeddings and random weights, cut to a
+// given number of layers and tokens. The numbers of `e2b` are those of Gemma 4 E2B, as far as its
+// speed goes: all feed-forwards have one width.
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';

@@ -65,7 +65,7 @@ async function askHandler(seed) {
   if (response.status !== 200 || !response.body) throw new Error(await response.text());
   let last = new Uint8Array();
   for await (const bytes of response.body) {
-    if (bytes.length > 40) last = bytes; // behind it comes [DONE] alone
+    if (bytes.length > 40) last = bytes; // only [DONE] follows it
   }
   const text = new TextDecoder().decode(last);
   return Number(/"completion_tokens":(\d+)/.exec(text)?.[1]);

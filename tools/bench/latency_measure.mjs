@@ -7,7 +7,7 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
 /** @typedef {import('../../js/index.js').Engine} Engine */
 
-/** @param {Engine} engine @returns {Promise<number>} ms that the first piece comes behind its token */
+/** @param {Engine} engine @returns {Promise<number>} ms that the first piece arrives after its token */
 async function firstPieceMs(engine) {
   const start = performance.now();
   const text = engine.generate('Hi', { ...greedy, maxTokens: 60 });

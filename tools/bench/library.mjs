@@ -2,7 +2,7 @@
 // package in the same Node, and shows what the -O of the link does: -O1, as wick.pc has it, and -O3.
 //   node tools/bench/library.mjs [--rounds 7] [--file model.gguf] [--prompt 128] [--tokens 256]
 // A round is a process of each, one after the other, in turning order. The exit code is 1 when the 95 %
-// interval of library / package lies wholly below 0.97. Needs `make dist library`.
+// interval of library / package is wholly below 0.97. Needs `make dist library`.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ const emcc = process.env.EMSDK
 /** @param {string} program @param {string[]} args @returns {string} */
 const run = (program, args) => execFileSync(program, args, { encoding: 'utf8' });
 
-/** @param {string} optimization behind the library's own @returns {string} */
+/** @param {string} optimization after the library's own @returns {string} */
 function link(optimization) {
   mkdirSync(build, { recursive: true });
   writeFileSync(join(build, 'package.json'), '{"type": "commonjs"}'); // as emcc writes programs

@@ -1,10 +1,10 @@
-// Native llama.cpp (node-llama-cpp) in a process of its own. native_peer.mjs starts it, sends
+// Native llama.cpp (node-llama-cpp) in a separate process. native_peer.mjs starts it, sends
 // {id, method, argument} and receives {id, value} or {id, error}.
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-/** tools/setup.sh bench installs it into .toolchain/bench; it is no dependency of the package. */
+/** tools/setup.sh bench installs it into .toolchain/bench; it is not a dependency of the package. */
 const { getLlama } = await import(pathToFileURL(process.argv[2]).href);
 
 /** @type {any} */

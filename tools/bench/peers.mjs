@@ -1,5 +1,5 @@
-// Measures Wick and its peers on the same files, in one run, in turns: wllama in the same Chromium, native
-// llama.cpp in a process of its own.
+// Measures Wick and its peers on the same files, in one run, alternately: wllama in the same
+// Chromium, native llama.cpp in a separate process.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
 //     [--out build/bench/peers.json] [--append] [--section peers]
@@ -7,9 +7,9 @@
 // that --out has stay. --section people: the section of the document that is written.
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
 // each comparison for --minutes at most, but at least 3 times. After each comparison it writes
-// build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
-// why). A full run, or one with --document, ends by writing its section of docs/benchmarks.md and the
-// picture there.
+// build/bench/peers.json, and peers.details.json next to it (environment, samples, what was left
+// out and why). A full run, or one with --document, ends by writing its section of
+// docs/benchmarks.md and the picture there.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -144,7 +144,7 @@ async function prepare(bench, { shape, type, threads }, peer, sides) {
   const wanted = { url: `/models/${name}`, path, threads, context };
   const loaded = await sides[peer].call('load', wanted);
   if (isNative) bench.variant = loaded.variant;
-  // rounds from 0 have prompts of their own
+  // rounds from 0 have their own prompts
   const warmUp = quick ? 8 : Math.min(WARM_UP_TOKENS, promptTokens);
   await sides[peer].call('measure', { ...makePrompt(path, warmUp, repetitions), count: 4 });
 }
@@ -264,7 +264,7 @@ async function runTask(bench, task) {
 /** @typedef {{model: string, type: string, threads: number, phase: string, side?: string, reason: string}} Gap */
 
 /**
- * Rows of earlier parts of a run. What is measured now is not among them.
+ * Rows of earlier parts of a run. The current model is not among them.
  * @param {string} out @param {Task[]} tasks @param {Record<string, string>} versions
  * @returns {Row[]}
  */
@@ -398,7 +398,7 @@ try {
   console.log(peersTable(rows));
   console.error(`written: ${relative(root, out)}`);
   if (options.document) writeDocument(rows, environment, bench);
-  // a machine that is too busy for a quick run is reported, but is no failure
+  // a machine that is too busy for a quick run is reported, but is not a failure
   const isBroken = ({ side = '', reason = '' }) =>
     side === 'wick' && !(quick && reason.startsWith(LATE));
   if (skipped.some(isBroken) || rows.length === 0) process.exitCode = 1;

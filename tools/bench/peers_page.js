@@ -1,5 +1,5 @@
-// The two engines behind the same calls, in a page (page.html, cold.html). peers.mjs serves the files that
-// they are imported from.
+// The two engines with the same calls, in a page (page.html, cold.html). peers.mjs serves the files
+// that they are imported from.
 
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */

@@ -25,7 +25,7 @@ function groupsOf(rows) {
   });
 }
 
-/** @param {PeerRow[]} rows @returns {string} an SVG: decode beside prefill, a row for each number of threads */
+/** @param {PeerRow[]} rows @returns {string} an SVG: decode next to prefill, a row for each number of threads */
 export function drawPeers(rows) {
   const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
   const panels = threads.flatMap((count) =>

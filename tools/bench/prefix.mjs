@@ -3,8 +3,8 @@
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
 // It also forks a session that has read such a prompt, so often, and tells the times from the call until the fork is
-// there. They include the messages to the worker and back; a call that changes nothing, in turns, tells what these take.
-// With --document it writes its section of docs/benchmarks.md.
+// there. They include the messages to the worker and back; a call that changes nothing, measured alternately, shows
+// what these take. With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,4 +1,5 @@
-// What a JSON schema costs, and what a record takes, beside wllama's grammar, in one Chromium, in turns.
+// The cost of a JSON schema, and of a record, compared with wllama's grammar, in one Chromium,
+// alternately.
 //   node tools/bench/records_peers.mjs [--models smollm2-135m:q4_0,qwen2.5-0.5b:q4_0] [--rounds 11] [--threads 1] [--document]
 // "strings" are texts without anything certain: each token is sampled from all that fit. "records" have four keys that are
 // certain. The free text of a round has as many tokens. wllama gets the schema as GBNF, which llama.cpp makes of schemas, too;
@@ -56,7 +57,8 @@ ${character}`,
 /** @typedef {{bound: Written[], free: Written[]}} Samples */
 
 /**
- * Strings: Wick's texts of the schema and free ones, with the first place in turns, behind a text that nobody measures.
+ * Strings: Wick's texts of the schema and free ones, alternately first, after a text that is not
+ * measured.
  * @param {import('./browser_peer.mjs').Peer} page
  * @returns {Promise<Samples>}
  */

@@ -1,4 +1,4 @@
-// One start of an engine in a Node process of its own (start.mjs): prints when it was ready, as JSON.
+// One start of an engine in a separate Node process (start.mjs): prints when it was ready, as JSON.
 // With "marks" the workers start by this file, too, which records when they reach each point and how long
 // the engine's calls take; the package is unchanged. Without "dist" it waits for a worker that does
 // nothing: the time that Node itself takes.

@@ -1,4 +1,4 @@
-// What the pictures of bars (bars_svg.mjs) and of a curve (curve_svg.mjs) have in common.
+// The common parts of the pictures of bars (bars_svg.mjs) and of a curve (curve_svg.mjs).
 
 /** @param {number} value three digits */
 export const short = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);

@@ -1,5 +1,6 @@
-// Measures what tables outside of memory cost and save, in Node and in Chromium: the shape of Gemma 4 E2B, cut to so many
-// layers. Two engines, one with its tables inside and one outside, read and write by turns.
+// Measures what tables outside of memory cost and save, in Node and in Chromium: the shape of Gemma
+// 4 E2B, cut to a given number of layers. Two engines, one with its tables inside and one outside,
+// read and write by turns.
 //   node tools/bench/tables.mjs [--layers 8] [--vocab 262144] [--runs 9] [--prompt 128] [--tokens 16] [--browser]
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -37,7 +38,8 @@ const file = join(folder, 'model.gguf');
 /** @typedef {{prefill: number[], decode: number[], loadMs: number, linearBytes: number, outsideBytes: number}} Side */
 
 /**
- * Also run in a page, so it uses nothing of this module. The sources are tried by turns, each with an engine of its own.
+ * Also run in a page, so it uses nothing of this module. The sources are tried by turns, each with
+ * its own engine.
  * @param {typeof createEngine} create
  * @param {Record<string, object>} sources options of createEngine
  * @param {typeof sizes} given

@@ -57,7 +57,7 @@ const entries = [
   ...['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'],
   'node.js',
 ];
-/** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` is of no room of it. */
+/** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` belongs to no room. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
 /** Files of the package that others import as they are. */
 const apart = ['index.js', 'chat.js', ...later];
@@ -74,7 +74,7 @@ const importsApart = {
   },
 };
 
-/** The edge has one file, so what is apart elsewhere is in it. @type {import('esbuild').Plugin} */
+/** The edge has one file, so it includes the parts that are separate elsewhere. @type {import('esbuild').Plugin} */
 const importsWithin = {
   name: 'files of the package are put together',
   setup(within) {
@@ -165,7 +165,7 @@ copyAll('js', '.', /\.d\.ts$/);
 copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
-/** What `integrity` takes of each file that a page loads: pages and proxies can refuse other bytes. */
+/** The content type that `integrity` requires of each file that a page loads: pages and proxies can refuse other bytes. */
 const integrity = Object.fromEntries(
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(js|wasm)$/.test(name) && !/^(cli\.js|wasi)/.test(name))

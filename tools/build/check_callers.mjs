@@ -1,5 +1,6 @@
-// Checks that what headers under src/ declare is called: by the engine, a program or a host. What only tests use belongs to
-// src/reference, except for what they ask of a part that they could not see otherwise.
+// Checks that what headers under src/ declare is called: by the engine, a program or a host.
+// Functions that only tests use belong to src/reference, except for those that expose otherwise
+// invisible state of a part.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// Checks the subjects of commits: imperative, at most 72 characters, no full stop. Those up to BASE are older than the rule, and
-// merges have subjects of their own. A shallow clone without BASE, or a folder without Git, is not checked.
+// Checks the subjects of commits: imperative, at most 72 characters, no full stop. Commits up to
+// BASE are older than the rule, and merges have generated subjects. A shallow clone without BASE,
+// or a folder without Git, is not checked.
 //   node tools/build/check_commits.mjs [BASE]
 
 import { execFileSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 // Checks that the files which documents and comments name exist: in a document every path or file name in
 // backticks, in a source every path that begins with a folder of the repository. NAME, * and {a,b}
-// stand for anything. Files that exist only after a build are not checked. What a document quotes of
-// a source stands in it (quoted_code.mjs).
+// stand for anything. Files that exist only after a build are not checked. Code that a document
+// quotes is in the source (quoted_code.mjs).
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

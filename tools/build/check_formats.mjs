@@ -10,7 +10,7 @@ const FUNCTIONS = 'fail_with output_format put report text_format work_fail jinj
 const call = new RegExp(`\\b(${FUNCTIONS.join('|')})\\(`, 'g');
 const known = /^%(?:%|(?:\.(?:\*|\d+))?s|c|(?:ll|l|z)?[diux]|g)/;
 
-/** @param {string} text @param {number} at behind the opening bracket @returns {string} up to the closing one */
+/** @param {string} text @param {number} at after the opening bracket @returns {string} up to the closing one */
 function argumentsAt(text, at) {
   let [end, depth] = [at, 1];
   for (; depth > 0 && end < text.length; end++) {

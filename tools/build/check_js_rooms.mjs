@@ -71,7 +71,7 @@ const typeLibraries = /** @type {Record<string, string[]>} */ ({
   ai_sdk: ['@ai-sdk/provider'],
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
 });
-/** What the page loads at first use. */
+/** The modules that the page loads at first use. */
 const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js', 'js/tasks.js'];
 /** Rooms whose code nobody else's bundle may hold. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });

@@ -18,8 +18,8 @@ const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdat
 const kernelHeaders = ['wasm_simd128.h', 'simde/'];
 
 /**
- * What else than include/wick.h and their own files those outside of the engine may include
- * (docs/architecture.md says why).
+ * The headers that programs outside of the engine may include in addition to include/wick.h and
+ * their own files (docs/architecture.md says why).
  * @type {[file: RegExp, headers: RegExp][]}
  */
 const outside = [

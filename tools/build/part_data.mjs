@@ -23,7 +23,7 @@ const MAIN = 128;
 /** @typedef {{begin: number, end: number}} Range bytes of the file */
 /** @typedef {{address: number, bytes: Buffer}} Piece */
 
-/** @param {Buffer} bytes @param {string} wanted @returns {Reader} behind the name of a custom section */
+/** @param {Buffer} bytes @param {string} wanted @returns {Reader} after the name of a custom section */
 function customSection(bytes, wanted) {
   for (const { id, body } of sectionsOf(bytes)) {
     const reader = new Reader(bytes, body);

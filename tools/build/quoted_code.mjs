@@ -1,6 +1,6 @@
-// What documents quote of the sources: a fenced block right below a line that ends with a file's name
-// in backticks and a colon is that file's code. Each of its lines stands in the file, in this order;
-// "..." by itself stands for lines that are left out.
+// Checks quotations of sources in documents: a fenced block right below a line that ends with a
+// file's name in backticks and a colon is that file's code. Each of its lines is in the file, in
+// this order; a line "..." means that lines are left out.
 
 /** A line that ends with a file in backticks and a colon, a fence, and all up to the next fence. */
 const quotes = /`([\w./-]+\.\w+)`:\n+```\w*\n([\s\S]*?)^```$/gm;

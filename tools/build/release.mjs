@@ -1,5 +1,6 @@
-// make release: checks that what stands here can be released, packs both packages into build/release/, and tries the packs.
-// It publishes nothing and changes no file outside of build/. REPOSITORY=https://... is the public address of the sources.
+// make release: checks that this clone can be released, packs both packages into build/release/,
+// and tries the packs. It publishes nothing and changes no file outside of build/.
+// REPOSITORY=https://... is the public address of the sources.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -1,5 +1,6 @@
-// What a pack has to be: its documents link to what is in it, its hashes are those of its files, nothing names the machine
-// that made it, publint and arethetypeswrong find nothing, and a project that installs it has an engine that answers.
+// The requirements of a pack: its documents link to what is in it, its hashes are those of its
+// files, nothing names the machine that made it, publint and arethetypeswrong find nothing, and a
+// project that installs it has an engine that answers.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,5 @@
-// A package as npm gets it: its files in a folder of their own, package.json without what only a clone needs.
+// A package as npm gets it: its files in a separate folder, package.json without what only a clone
+// needs.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -6,7 +7,7 @@ import { dirname, join } from 'node:path';
 
 /** @typedef {{name: string, version: string, file: string, size: number, integrity: string}} Pack */
 
-/** What users of the package have no use for. */
+/** Fields that users of the package do not need. */
 const ofClones = ['devDependencies', 'workspaces', 'scripts'];
 
 /** @param {string} cwd @param {string[]} args @returns {any} what `npm pack --json` prints of one package */

@@ -1,5 +1,6 @@
-// The sizes of what make built, gzipped, beside those of docs/sizes.md. A file may be 3 % larger than its row there, and some
-// have a goal that no row may exceed; the tests of modules, package and chat page ask sizeFault.
+// The gzipped sizes of the built files, next to those of docs/sizes.md. A file may be 3 % larger
+// than its row there, and some have a goal that no row may exceed; the tests of modules, package
+// and chat page ask sizeFault.
 //   node tools/build/sizes.mjs            prints the table (make does it after each build)
 //   node tools/build/sizes.mjs --write    writes today's sizes into docs/sizes.md: commit it with the reason
 //   node tools/build/sizes.mjs FOLDER     prints the archives below a folder
@@ -15,7 +16,7 @@ import { gzipSync } from 'node:zlib';
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const document = join(root, 'docs/sizes.md');
 const HEADROOM = 0.03;
-/** What is no file. */
+/** Rows that are not files. */
 export const CHAT_PAGE = 'the chat page until it can be used';
 export const PACKAGE = 'the npm package, packed';
 

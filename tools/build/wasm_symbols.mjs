@@ -37,7 +37,7 @@ class Reader {
     }
   }
 
-  /** @param {number} size @returns {Uint8Array} the next so many bytes */
+  /** @param {number} size @returns {Uint8Array} the next bytes, a given number */
   take(size) {
     if (this.at + size > this.bytes.length) throw new Error('the object file is cut');
     this.at += size;
@@ -69,7 +69,7 @@ function skipLimits(reader) {
   if (flags & 1) reader.number();
 }
 
-/** What follows the kind of an import: a function, table, memory, global or tag. @param {Reader} reader */
+/** The bytes after the kind of an import: a function, table, memory, global or tag. @param {Reader} reader */
 function skipImportType(reader) {
   const kind = reader.number();
   if (kind === 0) reader.number();

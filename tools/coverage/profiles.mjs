@@ -10,7 +10,7 @@ export const programs = join(root, 'build/test/coverage');
 const llvm = process.env.LLVM ?? '19';
 
 /**
- * Runs a test; its counts go into a file of their own.
+ * Runs a test; its counts go into a separate file.
  * @param {string} name
  * @param {string[]} words which parts of it, all where there are none
  * @param {string} folder of the counts, and of its temporary files

@@ -1,7 +1,7 @@
-// What NODE_V8_COVERAGE writes, in lines and branches of the sources that a bundle was made of: V8 counts ranges
-// of the bundle's characters, the source map says which place of which file a character comes from.
-// V8 tells of a block only where its count is another than that of what is around it: the share of branches is a
-// lower bound.
+// Converts the output of NODE_V8_COVERAGE to lines and branches of the sources of a bundle: V8
+// counts ranges of the bundle's characters, the source map says which place of which file a
+// character comes from. V8 reports a block only where its count differs from the code around it:
+// the share of branches is a lower bound.
 
 /** @typedef {{startOffset: number, endOffset: number, count: number}} Range */
 /** @typedef {{ranges: Range[], isBlockCoverage: boolean}} FunctionCoverage */
@@ -47,7 +47,7 @@ export function segmentsOf(code, mappings) {
 export function ranOf(functions, size) {
   const ran = new Uint8Array(size).fill(1);
   const ranges = functions.flatMap((each) => each.ranges);
-  // what lies within another counts for its own part
+  // a nested range counts for its own part
   ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
   for (const { startOffset, endOffset, count } of ranges) {
     ran.fill(count > 0 ? 1 : 0, startOffset, endOffset);
@@ -83,7 +83,7 @@ export class SourceCoverage {
   }
 
   /**
-   * A source that a test ran by itself: which of the lines that are known from bundles.
+   * A source that a test ran directly: which of the lines that are known from bundles.
    * @param {string} name
    * @param {{code: string, functions: FunctionCoverage[]}} script
    */

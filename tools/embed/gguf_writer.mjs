@@ -37,7 +37,7 @@ const encoders = {
   string,
 };
 
-/** The directory and the tensors behind it. */
+/** The directory and the tensors after it. */
 export class GgufWriter {
   /** @type {Buffer[]} */
   #pairs = [];

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** What `make` built. @type {typeof import('../../js/index.js')} */
+/** The output of `make`. @type {typeof import('../../js/index.js')} */
 const { createEngine } = await import(
   pathToFileURL(resolve(fileURLToPath(import.meta.url), '../../../dist/index.js')).href
 );

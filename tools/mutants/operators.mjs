@@ -1,4 +1,4 @@
-// What a mutant is: one small change of a source, such as somebody may make by mistake.
+// Defines mutants: one small change of a source, such as somebody may make by mistake.
 
 import { tokensOf } from './tokens.mjs';
 
@@ -97,7 +97,7 @@ class Site {
     return -1;
   }
 
-  /** @param {number} i @returns {'if' | 'block' | null} what stands before, if a statement begins at i */
+  /** @param {number} i @returns {'if' | 'block' | null} the text before, if a statement begins at i */
   beginning(i) {
     const before = this.text(i - 1);
     if (/^[;{}]$/.test(before)) return 'block';
@@ -168,8 +168,9 @@ function isGrowth(site, i) {
 }
 
 /**
- * One more is no fault among the arguments of an allocation, which takes a little more memory, of a count of steps,
- * which a limit ends a little earlier, or where a list grows, which then does so less often.
+ * One more is not a fault among the arguments of an allocation, which takes a little more memory,
+ * of a count of steps, which a limit ends a little earlier, or where a list grows, which then does
+ * so less often.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofNumber(site, i) {

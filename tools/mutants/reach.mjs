@@ -32,7 +32,7 @@ export function linesOf(text) {
 /** @param {string} test @returns {string} of its program */
 const stampOf = (test) => hashOf(join(programs, test.split(' ')[0]));
 
-/** What is known of the tests: kept for the next run, of each whose program is the same. */
+/** The coverage of the tests: kept for the next run, of each whose program is the same. */
 export class Reach {
   #folder;
   #path;

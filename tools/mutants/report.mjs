@@ -1,4 +1,4 @@
-// What make mutants prints in the end: a line a room, then what survived.
+// The final output of make mutants: one line per room, then the survivors.
 
 /** @typedef {import('./run.mjs').Result} Result */
 

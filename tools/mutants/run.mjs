@@ -2,7 +2,7 @@
 // that are mapped to the room (rooms.json) see them. A C test that does not run a mutant's line (reach.mjs) takes none
 // of its time. SEED chooses, C and JS say how many, ROOM restricts to a
 // room and AT to places (a folder, a file, a line of one: AT='src/cli/ src/base/math.c:20-24'), JOBS are tried
-// side by side, RESUME=1 goes on with a run that was ended.
+// side by side, RESUME=1 continues a run that was ended.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -159,7 +159,7 @@ const reach = new Reach(folder);
 const testsOfLine = (mutant, line) =>
   testsOf(mutant).filter((test) => reach.mayRun(test, mutant.file, line));
 
-/** What each test takes without a mutant: kept for the next run with the same programs. */
+/** The time of each test without a mutant: kept for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
   #stamp = [
@@ -306,7 +306,7 @@ const counts = (/** @type {Result} */ { outcome }) =>
   outcome !== 'same' && outcome !== 'uncompilable';
 
 /**
- * Tries mutants in their order until so many count.
+ * Tries mutants in their order until the given number count.
  * @param {Mutant[]} mutants
  * @param {number} count
  * @param {{places: Place[], baseline: Baseline, known: Map<string, Result>}} with_
@@ -337,7 +337,7 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const mutant = mutants[next++];
       underWay++;
       const old = known.get(mutant.id);
-      // one that has been listed since is asked again, and told by its reason
+      // one that has been listed since is asked again, and reported with its reason
       const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { behind: '', ...old });
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;

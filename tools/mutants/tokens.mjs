@@ -9,7 +9,7 @@ const NUMBER = /^(0[xX][\da-fA-F_]+|\d[\d_]*(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+
 /** After these a slash begins a regular expression. */
 const BEFORE_REGEX = /^([(,=:[!&|?{};+\-*%<>~^]|=>|&&|\|\||\?\?|===|!==|return|typeof|case|of|in)$/;
 
-/** @param {string} source @param {number} at behind the opening backquote @returns {number} the end */
+/** @param {string} source @param {number} at after the opening backquote @returns {number} the end */
 function templateEnd(source, at) {
   for (let i = at; i < source.length; i++) {
     if (source[i] === '\\') i++;
@@ -50,7 +50,7 @@ function quoteEnd(source, at) {
   return source.length;
 }
 
-/** @param {string} source @param {number} at @returns {number} behind the line and those it goes on in */
+/** @param {string} source @param {number} at @returns {number} after the line and its continuation lines */
 function directiveEnd(source, at) {
   for (let i = at; i < source.length; i++) {
     if (source[i] === '\\') i++;

@@ -22,7 +22,7 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const hashOf = (file) =>
   existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
-/** What the Makefile says of compilers: programs, flags and objects, between spaces. */
+/** The Makefile's settings of compilers: programs, flags and objects, between spaces. */
 const given = (/** @type {string} */ name) =>
   (process.env[name] ?? '').split(' ').filter((word) => word !== '');
 
@@ -31,8 +31,8 @@ const sanitizers = {
 };
 
 /**
- * What a test took, with all that it started: `cpuMs` of processor time, and `idleMs` in which nothing of it had work to
- * do. Other work of the machine makes neither longer.
+ * The time of a test and all that it started: `cpuMs` of processor time, and `idleMs` in which
+ * nothing of it had work to do. Other work of the machine makes neither longer.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue'}} Ended */
@@ -67,7 +67,7 @@ function treeOf(pid) {
   return all;
 }
 
-/** Ends a process and all that it has started, browsers in groups of their own, too. @param {number} pid */
+/** Ends a process and all that it has started, including browsers in separate groups. @param {number} pid */
 function endTree(pid) {
   for (const each of treeOf(pid)) {
     try {
@@ -160,7 +160,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
       child.stderr.destroy();
       const [, user, system] = /cpu ([\d.]+) ([\d.]+)/.exec(errors) ?? [];
       const cpuMs = 1000 * (Number(user ?? 0) + Number(system ?? 0));
-      // SIGKILL or SIGXCPU: bash tells of signals as 128 and more
+      // SIGKILL or SIGXCPU: bash reports signals as 128 and more
       const isOverdue = code === 128 + 9 || code === 128 + 24;
       status ??= code === 0 ? 'passed' : isOverdue ? 'overdue' : 'failed';
       settle({ status, cpuMs, idleMs });
@@ -169,7 +169,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
 }
 
 /**
- * Others' tests go on meanwhile, and are looked at.
+ * Other mutants' tests continue meanwhile, and are watched.
  * @param {string} program
  * @param {string[]} args
  * @param {string} [cwd]
@@ -206,7 +206,7 @@ export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 /** A mutant's tests together, in processor time. */
 export const BUDGET_MS = 20_000;
 
-/** What a test may take with a mutant. @param {Times} usual without one @returns {Times} */
+/** The time limit of a test with a mutant. @param {Times} usual without one @returns {Times} */
 export const limitsOf = ({ cpuMs, idleMs }) => ({
   cpuMs: 3 * cpuMs + 2000,
   idleMs: 2 * idleMs + 6000,
@@ -326,7 +326,7 @@ export class Place {
     this.mutantOf = '';
   }
 
-  /** What the compiler makes of a source without a mutant. @param {string} file @returns {Promise<Buffer>} */
+  /** The compiler's output for a source without a mutant. @param {string} file @returns {Promise<Buffer>} */
   async #unchanged(file) {
     const built = join(root, `build/obj/native/${file.replace(/\.c$/, '.o')}`);
     if (existsSync(built)) return readFileSync(built);

@@ -24,7 +24,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ebef\U0002f800-\U0002fa1f"
 CONTRACTIONS = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-# llama.cpp has code of its own for these: what stands before a number stays with its first group.
+# llama.cpp has separate code for these: text before a number stays with its first group.
 NUMBERS = r"[^\p{N}]*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 OWN = {
     r"\p{Han}+": "[" + HAN + r"]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^" + HAN + "]]+" + CONTRACTIONS

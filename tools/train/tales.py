@@ -141,7 +141,7 @@ def _slots(rng, noun, name, trait, friend, place, **more):
             "friend": friend, "place": place, **more}
 
 
-FIRST_SHARE = 0.6  # of the beats are told in their first wording: a small model learns a path that it often walks
+FIRST_SHARE = 0.6  # of the beats use their first wording: a small model learns a path that it often walks
 _SPARE = {"learn": (2, 5), "hate": (2,), "thing": (1, 2), "storm": (5,), "wish": (1,), "ghost": (3,)}  # beats that a plot can do without
 
 

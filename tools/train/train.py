@@ -34,7 +34,7 @@ CHECKPOINT_EVERY = 25
 GROWN_STEPS, GROWN_DECAY, GROWN_WARM = 2400, 600, 25  # with --from: the rate rises, stays, and falls to nearly 0 in the last GROWN_DECAY steps
 GROWN_RATE, GROWN_RATE_END = 0.6, 0.01  # shares of the full rate
 AVERAGE_DECAY = 0.99  # of the running average of the weights, which is what export.py writes
-KEEP_EVERY = 200  # with --from: a checkpoint before the fall of the rate is kept, so that a longer plan can go on from it
+KEEP_EVERY = 200  # with --from: a checkpoint before the fall of the rate is kept, so that a longer plan can continue from it
 GROWN_LONG_EVERY = 24
 RATE_MUON, RATE_ADAM = 0.02, 0.003
 MOMENTUM, DECAY = 0.95, 0.02
@@ -177,7 +177,7 @@ def get_tokenizer(folder, loaded=None):
 
 def run(folder, source=None, steps_total=None, decay=None, rate=None):
     os.makedirs(folder, exist_ok=True)
-    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "compiled"))  # a run that goes on need not wait minutes for it
+    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "compiled"))  # a run that continues need not wait minutes for it
     loaded = ggufmodel.GgufModel(source) if source else None
     tokenizer = get_tokenizer(folder, loaded)
     checkpoint = os.path.join(folder, "checkpoint.npz")

@@ -128,7 +128,7 @@ def _wording(source, name):
     if slot in _MAKERS:
         return haste.drawn(source, lambda: _MAKERS[slot](rng))
     asks = OPEN.get(slot, asks)
-    weights = [min(30, 1 + a.count("|")) ** 0.6 for a in asks]  # a wording with many alternatives stands for many
+    weights = [min(30, 1 + a.count("|")) ** 0.6 for a in asks]  # a wording with many alternatives counts as many
     return haste.drawn(source, lambda: wide.fill(rng, haste.expand(rng, rng.choices(asks, weights)[0])))
 
 

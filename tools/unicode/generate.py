@@ -16,7 +16,7 @@ LONG_RUN = 31        # this length field means that 16 bits of length follow
 RUN_MAX = 0xFFFF
 
 # The order of the enum in unicode.c: unassigned, letter, number, punctuation, symbol, mark, space,
-# control. White space is a class of its own, whatever its general category.
+# control. White space is a separate class, whatever its general category.
 CLASSES = {"L": 1, "N": 2, "P": 3, "S": 4, "M": 5, "Z": 6, "C": 7}
 CONTROL_SPACES = {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85}
 
