@@ -28,7 +28,7 @@ ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(POSIX_SRC) $(ENTROPY_SRC) $(REF
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
-# What the command line links there in addition to the engine
+# Sources that the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # Sources that are compiled once more for each of LEVELS (flags.mk)

@@ -397,7 +397,7 @@ typedef struct conversation {
   wanted asked;
   uint32_t tools;        // 0: none
   wick_text ending;      // how the reply begins
-  bool has_reply;        // calls and reasoning are taken apart
+  bool has_reply;        // calls and reasoning are separated
   wick_grammar grammar;  // of the content; of the reply in the end
   bool has_content;      // a form of the content is wanted
   buffer told, wish;     // as JSON, for the reader of the reply and its grammar

@@ -97,7 +97,7 @@ typedef struct task {
   bool is_reading, is_writing, is_gone;
   bool is_looking;     // writes nothing, which ends when the client takes it or has left
   uint64_t looked_us;  // when it last did
-  bool has_failed;     // behind the head, which told nothing of it
+  bool has_failed;     // after the head was sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // for the host to take them
   bool is_discarding;                            // the body is read for nobody
   uint32_t discarded_bytes;

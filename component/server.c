@@ -202,7 +202,7 @@ static bool is_too_large(const server *of, refusal *refused) {
                 (unsigned)of->settings.body_bytes_max);
 }
 
-// What the head says about the body.
+// Checks the head's statements about the body.
 static bool check_head(const server *of, const http_request *request, refusal *refused) {
   const char *type = request->content_type, *encoding = request->content_encoding;
   if (!is_json(type)) {

@@ -287,9 +287,9 @@ typedef struct wick_config {
   const char *kernels;        // by name (wick_kernels_name); NULL: the best of this processor
   const char *pre_tokenizer;  // use this instead of the file's tokenizer.ggml.pre, for files whose
                               // name is missing, wrong or not known here; copied; NULL: the file's
-  bool directory_only;      // metadata, tensor list and tokenizer, no weights
-  bool metrics;             // ops are timed: wick_metrics_json
-  uint32_t timer_grain_us;  // how fine the host's clock is, reported with the metrics; 0: 1
+  bool directory_only;        // metadata, tensor list and tokenizer, no weights
+  bool metrics;               // ops are timed: wick_metrics_json
+  uint32_t timer_grain_us;    // how fine the host's clock is, reported with the metrics; 0: 1
 } wick_config;
 
 // The name of the kernels that this processor and build have by the name `wanted` ("scalar",
@@ -406,7 +406,7 @@ wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes, size
 // wick_load_from.
 wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
                                    uint32_t *adapter, wick_error *error);
-// Gives back all that the adapter holds. WICK_E_BUSY while a request or an embedding uses it, also
+// Frees all memory of the adapter. WICK_E_BUSY while a request or an embedding uses it, also
 // one that waits: end those first. Pages that sessions and the prefix cache have computed with it
 // stay theirs, and count again when the same file is loaded again. WICK_E_ARG: unknown id.
 wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);

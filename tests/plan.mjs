@@ -1,6 +1,7 @@
-// What the runner of the tests knows of a test file: its group, its queue and whether `make test` runs it. A new file
-// needs no entry here: its group is its folder, its queue follows from what it imports, and `make test` runs it unless
-// its name or an import says that it is a test of `make test-all`.
+// The properties of a test file that the runner uses: its group, its queue and whether `make test`
+// runs it. A new file needs no entry here: its group is its folder, its queue follows from what it
+// imports, and `make test` runs it unless its name or an import says that it is a test of `make
+// test-all`.
 
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -12,7 +13,7 @@ export const root = dirname(tests);
 /** Each is a folder of tests/, and `make test-GROUP` runs it. */
 export const groups = ['engine', 'package', 'interfaces', 'pages', 'edge', 'repository'];
 
-/** Files that only `make test-all` runs. The others may leave parts out: support/level.mjs. */
+/** Files that only `make test-all` runs. The remaining files may leave parts out: support/level.mjs. */
 export const onlyInAll = [
   // killed browsers, three browsers side by side
   /_kills\.test/,
@@ -32,7 +33,7 @@ export const onlyInAll = [
   /\/repository\/(bench|release|mutants)\.test/,
 ];
 
-/** What is measured in time or in memory runs alone, after the others. */
+/** Files that measure time or memory run alone, after the others. */
 export const alone = [
   /bench|latency|leak/,
   /\/engine\/(kl|large_file|memory_limit|native_kernels)\.test/,

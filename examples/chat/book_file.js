@@ -15,8 +15,9 @@ import { isOwn, sign } from './book_key.js';
 /** `sha256` is of the digests of its pieces; empty: the page that wrote it could not compute any. @typedef {{bytes: number, sha256: string}} Part */
 /** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
  *   tokens: number, total: number, ms: number}}} Head */
-/** What a file has that can be used. `why`: nothing of its state. @typedef {{title: string, text: string, created: number,
- *   state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why: string}} Found */
+/** The usable parts of a file. `why`: nothing of its state. @typedef {{title: string, text: string,
+ * created: number,   state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why:
+ * string}} Found */
 
 const MAGIC = 'WICKBOOK';
 const VERSION = 1;

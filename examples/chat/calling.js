@@ -6,7 +6,7 @@ import { runTool } from './tools.js';
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /** A call has no result before it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
-/** What a reply said before its calls, and these. @typedef {{content: string, calls: Call[]}} Round */
+/** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
 /** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
 
 /** Afterwards the model answers without tools. */

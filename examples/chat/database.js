@@ -1,5 +1,5 @@
 // examples/chat/database.js — where records are kept: in IndexedDB, or in this page's memory, where a browser
-// has no IndexedDB or the user wants nothing to be kept. A transaction is stored as a whole or not at all.
+// has no IndexedDB or the user chooses to store nothing. A transaction is stored as a whole or not at all.
 
 import { openInTime } from './open_in_time.js';
 

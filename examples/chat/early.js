@@ -1,5 +1,6 @@
-// examples/chat/early.js — answers that are begun before they are asked for, each in a session of its own that shares the
-// pages of the conversation. They are read and written with low priority. What is not asked for gives its pages back.
+// examples/chat/early.js — answers that are begun before they are asked for, each in a separate
+// session that shares the pages of the conversation. They are read and written with low priority.
+// Answers that are not requested free their pages.
 
 import { replaceSession } from './context.js';
 import { note } from './developer.js';

@@ -8,8 +8,9 @@ import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
-/** What the list needs of the page. @typedef {{current: () => Conversation, openNew: (known: object, isInstead: boolean) => void,
- *   openConversation: (id: string) => Promise<boolean>, tell: (error: unknown) => void}} Page */
+/** The parts of the page that the list needs. @typedef {{current: () => Conversation, openNew:
+ * (known: object, isInstead: boolean) => void,   openConversation: (id: string) =>
+ * Promise<boolean>, tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';

@@ -2,7 +2,7 @@
 // question, or variants of an answer. One of them is shown.
 
 /** @typedef {import('./records.js').Turn} Turn */
-/** What messages follow: one of them, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
+/** The parent of messages: one of them, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
 /** @typedef {Omit<Turn, 'parent' | 'conversation' | 'version'> & Place & {parent: Place}} Message */
 
 /** @returns {Place} */

@@ -1,5 +1,5 @@
-// examples/chat/wishes.js — which model is wished for: one with an address, a file of the user's, or one of the store.
-// The last model that answered is remembered.
+// examples/chat/wishes.js — which model is requested, which has an address, is a file of the
+// user's, or is in the store. The last model that answered is remembered.
 
 import { models } from './models.js';
 import { settings } from './settings.js';

@@ -10,7 +10,7 @@ import { ChatReply } from './chat_reply.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {import('../index.js').ChatOptions} ChatOptions */
 /** @typedef {import('../index.js').ChatTurnOptions} ChatTurnOptions */
-/** What send is given. @typedef {string | ChatMessage | ChatMessage[] | undefined} Said */
+/** The arguments of send. @typedef {string | ChatMessage | ChatMessage[] | undefined} Said */
 
 /** Fields of chat completions that a chat sets automatically. */
 const own = ['messages', 'session', 'stream', 'stream_options', 'n'];

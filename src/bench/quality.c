@@ -64,7 +64,7 @@ wick_status quality_check(const float *reference, size_t reference_count, const 
   wick_status status = find_scale(reference, reference_count, &reference_scale);
   if (status == WICK_OK) status = find_scale(candidate, candidate_count, &candidate_scale);
   if (status == WICK_E_NODATA) return fail_quality(out, status, "there are no logits");
-  if (status != WICK_OK) return fail_quality(out, status, "a logit is no finite number");
+  if (status != WICK_OK) return fail_quality(out, status, "a logit is not finite");
   out->kl_nats =
       sum_divergence(reference, &reference_scale, candidate, &candidate_scale, reference_count);
   out->top1_agrees = reference_scale.top == candidate_scale.top;

@@ -1,7 +1,7 @@
 // cli/embed_component.c — puts a model into a component of `make edge`: the file becomes a data
-// segment after the initial memory of the engine's module, and the module is told where it is
-// (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification, Binary.md
-// of the component model.
+// segment after the initial memory of the engine's module, and its address is written into the
+// module (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification,
+// Binary.md of the component model.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ size_t serve_options_list(serve_options *options, args_option *list) {
   enum { TOKENS_MAX = 1000000000 };
   list[0] = args_u64("--seed", &options->seed, "S", "of arrivals and prompts (default: 1)");
   list[1] = args_u32("--kv-tokens", &options->kv_tokens, "N", 1, TOKENS_MAX,
-                     "KV pages of all requests hold so many tokens (default: 4 contexts)");
+                     "reserve KV pages for N tokens of all requests (default: 4 contexts)");
   list[2] = args_choice("--format", &options->format, "md|json", format_names, "default: md");
   list[3] = args_choice("--clock", &options->clock, "wall|cpu", clock_names,
                         "cpu: time is what this program computes (default: wall)");

@@ -62,7 +62,7 @@ typedef struct loaded_model {
   weight_tensor embedding;                      // [vocab, hidden]
   weight_tensor output;                         // [vocab, hidden]; the embedding itself when tied
   weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
-  bool has_positions;       // the family wants them
+  bool has_positions;       // the family requires them
   weight_tensor types;  // [types, hidden], of which the first is added to every token; or absent
   float *embedding_norm, *embedding_norm_bias;  // [hidden] or NULL
   const char *embedding_norm_name;              // NULL: none

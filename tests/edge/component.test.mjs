@@ -33,7 +33,7 @@ const city = {
   additionalProperties: false,
 };
 
-/** What an engine in Node answers. @type {(path: string, body: unknown) => Promise<Response>} */
+/** The answers of an engine in Node. @type {(path: string, body: unknown) => Promise<Response>} */
 let reference;
 /** @type {import('../../js/index.js').Engine} */
 let engine;
@@ -188,7 +188,7 @@ for (const [name, start] of Object.entries(servers)) {
 
     test('refusals are those of Node', async () => {
       for (const [path, body, status, param, code] of wrongBodies) {
-        // two mistakes: which of them is told differs
+        // two mistakes: which of them is reported differs
         if (typeof body === 'string' && body.includes('"messages": [], ')) continue;
         if (!['/v1/embeddings', '/v1/rerank'].includes(path)) {
           const response = await post(path, body);

@@ -60,7 +60,7 @@ const modes = {
     response.write(file.subarray(range[0], range[0] + 500), () => response.socket?.destroy());
   },
 };
-/** What is answered where the server is not well. @type {[string, RegExp, Mode][]} */
+/** The answers while the server is unhealthy. @type {[string, RegExp, Mode][]} */
 const faults = [
   ['gone', /does not answer/, (_, response) => void response.socket?.destroy()],
   [
@@ -164,7 +164,7 @@ for (const name of ['p2', 'p3']) {
       const { choices } = await (await ask(reused, '/v1/completions', body)).json();
       assert.equal(choices[0].text, text);
       mode = (_, response) => void response.socket?.destroy();
-      // an instance of 0.3 goes on with the model that it has
+      // an instance of 0.3 continues with the model that it has
       const again = await ask(reused, '/v1/completions', body);
       assert.equal(again.status, name === 'p3' ? 200 : 503);
     });

@@ -34,7 +34,7 @@ const folder = temporaryFolder();
 /** Keys and values of 16 tokens of the built-in model. */
 const PAGE_KB = 32;
 
-/** What an engine in Node answers. @type {(path: string, body: object) => Promise<any>} */
+/** The answers of an engine in Node. @type {(path: string, body: object) => Promise<any>} */
 let reference;
 /** @type {import('../../js/index.js').Engine} */
 let engine;
@@ -167,7 +167,8 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       assert.equal(refused.headers.get('Retry-After'), '1');
       controller.abort();
       await Promise.allSettled(streams);
-      // in workerd, what a client left behind ends at the next request: without one nothing runs there
+      // in workerd, requests of clients that left end at the next request: without one nothing runs
+      // there
       await waitUntil(
         async () => (await post(CHAT, { messages, max_tokens: 4 })).status === 200,
         'a place in the queue',
@@ -215,7 +216,7 @@ describe('workerd', { skip: workerd.skip }, () => {
       assert.equal(readEvents(await response.text()).isWhole, true);
     }
     const [own, without] = [server, bare].map(({ pid }) => residentOf(pid));
-    // pages of workerd itself, which its compilers touch first with an engine, are no isolate's
+    // pages of workerd itself, which its compilers touch first with an engine, belong to no isolate
     const used = (own.ownKb - without.ownKb) * 1024;
     const peak = (own.peakKb - without.peakKb) * 1024;
     t.diagnostic(`${(used / 1e6).toFixed(1)} MB, ${(peak / 1e6).toFixed(1)} with workerd's pages`);

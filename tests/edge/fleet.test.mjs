@@ -1,5 +1,5 @@
-// Several instances behind HAProxy (examples/fleet): sessions stay where their prefixes are, an instance is drained, and
-// what becomes of streams and sessions when one is killed or stands still.
+// Several instances behind HAProxy (examples/fleet): sessions stay where their prefixes are, an
+// instance is drained, and the outcome for streams and sessions when one is killed or hangs.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -20,7 +20,7 @@ const PREFIX_SHARE_MIN = { node: 1, workerd: 1, wasmtime: 0.5 };
 /** The end token never comes. */
 const endless = { max_tokens: 3000, logit_bias: { 0: -100, 2: -100 }, stream: true };
 
-/** What a stream ends with that was cut. @param {any} error */
+/** The end of a stream that was cut. @param {any} error */
 const isCut = (error) => error.name === 'TypeError' && error.cause.code === 'UND_ERR_SOCKET';
 
 /** @param {string} session */

@@ -32,7 +32,7 @@ async function text(host, args, options) {
   return stdout.toString();
 }
 
-/** What other hosts of the same module said. @type {Map<string, string>} */
+/** The output of other hosts of the same module. @type {Map<string, string>} */
 const said = new Map();
 
 for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts]) {
@@ -58,7 +58,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
     test('decoding allocates nothing, and the plan is kept', async () => {
       const args = ['run', float, ...prompt, '-n', '40', '--stats'];
       const { stderr } = await wick(host, args, { folders: [temporary] });
-      const [line] = /^\{"load_ms.*$/m.exec(stderr) ?? []; // Deno may add warnings of its own
+      const [line] = /^\{"load_ms.*$/m.exec(stderr) ?? []; // Deno may add its own warnings
       assert.ok(line, stderr);
       const stats = JSON.parse(line);
       assert.equal(stats.decode_allocations, 0);

@@ -458,7 +458,7 @@ describe('perplexity', { skip: shared.skip }, () => {
   const idsOf = async (/** @type {string} */ source) =>
     (await text(['tokenize', stories], { input: source })).trim().split(' ').map(Number);
   /**
-   * What the model says of a window, from `wick logits`: nats of each token but the first.
+   * The model's result for a window, from `wick logits`: nats of each token but the first.
    * @param {number[]} ids
    */
   async function natsOf(ids) {

@@ -28,7 +28,7 @@ async function bench(env, model, ...options) {
 
 /**
  * @param {Record<string, string>} env @param {string} model @param {string[]} options
- * @returns {Promise<{json: any, text: string}>} the same run told twice
+ * @returns {Promise<{json: any, text: string}>} the same run reported twice
  */
 async function both(env, model, ...options) {
   const { text } = await bench(env, model, ...options);
@@ -59,7 +59,7 @@ function deviation(values) {
 const percentile = (values, permille) =>
   sorted(values)[Math.ceil((values.length * permille) / 1000) - 1];
 
-/** A percentile that so many values have, else null. @param {number[]} values @param {number} permille */
+/** A percentile that this many values have, else null. @param {number[]} values @param {number} permille */
 const tail = (values, permille) =>
   values.length * (1000 - permille) >= 1000 ? percentile(values, permille) : null;
 
@@ -72,7 +72,7 @@ function assertSame(found, wanted, what) {
   assert.ok(isSame, `${what}: ${found} is not ${wanted}`);
 }
 
-/** A number as C's "%.nf" writes it: what lies in the middle goes to the even digit. @param {number} value @param {number} digits */
+/** A number as C's "%.nf" writes it: a tie goes to the even digit. @param {number} value @param {number} digits */
 function fixed(value, digits) {
   const isMiddle = Number.isInteger(value * 2 ** (digits + 1));
   const halves = value * 2 * 10 ** digits;
@@ -234,7 +234,7 @@ describe('bench', () => {
   });
 });
 
-// ---- requests that arrive by themselves ----
+// ---- requests with their own arrival times ----
 
 /** @param {any} load */
 const loadLine = (load) =>
@@ -255,7 +255,7 @@ const few = (/** @type {number} */ count) =>
     ? ''
     : `Fewer than 100 requests have no p99: that of ${count} is the slowest one's time.\n`;
 
-/** What a run's result and summary say must follow from its requests. @param {any} pass */
+/** A run's result and summary must follow from its requests. @param {any} pass */
 function assertSummary({ result, summary, requests }) {
   const done = requests.filter((/** @type {any} */ row) => row.finished);
   assert.equal(result.iterations, done.length);
@@ -574,7 +574,7 @@ describe('wick-lab serve', () => {
   });
 });
 
-// ---- short requests beside long ones ----
+// ---- short requests alongside long ones ----
 
 test('wick-lab convoy: the tables say what the JSON says, and that follows from the requests', async () => {
   const options = ['convoy', '--long', '2x70/5', '--short', '9x4/3', '--rate', '30'];

@@ -64,7 +64,7 @@ const load = {
 };
 const tokens = 'numbers separated by commas or spaces';
 const classOfRequests = 'a number of requests and their lengths, as 10x2048/512';
-/** What each option takes that does not take any text. @type {Record<string, Record<string, string>>} */
+/** The values of each option that does not take any text. @type {Record<string, Record<string, string>>} */
 const commands = {
   run: {
     ...sampling,
@@ -113,7 +113,7 @@ const commands = {
   constrain: {},
   synth: { ...seed },
 };
-/** @type {Record<string, string[]>} what stands before the options of others */
+/** @type {Record<string, string[]>} the text before the options of others */
 const positionals = {
   quantize: [absent, join(temporary, 'out.gguf'), 'q8_0'],
   constrain: [],
@@ -212,7 +212,7 @@ describe('every option says what it takes', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {
       const { stdout } = await run(command, ['--help']);
-      // the value's name is one word, such as N, 1,2,3 or md|json; what it means stands behind it
+      // the value's name is one word, such as N, 1,2,3 or md|json; its meaning follows
       for (const line of stdout.toString().match(/^ {2}-.*$/gm) ?? []) {
         assert.match(line, /^ {2}-\S+( ([A-Z\d]\S*|\w+\|\S+) +| {2,})\S.{4}/);
       }

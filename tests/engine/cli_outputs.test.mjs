@@ -1,5 +1,5 @@
-// What the command line's commands write, as a whole: tables beside JSON, files beside what another command says of
-// the same model, and messages when memory runs out.
+// The complete output of the command line's commands: tables against JSON, files against another
+// command's output for the same model, and messages when memory runs out.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -573,7 +573,7 @@ describe('synth', { concurrency: 2 }, () => {
     },
   };
   /**
-   * What a shape may have beside its sizes.
+   * The fields of a shape in addition to its sizes.
    * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
    *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
    *   hasPostNorms?: boolean, epsilon?: number, attentionAt?: number[], finalNorm?: string, ffnNorm?: string,
@@ -1338,7 +1338,7 @@ describe('streams', () => {
   });
 
   test('a text of any length, up to 256 MiB', async () => {
-    // as large as the first buffer, and one byte beside it
+    // as large as the first buffer, and one byte more
     for (const size of [65_535, 65_536, 65_537, 131_072, 200_001]) {
       const input = 'x y '.repeat(size / 4 + 1).slice(0, size);
       const ids = await textOf(['tokenize', builtIn, '--no-bos'], { input });

@@ -1,6 +1,6 @@
 // The table of refusals, tests/engine/corrupt/expected.tsv, against the reference set's own expectations
-// and against what the command line says of each file. What the reader and the loader say by
-// themselves is checked by tests/c/format/refusals_test.c.
+// and against what the command line says of each file. The errors of the reader and the loader alone are
+// checked by tests/c/format/refusals_test.c.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

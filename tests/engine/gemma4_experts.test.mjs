@@ -1,6 +1,6 @@
-// Gemma 4 with experts beside its feed-forwards, as its model of 26 billion weights has them. No reference file has
-// them: a plain implementation in doubles stands for it. It gives llama.cpp's logits of the dense
-// reference file, and here those of that file with experts added.
+// Gemma 4 with experts parallel to its feed-forwards, as its model of 26 billion weights has them.
+// No reference file has them: a plain implementation in doubles replaces it. It gives llama.cpp's
+// logits of the dense reference file, and here those of that file with experts added.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const WIDTH = 32;
 const HIDDEN = 32;
 const tokens = Array.from({ length: 40 }, (_, i) => 6 + ((i * 37) % 300));
 
-/** @returns {import('../support/gguf_pieces.mjs').Pieces} layer 2 stays dense, layer 1 has gate and up apart */
+/** @returns {import('../support/gguf_pieces.mjs').Pieces} layer 2 stays dense, layer 1 has gate and up separate */
 function withExperts() {
   const pieces = readPieces(dense);
   const random = randomOf(7);

@@ -120,7 +120,7 @@ function deviation(found, wanted) {
 const argmax = (row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
 
 /**
- * The greedy continuation is the argmax behind each position when it is fed as it should come out;
+ * The greedy continuation is the argmax after each position when it is fed as it should come out;
  * it may differ where the two best are nearer to each other than twice the tolerance.
  * @param {Float32Array} logits @param {any} testCase @param {number} vocab
  * @param {number} tolerance

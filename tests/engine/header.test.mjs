@@ -1,4 +1,5 @@
-// What other files repeat of include/wick.h: numbers that JavaScript knows, and the version.
+// The parts of include/wick.h that other files repeat: numbers that JavaScript knows, and the
+// version.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

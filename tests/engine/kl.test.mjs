@@ -1,5 +1,5 @@
-// What coarser weights, keys and values cost: the divergence of a model's answers from those of the
-// same model in F32, in nats per token (KL by log-softmax, `wick perplexity --kl`).
+// The cost of coarser weights, keys and values: the divergence of a model's answers from those of
+// the same model in F32, in nats per token (KL by log-softmax, `wick perplexity --kl`).
 //
 // The built-in model is measured on what it is for, chats in its template: the chat page's
 // suggestions with its answers. stories260K, where the shared folder is there, on its own story.

@@ -1,5 +1,5 @@
-// Files of more than 4 GiB whose weights need less memory: each host reads them where they are, and nothing
-// of what lies between.
+// Files of more than 4 GiB whose weights need less memory: each host reads them where they are, and
+// nothing between them.
 
 import assert from 'node:assert/strict';
 import {

@@ -1,5 +1,6 @@
-// Models whose keys say what no model of the reference sets says, beside llama.cpp's own library: a file is
-// refused, or its logits are llama.cpp's. `make soak` tries them all, other runs a twentieth.
+// Models with keys that no model of the reference sets has, compared with llama.cpp's own library:
+// a file is refused, or its logits are llama.cpp's. `make soak` tries them all, other runs a
+// twentieth.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -34,7 +35,7 @@ const list = (numbers) => [
   Buffer.concat([u32(i32), u32(numbers.length), u32(0), ...numbers.map(u32)]),
 ];
 
-/** Keys behind the architecture's name, with values of them. @type {Record<string, any[][]>} */
+/** Keys after the architecture's name, with values of them. @type {Record<string, any[][]>} */
 const keys = {
   'attention.sliding_window': counts([0, 2, 4, 8]),
   'attention.sliding_window_pattern': counts([1, 2, 3]),
@@ -74,8 +75,9 @@ const keys = {
 };
 
 /**
- * What differs on purpose. llama.cpp scales the windowed layers of gpt-oss where 'rope.scaling.type' says none;
- * it adds the epsilon of a delta net's unit vectors in its newer versions in another place.
+ * Intended differences. llama.cpp scales the windowed layers of gpt-oss where 'rope.scaling.type'
+ * says none; it adds the epsilon of a delta net's unit vectors in its newer versions in another
+ * place.
  */
 const knownDifferences = [
   /^gpt-oss rope\.scaling\.type none/,
@@ -98,7 +100,7 @@ function modelsOf(folder) {
   }));
 }
 
-/** llama.cpp in a process of its own, which ends where llama.cpp gives up. */
+/** llama.cpp in a separate process, which ends where llama.cpp gives up. */
 class Llama {
   /** @type {import('node:child_process').ChildProcessWithoutNullStreams | undefined} */
   #process;
@@ -144,7 +146,7 @@ function distance(a, b) {
   let most = 0;
   for (let i = 0; i < a.length; i++) {
     const one = Math.abs(a[i] - b[i]);
-    if (!(one <= most)) most = one; // also what is no number
+    if (!(one <= most)) most = one; // also what is not a number
   }
   return most;
 }

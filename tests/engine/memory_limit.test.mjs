@@ -1,4 +1,5 @@
-// What cannot fit a host is refused from the directory alone: no byte of the weights is asked for.
+// A model that cannot fit a host is refused from the directory alone: no byte of the weights is
+// requested.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -21,7 +22,7 @@ const over = claimModel({ layers: 37 });
 /** Its weights fit, but not with the keys and values of such a context. */
 const longContext = claimModel({ layers: 31, context: 300_000 });
 
-/** What an engine reads of a model before it fails; the weights never come. */
+/** The part of a model that an engine reads before it fails; the weights never arrive. */
 class Watched {
   /** @param {Buffer} directory */
   constructor(directory) {
@@ -154,7 +155,7 @@ test('under WASI, in Node and in wasmtime', () => {
       const [needed, limit] = numbersOf(runOn(command, model));
       assert.ok(needed > limit && limit < 4 * GiB && limit > 4 * GiB - 4e6, `${limit}`);
     }
-    // it goes on to the weights, which are not there
+    // it continues to the weights, which are not there
     for (const layers of [18, 19]) assert.match(runOn(command, claimModel({ layers })), /ends/);
     assert.match(runOn(command, largest), /ends/);
   }

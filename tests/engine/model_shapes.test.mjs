@@ -1,5 +1,5 @@
-// What wick inspect says of the shape of each reference model, against the keys of its file: the numbers are
-// llama.cpp's keys, and where a family counts otherwise it is written down here.
+// The output of wick inspect about the shape of each reference model, against the keys of its file:
+// the numbers are llama.cpp's keys, and where a family counts otherwise it is written down here.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';

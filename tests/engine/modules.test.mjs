@@ -1,5 +1,5 @@
-// What is promised of the built WebAssembly modules: which instructions they hold, what they ask of
-// their host, how big they may become, and the lists of sources that they are built from.
+// The guarantees of the built WebAssembly modules: their instructions, their imports, their size
+// limits, and the lists of sources that they are built from.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,9 +12,9 @@ import { run } from '../support/process.mjs';
 const relaxedNode = locateRelaxedNode();
 const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
 const web = variants.map((variant) => `web/wick-${variant}.wasm`);
-/** What the first request with a grammar loads. */
+/** The module that the first request with a grammar loads. */
 const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
-/** What models of rarer kinds load. */
+/** The module that models of rarer kinds load. */
 const extras = variants.map((variant) => `web/wick-${variant}-extras.wasm`);
 /** The command line for edge runtimes: usual models and commands. */
 const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];

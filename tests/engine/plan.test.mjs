@@ -33,7 +33,7 @@ describe('the plan of Qwen2.5-0.5B’s shape', () => {
     const loaded = await engine.info();
     const { plan } = loaded;
     assert.ok(plan && loaded.shape?.vocab === 151_936);
-    // what stands before the first tensor is the metadata and the list of tensors
+    // the part before the first tensor is the metadata and the list of tensors
     const metadataBytes = Math.min(...tensors.map((tensor) => tensor.offset_bytes));
     const tensorBytes = tensors.reduce((sum, tensor) => sum + tensor.size_bytes, 0);
     t.diagnostic(JSON.stringify({ ...plan, metadataBytes, tensorBytes }));

@@ -1,5 +1,5 @@
 // Requests with random schemas, expressions and choices give the same text, finish and probabilities alone in a plain
-// engine and in a full one: beside others, on forks and restored sessions, with a draft model, with proposals, and where
+// engine and in a full one: alongside others, on forks and restored sessions, with a draft model, with proposals, and where
 // requests give way to each other for want of pages.
 
 import assert from 'node:assert/strict';
@@ -34,7 +34,7 @@ function constraint(random) {
   if (kind < 5) return { jsonSchema: wholeSchema(random) };
   if (kind === 5) return { regex: random.pick(expressions) };
   if (kind === 6) return { choices: random.pick(choices) };
-  return { healing: random.chance(0.5) }; // free text beside them
+  return { healing: random.chance(0.5) }; // free text next to them
 }
 
 /** @param {Random} random @returns {Case} */
@@ -54,7 +54,7 @@ const caseOf = (random) => ({
 });
 
 /**
- * What was generated, token by token with probabilities, or the code of the refusal.
+ * The generated text, token by token with probabilities, or the code of the refusal.
  * @param {(options: GenerateOptions) => Generation} begin @param {GenerateOptions} options
  */
 async function outcome(begin, options) {

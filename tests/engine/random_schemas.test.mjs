@@ -196,7 +196,7 @@ test('what is generated is valid', async (t) => {
   assert.ok(counts.stopped > count * 0.7, JSON.stringify(counts));
 });
 
-// What a keyword's value may be replaced by; most of them are wrong for most keywords.
+// Replacements of a keyword's value; most of them are wrong for most keywords.
 /** @type {any[]} */
 const wrongValues = [null, true, 'no', -1, 2.5, 3, [], [1], ['a', 1], {}, { a: 1 }, { a: ['b'] }];
 wrongValues.push({ a: [1] }, { a: 'b' }, 'string', ['a'], '2', [true], [null], { a: null });
@@ -231,7 +231,7 @@ const hasOlderForm = (of) =>
       Array.isArray(one.items),
   );
 
-/** What stands twice in a list says nothing new, an empty enum that no value fits. @param {any} error */
+/** Duplicates in a list say nothing new, an empty enum that no value fits. @param {any} error */
 const isRepetition = (error) =>
   error.keyword === 'uniqueItems' ||
   (error.instancePath.endsWith('/enum') && error.keyword === 'minItems');

@@ -59,7 +59,7 @@ const leaves = {
   any: ['none', 'z', 'u', 'd.nothing', 'l[9]', 'messages[2].tool_calls', 'v'],
 };
 
-/** What makes a kind of others: A, B and C stand for expressions. @type {Record<Kind, [string, ...Kind[]][]>} */
+/** The operations that combine kinds: A, B and C stand for expressions. @type {Record<Kind, [string, ...Kind[]][]>} */
 const forms = {
   number: [
     ['A + B', 'number', 'number'],
@@ -243,9 +243,9 @@ function statement(random, depth) {
   }
 }
 
-/** What Python refuses of its own types, and we need not. */
+/** Operations that Python refuses for its own types, and we need not. */
 const refusedThere = /is not subscriptable|concatenate list/;
-/** What we refuse and a program's author had better see; jinja2 has something undefined, or takes it as a key. */
+/** Operations that we refuse so that an author sees the mistake; jinja2 has something undefined, or takes it as a key. */
 const refusedHere = /a dict's key is neither text nor a number|an index of a slice is not/;
 
 test('a random program renders what jinja2 renders', { skip: python.skip }, async () => {

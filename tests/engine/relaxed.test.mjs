@@ -74,7 +74,7 @@ describe('features.js', () => {
   const { validate } = WebAssembly;
   const right = (/** @type {number[]} */ ...[n, x, y]) => 7 + 4 * n * x * y;
 
-  /** What is detected where the probe's dots are `dots`. @param {(...n: number[]) => number} dots */
+  /** The detected feature where the probe's dots are `dots`. @param {(...n: number[]) => number} dots */
   async function detect(dots) {
     try {
       WebAssembly.validate = () => true;

@@ -40,7 +40,7 @@ const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
 /** Links to all files that this process has open, where the system has such a folder. */
 const OPEN_FILES = '/proc/self/fd';
 const PROMPT = 'abc abd';
-/** What is drawn depends on all logits. */
+/** The drawn token depends on all logits. */
 const request = { maxTokens: 24, seed: 1, temperature: 1, ignoreEnd: true };
 
 before(() => writeGemma4(path, shape));
@@ -113,7 +113,7 @@ describe('the command line', () => {
     assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
   });
 
-  /** What a chat says wrong of a file that is changed between two questions. @param {string} file @param {() => void} change */
+  /** The error of a chat whose file is changed between two questions. @param {string} file @param {() => void} change */
   async function toldAfter(file, change) {
     const template = join(folder, 'template.jinja');
     copyFileSync(path, file);

@@ -1,6 +1,6 @@
 // The language of chat templates, part by part: what each filter, test, method, operator and statement makes of values
-// of every kind is what Python's jinja2 makes of them, errors included. What jinja2 says is recorded, so that the test
-// runs without Python. Whole templates of models are compared by tests/engine/templates.test.mjs.
+// of every kind is what Python's jinja2 makes of them, errors included. The output of jinja2 is recorded, so that the
+// test runs without Python. Whole templates of models are compared by tests/engine/templates.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const messagesPath = join(root, 'tests/engine/template_messages.json');
 /** @type {Record<string, Record<string, string>>} */
 const messages = JSON.parse(readFileSync(messagesPath, 'utf8'));
 
-/** What each message begins with. */
+/** The beginning of each message. */
 const REFUSED = /^the chat template (refuses these messages: )?line /;
 
 /** @typedef {{path: string, lines: {at: number}[]}} Batch a template, whose variable says which snippet */

@@ -1,5 +1,6 @@
-// Chat templates of models (../shared/vectors/templates): each renders the text that Python's jinja2 renders, and
-// what stands in messages is never a control token, whatever the template makes of it.
+// Chat templates of models (../shared/vectors/templates): each renders the text that Python's
+// jinja2 renders, and the content of messages is never a control token, whatever the template makes
+// of it.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -76,10 +77,10 @@ const controls = [...new Set(templates.flatMap((path) => controlsOf(readFileSync
 const vocabulary = join(folder, 'bytes.gguf');
 writeFileSync(vocabulary, byteVocabulary(controls));
 
-/** bos_token and the like, which vocabularies without such tokens leave empty. */
+/** bos_token and similar ones, which vocabularies without such tokens leave empty. */
 const own = { bos_token: '<BOS>', eos_token: '<EOS>', pad_token: '<PAD>', unk_token: '<UNK>' };
 
-/** What a template of the vectors (firefunction) does not do without. */
+/** The variable that a template of the vectors (firefunction) requires. */
 const demanded = { functions: '[]', datetime: 'now' };
 
 /** The JSON of each line of what was printed. @param {Buffer} stdout @returns {any[]} */

@@ -1,6 +1,6 @@
-// Token ids beside those of `tokenizers` and `sentencepiece` (tools/text/reference.py): random texts of many
-// scripts with each kind of real vocabulary, and with the patterns of every pre-tokenizer. A soak compares
-// 100,000 texts, a usual run a twentieth.
+// Token ids compared with those of `tokenizers` and `sentencepiece` (tools/text/reference.py):
+// random texts of many scripts with each kind of real vocabulary, and with the patterns of every
+// pre-tokenizer. A soak compares 100,000 texts, a usual run a twentieth.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

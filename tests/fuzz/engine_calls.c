@@ -142,7 +142,7 @@ static void take_events(fuzz_run *run) {
     REQUIRE(sizeof event + 8 * event.top_count + event.text_bytes <= event.size_bytes);
     for (uint32_t i = 0; i < run->request_count; i++) {
       if (run->ids[i] != event.request) continue;
-      REQUIRE(run->dones[i] == 0);  // nothing comes behind the end
+      REQUIRE(run->dones[i] == 0);  // nothing comes after the end
       run->dones[i] += event.kind == WICK_EVENT_DONE;
     }
     used += event.size_bytes;
@@ -329,7 +329,8 @@ static void look(fuzz_run *run) {
   REQUIRE(total > 0);
 }
 
-// What was begun is worked off, unless bytes are missing; each vector can be read and is finite.
+// Jobs that were begun are finished, unless bytes are missing; each vector can be read and is
+// finite.
 static wick_status finish_vectors(fuzz_run *run) {
   wick_error error;
   wick_step_result result = WICK_STEP_PROGRESS;
@@ -450,7 +451,7 @@ static void embed_again(fuzz_run *run) {
           run->is_failed);
 }
 
-// Whatever was before: one more request is answered or refused.
+// Regardless of the calls before: one more request is answered or refused.
 static void ask_again(fuzz_run *run) {
   const int32_t first = 0;
   wick_model_info info;

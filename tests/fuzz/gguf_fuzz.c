@@ -1,6 +1,6 @@
 // tests/fuzz/gguf_fuzz.c — the GGUF reader. Input: a byte that says how the file is cut into
 // chunks, a byte that says which allocation fails (0: none), then the file. Asserted: a file says
-// the same in chunks and in one piece, what is read of it lies inside of it, nothing leaks.
+// the same in chunks and in one piece, reads stay inside of it, nothing leaks.
 #include <string.h>
 
 #include "format/gguf.h"

@@ -1,7 +1,7 @@
 // tests/fuzz/grammar_fuzz.c — constraints: any GBNF, JSON schema, regular expression, list of
 // choices or set of tools, and any text. Properties: each call ends with a grammar or a typed error
-// and gives everything back; a text is taken whole as byte by byte, and by a grammar that was
-// compiled again as by the first; what is refused leaves the place as it was; where one byte alone
+// and frees everything; a text is taken whole as byte by byte, and by a grammar that was
+// compiled again as by the first; a refused text leaves the place unchanged; where one byte alone
 // may follow, it is taken, and no other one.
 #include <stdint.h>
 #include <string.h>

@@ -38,8 +38,8 @@ enum {
 };
 static const cache_salt TENANT = {5, 6};
 
-// What a sequence should hold. A row's identity comes from all tokens that were before it when it
-// was written.
+// The expected contents of a sequence. A row's identity comes from all tokens that were before it
+// when it was written.
 typedef struct naive_seq {
   kv_seq_id id;  // KV_SEQ_NONE: the place is free
   uint32_t count;
@@ -85,7 +85,7 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   run->pool = store_pages(run->store);
   run->cache = store_prefix(run->store);
   if ((kind & 32) == 0 || (kind & 1) != 0) return WICK_OK;
-  // operations alone: a pool with a window by itself, whose own pages the cache enters
+  // operations alone: a single pool with a window, whose own pages the cache enters
   shape.window = WINDOW;
   run->pool = NULL;
   run->cache = NULL;
@@ -194,7 +194,7 @@ static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
   seq->count = hit;
 }
 
-// Writes `count` tokens from `at` on: the end, or the last one, which is written anew.
+// Writes `count` tokens from `at` on: the end, or the last one, which is written again.
 static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t count, uint8_t bits) {
   if (count > TOKENS_MAX - at) count = TOKENS_MAX - at;
   const wick_status status = kv_seq_prepare_write(run->pool, seq->id, at, count, NULL, NULL);
@@ -279,7 +279,7 @@ static void enter_prefix(fuzz_run *run, const naive_seq *seq) {
   is_done(run, prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
 }
 
-// Takes or gives back one user's share of the longest entry that begins as the sequence does.
+// Takes or releases one user's share of the longest entry that begins as the sequence does.
 static void use_prefix(fuzz_run *run, const naive_seq *seq) {
   if (run->held != PREFIX_NONE) {
     REQUIRE(prefix_release(run->cache, run->held) == WICK_OK);
@@ -301,7 +301,7 @@ typedef struct record {
   size_t size_bytes, at;
   bool signs;  // gives checksums that are right for the bytes that it gives
   bool is_session;
-  size_t base;  // where the pool's part begins, behind the session's
+  size_t base;  // where the pool's part begins, after the session's
   uint64_t sum, payload_bytes;
 } record;
 
@@ -537,7 +537,7 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   return is_done(run, state_save_seq(run->pool, SALT, seq->id, seq->tokens, NULL, &sink, NULL));
 }
 
-// What a sequence that was read must bear, whatever its table says.
+// Operations that a loaded sequence must bear, whatever its table says.
 static void use_loaded(fuzz_run *run, kv_seq_id seq, int32_t *tokens, uint32_t part) {
   kv_pool *pool = run->pool;
   float k[DIM], v[DIM];
@@ -596,7 +596,7 @@ static bool save_session(fuzz_run *run, session_table *table, record *out) {
   return is_done(run, session_save(table, id, SALT, NULL, &sink, NULL));
 }
 
-// What a session that was read must bear.
+// Operations that a loaded session must bear.
 static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32_t part) {
   session *read;
   uint32_t fork;
@@ -614,7 +614,7 @@ static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32
   free(again.bytes);
 }
 
-// What run_state reads a record of: flags as there.
+// The kind of record that run_state reads: flags as there.
 static bool make_record(fuzz_run *run, session_table *table, const uint8_t *data, size_t size_bytes,
                         record *out) {
   const uint8_t *rest = data + 5;

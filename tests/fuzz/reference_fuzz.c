@@ -221,7 +221,7 @@ static void change_float(memory_file *file, const spot *at, input *in) {
   }
 }
 
-// One more, one less, twice or half as much, an edge, or what stands elsewhere.
+// One more, one less, twice or half as much, an edge, or a value from elsewhere.
 static void change_number(const reference *from, memory_file *file, const spot *at, input *in) {
   uint64_t number = 0;
   memcpy(&number, file->bytes + at->offset, at->size_bytes < 8 ? at->size_bytes : 8);

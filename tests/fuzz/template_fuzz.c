@@ -1,5 +1,5 @@
 // tests/fuzz/template_fuzz.c — chat templates: any source, any conversation. Properties: each call
-// ends with a text or a typed error and gives everything back; the spans cover the text, which is
+// ends with a text or a typed error and frees everything; the spans cover the text, which is
 // UTF-8; a second rendering is the same; time and memory have their limits.
 #include <stdint.h>
 #include <string.h>

@@ -161,7 +161,7 @@ static int32_t *encode(tokenizer *tokenizer, const uint8_t *text, size_t size, u
   return ids;
 }
 
-// What ids stand for; from malloc(). Each piece keeps to the promised size and is whole.
+// The text of ids; from malloc(). Each piece keeps to the promised size and is whole.
 static uint8_t *decode(const tokenizer *tokenizer, const int32_t *ids, size_t count, size_t *size) {
   const size_t piece_max = tokenizer_piece_bytes_max(tokenizer) + 16;
   uint8_t *text = malloc((count + 1) * piece_max);
@@ -194,7 +194,7 @@ static bool comes_back(size_t choice, const uint8_t *text, size_t size, uint32_t
   if (choice < PRETOKENIZER_COUNT) return true;
   if (choice >= CHOICE_BERT || has_any(text, size, "▁")) return false;
   if (choice == CHOICE_GEMMA4) return true;
-  // SPM adds a space behind each special token, and keeps bad bytes in its own way.
+  // SPM adds a space after each special token, and keeps bad bytes in its own way.
   return flags == 0 && unicode_valid_bytes(text, size) == size && !has_any(text, size, "\n\n") &&
          !has_any(text, size, "  ");
 }

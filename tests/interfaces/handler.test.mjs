@@ -287,7 +287,7 @@ describe('echo', () => {
   }
 
   /**
-   * The logprob of each token but the first, each asked for by itself.
+   * The logprob of each token but the first, each requested separately.
    * @param {import('../../js/index.js').Engine} engine @param {number[]} ids
    */
   async function logprobsOf(engine, ids) {

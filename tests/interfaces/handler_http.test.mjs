@@ -1,4 +1,4 @@
-// OpenAI's interface over the network: `wick serve` in a process of its own, asked by OpenAI's client for Node and
+// OpenAI's interface over the network: `wick serve` in a separate process, asked by OpenAI's client for Node and
 // by connections that break off.
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 
 const cli = join(dist, 'cli.js');
 
-/** @param {string[]} args behind the model */
+/** @param {string[]} args after the model */
 async function startServer(args) {
   const child = spawn(process.execPath, [cli, 'serve', modelPath, '--port', '0', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],

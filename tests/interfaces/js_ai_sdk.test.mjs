@@ -39,7 +39,7 @@ const turns =
   '{% if false %}<tool_call><think></think>{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}' +
   '{% for c in m.tool_calls %}({{ c.function.name }} {{ c.function.arguments }}){% endfor %}{% endfor %}<assistant>';
 const call = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>';
-/** What the model writes, whatever it is. @param {string} text */
+/** The model's output, whatever it is. @param {string} text */
 const written = (text) => ({ wick: { grammar: `root ::= ${JSON.stringify(text)}` } });
 const weather = tool({
   description: 'Of a city',
@@ -632,7 +632,7 @@ describe('objects', () => {
 });
 
 describe('tools', () => {
-  /** What the model writes in each step. @param {string[]} texts */
+  /** The model's output in each step. @param {string[]} texts */
   const steps = (...texts) => ({
     stopWhen: isStepCount(5),
     prepareStep: (/** @type {{stepNumber: number}} */ { stepNumber }) => ({

@@ -1,5 +1,5 @@
-// What the package's command makes of its options: the command itself, beside an engine and a handler that are made up
-// and only tell what they are asked.
+// How the package's command handles its options: the command itself, with a fake engine and handler
+// that only record their calls.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// The package's command (js/cli.js) by itself; what both builds say alike is cli.test.mjs's.
+// The package's command (js/cli.js) alone; output common to both builds is checked by cli.test.mjs.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -7,7 +7,7 @@ import { checkFields, checkTogether, commonFields, pickFields } from '../../js/h
 import { headOf } from '../../js/handler/response_shape.js';
 
 const wholes = 'a whole number of at least';
-/** Each field: values that it accepts, values that it refuses, what it wants. @type {[string, unknown[], unknown[], string][]} */
+/** Each field: values that it accepts, values that it refuses, what it requires. @type {[string, unknown[], unknown[], string][]} */
 const table = [
   ['stream', [true, false], [1, 'true', {}], 'true or false'],
   [

@@ -1,4 +1,4 @@
-// The handler of OpenAI's interface by itself, from its sources, over an engine that is made up: what the engine is
+// The handler of OpenAI's interface directly, from its sources, over an engine that is made up: what the engine is
 // asked, and every byte of the answers.
 
 import assert from 'node:assert/strict';
@@ -114,7 +114,7 @@ async function eventsOf(response) {
   });
 }
 
-/** @param {any} body @param {string} object @param {string} model @returns {any} what it has beside its head */
+/** @param {any} body @param {string} object @param {string} model @returns {any} its fields in addition to its head */
 function headless({ id, created, ...body }, object, model) {
   assert.match(id, /^cmpl-[a-z\d]{28}$/);
   assert.ok(Math.abs(created - Date.now() / 1000) < 100 && Number.isInteger(created));
@@ -1299,7 +1299,7 @@ describe('bodies', () => {
 
 describe('errors of the engine', () => {
   test('are told to the server’s owner if they are the server’s', async () => {
-    /** @type {[string, string, number, boolean][]} name, code, status, whether it is told */
+    /** @type {[string, string, number, boolean][]} name, code, status, whether it is reported */
     const cases = [
       ['WickError', 'NOMEM', 503, true],
       ['WickError', 'CORRUPT', 500, true],

@@ -1,5 +1,5 @@
-// The server of `wick serve` (js/cli/http_server.js) by itself: what its handler is asked, what of an answer comes, and who
-// hears that a client has left.
+// The server of `wick serve` (js/cli/http_server.js) alone: the requests to its handler, the parts
+// of an answer that arrive, and the notice that a client has left.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

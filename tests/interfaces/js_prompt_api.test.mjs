@@ -44,7 +44,7 @@ async function open(t, options = {}, engineOptions = {}) {
   return { engine, LanguageModel, session };
 }
 
-/** What chat.completions says. @param {import('../../js/index.js').Engine} engine @param {any[]} messages */
+/** The response of chat.completions. @param {import('../../js/index.js').Engine} engine @param {any[]} messages */
 async function answerOf(engine, messages) {
   const body = { messages, temperature: 0, top_k: 40, salt: `${Math.random()}` };
   return (await engine.chat.completions.create(body)).choices[0].message.content;
@@ -485,7 +485,7 @@ describe('prompt', () => {
       session.prompt('x', { responseConstraint: /a/i }),
       named('NotSupportedError'),
     );
-    // the model is told of the schema, unless it is asked not to be
+    // the model is given the schema, unless this is switched off
     const plain = await session.measureContextUsage('x');
     const told = await session.measureContextUsage('x', { responseConstraint: schema });
     const silent = { responseConstraint: schema, ...omitted };
@@ -513,7 +513,7 @@ describe('prompt', () => {
   });
 });
 
-/** What the model of the next request writes. @type {string | undefined} */
+/** The model's output for the next request. @type {string | undefined} */
 let forced;
 const { postMessage } = Worker.prototype;
 Worker.prototype.postMessage = function (message, ...more) {
@@ -933,7 +933,7 @@ describe('append, measure, the context', () => {
     assert.equal(session.contextUsage, before);
     await session.append('What is Wick?');
     assert.equal(session.contextUsage, before + measured);
-    // what only can be the beginning is measured by itself
+    // a text that can only be the beginning is measured alone
     const alone = await session.measureContextUsage([{ role: 'system', content: system }]);
     assert.equal(alone, before);
     const aborted = session.measureContextUsage('x', { signal: AbortSignal.abort() });
@@ -1070,7 +1070,7 @@ describe('clone, abort, destroy', () => {
       { role: 'assistant', content: text },
     ]);
     assert.equal(fresh.contextUsage, expected);
-    // an abort behind the end does nothing
+    // an abort after the end does nothing
     const late = new AbortController();
     await session.prompt('Four', { ...short, signal: late.signal });
     late.abort();
@@ -1191,7 +1191,7 @@ describe('a backend of Google’s polyfill', () => {
       { role: 'user', content: 'Hello' },
     ];
     assert.equal(await backend.countTokens(both), await engine.countTokens(messages));
-    // a template may have a system prompt of its own, such as the one above
+    // a template may have its own system prompt, such as the one above
     const own = await begin(t, { systemInstruction: 'Say little.' });
     const little = [{ role: /** @type {const} */ ('system'), content: 'Say little.' }, messages[1]];
     assert.equal(await own.backend.countTokens([both[1]]), await own.engine.countTokens(little));
@@ -1251,7 +1251,7 @@ describe('a backend of Google’s polyfill', () => {
     /** @type {number[]} */
     const heard = [];
     const monitor = /** @type {any} */ (new EventTarget());
-    monitor.__lastProgressLoaded = 0; // the polyfill has told of the beginning
+    monitor.__lastProgressLoaded = 0; // the polyfill has reported the beginning
     monitor.addEventListener('downloadprogress', (/** @type {any} */ event) => {
       assert.equal(event.total, 1);
       heard.push(event.loaded);

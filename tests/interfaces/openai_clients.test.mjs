@@ -34,7 +34,7 @@ let engine;
 let server;
 /** @type {string} */
 let baseURL;
-/** What the engine says itself. @type {string} */
+/** The engine's own output. @type {string} */
 let story;
 /** @type {string} */
 let once;

@@ -247,7 +247,7 @@ describe('OpenAI’s client', () => {
   });
 });
 
-/** What a made-up engine was asked, and a chat completion of it. */
+/** The calls to a fake engine, and a chat completion of it. */
 function madeUp() {
   /** @type {any[]} */
   const asked = [];

@@ -1,6 +1,7 @@
-// The constraints of programs that are made of web pages (docs/hosts.md), each in a page of Chromium: pages of a scheme that is
-// no secure context, answers without Range, Content-Length and ETag, no cross-origin isolation, a strict content security
-// policy, Node's objects in the page, a frame without an origin.
+// The constraints of programs that are made of web pages (docs/hosts.md), each in a page of
+// Chromium: pages of a scheme that is not a secure context, answers without Range, Content-Length
+// and ETag, no cross-origin isolation, a strict content security policy, Node's objects in the
+// page, a frame without an origin.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -104,7 +105,7 @@ function answer({ url = '/', headers: { host } }, response) {
   if (path === '/before.js') return response.end(`${pages[query].code ?? ''}\n${listen}`);
   if (path === '/page.js') return response.end(script.replaceAll('ORIGIN', JSON.stringify(origin)));
   const bytes = readFileSync(path === '/model.gguf' ? smallModel : join(dist, path.slice(10)));
-  // in pieces, so that no length is told
+  // in pieces, so that no length is sent
   for (let at = 0; at < bytes.length; at += 300_000)
     response.write(bytes.subarray(at, at + 300_000));
   response.end();

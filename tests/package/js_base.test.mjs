@@ -1,4 +1,5 @@
-// What all rooms stand on: the samplers' fields with their defaults and ranges, what a host can do, random words.
+// The base of all rooms: the samplers' fields with their defaults and ranges, what a host can do,
+// random words.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -89,7 +90,8 @@ describe('the host', () => {
   const fresh = async () => import(`../../js/base/host_features.js?${++copies}`);
 
   /**
-   * A WebAssembly whose validator takes what the test says. Probes are told by their instruction.
+   * A WebAssembly whose validator takes what the test says. Probes are distinguished by their
+   * instruction.
    * @param {{simd?: boolean, relaxed?: boolean, dot?: (n: number, x: number, y: number) => number}} features
    */
   function wasmOf({ simd = true, relaxed = true, dot = (n, x, y) => 7 + 4 * n * x * y }) {

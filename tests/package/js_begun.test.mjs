@@ -1,5 +1,6 @@
-// What a text may be where the prompt has its beginning: `begun` of generate(), a prefix of chat completions. What is begun
-// and what follows are one text of the schema, expression, grammar or choice.
+// Constraints of a text whose beginning is in the prompt: `begun` of generate(), a prefix of chat
+// completions. The beginning and the rest are one text of the schema, expression, grammar or
+// choice.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -17,7 +18,7 @@ const response_format = /** @type {const} */ ({
   type: 'json_schema',
   json_schema: { name: 'weather', schema: record },
 });
-/** What a contradiction is told as. */
+/** The error of a contradiction. */
 const refused = (/** @type {number} */ byte) => ({
   ...hasCode('ARG'),
   message: new RegExp(`allows no text that begins so: byte ${byte} `),
@@ -27,7 +28,7 @@ const refused = (/** @type {number} */ byte) => ({
 function assertRecord(text, named) {
   const { city, degrees, ...others } = JSON.parse(text);
   assert.ok(['Oslo', 'Lima'].includes(city), `${named}: ${text}`);
-  // what is begun goes on in any spelling, also of an integer above 1.8e308
+  // what is begun continues in any spelling, also of an integer above 1.8e308
   assert.ok(Number.isInteger(degrees) || Math.abs(degrees) === Infinity, `${named}: ${text}`);
   assert.deepEqual(others, {});
 }

@@ -1,4 +1,4 @@
-// Options by themselves, from their source: each default, each bound (the last value that is taken and the first
+// Options directly, from their sources: each default, each bound (the last value that is taken and the first
 // that is refused), and what becomes of every form that may be given.
 
 import assert from 'node:assert/strict';

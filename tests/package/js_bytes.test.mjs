@@ -1,4 +1,4 @@
-// Sources of a model's bytes by themselves, from their sources: HTTP over a fetch that is made up, in a page and out of
+// Sources of a model's bytes directly, from their sources: HTTP over a fetch that is made up, in a page and out of
 // one, blobs, files of the disk and streams.
 
 import assert from 'node:assert/strict';
@@ -59,7 +59,7 @@ function server(answers, options = {}) {
   return { source, asked, retries };
 }
 
-/** @param {string} text @param {any} [init] a response whose body breaks off behind the text if `breaks` */
+/** @param {string} text @param {any} [init] a response whose body breaks off after the text if `breaks` */
 function answer(text, { breaks = false, headers = {}, status = 200, type = undefined } = {}) {
   const bytes = new TextEncoder().encode(text);
   let isDone = false;
@@ -358,7 +358,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     answer(text, { status: 206, headers });
   const cors = (/** @type {Response} */ response) =>
     Object.defineProperty(response, 'type', { value: 'cors' });
-  /** What the server does with a request without a range the second time. */
+  /** The server's answer to the second request without a range. */
   const first = () => broken(7);
 
   /** @param {((range: number | undefined) => any)[]} answers @param {any} [options] */
@@ -1172,10 +1172,11 @@ describe('HTTP, one connection after another', () => {
 
 describe('the loader', () => {
   /**
-   * An engine that wants ranges, and a source of files of the given sizes that both write down what happens.
+   * An engine that requests ranges, and a source of files of the given sizes that both write down
+   * what happens.
    * @param {[file: number, offset: number, length: number][]} wanted
    * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,
-   *   early?: number}} [options] `early`: so many bytes before the offset a stream begins
+   *   early?: number}} [options] `early`: this many bytes before the offset a stream begins
    */
   function loading(
     wanted,
@@ -1184,7 +1185,7 @@ describe('the loader', () => {
     /** @type {string[]} */
     const log = [];
     const left = [...wanted];
-    /** @type {any} what the engine still wants of its present range */
+    /** @type {any} the part of its present range that the engine still needs */
     let want;
     const native = {
       nextRange() {
@@ -1253,7 +1254,7 @@ describe('the loader', () => {
     await loadModel(small.native, small.source);
     assert.deepEqual(small.log, [
       ...['open 0 0', 'end 0 1000', 'feed 0 0+100', 'feed 0 100+100', 'feed 0 200+100'],
-      // 210 is behind what was read: anew
+      // 210 is after the bytes that were read: from scratch
       ...['open 0 210', 'end 0 1000', 'cancel 0', 'feed 0 210+100', 'feed 0 310+100', 'cancel 0'],
     ]);
     await loadModel(native, source);

@@ -61,7 +61,7 @@ describe('streams that are left', () => {
   /** @type {Record<string, (engine: Engine) => Promise<AsyncIterator<unknown>>>} */
   const streams = {
     'a chat stream': async (engine) => {
-      // without an end, and longer than may lie unread, so that it cannot end by itself
+      // without an end, and longer than may be buffered, so that it cannot end on its own
       const [end] = await engine.tokenize('<|im_end|>');
       const asked = { messages: question, max_tokens: 400, logit_bias: { [end]: -100 } };
       const stream = /** @type {const} */ (true);

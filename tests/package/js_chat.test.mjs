@@ -162,7 +162,7 @@ describe('turns', () => {
       chat.history.map(({ role }) => role),
       ['user', 'assistant', 'tool', 'assistant'],
     );
-    // a call that is cut off is no call
+    // a call that is cut off is not a call
     const cut = await turn(chat, 'And now?', { grammar, max_tokens: 12 });
     assert.equal(cut.finishReason, 'length');
     assert.equal(cut.message.tool_calls, undefined);

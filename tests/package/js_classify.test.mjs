@@ -42,7 +42,7 @@ function assertFound(found, labels, wanted) {
 }
 
 /**
- * The logarithm of how probable `label` is behind `prompt`, from the logits of `wick logits`.
+ * The logarithm of how probable `label` is after `prompt`, from the logits of `wick logits`.
  * @param {string} file @param {number[]} prompt @param {number[]} label
  */
 async function likelihood(file, prompt, label) {

@@ -47,7 +47,7 @@ describe('completions of one prompt', () => {
 
   test('one that is left early does not end the others', async (t) => {
     const engine = await openEngine(t);
-    // more than may lie unread, so that it cannot end by itself
+    // more than may be buffered, so that it cannot end on its own
     const long = { temperature: 0, ignoreEnd: true, maxTokens: 400 };
     const [first, second] = engine.generateMany(prompt, { n: 2, ...long });
     for await (const _ of first) break;

@@ -35,7 +35,7 @@ const folder = temporaryFolder();
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 const greedy = { temperature: 0 };
 
-/** Big enough that an answer takes longer than anybody wants to wait. */
+/** Big enough that an answer takes longer than anybody would wait. */
 const slowModel = join(folder, 'slow.gguf');
 await synthesize('100mb', 'q8_0', slowModel);
 
@@ -315,7 +315,7 @@ describe('stopping', () => {
     const pieces = lazy[Symbol.asyncIterator]();
     await pieces.next();
     await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
-    const { value: held } = await pieces.next(); // still there, and not finished behind our back
+    const { value: held } = await pieces.next(); // still there, and not finished unnoticed
     assert.equal(typeof held, 'string');
     assert.equal(lazy.result, undefined);
     await assertSpeaks(engine);
@@ -377,7 +377,7 @@ describe('the end', () => {
   });
 
   test('close gives the memory back', async () => {
-    // what only a collection would give back is given back
+    // memory that only a collection would free is freed
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
     const held = () => {

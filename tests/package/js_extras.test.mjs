@@ -54,7 +54,7 @@ const toleranceOf = (id) => {
 };
 
 /**
- * How far the logits behind a case's prompt are from those of the reference.
+ * How far the logits after a case's prompt are from those of the reference.
  * @param {import('../../js/index.js').Engine} engine @param {string} folder @param {any} one a case
  */
 async function deviationOf(engine, folder, one) {

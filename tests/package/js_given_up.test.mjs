@@ -23,7 +23,7 @@ const model = new Uint8Array(readFileSync(modelPath));
 const url = 'http://nowhere.invalid/model.gguf';
 
 describe('a fetch of the page’s own', () => {
-  /** What a fetch answers: nothing at all, late and whatever is aborted, that it is busy. */
+  /** The answers of a fetch: nothing at all, late and whatever is aborted, that it is busy. */
   const answers = {
     nothing: 'new Promise(() => {})',
     'after a while': 'new Promise((settle) => setTimeout(() => settle(new Response(body())), 50))',

@@ -1,6 +1,6 @@
-// What a text may be: generations with a JSON schema, a grammar, a regular expression or a choice, of a model with
-// random weights and of the built-in one, both at temperature 2. Each that ends by itself is valid by ajv, or by Python's
-// jsonschema where ajv cannot compile the schema.
+// Constraints of a text: generations with a JSON schema, a grammar, a regular expression or a
+// choice, of a model with random weights and of the built-in one, both at temperature 2. Each that
+// is not cut off is valid by ajv, or by Python's jsonschema where ajv cannot compile the schema.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -194,7 +194,7 @@ async function closingHooks(engine) {
 }
 
 /**
- * What Python's jsonschema says of each text: '' of a valid one, or why a schema is beyond it.
+ * The verdict of Python's jsonschema on each text: '' of a valid one, or why a schema is beyond it.
  * @param {{draft: string, schema: any, texts: string[]}[]} asked
  * @returns {Promise<(string[] | {error: string})[]>}
  */
@@ -220,7 +220,7 @@ function validatorByAjv(schema, draft) {
 }
 
 /**
- * The texts of a schema that ended by themselves, those that were cut, or that it was refused by name.
+ * The texts of a schema that ended on its own, those that were cut, or that it was refused by name.
  * @param {Engine} engine
  * @param {any} one of real.json
  * @param {number} seeds

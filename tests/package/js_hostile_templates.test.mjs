@@ -10,10 +10,10 @@ import { dist } from '../support/package.mjs';
 
 const CPU_MS_MAX = 100;
 const BYTES_MAX = 16 * 2 ** 20;
-/** The least of so many counts: other work of the machine takes processor time, too. */
+/** The least of this many counts: other work of the machine takes processor time, too. */
 const TRIES = 5;
 
-/** What the engine answers, and the template. @type {[string, string][]} */
+/** The engine's answer, and the template. @type {[string, string][]} */
 const hostile = [
   ['FULL', '{% for i in range(1000000000) %}x{% endfor %}'],
   ['FORMAT', '{% for i in range(1e9) %}x{% endfor %}'],

@@ -1,5 +1,5 @@
-// What the package finds out of its host, what a module may call there, and what an engine that has
-// nothing to do takes of the processor.
+// The package's detection of its host, the functions that a module may call there, and the
+// processor time of an idle engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

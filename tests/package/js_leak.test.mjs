@@ -1,6 +1,6 @@
-// A long-lived engine: what a process and a renderer keep grows with no number of requests. It is measured after
-// collections that give back what V8's young generations have grown by; docs/architecture.md tells of them.
-// make soak asks 20,000 times.
+// A long-lived engine: what a process and a renderer keep grows with no number of requests. It is
+// measured after collections that free the growth of V8's young generations; docs/architecture.md
+// describes them. make soak asks 20,000 times.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

@@ -292,7 +292,7 @@ function runTogether(native) {
 }
 
 /**
- * Those that go on allocate nothing: only who gave way does, when it is tried whether it can come back,
+ * Requests that continue allocate nothing: only one that gave way does, when it tries to come back,
  * before a pass, and not time and again.
  * @param {ReturnType<typeof runTogether>} seen
  */

@@ -32,7 +32,7 @@ test('on: every op is counted, timed and weighed, and the text is the same', asy
     assert.ok(/** @type {number} */ (decode[op].gb_per_s) > 0, op);
     assert.ok(/** @type {number} */ (decode[op].gmac_per_s) > 0, op);
   }
-  // What the products read in a token is the weights, but for norms.
+  // The products of a token read all weights except norms.
   const bytes = products.reduce((sum, op) => sum + decode[op].bytes, 0) / 15;
   assert.ok(Math.abs(bytes / plan.weightsBytes - 1) < 0.02, `${bytes} of ${plan.weightsBytes}`);
   const share = Object.values(decode).reduce((sum, op) => sum + op.share, 0);

@@ -1,5 +1,6 @@
-// The engine's exports with JavaScript's types, over an instance that is made up: which function is called with which
-// numbers, what is in memory meanwhile, what is given back, and that every block is freed.
+// The engine's exports with JavaScript's types, over an instance that is made up: which function is
+// called with which numbers, what is in memory meanwhile, what is freed, and that every block is
+// freed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -20,7 +21,7 @@ const ERROR = 2048;
 const ENGINE = 77;
 const STAGING_BYTES = 262144;
 
-/** Exports that write down their calls. Those of `acts` do and give more. */
+/** Exports that write down their calls. The functions of `acts` do and return more. */
 function instanceOf() {
   let memory = new WebAssembly.Memory({ initial: 20, maximum: 40 });
   const view = () => new DataView(memory.buffer);

@@ -64,7 +64,7 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: modelPath, preTokenizer: number }), hasCode('ARG'));
     const options = { file: modelPath, directoryOnly: true };
     const engine = await openEngine(t, { ...options, preTokenizer: 'whitespace' });
-    // its words are merged from characters: a space is no token of this vocabulary
+    // its words are merged from characters: a space is not a token of this vocabulary
     const own = await openEngine(t, options);
     assert.notDeepEqual(await engine.tokenize('a fox'), await own.tokenize('a fox'));
   });

@@ -98,7 +98,7 @@ describe('files', () => {
   test('publint and arethetypeswrong find nothing', async () => {
     const bin = join(root, 'node_modules/.bin');
     assert.match(await text(join(bin, 'publint'), ['--strict', root]), /All good/);
-    // what is no code (worker, wasm) has no types; older resolutions do not know `exports`
+    // a file that is not code (worker, wasm) has no types; older resolutions do not know `exports`
     const untyped = [
       '--exclude-entrypoints',
       'worker',
@@ -137,7 +137,7 @@ describe('files', () => {
 
   test('bundlers find the worker and the builds by their literals', () => {
     const source = read('index.js');
-    // once, and not within `new Worker(...)`, for which they would make a bundle of it besides
+    // once, and not within `new Worker(...)`, for which they would also make a bundle of it
     const worker = [...source.matchAll(/(.{10})new URL\("\.\/worker\.js",\s*import\.meta\.url\)/g)];
     assert.equal(worker.length, 1);
     assert.doesNotMatch(worker[0][1], /Worker\(/);
@@ -285,7 +285,7 @@ describe('other runtimes', () => {
 });
 
 describe('documentation', () => {
-  /** What every page of the guide starts from. */
+  /** The start of every page of the guide. */
   const prelude = `import { createEngine, WickError } from 'wick-llm';
     import { modelUrl } from 'wick-llm-demo-model';
     const engine = await createEngine({ url: modelUrl });`;
@@ -377,7 +377,7 @@ describe('the command', () => {
     assert.equal(kvTwo.stdout.toString(), kvOne.stdout.toString());
   });
 
-  /** What a command wants besides its model. @type {Record<string, string[]>} */
+  /** The arguments of a command in addition to its model. @type {Record<string, string[]>} */
   const wanted = {
     run: ['-p', 'a'],
     logits: ['--tokens', '1', '--out', '-'],
@@ -391,7 +391,7 @@ describe('the command', () => {
     test(`${words}: it tells options without a value from those with one`, async () => {
       const command = words.split(' ');
       const help = await wick([...command, 'none.gguf', '--help']);
-      // the name of a value stands one space behind its option
+      // the name of a value is one space after its option
       for (const [, flag] of help.stdout.toString().matchAll(/^ {2}(-\S+) {2,}/gm)) {
         const { code, stderr } = await wick([...command, flag, 'none.gguf', ...more], {
           input: 'a text',

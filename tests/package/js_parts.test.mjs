@@ -1,4 +1,4 @@
-// Parts of the package by themselves, from their sources: names and numbers that an engine would give
+// Parts of the package directly, from their sources: names and numbers that an engine would give
 // only in places that are hard to reach.
 
 import assert from 'node:assert/strict';
@@ -272,7 +272,7 @@ test('progress: a total that becomes known is told at once, however little time 
   fakeMs = 1000;
   meter.update(0, undefined);
   meter.update(500, undefined);
-  meter.update(600, 9000); // a server that now stands still leaves this on the page
+  meter.update(600, 9000); // a server that now hangs leaves this on the page
   meter.update(700, 9000);
   assert.deepEqual(totals, [undefined, 9000]);
 });
@@ -427,7 +427,7 @@ test('the bytes of a state come and go in pieces, and no more than fit', () => {
 });
 
 describe('memory', () => {
-  /** Blocks one behind the other, in a memory of one page. @param {number} limit */
+  /** Blocks one after the other, in a memory of one page. @param {number} limit */
   function heapOf(limit = 65_536) {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 3 });
     /** @type {[number, number][]} */
@@ -644,7 +644,7 @@ describe('memory', () => {
 });
 
 describe('chat', () => {
-  /** What the engine is asked by a body. @param {any} body @returns {any} */
+  /** The engine request of a body. @param {any} body @returns {any} */
   function askedBy(body) {
     /** @type {any[]} */
     const asked = [];

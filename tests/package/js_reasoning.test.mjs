@@ -292,7 +292,7 @@ describe('chat_template_kwargs', () => {
     const [thought, content] = await replyTo(false, {});
     assert.equal(thought, undefined);
     assert.match(content, /^[a-z]{6}$/);
-    // what is no reasoning has no limit
+    // text that is not reasoning has no limit
     assert.deepEqual(await replyTo(false, { thinking_budget_tokens: 0 }), [undefined, content]);
   });
 

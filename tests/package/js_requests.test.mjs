@@ -1,5 +1,5 @@
-// What the page makes of one request, by itself, from its sources: settings, readers of pieces, best-of and beam search,
-// over connections and engines that are made up.
+// The page's handling of one request, directly, from its sources: settings, readers of pieces,
+// best-of and beam search, over connections and engines that are made up.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

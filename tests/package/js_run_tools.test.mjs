@@ -1,12 +1,12 @@
 // engine.runTools: the built-in model writes what a grammar forces, reply by reply, and the loop runs what it calls. The
-// grammar is put into the message to the worker, as a chat has none of its own.
+// grammar is put into the message to the worker, because a chat has no separate one.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { hasCode, modelPath, openEngine } from '../support/package.mjs';
 
-/** What the model writes, reply by reply. @type {string[]} */
+/** The model's output, reply by reply. @type {string[]} */
 let replies = [];
 /** The conversations that the model was given. @type {any[]} */
 let asked = [];

@@ -184,7 +184,7 @@ describe('requests side by side', () => {
   test('none waits for the end of another', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const wanted = await engine.generate('Hello', greedy).text();
-    // More than lies unread before a request rests: it cannot end while nobody reads it.
+    // More than is buffered before a request rests: it cannot end while nobody reads it.
     const long = engine.generate('Once upon a time', { ...greedy, maxTokens: 400 });
     const pieces = long[Symbol.asyncIterator]();
     await pieces.next();
@@ -210,7 +210,7 @@ describe('requests side by side', () => {
     const engine = await openEngine(t);
     const wanted = await engine.generate('Hello', greedy).text();
     const controller = new AbortController();
-    // more than lies unread, so that it cannot end before
+    // more than is buffered, so that it cannot end before
     const doomed = engine.generate(story, { ...greedy, maxTokens: 400, signal: controller.signal });
     const pieces = doomed[Symbol.asyncIterator]();
     const begun = pieces.next();
@@ -300,7 +300,7 @@ describe('sessions', () => {
     assert.equal(pages.length, Math.floor(tokens / 16));
     const { map = '' } = await engine.kvStats({ map: true });
     assert.ok(pages.every((place) => 'cs'.includes(map[place])));
-    // a conversation that goes on has them, and its own
+    // a conversation that continues has them, and its own
     const answer = { role: 'assistant', content: String(choices[0].message.content) };
     const more = await engine.findPages([first, answer]);
     assert.deepEqual(more.pages.slice(0, pages.length), pages);
@@ -506,7 +506,7 @@ describe('saved sessions', () => {
     await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
-    // nothing of all that is left, and the engine goes on
+    // nothing of all that is left, and the engine continues
     const { sessions, sequences } = await engine.kvStats();
     assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
     assert.ok((await engine.loadState(bytes)).session);
@@ -561,7 +561,7 @@ describe('salts', () => {
     assert.equal(await chat('b'), 0);
     assert.equal(await chat(), 0);
     assert.ok((await chat('a')) > 0);
-    /** @param {() => Promise<any>} ask @returns {Promise<number>} tokens that were read anew */
+    /** @param {() => Promise<any>} ask @returns {Promise<number>} tokens that were read again */
     const newlyRead = async (ask) => {
       const before = (await engine.stats()).tokens.prompt;
       await ask();

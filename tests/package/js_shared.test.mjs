@@ -1,5 +1,5 @@
-// `shared` of createEngine outside a browser: a process that says that it is no Node has the locks of a page.
-// tests/package/tabs.test.mjs has browsers, tests/package/js_tabs.test.mjs each message.
+// `shared` of createEngine outside a browser: a process that says that it is not Node has the locks
+// of a page. tests/package/tabs.test.mjs has browsers, tests/package/js_tabs.test.mjs each message.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // How the engine's workers are started and ended, with hosts that are made up: pages of one and of another origin, pages
-// with a policy, Node; and what the connection does before, between and behind its messages.
+// with a policy, Node; and what the connection does before, between and after its messages.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';

@@ -666,7 +666,7 @@ describe('embeddings', () => {
       code: 'CLOSED',
       message: 'The engine was closed',
     });
-    assert.equal(any(log.at(-1))[0], 'turn'); // an engine that is gone is told nothing
+    assert.equal(any(log.at(-1))[0], 'turn'); // an engine that is gone receives nothing
     await assert.rejects(embedder.embed(request), { code: 'CLOSED' });
     assert.equal(any(log.at(-1))[0], 'turn');
   });

@@ -1,4 +1,4 @@
-// Files of the origin private file system, and what is kept in them, by themselves over folders that are made up; the
+// Files of the origin private file system, and the data kept in them, over fake folders; the
 // same for Node's files.
 
 import assert from 'node:assert/strict';
@@ -40,7 +40,7 @@ function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
   const folders = new Map();
   /** @type {any[]} */
   const log = [];
-  /** Files that cannot be removed so many times. @type {Map<string, number>} */
+  /** Files that cannot be removed this many times. @type {Map<string, number>} */
   const held = new Map();
   const full = () => Object.assign(new Error('quota'), { name: 'QuotaExceededError' });
 
@@ -192,7 +192,7 @@ describe('states in a browser', () => {
 
   test('who can write them', (t) => {
     browse(t, { handle: undefined });
-    assert.equal(canWriteHere(), true); // nobody: the error is told here
+    assert.equal(canWriteHere(), true); // nobody: the error is reported here
     any(globalThis).FileSystemFileHandle = class {
       createWritable() {}
     };
@@ -248,7 +248,7 @@ describe('states in a browser', () => {
         error,
       );
     }
-    await keepBytes('.a', bytes, async () => {}); // dots alone are no name
+    await keepBytes('.a', bytes, async () => {}); // dots alone are not a name
     const closed = origin({ kind: 'none' });
     any(globalThis.navigator).storage.getDirectory = async () => closed.root;
     await assert.rejects(
@@ -335,7 +335,7 @@ describe('the swap file', () => {
       log.filter((one) => one[0] === 'write'),
       [['write', 3, 6]],
     );
-    assert.equal(swap.read(2, 2, back), false); // behind the record
+    assert.equal(swap.read(2, 2, back), false); // after the record
     log.length = 0;
     await swap.close();
     assert.deepEqual(log, [['truncate', 0], 'close', 'remove']);

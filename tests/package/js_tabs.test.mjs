@@ -86,7 +86,7 @@ function openTabs(t) {
 /** @param {() => any} found */
 const waitFor = (found) => waitUntil(() => Boolean(found()), 'a message');
 
-/** What is under way between tabs has come. */
+/** Messages in flight between tabs have arrived. */
 const turns = () => new Promise((settle) => setTimeout(settle, 30));
 
 /** @param {any} tab @param {string} type @param {number} [at] @returns {Promise<any>} */

@@ -1,5 +1,5 @@
-// The npm package under Node: text and chat: what is said, how it is told, what is refused. Sessions and many
-// at once have files of their own.
+// The npm package under Node: text and chat: the output, how it is reported, and refusals. Sessions
+// and many at once have separate files.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ describe('text', () => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    // The host's compiler and collector may go on for a while; who spins does so all the time.
+    // The host's compiler and collector may continue for a while; who spins does so all the time.
     let usedUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();

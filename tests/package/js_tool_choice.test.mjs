@@ -1,5 +1,5 @@
-// Calls that are held to the tools' schemas: a model with random weights, at temperature 2, with the templates of many
-// families. Every call that is whole is valid by ajv.
+// Calls that are constrained to the tools' schemas: a model with random weights, at temperature 2,
+// with the templates of many families. Every call that is whole is valid by ajv.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -117,7 +117,7 @@ const vectors = shared.skip
   : JSON.parse(readFileSync(join(shared.path, 'vectors/structure/toolcalls/cases.json'), 'utf8'));
 
 /**
- * What the template of a family writes behind the messages, where the reasoning is over.
+ * The text that the template of a family writes after the messages, where the reasoning is over.
  * @param {string} name of a file
  */
 function endingOf(name) {

@@ -1,5 +1,5 @@
 // Tools and reasoning in chat completions: the built-in model writes texts that a grammar forces, which a template of
-// the test says how to read. The grammar is put into the message to the worker, as a chat has none of its own.
+// the test says how to read. The grammar is put into the message to the worker, because a chat has no separate one.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { dist, hasCode, modelPath, openEngine } from '../support/package.mjs';
 /** @type {typeof import('../../js/openai.js')} */
 const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
 
-/** What the model writes next. @type {string | undefined} */
+/** The model's next output. @type {string | undefined} */
 let forced;
 const { postMessage } = Worker.prototype;
 Worker.prototype.postMessage = function (message, ...more) {

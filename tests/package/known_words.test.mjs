@@ -1,5 +1,5 @@
-// `wick-llm-demo-model/words.js`: what the built-in model answers is held to known words. What a made-up stream says,
-// word by word, and the model itself under its grammar.
+// `wick-llm-demo-model/words.js`: the built-in model's answers are constrained to known words. The
+// output for a made-up stream, word by word, and the model itself under its grammar.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

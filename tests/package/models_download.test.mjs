@@ -1,5 +1,5 @@
-// Downloads into the store of models: what is broken off goes on, what is stored does not come again, and no other bytes
-// than the file's are ever kept.
+// Downloads into the store of models: interrupted ones resume, stored chunks are not fetched again,
+// and no other bytes than the file's are ever kept.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -84,7 +84,7 @@ describe('a download', () => {
 
   test('that is paused goes on at the chunk, on the next visit too', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
-    /** Nothing comes behind the second chunk, so that the pause is there. */
+    /** Nothing comes after the second chunk, so that the pause is there. */
     state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
     const { storedBytes, isWhole } = await pauseAfter(store, url, 2);
     assert.deepEqual([storedBytes, isWhole], [2 * CHUNK_BYTES, false]);

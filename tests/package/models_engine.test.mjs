@@ -326,7 +326,7 @@ test('Chromium keeps what it loads', { skip: locate('chromium').skip }, async (t
   await keepsByDefault(visitsIn(await browser.newContext()));
 });
 
-/** What a page may lack: what the store needs of it, by a script that runs before. */
+/** Features that a page may lack: those that the store needs, removed by a script that runs before. */
 const lacks = {
   locks: `LockManager.prototype.request = async () => {
     throw new DOMException('Access to the Locks API is denied in this context.', 'SecurityError');

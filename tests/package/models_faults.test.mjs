@@ -25,7 +25,7 @@ const SIZE = (CHUNKS - 1) * CHUNK_BYTES + 12_345;
 const model = pretendedModel(SIZE);
 const sha256 = sha256Of(model);
 
-/** What a server, or what lies between, can do wrong. @param {() => number} random */
+/** The faults of a server, or of the network between. @param {() => number} random */
 function randomFault(random) {
   const cut = Math.floor(random() ** 2 * 2 * CHUNK_BYTES);
   const kinds = [
@@ -106,7 +106,7 @@ test(`${FAULTS} faults of the network`, async (t) => {
 class AskedAgain {
   /** Offsets that were asked for again. @type {number[]} */
   found = [];
-  /** So many connections may have asked for a range last. */
+  /** This many connections may have asked for a range last. */
   #ranges = 0;
 
   /** @param {MemoryDisk} disk @param {number} connections @param {typeof fetch} inner */

@@ -1,5 +1,5 @@
-// The store of models in a folder, under Deno and Bun as under Node: a download that breaks goes on, a file of the disk is
-// imported, what is damaged is found.
+// The store of models in a folder, under Deno and Bun as under Node: a download that breaks continues, a file of the disk is
+// imported, damage is found.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -59,7 +59,7 @@ for (const [name, { path, skip }, args] of hosts) {
     const server = await serveModel(model);
     t.after(() => server.close());
     const { state, url } = server;
-    // the first answer stops within its second chunk, so that the pause is not behind the end
+    // the first answer stops within its second chunk, so that the pause is not after the end
     let answers = 0;
     state.fault = () => (answers++ === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const caches = temporaryFolder();

@@ -1,4 +1,4 @@
-// The backend of models in IndexedDB by itself, over fake-indexeddb: what it keeps, and how it fails.
+// The backend of models in IndexedDB alone, over fake-indexeddb: what it keeps, and how it fails.
 // tests/package/models_page.test.mjs has browsers.
 
 import 'fake-indexeddb/auto';
@@ -15,7 +15,7 @@ beforeEach(() => {
 /** @param {string} id */
 const recordOf = (id, size = CHUNK_BYTES + 3) => newRecord(id, { name: `${id}.gguf`, size });
 
-/** @param {any} found what stands in the place of a property while a test runs */
+/** @param {any} found the replacement of a property while a test runs */
 function replace(
   /** @type {import('node:test').TestContext} */ t,
   /** @type {any} */ on,
@@ -104,7 +104,7 @@ describe('models in IndexedDB', () => {
     await again.close();
   });
 
-  /** @returns {any} the request of an open that is answered when the test wants it */
+  /** @returns {any} the request of an open that is answered when the test decides */
   function holdOpen(/** @type {import('node:test').TestContext} */ t) {
     const request = /** @type {any} */ ({});
     replace(t, indexedDB, 'open', () => request);

@@ -1,4 +1,5 @@
-// What a caller of the store of models gives wrongly: it is refused by name, before a byte is fetched; and callers' own errors.
+// Wrong arguments of the store of models: each is refused by name, before a byte is fetched; and
+// callers' own errors.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

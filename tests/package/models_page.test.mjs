@@ -43,7 +43,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What the pages share: the store, and the sum of what a Blob holds. */
+/** Shared by the pages: the store, and the checksum of a Blob. */
 const begin = `
   const { openModels } = await import('/wick-llm/models.js');
   const store = await openModels();
@@ -190,7 +190,7 @@ const withoutStore = `
     only: await ask(() => createEngine({ model: 'model.gguf', cache: 'only' })),
   };`;
 
-/** What is given up after 30 seconds is given up after a tenth of one. */
+/** A timeout of 30 seconds becomes a tenth of one. */
 const soon = `
     const later = setTimeout;
     globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
@@ -365,7 +365,7 @@ test('a tab that follows another one’s download tells what has come, and the s
   assert.equal(remote.state.starts.length, 1);
 });
 
-test('a download goes on after Chromium has crashed', {
+test('a download resumes after Chromium has crashed', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const remote = await serveModel(pretendedModel(3 * CHUNK_BYTES));

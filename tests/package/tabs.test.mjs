@@ -183,7 +183,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   const tabs = [await newTab(), await newTab(), await newTab()];
   for (const tab of tabs) await tab.evaluate(open, { model, shared: 'over' });
   const [leader, heir, third] = tabs;
-  // of one tab a request that begins anew, of the other one on a session, which cannot
+  // of one tab a request that starts over, of the other one on a session, which cannot
   await heir.evaluate(`begin(engine.generate('Once upon a time', ${JSON.stringify(long)}))`);
   await third.evaluate(`(async () => {
     globalThis.session = await engine.createSession();

@@ -14,7 +14,7 @@ const stories = join(shared.path, 'vectors/stories260K');
 const builds = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
 
 /**
- * Runs in the page: the story and what told it.
+ * Runs in the page: the story and the model that wrote it.
  * @param {{build: string, threads: number}} options
  */
 async function tellStory({ build, threads }) {

@@ -62,7 +62,7 @@ test('a run on the built-in model: speeds, ops, environment, JSON and Markdown',
   assert.equal(await page.locator('#state').innerText(), 'Done');
   assert.equal(await page.locator('#speeds tbody tr').count(), 2);
   assert.equal(await page.locator('canvas').count(), 3);
-  // each setting is a line of its own, and a repetition is counted within it
+  // each setting is a separate line, and a repetition is counted within it
   for (const plot of ['prefill', 'decode']) {
     assert.deepEqual(await page.locator(`#${plot}-plot .u-legend .u-label`).allInnerTexts(), [
       'repetition',

@@ -1,6 +1,6 @@
-// The chat page's answers before Enter, by the package's own engine and the built-in model: what was begun is shown at
-// Enter and is what would have been answered anyway; what is not used gives its pages back; not on battery, and not
-// where the user has switched it off.
+// The chat page's answers before Enter, by the package's own engine and the built-in model: an
+// answer begun early is shown at Enter and equals the one that would have been given anyway; unused
+// ones free their pages; not on battery, and not where the user has switched it off.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 const { skip, browser, url: siteUrl } = useChat('chat-ahead');
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Where nothing tells of a battery the answer may begin. */
+/** If the battery's state is unknown the answer may begin. */
 const onMains = `Navigator.prototype.getBattery = async () =>
   Object.assign(new EventTarget(), { charging: true });`;
 
@@ -92,7 +92,7 @@ test('what is typed is answered at Enter with what would have been answered, and
   await takePicture(page, 'light-ahead');
 });
 
-test('what is not used gives its pages back', { skip }, async (t) => {
+test('unused answers free their pages', { skip }, async (t) => {
   const page = await open(t);
   await type(page, 'Tell me a story about a fox.');
   const during = await page.evaluate('engine.kvStats()');
@@ -223,7 +223,7 @@ test('whatever is typed, deleted, asked and opened: all pages come back', { skip
 
 // ---- the other browsers ----
 
-/** Runs in the page. @returns what stands below the answer */
+/** Runs in the page. @returns the text below the answer */
 const elsewhere = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {

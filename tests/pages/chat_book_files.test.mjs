@@ -49,7 +49,7 @@ function withHead(bytes, change) {
   return new Uint8Array([...start, ...made, ...bytes.slice(16 + length)]);
 }
 
-/** Where the signature lies, behind the head. @param {Uint8Array<ArrayBuffer>} bytes */
+/** The place of the signature, after the head. @param {Uint8Array<ArrayBuffer>} bytes */
 function proofOf({ buffer }) {
   const view = new DataView(buffer);
   const at = 16 + view.getUint32(12, true);

@@ -61,13 +61,13 @@ test('killed while a book is read: its text is there, and nothing is read twice 
   // what comes without a network was fetched by the first visit
   await page.evaluate('navigator.serviceWorker.ready.then(() => {})');
 
-  /** Each ends what is under way; the page is opened anew behind it. @type {Record<string, () => Promise<unknown>>} */
+  /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */
   const kills = {
     reload: () => page.reload({ waitUntil: 'commit' }),
     close: () => page.close(),
     crash: () => crash(page),
     offline: async () => {
-      await context.setOffline(true); // what is read goes on
+      await context.setOffline(true); // what is read continues
       await pause();
       await page.reload({ waitUntil: 'commit' });
       await pause();
@@ -100,7 +100,7 @@ test('killed while a book is read: its text is there, and nothing is read twice 
     await kills[kind]();
     if (kind !== 'reload' && !page.isClosed()) await page.close();
     page = await open(kind === 'reload' ? page : undefined);
-    // it goes on by itself, or is read
+    // it resumes automatically, or is read
     const done = page.locator('#books li button', { hasText: /^Ask$/ });
     const going = page.locator('#books li button', { hasText: /^Pause$/ });
     await done.or(going).first().waitFor();

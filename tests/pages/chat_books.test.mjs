@@ -302,7 +302,7 @@ test('a reading is paused, and goes on after a reload and in another tab without
 
 test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is busy until the second step has ended, and hears of it behind the pause
+  // the page is busy until the second step has ended, and hears of it after the pause
   const late = `addEventListener('click', ({ target }) => {
     if (target.textContent !== 'Pause') return;
     for (const end = performance.now() + 6000; performance.now() < end; );
@@ -410,7 +410,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
     .getByText(/The text is there, and what was kept before/)
     .first()
     .waitFor();
-  // what can go is offered; the shelf lies over it
+  // what can go is offered; the shelf covers it
   for (const name of [
     /^Delete: a deleted book \(\d+ kB\)$/,
     /^Delete: what was read of “read\.txt” \(/,

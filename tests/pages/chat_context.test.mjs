@@ -33,7 +33,7 @@ async function newContext(t) {
   };
 }
 
-/** @param {Page} page @param {string} name of a file beside the page */
+/** @param {Page} page @param {string} name of a file next to the page */
 async function choose(page, name) {
   await page.click('#choose-model');
   await page.fill('#model-url', `${siteUrl()}${name}`);
@@ -250,7 +250,7 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
   assert.equal((await page.evaluate('loaded')).length, 2);
 });
 
-test('little room is said before there is none', { skip: skip || !isFull }, async (t) => {
+test('little room is reported before there is none', { skip: skip || !isFull }, async (t) => {
   const { open } = await newContext(t);
   // Chromium does not tell pages of a quota that DevTools have set
   const script = `StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 10e6 });`;
@@ -432,7 +432,7 @@ test('turns that are left out are dropped from what was read: what stays is not 
   await page.goto(siteUrl());
   await page.waitForSelector('#send:not([disabled])');
   await page.click('#open-settings');
-  // What stays depends on no answer's length, and none comes to a word that is none.
+  // The kept turns depend on no answer's length, and no answer reaches an invented word.
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
   await page.click('#developer summary');

@@ -19,7 +19,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 const { skip } = locate('chromium');
 const { url: siteUrl } = useChat('chat-download-kills');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** Behind the weights nothing is read. */
+/** After the weights nothing is read. */
 const CHUNKS = 12;
 const model = Buffer.concat([small, Buffer.alloc(CHUNKS * CHUNK_BYTES - small.length - 4321)]);
 
@@ -80,7 +80,7 @@ test('killed while a model downloads: what was typed is there, and nothing that 
   };
   let page = await open();
 
-  /** Each ends what is under way; the page is opened anew behind it. @type {Record<string, () => Promise<unknown>>} */
+  /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */
   const kills = {
     reload: () => page.reload({ waitUntil: 'commit' }),
     close: () => page.close(),

@@ -51,7 +51,7 @@ const look = `
     button('Go on: foxes.txt')?.click();
   };`;
 
-/** Waits behind more that is stored than there was, then for a random time. @param {number} ms */
+/** Waits after more that is stored than there was, then for a random time. @param {number} ms */
 const live = (ms) => `${begin}${look}
   const before = await stored();
   if (before.texts.length === 0) takeIn('foxes.txt', ${JSON.stringify(text)}, one('#book-file'));

@@ -1,7 +1,7 @@
 // Firefox is killed (SIGKILL) at random moments while a model downloads, an answer comes and a draft is typed; then it is started with
-// the same profile. Nothing that was stored is lost, and no byte of it is fetched twice. Over an engine that answers by itself and the
-// package's own store. `make soak` does 60 kills; a test does a twentieth. Of Chromium's: tests/pages/chat_kills.test.mjs,
-// tests/pages/chat_download_kills.test.mjs.
+// the same profile. Nothing that was stored is lost, and no byte of it is fetched twice. Over an engine that answers
+// automatically and the package's own store. `make soak` does 60 kills; a test does a twentieth. Of Chromium's:
+// tests/pages/chat_kills.test.mjs, tests/pages/chat_download_kills.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ before(async () => {
 
 after(() => server.close());
 
-/** What is stored: rows of conversations, and bytes of the model. */
+/** The stored data: rows of conversations, and bytes of the model. */
 const look = `
   const { openModels } = await import('/wick-llm/models.js');
   const stored = async () => {

@@ -125,7 +125,7 @@ test('so does an address of a conversation that was deleted, or is not here', {
   await page.locator('#notice-text', { hasText: 'is not in this browser' }).waitFor();
   await page.click('#dismiss-notice');
   await page.locator('.skip').focus();
-  await page.keyboard.press('Enter'); // it leads to the message field, and is no conversation
+  await page.keyboard.press('Enter'); // it leads to the message field, and is not a conversation
   await untilTrue(page, `document.activeElement.id === 'prompt'`);
   assert.equal(await page.isVisible('#notice'), false);
 });
@@ -149,7 +149,7 @@ test('what is typed and not sent has a place in the history', {
   }
 });
 
-/** Runs in the page: which tabs are open is told when the test wants it. */
+/** Runs in the page: the open tabs are reported when the test decides. */
 const holdLocks = `
   const query = globalThis.LockManager?.prototype.query;
   globalThis.asking = 0;

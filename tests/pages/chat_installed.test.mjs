@@ -13,7 +13,7 @@ import { takePicture } from '../support/pictures.mjs';
 const { skip, site, url: siteUrl, openPage } = useChat('chat-installed');
 /** @typedef {import('playwright-core').Page} Page */
 
-/** What is in the message field. Evaluated in the page. */
+/** The text in the message field. Evaluated in the page. */
 const field = "document.querySelector('#prompt').value";
 
 /** @returns {any} */

@@ -1,5 +1,6 @@
 // The chat page is killed at random moments, and two of its tabs do things at random: what was typed is there. In
-// Chromium, over an engine that answers by itself. `make soak` does 200 kills and 200 steps; a test does a twentieth.
+// Chromium, over an engine that answers automatically. `make soak` does 200 kills and 200 steps; a test does a
+// twentieth.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -64,7 +65,8 @@ const kills = {
 };
 
 /**
- * Types a question letter by letter and perhaps sends it. Whatever the page has shown is what must be there later.
+ * Types a question letter by letter and perhaps sends it. Everything that the page has shown must
+ * be there later.
  * @param {Page} page
  * @param {string} text
  * @param {boolean} isSent
@@ -359,7 +361,7 @@ const act = (page, kind, where, text) =>
     { wanted: kind, place: where, typed: text },
   );
 
-/** What a tab shows of the list. @param {Page} page */
+/** The part of the list that a tab shows. @param {Page} page */
 const listOf = (page) =>
   page.evaluate(() => {
     const rows = [...document.querySelectorAll('#conversation-list li')].map((one) =>
@@ -385,7 +387,7 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
   const tabs = [];
   for (let tab = 0; tab < 2; tab++)
     tabs.push(await openStub(context, server.url, { script, problems }));
-  /** What was typed, and the conversation that it was typed in. @type {Map<string, string>} */
+  /** The typed text, and its conversation. @type {Map<string, string>} */
   const asked = new Map();
   /** @type {Record<string, number>} */
   const done = {};
@@ -460,7 +462,7 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
   const alive = kept.conversations.filter(({ deleted }) => deleted === 0);
   assert.equal(list.rows.length, alive.length);
   assert.equal(list.gone.length, kept.conversations.length - alive.length);
-  // a tab stays on the branch that it shows: opened anew, both show the one that was chosen last
+  // a tab stays on the branch that it shows: reopened, both show the one that was chosen last
   for (const page of tabs) await page.click('#new-chat');
   for (const { id } of alive) {
     for (const page of tabs) {

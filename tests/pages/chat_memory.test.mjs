@@ -33,12 +33,12 @@ const untilShown = (page, texts) =>
 /** The script that forgets a question, which the page loads at the first click. */
 const code = '**/forgetting-*.js';
 
-/** @param {Page} page @param {string} question @returns {Promise<string[][]>} what the model was told each time that it was asked this */
+/** @param {Page} page @param {string} question @returns {Promise<string[][]>} the model's prompt each time that it was asked this */
 const toldFor = (page, question) =>
   page.evaluate(`bodies.map(({ messages }) => messages.map(({ content }) => content))
     .filter((told) => told.at(-1) === ${JSON.stringify(question)})`);
 
-/** @param {Page} page @returns {Promise<string[]>} what the model was told last */
+/** @param {Page} page @returns {Promise<string[]>} the model's last prompt */
 const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
 test('what was forgotten a month ago is looked for once a day, not at each start', {
@@ -113,7 +113,7 @@ const holdStates = `new Promise((settle, fail) => {
   };
 })`;
 
-/** Runs in the page: settles behind what was waiting to be written there. */
+/** Runs in the page: settles after what was waiting to be written there. */
 const afterStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onerror = fail;
@@ -127,7 +127,7 @@ const afterStates = `new Promise((settle, fail) => {
   };
 })`;
 
-test('what is forgotten is not told any more; the rest is read again behind everything else', {
+test('forgotten messages are no longer sent to the model; the rest is read again behind everything else', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -486,7 +486,7 @@ test('the tree of a conversation shows the pages that its branches share', {
 }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox and a very old lantern that nobody had seen.');
-  // Another word goes on otherwise for certain; another draw can give the same text.
+  // Another word continues otherwise for certain; another draw can give the same text.
   await page.locator('.open-words').click();
   await page.locator('.words-text span').nth(8).click();
   await page.locator('.words li button:enabled').nth(1).click();
@@ -499,7 +499,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.match(facts[0], /^[1-9]\d* shared of \d+ pages?$/);
   assert.match(facts[1], /\d+ own/);
   assert.match(facts[2], /\d+ own/);
-  // what the page says is what the engine has: both branches begin with the same pages, and go apart
+  // what the page says is what the engine has: both branches begin with the same pages, and diverge
   const [one, two] = /** @type {{pages: number[]}[]} */ (
     await page.evaluate(`(async () => {
       const question = { role: 'user', content: document.querySelector('.message.user .body').innerText };
@@ -610,7 +610,7 @@ function assertPassed({ alternatives, lines, gone, back }) {
   assert.deepEqual([gone, back], [line, 'What is Wick?']);
 }
 
-test('Firefox forgets, tells of words and draws the tree', {
+test('Firefox forgets, shows alternative words and draws the tree', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const firefox = await launchFirefox();

@@ -1,4 +1,4 @@
-// The chat page's models: downloads that go on in the background, pause and are taken up after a reload without a byte
+// The chat page's models: downloads that continue in the background, pause and are taken up after a reload without a byte
 // that is stored being fetched again; a dropped file that is there at the next visit; the list of what is kept. In
 // Chromium, over the package's own engine and store.
 
@@ -17,7 +17,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-models');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** Four chunks of the store: behind the weights nothing is read. */
+/** Four chunks of the store: after the weights nothing is read. */
 const large = Buffer.concat([small, Buffer.alloc(3 * CHUNK_BYTES)]);
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -80,7 +80,7 @@ const storedBytes = (page) =>
     return usedBytes;
   });
 
-test('while a model downloads the one before answers; paused, it goes on after a reload, and fetches nothing twice', {
+test('while a model downloads the one before answers; paused, it resumes after a reload, and fetches nothing twice', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);

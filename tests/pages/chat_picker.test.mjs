@@ -129,7 +129,7 @@ describe('what is said of a model', () => {
 });
 
 test('sizes of the good models follow from their shapes', () => {
-  // of files as the hub lists them, which have a vocabulary beside the weights
+  // of files as the hub lists them, which have a vocabulary next to the weights
   const known = {
     'smollm2-135m': 145,
     'smollm2-360m': 386,
@@ -139,7 +139,7 @@ test('sizes of the good models follow from their shapes', () => {
     const bytes = models.find((one) => one.id === id)?.bytes ?? 0;
     assert.ok(bytes / 1e6 < megabytes && bytes / 1e6 > 0.97 * megabytes, `${id}: ${bytes}`);
   }
-  // as GitHub's FuJacob/cotabby#245 tells of the hub: more types than the usual mix has
+  // as GitHub's FuJacob/cotabby#245 reports about the hub: more types than the usual mix has
   const real = 532_517_120;
   const qwen = models.find((one) => one.id === 'qwen3.5-0.8b')?.bytes ?? 0;
   assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
@@ -229,7 +229,7 @@ describe('in the page', { skip }, () => {
     assert.equal(fake.state.asked.length, length, 'the hub is not asked again');
   });
 
-  test('a type picks its file, what is no model is refused before its weights come', async (t) => {
+  test('a type picks its file, and a file that is not a model is refused before its weights come', async (t) => {
     const page = await openPage(t, { viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
     await page.click('#choose-model');
     await page.fill('#model-url', 'wick/tiny-GGUF:q4_0');

@@ -1,5 +1,6 @@
-// What stands around the chat page's answers: what a model thought, folded with its time; what it does right now; the
-// user's colours; the list of keys. In Chromium, over an engine that says what the test wants.
+// The surroundings of the chat page's answers: the model's reasoning, folded with its time; its
+// current activity; the user's colours; the list of keys. In Chromium, over an engine whose output
+// the test controls.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

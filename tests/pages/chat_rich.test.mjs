@@ -1,5 +1,5 @@
 // Answers with code, formulas, tables and pictures in the chat page: what comes on demand, what it looks like, and that nothing
-// of an answer loads or runs. In Chromium, over an engine that says what the test wants.
+// of an answer loads or runs. In Chromium, over an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';

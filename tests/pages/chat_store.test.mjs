@@ -1,5 +1,5 @@
-// The chat page's store by itself: conversations, turns and drafts over IndexedDB (fake-indexeddb) and over memory,
-// two tabs at once, full disks, records of other versions, and what comes from outside.
+// The chat page's store alone: conversations, turns and drafts over IndexedDB (fake-indexeddb) and
+// over memory, two tabs at once, full disks, records of other versions, and imports.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The chat page with a model that has no chat template: it goes on with a text, or is asked with a template that the user
+// The chat page with a model that has no chat template: it continues with a text, or is asked with a template that the user
 // chooses, which is remembered with the model. By the package's own engine and the built-in model without its template.
 
 import assert from 'node:assert/strict';
@@ -49,7 +49,7 @@ async function untilTurns(page, condition) {
 
 const begun = 'There was once a fox who';
 
-test('a model without a template goes on with the text; Stop, Continue and reload', {
+test('a model without a template continues the text; Stop, Continue and reload', {
   skip,
 }, async (t) => {
   const page = await open(t);
@@ -60,7 +60,7 @@ test('a model without a template goes on with the text; Stop, Continue and reloa
   await page.click('#open-settings');
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
-  await page.fill('#prompt', `${begun} `); // a space at the end is no word
+  await page.fill('#prompt', `${begun} `); // a space at the end is not a word
   await page.getByRole('button', { name: 'Go on' }).click();
   await page.locator('.continue').waitFor();
   const kept = await untilTurns(page, (turns) => turns.some(({ state }) => state === 'length'));
@@ -214,7 +214,7 @@ function assertPassed({ says, text }) {
   assert.match(text, /\w+ \w+/);
 }
 
-test('Firefox goes on with a text', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox continues a text', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   const page = await firefox.newPage();

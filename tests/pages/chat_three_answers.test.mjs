@@ -1,6 +1,7 @@
-// What the chat page does with the package's own engine and a built-in model, in Firefox and WebKitGTK: known words, answers that are
-// begun, turns that are dropped, a template that is chosen. The same in Chromium, at length: tests/pages/chat_known_words.test.mjs,
-// tests/pages/chat_ahead.test.mjs, tests/pages/chat_context.test.mjs, tests/pages/chat_templates.test.mjs.
+// The chat page with the package's own engine and a built-in model, in Firefox and WebKitGTK: known
+// words, answers that are begun, turns that are dropped, a template that is chosen. The same in
+// Chromium, at length: tests/pages/chat_known_words.test.mjs, tests/pages/chat_ahead.test.mjs,
+// tests/pages/chat_context.test.mjs, tests/pages/chat_templates.test.mjs.
 
 import { resolve } from 'node:path';
 import { before } from 'node:test';
@@ -32,7 +33,7 @@ before(() => writePlainModel(resolve(site, 'plain.gguf')));
 /** @param {string} said @param {string} [list] */
 const saysTo = (said, list = '') => `${url()}?${new URLSearchParams({ says: said, list })}`;
 
-/** The list is read in a moment that nobody is told of. */
+/** The list is read in a moment that is not announced. */
 const untilListed =
   'await listed; await new Promise((settle) => setTimeout(settle, 300)); await until("saying", () => globalThis.isSaying);';
 
@@ -107,7 +108,7 @@ const ahead = [
     { isBegun: true, isAsked: true },
   ],
   [
-    'what is not used gives its pages back',
+    'unused answers free their pages',
     `${aheadHelpers}
     one('#new-chat').click();
     type('Tell me a story about a fox.');
@@ -152,11 +153,11 @@ const ahead = [
 ];
 
 testInBoth(
-  'follow-up questions are begun; what is not used gives its pages back; the switch is remembered',
+  'follow-up questions are begun; unused answers free their pages; the switch is remembered',
   (visit) => runPasses(visit, `${url()}?ahead`, ahead),
 );
 
-/** What stays depends on no answer's length, and none comes to a word that is none. */
+/** The kept turns depend on no answer's length, and no answer reaches an invented word. */
 const dropping = `
   one('#new-chat').click();
   await setting('maxTokens', '8');

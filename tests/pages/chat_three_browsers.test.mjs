@@ -1,6 +1,7 @@
-// What the chat page promises, in Firefox and WebKitGTK, over an engine of the test's own: nothing is lost, versions, the list,
-// a context that fills, models that come, what an answer can have, a full disk. The same in Chromium, each at length:
-// tests/pages/conversations.test.mjs and tests/chat_*.test.mjs. A full disk is forced in Firefox by a preference, in WebKitGTK by a
+// The promises of the chat page, in Firefox and WebKitGTK, over an engine of the test's own:
+// nothing is lost, versions, the list, a context that fills, models that come, what an answer can
+// have, a full disk. The same in Chromium, each at length: tests/pages/conversations.test.mjs and
+// tests/chat_*.test.mjs. A full disk is forced in Firefox by a preference, in WebKitGTK by a
 // storage that fails.
 
 import assert from 'node:assert/strict';
@@ -13,7 +14,7 @@ import { runPasses, useStub, visitsOfFirefox, visitsOfWebKit } from '../support/
 
 const { url } = useStub('chat-three-browsers');
 
-/** Each runs in a page of its own, of one profile; what it returns is compared. @type {[name: string, script: string, wanted: object][]} */
+/** Each runs in a separate page, of one profile; what it returns is compared. @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
     'versions, Stop, Continue, a system prompt, storage that is asked for',
@@ -207,7 +208,7 @@ const passes = [
     { isLeft: [true, false, false], isThere: true, caret: 81_008, stays: 'What was typed' },
   ],
   [
-    'a context that fills: what is too long is told, the oldest turns are folded',
+    'a context that fills: a text that is too long is reported, the oldest turns are folded',
     `one('#new-chat').click();
     Object.assign(globalThis, { contextSize: 60, summary: 'They spoke of foxes.' });
     const words = 'The fox and the lamp went to the river and came back';
@@ -291,7 +292,7 @@ const passes = [
     },
   ],
   [
-    'what is read is told, an answer that ends at its length goes on, little room is said',
+    'reading progress is shown, an answer that ends at its length continues, little room is reported',
     `one('#new-chat').click();
     if (navigator.storage) Object.getPrototypeOf(navigator.storage).estimate = async () => ({ usage: 9e6, quota: 10e6 });
     submit('A long text');
@@ -372,7 +373,7 @@ const passes = [
     { hash: true },
   ],
   [
-    'both are there at the next visit, and the answer goes on',
+    'both are there at the next visit, and the answer continues',
     `await until('shown', () => one('.continue'));
     const [question, begun] = shown();
     const draft = one('#prompt').value;
@@ -384,7 +385,7 @@ const passes = [
   ],
 ];
 
-/** Behind a script that fills the storage and sets \`empty\`, which empties it again. @param {string} fill */
+/** After a script that fills the storage and sets \`empty\`, which empties it again. @param {string} fill */
 const fullPass = (fill) => `
   one('#new-chat').click();
   await talk('Before', 'There is room.');
@@ -427,7 +428,7 @@ const filling = `
 const keepsPromises = (visit, fill) =>
   runPasses(visit, url(), [...passes, ['a full disk', fullPass(fill), {}]]);
 
-/** What a page is seen in: a phone, one that lies on its side, a desktop at 200 %. */
+/** The windows in which a page is seen: a phone, one in landscape, a desktop at 200 %. */
 const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;
@@ -449,7 +450,7 @@ const states = {
     "one('#settings-dialog').close(); one('#open-books').click(); await until('shelf', () => one('#books-dialog[open]'));",
 };
 
-/** What is wider than the window, and whether the box is in it. */
+/** Elements wider than the window, and whether the box is in it. */
 const findOutside = `
   const problems = [];
   const root = document.documentElement;
@@ -525,7 +526,7 @@ const turns = {
     return shown();`,
 };
 
-/** What a tab does while the other one does the same, first in one conversation. @param {number} tab @param {number} part */
+/** The actions of a tab while the other one does the same, first in one conversation. @param {number} tab @param {number} part */
 const steps = (tab, part) => `
   globalThis.answersByItself = 'Yes, it is.';
   const texts = [];

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { before } from 'node:test';
 import { runPasses, testInBoth, useStub } from '../support/two_browsers.mjs';
 
-/** The package comes when the test wants it, so that the page's scripts do not run before. */
+/** The package arrives when the test decides, so that the page's scripts do not run before. */
 const holding = `
   if (location.search.includes('held')) await new Promise((settle) => { globalThis.release = settle; });`;
 

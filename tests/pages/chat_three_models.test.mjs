@@ -13,7 +13,7 @@ import { assertContinued, serveModel } from '../support/model_server.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** Four chunks of the store: behind the weights nothing is read. */
+/** Four chunks of the store: after the weights nothing is read. */
 const large = Buffer.concat([small, Buffer.alloc(3 * CHUNK_BYTES)]);
 
 /** The address has the hub's. */

@@ -1,5 +1,6 @@
-// Tools in the chat page: what they are, that a conversation has them only where the user wants it, that each call is seen,
-// and what is kept of it. In Chromium, over an engine that says what the test wants.
+// Tools in the chat page: what they are, that a conversation has them only if the user chooses,
+// that each call is seen, and what is kept of it. In Chromium, over an engine whose output the test
+// controls.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -163,7 +164,7 @@ test('what the model calls is text, however odd, and what cannot run says so', {
   await page.locator('#log[aria-busy=false]').waitFor();
 });
 
-/** What a model may write that means harm, or is broken. @type {[name: string, json: string][]} */
+/** Malicious or broken output of a model. @type {[name: string, json: string][]} */
 const hostile = [
   ['__proto__', '{}'],
   ['constructor', '{"prototype":{"isHarmed":true}}'],
@@ -237,7 +238,7 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
   await check();
-  await ask(page, 'And then?'); // what was called is told again, within bounds
+  await ask(page, 'And then?'); // earlier calls are repeated to the model, within bounds
   await untilTrue(page, 'bodies.length === 1');
   const told = /** @type {number} */ (await page.evaluate('JSON.stringify(bodies[0]).length'));
   assert.ok(told > 1000);

@@ -140,7 +140,7 @@ test('on a phone the list is a drawer, which Escape closes', {
   await takePicture(page, 'conversations-phone');
   await page.keyboard.press('Escape');
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
-  await page.waitForSelector('#open-list[aria-expanded=false]'); // told after the drawer has closed
+  await page.waitForSelector('#open-list[aria-expanded=false]'); // reported after the drawer has closed
   await page.click('#open-list');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
@@ -284,7 +284,7 @@ test('what was typed is there after a reload, and where a tab was that is gone',
   await untilKept(third, ({ drafts }) => drafts.length === 0);
 });
 
-test('a question whose page is closed is there, and so is half an answer, which goes on', {
+test('a question whose page is closed is there, and so is half an answer, which continues', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);

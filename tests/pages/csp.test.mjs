@@ -35,7 +35,7 @@ const browsers = {
     skip: locate('firefox').skip,
     launch: async () => {
       const browser = await launchFirefox();
-      // a visit is a page of its own: leaving one that is isolated confuses the driver
+      // a visit is a separate page: leaving one that is isolated confuses the driver
       let page = await browser.newPage();
       return {
         goto: async (url) => {
@@ -62,7 +62,7 @@ const browsers = {
   },
 };
 
-/** What each page does under its policy: steps, and what is true after each. @type {Record<string, [string, string][]>} */
+/** The actions of each page under its policy: steps, and what is true after each. @type {Record<string, [string, string][]>} */
 const uses = {
   chat: [
     ['undefined', "!document.getElementById('send').disabled"],

@@ -1,5 +1,5 @@
-// The fork example in Chromium: one beginning told three times at once, a fork from the middle of a
-// story, the picture of the pages. Screenshots (light, dark, phone) go to build/screenshots.
+// The fork example in Chromium: one beginning continued three times at once, a fork from the middle
+// of a story, the picture of the pages. Screenshots (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -89,7 +89,7 @@ test('stopping keeps the focus and what was told, which can be forked', {
   assert.equal(await page.locator('article').count(), 0);
   await page.click('#begin');
   await page.waitForSelector(isOn('stop'));
-  await page.evaluate("document.getElementById('begin').click()"); // they are being told
+  await page.evaluate("document.getElementById('begin').click()"); // they are being written
   await page.focus('#stop');
   await page.locator('article:first-child .new:not(:empty)').waitFor();
   await page.keyboard.press('Enter');

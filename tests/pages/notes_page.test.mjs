@@ -1,5 +1,5 @@
 // The notes page: thousands of notes, by meaning and by words; what is new, changed or gone; a pause, a reload, two tabs, a full disk,
-// no network; files that are no notes; models that are no embedders. In Chromium, and the main things in Firefox and WebKitGTK.
+// no network; files that are not notes; models that are not embedders. In Chromium, and the main things in Firefox and WebKitGTK.
 // Screenshots (light, dark, phone) go to build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -296,7 +296,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
     "Number(/^[\\d,]+/.exec(document.getElementById('embedding-state').textContent)?.[0].replace(',', '')) > 400",
   );
   await page.click('#pause');
-  /** The number in the state when it is told so. @param {RegExp} told */
+  /** The number in the state when it is reported. @param {RegExp} told */
   const numberIn = async (told) => {
     const text = await page.locator('#embedding-state', { hasText: told }).textContent();
     return Number(told.exec(text ?? '')?.[1].replaceAll(',', ''));
@@ -306,7 +306,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
   assert.match((await page.textContent('#embedding-state')) ?? '', /^Paused at /);
   assert.ok(paused >= 256, `${paused} passages`);
   await page.reload();
-  // the index goes on by itself, from where it was, without the folder
+  // the index continues automatically, from where it was, without the folder
   const first = await numberIn(/^([\d,]+) of [\d,]+ passages, /);
   assert.ok(first >= paused - 64, `${first} after ${paused}`);
   const start = performance.now();
@@ -376,7 +376,7 @@ test('a disk that is full is told; what is there is searched, and it goes on wit
   }
   await devtools.send('Storage.overrideQuotaForOrigin', { origin });
   await choose(page, folder, /3 notes, 1,803 passages\. 1 new/);
-  await page.locator('#embedding-problem').waitFor({ state: 'hidden' }); // it goes on by itself
+  await page.locator('#embedding-problem').waitFor({ state: 'hidden' }); // it continues automatically
   await whole(page);
   assert.equal(await page.locator('.problem:visible').count(), 0);
   await page.reload();
@@ -399,7 +399,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));
   await page.click('#model-load');
   await page.locator('#model-warning', { hasText: 'made to write texts' }).waitFor();
-  await whole(page); // vectors of its own: those of another model are not compared
+  await whole(page); // its own vectors: those of another model are not compared
   await page.fill('#query', 'roses');
   await page.locator('#meaning li').first().waitFor();
 });
@@ -408,7 +408,7 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
-  // the origin's private folder stands for the one that a user picks
+  // the origin's private folder replaces the one that a user picks
   await context.addInitScript(`globalThis.showDirectoryPicker = async () =>
     (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true });`);
   const page = await openPage(context);
@@ -459,7 +459,7 @@ test('two folders of one name are kept apart, and each is known again', {
   await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 gone/);
 });
 
-/** What is done in browsers that are driven by scripts alone: a folder is given as files of its field. */
+/** Steps that only scripted browsers need: a folder is given as files of its field. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };
   const byId = (id) => document.getElementById(id);

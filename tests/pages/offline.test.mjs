@@ -196,7 +196,7 @@ const whole = (body, type) => (response) =>
   void response.writeHead(200, { 'Content-Type': type }).end(body);
 const binary = 'application/octet-stream';
 
-/** What a server, or what stands before it, may answer with status 200. @type {Record<string, Answer>} */
+/** Answers with status 200 from a server, or from a proxy in front of it. @type {Record<string, Answer>} */
 const notModels = {
   'a web page': whole('<!doctype html><title>Sign in</title>Sign in to this network', 'text/html'),
   'a web page that calls itself a file': whole('<html><body>Sign in</body></html>', binary),
@@ -299,7 +299,8 @@ test('WebKitGTK has the page and a model of an address without a network, too', 
   const isReady = `document.getElementById('model-name').textContent === 'own.gguf' && !document.getElementById('send').disabled`;
   await page.goto(`${server.url}?model=own.gguf`);
   await waitUntil(() => evaluate(isReady), 'the model');
-  // a worker that takes pages over has kept all files; what WebKitGTK tells of its state may be of before
+  // a worker that takes pages over has kept all files; the state that WebKitGTK reports may be
+  // outdated
   await waitUntil(() => evaluate('navigator.serviceWorker.controller !== null'), 'the files');
   assert.equal((await evaluate(keptModels)).length, 1);
   await server.close();
@@ -312,7 +313,7 @@ test('Firefox has the page without a network, too', {
 }, async () => {
   const server = await serve({ root: site });
   const firefox = await launchFirefox();
-  /** A visit is a page of its own: reloading one that is isolated confuses the driver. */
+  /** A visit is a separate page: reloading one that is isolated confuses the driver. */
   const visit = async () => {
     const page = await firefox.newPage();
     page.setDefaultTimeout(PATIENCE_MS);

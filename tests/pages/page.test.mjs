@@ -69,11 +69,11 @@ async function ask(page, text) {
   return (await page.locator('.message.assistant .body').last().innerText()).trim();
 }
 
-/** Stops the answer at once, if it has not ended by itself. @param {Page} page */
+/** Stops the answer at once, if it has not ended on its own. @param {Page} page */
 const clickStop = (page) => page.evaluate("document.getElementById('stop').click()");
 
 /**
- * A server that serves the model from another origin in a way of its own.
+ * A server that serves the model from another origin in a custom way.
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => void} answer
  */
 async function serveModel(answer) {
@@ -190,7 +190,7 @@ test('the developer panel shows the pages as they are while it answers', {
   await page.click('#developer summary');
   await page.locator('[data-fact="Prefix cache"]').waitFor();
   assert.equal(await count('kv-page'), 0, 'pages are made when they are needed');
-  // an answer that goes on until it is stopped
+  // an answer that continues until it is stopped
   await page.click('#open-settings');
   await page.fill('[name=temperature]', '2');
   await page.fill('[name=minP]', '0');
@@ -208,7 +208,7 @@ test('the developer panel shows the pages as they are while it answers', {
         .locator(answered)
         .nth(tries)
         .waitFor()
-        .then(() => false), // it has ended by itself
+        .then(() => false), // it has ended on its own
     ]);
   }
   assert.ok(wasSeen, 'the answer under way has pages of its own');
@@ -228,7 +228,7 @@ test('the developer panel shows the pages as they are while it answers', {
   const last = await page.locator('[data-fact="Last prompt"]').innerText();
   const [, all, kept] = /^(\d+) tokens, (\d+) of them/.exec(last) ?? [];
   assert.ok(Number(kept) > 0 && Number(all) - Number(kept) < 32, last);
-  // drawn when the engine has told
+  // drawn when the engine has reported
   await page
     .locator('[data-fact="Prefix cache"]', { hasText: /^[1-9].* [1-9]\d* tokens not/ })
     .waitFor();
@@ -293,7 +293,7 @@ async function waitForModel(page, name) {
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
 
-test('a file that is no model is refused in words, and the model before goes on', {
+test('a file that is not a model is refused with a reason, and the model before goes on', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();

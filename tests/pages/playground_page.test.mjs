@@ -204,7 +204,7 @@ test('a model that cannot be loaded is told, and the one before goes on', {
   assert.match(await run(page), /"city"/);
 });
 
-/** What is done in browsers that are driven by scripts alone. */
+/** Steps that only scripted browsers need. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };
   const byId = (id) => document.getElementById(id);

@@ -1,6 +1,6 @@
 // A second visit to the chat page: the conversation is there, and its beginning is not read again, though
-// the browser was closed meanwhile. What is damaged, or of another model, is refused by name, and the
-// page goes on.
+// the browser was closed meanwhile. Data that is damaged, or of another model, is refused by name, and
+// the page continues.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -70,7 +70,7 @@ async function newContext(t) {
 
 /**
  * @template T
- * @param {string | BrowserContext} profile a folder: a browser of its own
+ * @param {string | BrowserContext} profile a folder: a separate browser
  * @param {(page: Page) => Promise<T>} use with a page that is ready, its panel open
  * @param {{address?: string, script?: string}} [options] `script` runs before the page's own
  * @returns {Promise<T>}

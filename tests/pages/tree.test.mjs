@@ -1,4 +1,4 @@
-// The chat page's conversations are trees: questions worded anew, answers side by side, going from
+// The chat page's conversations are trees: edited questions, answers side by side, going from
 // branch to branch, and nothing is read twice. In Chromium; screenshots go to build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ const {
   url: siteUrl,
 } = useChat('chat-tree', { onRequest: (path) => requested.push(path) });
 
-// ---- the tree by itself ----
+// ---- the tree alone ----
 
 test('a tree is made of turns in any order, and shows what was chosen', () => {
   let time = 0;
@@ -142,7 +142,7 @@ test('a question worded anew is a branch, and one returns by the arrows', { skip
   assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
   const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
   assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
-  // it goes on from the old branch, whose text is not read again
+  // it continues from the old branch, whose text is not read again
   await ask(page, 'And then?');
   assert.deepEqual((await shown(page)).slice(0, 4), before);
   const later = await lastPrompt(page);
@@ -212,7 +212,7 @@ test('who does not choose goes on with the first, and stopping keeps all', {
   assert.equal(await page.locator('.variant').count(), 0);
   await page.locator('.compare').last().click();
   await page.locator('.variant .body:not(:empty)').first().waitFor();
-  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended by themselves
+  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended on its own
   await page.locator('.variant .choose').nth(2).waitFor();
   await page.click('#new-chat');
   assert.equal(await page.locator('.message').count(), 0);

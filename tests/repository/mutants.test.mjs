@@ -172,7 +172,7 @@ test('a process is overdue by its own processor time or by waiting, and what it 
     runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limits: { cpuMs, idleMs } });
   assert.equal((await of('while :; do :; done')).status, 'overdue');
   const waits = await of('sleep 3; echo ok 1', 100);
-  assert.equal(waits.status, 'passed'); // waiting is no work
+  assert.equal(waits.status, 'passed'); // waiting is not work
   assert.ok(waits.idleMs > 500 && waits.cpuMs < 1000, JSON.stringify(waits));
   assert.equal((await of('sleep 60', 1000, 1500)).status, 'overdue');
   assert.equal((await of('echo not ok 1; sleep 60')).status, 'failed');
@@ -218,7 +218,7 @@ test('every source and every test of the rooms is there, and each source is in a
       assert.ok(isIn && existsSync(join(root, file)), file);
     }
     for (const entry of [...tests, ...Object.values(own).flat()]) {
-      const [name] = entry.split(' '); // the words behind it are a suite's
+      const [name] = entry.split(' '); // the words after it are a suite's
       const isThere = name.endsWith('.mjs') ? existsSync(join(root, name)) : units.has(name);
       assert.ok(isThere, name);
     }

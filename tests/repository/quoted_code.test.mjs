@@ -1,5 +1,5 @@
-// Documents quote code as it stands in the sources: the check that `make check` runs, on documents of
-// its own, and the page that walks through a family, which is made of such quotes.
+// Documents quote code exactly as in the sources: the check that `make check` runs, on separate
+// documents, and the page that walks through a family, which is made of such quotes.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What the README shows is run as it stands there: the page of ten lines in Chromium, the commands. Every
+// The README's examples are run unchanged: the page of ten lines in Chromium, the commands. Every
 // target of make that a document names exists, and every file and heading that it links to.
 
 import assert from 'node:assert/strict';

@@ -237,7 +237,7 @@ describe('source maps', () => {
       payload.sources.forEach((/** @type {string} */ source, /** @type {number} */ i) => {
         assert.match(source, /^\.\.\/js\//);
         const own = readFileSync(join(dist, source), 'utf8');
-        // of it the edge has a form of its own
+        // the edge has its own form of it
         if (!(name === 'edge.js' && source.endsWith('/later.js'))) {
           assert.equal(payload.sourcesContent[i], own, source);
         }

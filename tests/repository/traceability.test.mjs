@@ -1,5 +1,5 @@
 // docs/seed-systems.md says where each part of the seed systems lives and what holds it. Here its
-// files and names are looked up, so that the page cannot fall behind the code; where the shared
+// files and names are looked up, so that the page stays in step with the code; where the shared
 // folder is there, also that no part and no test of the specification's own table is left out.
 
 import assert from 'node:assert/strict';

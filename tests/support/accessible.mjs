@@ -1,4 +1,5 @@
-// What axe-core finds in a page against WCAG 2.1 A and AA, by day and by night: a part of `make test-all`.
+// The findings of axe-core in a page against WCAG 2.1 A and AA, by day and by night: a part of
+// `make test-all`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -36,7 +37,7 @@ export async function assertAccessible(page) {
   }
 }
 
-/** Runs in a page of any browser: what is wrong in both of its own colours. */
+/** Runs in a page of any browser: the findings in both colour schemes. */
 export const findViolations = `
   const problems = [];
   if (!globalThis.axe) { ${axe} }

@@ -1,5 +1,6 @@
-// What the test runner starts once for all files that open pages: one Chromium, in which each file has contexts of its own, and a
-// folder for the pages that they build (built_pages.mjs). A file that is run alone has its own of both.
+// Started once by the test runner for all files that open pages: one Chromium, in which each file
+// has separate contexts, and a folder for the pages that they build (built_pages.mjs). A file that
+// is run alone has its own of both.
 
 import { rmSync } from 'node:fs';
 import { chromium } from 'playwright-core';

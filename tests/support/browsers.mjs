@@ -133,7 +133,7 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
-    // it is in a process group of its own, which nobody ends for a process that was interrupted
+    // it is in a separate process group, which nobody ends for a process that was interrupted
     this.onExit = () => this.kill();
     process.once('exit', this.onExit);
   }

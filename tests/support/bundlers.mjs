@@ -50,8 +50,8 @@ function write(folder, files) {
 const node = () => locate('node24').path;
 
 /**
- * Beside the bundlers, so that they are found from there; with what npm would install of the package, and nothing else.
- * `close` removes it.
+ * Next to the bundlers, so that they are found from there; with what npm would install of the
+ * package, and nothing else. `close` removes it.
  */
 export function openWorkshop() {
   const modules = locate('bundlers').path;

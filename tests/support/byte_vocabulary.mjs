@@ -1,5 +1,5 @@
-// A vocabulary as a GGUF file in which each byte is a token, and each of some strings a control token, so
-// that the place of a token in a text can be told.
+// A vocabulary as a GGUF file in which each byte is a token, and each of some strings a control
+// token, so that the place of a token in a text is known.
 
 const MAGIC = 0x46554747;
 const [TYPE_I32, TYPE_STRING, TYPE_ARRAY, TYPE_BOOL] = [5, 8, 9, 7];

@@ -1,5 +1,5 @@
-// What the chat page's tests begin and end with: the page built in a folder of its own, a server, a Chromium, and a page over an
-// engine of the test's own in which nothing goes wrong unseen.
+// The set-up and end of the chat page's tests: the page built in a separate folder, a server, a
+// Chromium, and a page over an engine of the test's own in which nothing goes wrong unseen.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

@@ -1,6 +1,7 @@
-// What tests of the chat page in Firefox and WebKitGTK run in it: before the page's own scripts, and at the beginning of their own.
+// The code that tests of the chat page in Firefox and WebKitGTK run in it: before the page's own
+// scripts, and at the beginning of the tests.
 
-/** What goes wrong is the test's. No answer begins before Enter, unless the address has `ahead`, where the settings stay. */
+/** Errors are the test's. No answer begins before Enter, unless the address has `ahead`, where the settings stay. */
 export const prelude = `
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
   addEventListener('error', ({ message }) => wrong.push(message));

@@ -1,11 +1,12 @@
-// The chat page over an engine of the test's own, which says what the test wants, when it wants.
+// The chat page over an engine of the test's own, whose output and timing the test controls.
 
 import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 
 /**
  * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and `loaded` tell what the page wanted.
- * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one, behind the calls of `callsByItself` where tools are told of. A token is a word.
+ * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one,
+ * after the calls of `callsByItself` if tools are given. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -204,7 +205,7 @@ export const readStores = (page, database, names) =>
     /** @type {const} */ ([database, names]),
   );
 
-/** What is in the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
+/** The contents of the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
 export async function readAll(page) {
   const names = ['conversations', 'turns', 'drafts'];
   const [conversations, turns, drafts] = await readStores(page, 'wick-chat', names);

@@ -9,10 +9,10 @@ addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI })
 
 /** @param {number} ms */
 const wait = (ms) => new Promise((settle) => setTimeout(settle, ms));
-/** What an attacker's text did. @type {string[]} */
+/** The effects of an attacker's text. @type {string[]} */
 const ran = [];
 
-/** Each tries to run. What runs later than the call gives a promise: of when it has, or cannot any more. @type {Record<string, () => unknown>} */
+/** Each tries to run. An action that runs later than the call returns a promise, settled when it has run or no longer can. @type {Record<string, () => unknown>} */
 const attacks = {
   'inline script': () => {
     const script = document.createElement('script');

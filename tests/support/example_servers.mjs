@@ -75,7 +75,7 @@ export const startWorkerdAlone = (configuration, args = [], env = {}) =>
     env,
   );
 
-/** @param {string} model @returns {Promise<Started>} what stands in for R2 */
+/** @param {string} model @returns {Promise<Started>} the replacement for R2 */
 export const startBucket = (model) =>
   startServer(process.execPath, [example('workers/local_bucket.mjs'), model, '0'], printedOrigin, {
     VERBOSE: '1',

@@ -50,7 +50,7 @@ export async function startHub(repositories) {
     epoch: 0,
     commit: COMMIT,
     repositories,
-    /** The other host's connections end after so many bytes of an answer. @type {number | undefined} */
+    /** The other host's connections end after this many bytes of an answer. @type {number | undefined} */
     cut: undefined,
   };
 

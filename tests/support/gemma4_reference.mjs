@@ -79,7 +79,7 @@ function readModel(pieces) {
 /** @typedef {ReturnType<typeof readModel>} Model */
 
 /**
- * What attention adds to x, normalised.
+ * The normalised output of attention, added to x.
  * @param {Model} model @param {number} layer @param {Vector} x @param {number} position
  * @param {{keys: Vector[][], values: Vector[][]}} seen of the tokens before, one entry a token
  */
@@ -124,7 +124,7 @@ function feedForward(gate, up, down, input) {
 }
 
 /**
- * What the experts of a token give together, before the norm of it.
+ * The combined output of a token's experts, before the norm of it.
  * @param {Model} model @param {number} layer @param {Vector} x
  */
 function mixExperts({ find, tensor, key, epsilon }, layer, x) {
@@ -159,7 +159,7 @@ function mixExperts({ find, tensor, key, epsilon }, layer, x) {
     .reduce(add);
 }
 
-/** What the feed-forward of a layer adds. @param {Model} model @param {number} layer @param {Vector} x */
+/** The output of a layer's feed-forward. @param {Model} model @param {number} layer @param {Vector} x */
 function feed(model, layer, x) {
   const { find, tensor, epsilon } = model;
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}.weight`);
@@ -177,7 +177,7 @@ function feed(model, layer, x) {
 /**
  * @param {import('./gguf_pieces.mjs').Pieces} pieces of a file whose tensors are F32
  * @param {number[]} tokens
- * @returns {Vector[]} logits behind each token
+ * @returns {Vector[]} logits after each token
  */
 export function gemma4Logits(pieces, tokens) {
   const model = readModel(pieces);

@@ -1,4 +1,4 @@
-// A GGUF file taken apart and put together again with other keys and further tensors.
+// A GGUF file split and reassembled with other keys and further tensors.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pair, string, types, u32, u64 } from './gguf_bytes.mjs';
@@ -68,7 +68,7 @@ export function writePieces({ keys, tensors, data }) {
 }
 
 /**
- * A tensor behind the others.
+ * A tensor after the others.
  * @param {Pieces} pieces @param {string} name @param {number[]} dims row length first
  * @param {Float32Array} values
  */

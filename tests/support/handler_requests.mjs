@@ -141,7 +141,7 @@ const replayed = [
   { messages: [asked], parseSpecial: true },
   { messages: [asked], tool_choice: 'none', tools: [] },
 ];
-/** What a text may be, for chats and completions. @type {object[]} */
+/** Constraints of a text, for chats and completions. @type {object[]} */
 const limited = [
   ...[{ regex: '[a-c]{3}' }, { choices: ['red', 'green'] }, { grammar: 'root ::= "a" | "b"' }],
   ...[{ regex: '(' }, { grammar: 'root' }, { choices: [] }, { choices: [5] }, { regex: 5 }],
@@ -282,7 +282,7 @@ const texts = [
   ['/v1/completions', { prompt: [[300, 301], [302]], temperature: 0 }],
 ];
 
-/** Two mistakes: which of them is told differs. @param {unknown} body */
+/** Two mistakes: which of them is reported differs. @param {unknown} body */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
 const echoed = { echo: true, temperature: 0, prompt: 'The fox ran over the hill.' };
@@ -455,7 +455,7 @@ const headerNames = [
   ...['access-control-allow-headers', 'access-control-allow-methods', 'access-control-max-age'],
 ];
 
-/** What is new each time, and words of errors. */
+/** Values that are new each time, and words of errors. */
 const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
 
 /** @param {string} text of JSON @returns {any} without what changes; a float has other digits than a double */

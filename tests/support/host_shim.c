@@ -3,7 +3,7 @@
 // memory. With SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
 // SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same of malloc and realloc.
 //
-// SHIM_BLOCK_COUNT tells how many blocks of memory were not given back, SHIM_WRITE_COUNT how often
+// SHIM_BLOCK_COUNT tells how many blocks of memory were not freed, SHIM_WRITE_COUNT how often
 // something was written to standard output or error. With SHIM_PIECE_BYTES a call reads or writes
 // no more than that; each third one is interrupted, and each fourth finds the pipe full or empty.
 //

@@ -1,4 +1,4 @@
-// What `make install` installs, in a folder of its own, and how users of the C library build with it.
+// Installs the C library as `make install` does, in a separate folder, and builds with it as users do.
 
 import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';

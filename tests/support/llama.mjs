@@ -10,6 +10,6 @@ export const libraries = join(
   '.toolchain/bench/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64',
 );
 
-/** Why tests beside it are skipped. */
+/** The reason that tests next to it are skipped. */
 export const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
 if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);

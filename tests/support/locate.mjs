@@ -1,5 +1,5 @@
 // Finds what tests need but the repository does not hold: the shared folder of reference vectors,
-// browsers, WASI runtimes. What is missing skips a test, except in CI, where it is a failure:
+// browsers, WASI runtimes. A missing program skips a test, except in CI, where it is a failure:
 //
 //   const shared = locate('shared');
 //   test('…', { skip: shared.skip }, () => read(`${shared.path}/vectors/…`));
@@ -29,7 +29,8 @@ const edge = resolve(root, '.toolchain/edge');
 const component = resolve(root, '.toolchain/component');
 
 /**
- * What can be located: the environment variable that says where, else the usual places.
+ * The programs that can be located: the environment variable that says where, else the usual
+ * places.
  * @type {Record<string, {variable?: string, places: string[], install: string}>}
  */
 const known = {
@@ -77,7 +78,7 @@ const known = {
     places: [resolve(process.env.HOME ?? '/root', '.cargo/bin/rustc'), '/usr/bin/rustc'],
     install: 'set WICK_RUSTC',
   },
-  // Fastify's folder, beside those of Express and Hono
+  // Fastify's folder, next to those of Express and Hono
   frameworks: {
     places: [resolve(edge, 'node_modules/fastify')],
     install: 'tools/setup.sh edge',
@@ -124,7 +125,7 @@ const known = {
   wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
 };
 
-/** What only `make test-all` uses: the main path of each page runs in Chromium. */
+/** Programs that only `make test-all` uses: the main path of each page runs in Chromium. */
 const onlyInFull = ['firefox', 'webkitDriver'];
 
 /**

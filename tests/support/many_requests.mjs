@@ -1,4 +1,4 @@
-// Asks one engine for many answers of one token, in a process of its own, and prints in KB, at each of the
+// Asks one engine for many answers of one token, in a separate process, and prints in KB, at each of the
 // given counts: its private memory before and after collections, and what is used of both threads' heaps after them.
 
 import { readFileSync } from 'node:fs';
@@ -11,8 +11,8 @@ const engine = await createEngine({ file, threads: 1 });
 const messages = [{ role: 'user', content: 'Hi' }];
 
 /**
- * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 also gives back the
- * empty room that its young generations have grown by, which gc() of --expose-gc leaves.
+ * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 also frees
+ * the empty room that its young generations have grown by, which gc() of --expose-gc leaves.
  * @returns {Promise<number>} bytes of both heaps that are used
  */
 async function collect() {

@@ -1,10 +1,11 @@
-// A place for models in memory, which outlives the stores over it. It counts writes, and fails where a test wants it to.
+// A place for models in memory, which outlives the stores over it. It counts writes, and fails
+// where a test tells it to.
 
 import { parseRecord } from '../../js/models/records.js';
 
 /** @typedef {import('../../js/models/backends.js').Backend} Backend */
 
-/** What is left when a process ends. */
+/** The data that remains when a process ends. */
 export class MemoryDisk {
   /** @type {Map<string, string>} */
   records = new Map();

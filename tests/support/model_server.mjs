@@ -16,9 +16,10 @@ export function pretendedModel(size, seed = 1) {
 export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 /**
- * What comes of one request: `cut` ends the connection after so many bytes, `status` is an answer without the file,
- * `page` and `text` are answers with something else, `whole` ignores the range, `stall` sends nothing any more
- * after `cut` bytes, `unknown` does not tell the length, `damaged` has a wrong byte.
+ * The outcome of one request: `cut` ends the connection after this many bytes, `status` is an
+ * answer without the file, `page` and `text` are answers with something else, `whole` ignores the
+ * range, `stall` sends nothing any more after `cut` bytes, `unknown` does not tell the length,
+ * `damaged` has a wrong byte.
  * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string | Buffer,
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
@@ -52,7 +53,7 @@ export async function serveModel(first) {
     sent: 0,
     /** A pause after each megabyte. */
     paceMs: 0,
-    /** After so many bytes an answer is held until the test sets this higher. */
+    /** After this many bytes an answer is held until the test sets this higher. */
     holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
@@ -117,7 +118,7 @@ export async function serveModel(first) {
   };
 }
 
-/** What is compared of the bytes before a position, where another origin hides which range it sent. */
+/** The compared bytes before a position, where another origin hides which range it sent. */
 export const TAIL_BYTES = 4096;
 
 /**

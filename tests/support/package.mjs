@@ -23,7 +23,7 @@ export const { createEngine, WickError } = entry;
 export const modelFolder = resolve(root, 'examples/models');
 export const modelPath = join(modelFolder, 'wick-2.6m-q8_0.gguf');
 
-/** Those of createEngine, where a source may be missing. */
+/** Options of createEngine, where a source may be missing. */
 /** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */
 
 /**

@@ -1,4 +1,4 @@
-// What a test makes up of its surroundings, for as long as it runs.
+// The fake surroundings of a test while it runs.
 
 /**
  * Globals with other values, until the test ends.

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { locate, locateRelaxedNode, root } from './locate.mjs';
 
-/** Ends a program that hangs, on a machine however busy: nothing is shown by it. */
+/** Ends a program that does not return, on a machine however busy: nothing is shown by it. */
 const TIMEOUT_MS = 600_000;
 
 /**

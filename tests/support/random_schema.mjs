@@ -81,7 +81,7 @@ const ofNumber = (random) => {
 /** @type {Maker} */
 const ofArray = (random, depth) => {
   const inner = () => schema(random, depth - 1);
-  // Not both: ajv takes no items for enough of "contains" beside "prefixItems"
+  // Not both: ajv takes no items for enough of "contains" next to "prefixItems"
   /** @type {Record<string, () => unknown>} */
   const first = random.chance(0.8)
     ? { prefixItems: () => [inner(), ...random.list(1, inner)] }

@@ -1,5 +1,5 @@
-// Snippets of chat templates: what each filter, test, method, operator and statement makes of values of every kind. What
-// jinja2 makes of them is recorded in tests/engine/template_language.json.
+// Snippets of chat templates: what each filter, test, method, operator and statement makes of
+// values of every kind. Their output in jinja2 is recorded in tests/engine/template_language.json.
 
 /** Each of the first before each of the second. @param {string[]} values @param {string[]} parts */
 const each = (values, parts) =>

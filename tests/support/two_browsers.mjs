@@ -1,4 +1,4 @@
-// The chat page in Firefox and WebKitGTK: the page built in a folder of its own with what a test puts before the package's entry, a
+// The chat page in Firefox and WebKitGTK: the page built in a separate folder with what a test puts before the package's entry, a
 // server, and a test in each of both browsers. Their drivers run no script before a page's own, so that the entry has it.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { begin, prelude } from './chat_steps.mjs';
 import { stubEngine, stubModels } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
-/** Opens a page anew, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
+/** Reopens a page, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
 
 /** A WebKitGTK whose page is left while it stores something may open no database in the next one. */
 const STORING_MS = 1000;
@@ -66,7 +66,7 @@ export function testInBoth(title, pass) {
 }
 
 /**
- * The chat page in a folder of its own, and a server of it.
+ * The chat page in a separate folder, and a server of it.
  * @param {string} name of the folder in build/
  * @param {(site: string) => unknown} change
  */
@@ -99,7 +99,7 @@ export const useReal = (name, script = '') =>
   });
 
 /**
- * Runs scripts one after the other, each in a page that is opened anew; what it returns is compared, and nothing goes wrong in it.
+ * Runs scripts one after the other, each in a page that is reopened; what it returns is compared, and nothing goes wrong in it.
  * @param {Visit} visit
  * @param {string} url
  * @param {[name: string, script: string, wanted: object][]} passes

@@ -1,5 +1,5 @@
 // Imported by tests whose models write what a grammar forces: the grammar is of all that they write, calls and reasoning
-// among it. What users give is of the content alone.
+// among it. Users' constraints apply to the content alone.
 
 import { Worker } from 'node:worker_threads';
 

@@ -1,12 +1,13 @@
 // Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
 // machine, that every C or JavaScript source has a first line that says what the file is for, and that text follows the rules
-// of writing_rules.mjs in the folders that are clean.
+// of writing_rules.mjs: documents, comments, errors and help.
 //   node tools/build/check_text.mjs --counts     how often each rule is broken, by folder
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commentsOf, sentencesOf } from './comments.mjs';
 import {
   errorsOf,
   helpOf,
@@ -16,6 +17,8 @@ import {
   proseOf,
   wordRules,
 } from './writing_rules.mjs';
+
+/** @typedef {import('./comments.mjs').Found} Found */
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -44,10 +47,18 @@ function faultsOf(file, lines) {
   return found;
 }
 
-/** Documents and sources whose text has to follow all rules. A folder is added when it is clean. */
-const clean = /^(?:README\.md|js\/README\.md|docs\/(?:guide\/|js-api\.md)|js\/)/;
-/** Folders whose errors have to name their subject. */
-const cleanErrors = /^js\/cli\/model_names\.js/;
+/** Folders whose errors have to name their subject. A folder is added when all of its errors do. */
+const withSubjects = /^js\/cli\/model_names\.js/;
+
+/** @param {string} file @param {string} text @returns {Record<'texts' | 'messages' | 'help', Found[]>} what people read of it */
+function readableOf(file, text) {
+  if (file.endsWith('.md')) return { texts: proseOf(text), messages: [], help: [] };
+  const isScript = /^(?:js|examples)\/.*\.m?js$/.test(file);
+  const messages = isScript ? errorsOf(text) : [];
+  const help = isScript ? helpOf(text) : [];
+  const literals = /\.[ch]$/.test(file) && !file.startsWith('tests/') ? sentencesOf(text) : [];
+  return { texts: [...commentsOf(file, text), ...literals, ...messages, ...help], messages, help };
+}
 
 /**
  * @param {string} file
@@ -55,13 +66,8 @@ const cleanErrors = /^js\/cli\/model_names\.js/;
  * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} where the text breaks a rule
  */
 function writingFaultsOf(file, text) {
-  const isDocument = file.endsWith('.md');
-  const isScript = /\.m?js$/.test(file) && /^(?:js|examples)\//.test(file);
-  if (!isDocument && !isScript) return [];
-  const isEnforced = clean.test(file);
-  const messages = isDocument ? [] : errorsOf(text);
-  const help = isDocument ? [] : helpOf(text);
-  const texts = isDocument ? proseOf(text) : [...messages, ...help];
+  const { texts, messages, help } = readableOf(file, text);
+  const isEnforced = true;
   return [
     ...texts.flatMap(({ line, text: words }) => [
       ...wordRules
@@ -78,7 +84,7 @@ function writingFaultsOf(file, text) {
     ...messages
       .filter((one) => !namesSubject(one.text))
       .map(({ line }) => ({
-        ...{ rule: 'error format', line, isEnforced: cleanErrors.test(file) },
+        ...{ rule: 'error format', line, isEnforced: withSubjects.test(file) },
         fault: 'an error that does not begin with its subject and a colon',
       })),
     ...help

@@ -24,7 +24,7 @@ const wordsOf = (line) =>
   line
     .replace(/^\s*(?:\/\/+|\/\*+|\*+(?!\/)|#+)? ?/, '')
     .replace(/\s*\*\/$/, '')
-    .replaceAll(/`[^`]*`/g, 'code');
+    .replaceAll(/`[^`]*`|[\w./-]+\.(?:[ch]|m?js|md|py)\b/g, 'code');
 
 /**
  * @param {string} file
@@ -54,7 +54,7 @@ export function commentsOf(file, text) {
     .flatMap(({ line, text: words }) =>
       words.split(/\s(?=@\w+ )/).map((part) => ({
         line,
-        text: part.replace(/^@\w+\s*(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})?\s*/, ''),
+        text: part.replace(/^@\w+\s*(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})?\s*(?:(?<=@(?:param|property|typedef|callback|template)\b.*)\[?[\w.$=]+\]?\s*)?/, ''),
       })),
     )
     .filter((one) => one.text !== '');

@@ -1,5 +1,5 @@
 // Rules of plain English that a program can check: words to replace, subjects that no sentence begins with, the format of
-// errors and of --help. A rule is enforced in folders that are clean; elsewhere it is counted (check_text.mjs --counts).
+// errors and of --help. check_text.mjs enforces them; --counts shows how often each is broken.
 
 /** Each has what to write instead. @type {{name: string, pattern: RegExp, instead: string}[]} */
 export const wordRules = [
@@ -8,7 +8,7 @@ export const wordRules = [
     pattern: /(?<!\bthere )\b(?:is|are|was|were) no\b(?! (?:longer|more|less|fewer|different|better|worse|one|need)\b)/i,
     instead: 'is not a',
   },
-  { name: 'behind', pattern: /\bbehind\b/i, instead: 'after' },
+  { name: 'behind', pattern: /(?<!look-)\bbehind\b(?! (?:HAProxy|(?:a|the) (?:proxy|flag|reverse proxy|CDN|load balancer)))/i, instead: 'after' },
   { name: 'told', pattern: /\b(?:told|tells? of)\b/i, instead: 'reported, logged, shown' },
   { name: 'so many', pattern: /\bso many\b/i, instead: 'a number with its unit' },
   { name: 'the like', pattern: /\b(?:and|or) the like\b/i, instead: 'similar' },
@@ -22,15 +22,15 @@ export const wordRules = [
     pattern: /\banew\b|\bagain from (?:its|the) beginning\b/i,
     instead: 'again, from scratch',
   },
-  { name: 'apart', pattern: /\bapart\b(?! from\b)/i, instead: 'separate' },
+  { name: 'apart', pattern: /(?<!(?:bytes|columns|dims|elements|floats|lines|rows|tokens|stride|STRIP|code) )\bapart\b(?! from\b)/i, instead: 'separate' },
   { name: 'beside', pattern: /\bbesides?\b/i, instead: 'next to, in addition to' },
-  { name: 'of its own', pattern: /\bof (?:its|their|your) own\b/i, instead: 'separate, dedicated' },
-  { name: 'stands, lies, hangs', pattern: /\b(?:stands|lies|hangs)\b/i, instead: 'is, is stored' },
+  { name: 'of its own', pattern: /\bof (?:its|their|your) own\b(?! [a-z]+(?:s|ing)\b)/i, instead: 'separate, dedicated' },
+  { name: 'stands, lies, hangs', pattern: /\b(?:(?:stands|lies)(?! for\b)|hangs (?:on|from|off))\b/i, instead: 'is, is stored' },
   { name: 'by itself', pattern: /\bby (?:itself|themselves)\b/i, instead: 'automatically' },
   { name: 'wants, wishes', pattern: /\b(?:wants|wishes)\b/i, instead: 'needs, requires' },
   {
     name: 'gives back',
-    pattern: /\b(?:gives?|given|gave|giving)(?: \w+){0,3} back\b/i,
+    pattern: /\b(?:gives?|given|gave|giving)(?! way)(?: \w+){0,3} back\b/i,
     instead: 'returns, frees',
   },
   { name: 'held to', pattern: /\bheld to\b/i, instead: 'constrained to' },

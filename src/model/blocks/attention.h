@@ -20,7 +20,7 @@ typedef enum attention_qk_norms {
 
 // The input of the same layer's feed-forward where it runs in parallel with the attention.
 typedef enum attention_aside {
-  ATTENTION_FIRST = 0,    // nothing: it runs behind
+  ATTENTION_FIRST = 0,    // nothing: it runs after
   ATTENTION_ASIDE_INPUT,  // what came into the layer
   ATTENTION_ASIDE_NORMED  // that, normalised for the attention
 } attention_aside;

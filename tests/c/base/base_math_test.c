@@ -162,7 +162,7 @@ TEST(sin_and_cos_of_whole_positions) {
   check_worst("sin and cos of positions, absolute", worst, 4e-16);
 }
 
-// What a file's numbers can make of an angle: any double at all.
+// A file's numbers can turn an angle into any double.
 TEST(sin_and_cos_of_anything_are_defined) {
   const double turn = 6.283185307179586;
   const double wild[] = {1e7,    9999999.5, 1e8,  1e15, 4.6e18, 9.3e18, 0x1p62,
@@ -187,7 +187,7 @@ TEST(sin_and_cos_of_anything_are_defined) {
 
 // ---- half floats ----
 
-// What sign, exponent and fraction of a half mean.
+// The value of a half by its sign, exponent and fraction.
 static double half_value(uint32_t half) {
   const double sign = (half >> 15) != 0 ? -1 : 1;
   const int exponent = (int)(half >> 10 & 31);

@@ -178,7 +178,7 @@ static void refusal_is(const char *bytes) {
   CHECK_EQ_STR(error.message, message);
 }
 
-// Whoever tells of it names no size: it cannot be another one.
+// The report names no size: it cannot be a different one.
 TEST(a_refusal_says_what_and_how_much) {
   gate_open(4096);
   void *block = memory_alloc(&memory, 1000);
@@ -275,7 +275,7 @@ TEST(aligning_rounds_up) {
   CHECK_EQ_UINT(ceil_div_u32(UINT32_MAX, 2), 0x80000000u);
 }
 
-// Blocks of a reserve: one behind the other, until it is used up; the gate's own counts stay.
+// Blocks of a reserve: one after the other, until it is used up; the gate's own counts stay.
 TEST(a_reserve_gives_its_blocks_each_time) {
   enum { RESERVE_BYTES = 4096, BLOCKS_MAX = 40 };
   gate_open(0);

@@ -161,7 +161,7 @@ static void note_all_code_points(void) {
   }
 }
 
-// What RFC 3629 says of a string of up to 3 bytes, by looking it up.
+// RFC 3629's rules for a string of up to 3 bytes, as a table.
 static int expected_decode(const uint8_t *bytes, size_t size) {
   uint32_t prefix = 0;
   for (size_t i = 0; i < size; i++) {

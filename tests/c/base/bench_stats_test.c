@@ -161,7 +161,7 @@ TEST(sampling_stops_when_it_is_stable) {
   }
   CHECK(bench_should_stop(&stop, values, 102));
   stop = (bench_stop){0};
-  values[120] = 200;  // one outlier in the window begins the count anew
+  values[120] = 200;  // one outlier in the window restarts the count
   CHECK(!bench_should_stop(&stop, values, 119));
   CHECK(!bench_should_stop(&stop, values, 120));
   CHECK(!bench_should_stop(&stop, values, 121));

@@ -1,5 +1,5 @@
 // Doubles as decimals: the digits are Python's repr, and reading is exact, so that both together
-// give back every double.
+// restore every double.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ TEST(refuses_what_is_no_decimal) {
 TEST(writes_a_number_of_places) {
   char text[DECIMAL_FIXED_BYTES];
   decimal_write_fixed(text, 2.345, 2);
-  CHECK_EQ_STR(text, "2.35");  // 2.345 lies above the tie
+  CHECK_EQ_STR(text, "2.35");  // 2.345 is above the tie
   decimal_write_fixed(text, 2.5, 0);
   CHECK_EQ_STR(text, "2");  // a tie goes to even
   decimal_write_fixed(text, -0.0, 1);
@@ -98,7 +98,7 @@ TEST(writes_a_number_of_places) {
   CHECK_EQ_STR(text, "1e+300");
 }
 
-// ---- beside the C library ----
+// ---- against the C library ----
 
 // The fewest digits by trying them all, in the form of Python's repr.
 static void write_by_trying(char *out, double value) {
@@ -171,7 +171,7 @@ TEST(texts_are_read_as_the_c_library_reads_them) {
   }
 }
 
-// Digits behind those that can count move the exponent, and decide ties.
+// Digits after those that can count move the exponent, and decide ties.
 TEST(texts_of_many_digits_are_read_as_the_c_library_reads_them) {
   enum { DIGITS_MAX = 1200 };
   uint64_t random = 14;

@@ -22,7 +22,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   text[text_bytes] = '\0';
 }
 
-// How fine the clock is goes on to what sums the ops up.
+// The clock's resolution is passed on to the sums of the ops.
 TEST(the_grain_of_the_clock_is_told) {
   static dispatch_metrics dispatch;
   ops_init(&ops, LANE_SIMD128, read_clock, 100);

@@ -66,7 +66,7 @@ static void close_tenants(tenants *t) {
   free(t->file.bytes);
 }
 
-// What a tenant sees of one request: no times.
+// The events that a tenant sees of one request: no times.
 typedef struct seen {
   uint32_t id, cached, units;
   int32_t said[ANSWER];
@@ -139,7 +139,7 @@ TEST(what_one_tenant_has_read_another_reads_again) {
   close_tenants(&t);
 }
 
-// A request beside one that is just reading the same text: alone it would wait for those pages.
+// A request alongside one that is just reading the same text: alone it would wait for those pages.
 static seen seen_beside(const fixture_file *file, const int32_t *prompt, const int32_t *others,
                         const char *salt) {
   wick_engine *engine = load(file);

@@ -1,5 +1,5 @@
 // Parts of the seed systems (docs/seed-systems.md) that none of their
-// 80 cases calls: true and nominal sizes of KV types, entries by themselves, lookups by hash,
+// 80 cases calls: true and nominal sizes of KV types, single entries, lookups by hash,
 // clearing.
 #include <string.h>
 
@@ -22,7 +22,7 @@ TEST(bytes_and_ratios_of_kv_types) {
     CHECK_NEAR(kv_type_value_bytes(type), types[i].bytes, 0);
     CHECK_NEAR(kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
     CHECK_NEAR(kv_type_reduction_ratio(type), 4 / types[i].bytes, 0);
-    // What a page really takes.
+    // The actual size of a page.
     const kv_shape shape = {1, 8, 64, type, type, 0};
     kv_layout layout;
     REQUIRE(kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);
@@ -125,7 +125,7 @@ TEST(a_cleared_cache_finds_nothing_and_keeps_its_counters) {
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.prefixes_cached, 2);
   CHECK_EQ_UINT(stats.prefixes_evicted, 0);
-  // What has a user goes with him; until then its page stays.
+  // An entry with a user goes with that user; until then its page stays.
   CHECK_EQ_UINT(stats.pages_held, 1);
   CHECK_EQ_INT(prefix_release(cache, used), WICK_OK);
   CHECK_EQ_UINT(prefix_stats_get(cache).pages_held, 0);

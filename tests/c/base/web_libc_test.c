@@ -1,5 +1,5 @@
-// The web build's replacements for libc and compiler library, under other
-// names beside this host's own.
+// The web build's replacements for libc and compiler library, under other names next to this host's
+// own.
 #include <stdlib.h>
 #include <string.h>
 

@@ -17,7 +17,7 @@ static bool open_flat(kv_flat *flat, uint32_t layers, uint32_t dim, uint32_t cap
 static void close_flat(kv_flat *flat) {
   kv_flat_destroy(flat);
   CHECK_EQ_UINT(memory.blocks_now, 0);
-  kv_flat_destroy(flat);  // of what is given back already, nothing
+  kv_flat_destroy(flat);  // of what is freed already, nothing
 }
 
 static void check_sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t stride,

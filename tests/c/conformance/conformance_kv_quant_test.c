@@ -316,7 +316,7 @@ static void check_replaced(float first, float second, int first_sign, int second
   }
 }
 
-// Nothing but zeros beside an infinity: an empty block.
+// Only zeros next to an infinity: an empty block.
 static void check_lone_infinity(float infinity) {
   float x[BLOCK] = {0}, found[BLOCK];
   x[7] = infinity;

@@ -1,6 +1,6 @@
 // Conformance cases PK-10 and PK-22 to PK-30 of the seed systems: pages that sequences share, and
-// how scattered pages are. What PK-29 repeats for the other types and for 3 layers is a function of
-// type and layers.
+// how scattered pages are. The part that PK-29 repeats for the other types and for 3 layers is a
+// function of type and layers.
 #include "fixture_pool.h"
 #include "reference/compaction.h"
 #include "reference/pages.h"
@@ -189,7 +189,7 @@ static void check_waste(wick_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-// Whether ten pages of so many tokens each, with holes between them, are to be moved together.
+// Whether ten pages of this many tokens each, with holes between them, are to be moved together.
 static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
   kv_seq_id seqs[16];

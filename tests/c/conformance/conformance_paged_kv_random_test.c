@@ -115,7 +115,7 @@ static void check_rows(const naive_pool *m, const naive_seq *seq) {
   }
 }
 
-// places: which page of the pool stands for each page of the model, GONE while that is not known
+// places: the page of the pool for each page of the model, GONE while that is not known
 static void check_table(const naive_pool *m, const naive_seq *seq, int places[PAGES_MAX]) {
   uint32_t count;
   const kv_entry *table = kv_seq_table(m->pool, seq->id, &count);
@@ -286,7 +286,7 @@ static void write_tokens(naive_pool *m, naive_seq *seq) {
   seq->count = end;
 }
 
-// Write access to one page; a row that is known is written anew.
+// Write access to one page; a row that is known is written again.
 static void rewrite_row(naive_pool *m, naive_seq *seq) {
   const uint32_t at = below(m, seq->entry_count * PAGE + PAGE / 2);
   int *page = &seq->pages[at / PAGE];
@@ -448,7 +448,7 @@ static void check_type(wick_kv_type type, uint64_t seed) {
   close_pool(&m);
 }
 
-// Each allocation of the run fails once: what it was for is refused, and the run goes on.
+// Each allocation of the run fails once: what it was for is refused, and the run continues.
 static void check_failing_allocations(void) {
   static naive_pool m;
   uint64_t fail_at_call = 0;

@@ -1,5 +1,5 @@
 // Conformance cases PK-01 to PK-21 but PK-10 of the seed systems: the pool of pages, sequences that
-// take and give back pages, access to their pages, and what is refused.
+// take and free pages, access to their pages, and what is refused.
 #include "fixture_pool.h"
 #include "reference/compaction.h"
 #include "reference/pages.h"

@@ -237,7 +237,7 @@ TEST(px_06_the_least_recently_used_goes) {
   insert(&c, PREFIX_NONE, &tokens[2], 2);
   CHECK(!contains_token(&c, 1) && contains_token(&c, 2) && contains_token(&c, 3));
   close_case(&c);
-  // an entry that another follows is no leaf and stays, however long ago it was used
+  // an entry that another follows is not a leaf and stays, however long ago it was used
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
   const prefix_id root = insert_idle(&c, PREFIX_NONE, &tokens[0], 0);
   insert_idle(&c, root, &tokens[1], 1);
@@ -310,11 +310,12 @@ TEST(px_08_collisions_are_told_apart) {
   CHECK_EQ_INT(entry_of(&c, a).page, page_at(&c, 0));
   CHECK_EQ_INT(entry_of(&c, b).page, page_at(&c, 1));
   close_case(&c);
-  // the hash that pages have in earnest tells them apart by itself
+  // the hash that pages have in earnest distinguishes them alone
   CHECK(page_hash(0, 0, COLLIDING[0], 4) != page_hash(0, 0, COLLIDING[1], 4));
 }
 
-// Entries of one hash are told apart by any of their tokens, by their salt, and by what is before.
+// Entries of one hash are distinguished by any of their tokens, by their salt, and by what is
+// before.
 static prefix_hash_t same_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                uint32_t count) {
   (void)parent;
@@ -348,7 +349,7 @@ TEST(entries_of_one_hash_differ_in_any_token) {
   close_case(&c);
 }
 
-// Entries with users outlive a clearing, by themselves: what they followed may go before them or
+// Entries with users outlive a clearing, alone: the entries they followed may go before them or
 // after them, and its place may be another's.
 TEST(cleared_entries_are_nobodys_children) {
   prefix_case c;
@@ -395,7 +396,7 @@ TEST(px_09_longest_prefix_of_single_tokens) {
   close_case(&c);
 }
 
-// What a fresh sequence is given of the tokens, which is what a search finds, too.
+// The tokens that a fresh sequence gets, which are those that a search finds, too.
 static uint32_t attach(prefix_case *c, cache_salt salt, const int32_t *tokens, uint32_t count) {
   prefix_id last;
   const uint32_t found = prefix_find_longest(c->cache, salt, tokens, count, &last);

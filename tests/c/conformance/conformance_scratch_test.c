@@ -31,7 +31,7 @@ static void write_keys(gguf_writer *w, const scratch_dims *dims) {
   gguf_writer_add_f32(w, "qwen2.rope.freq_base", 1e6f);
 }
 
-// Matrices are of Q4_0, or of F32 where rows are no whole blocks.
+// Matrices are of Q4_0, or of F32 where rows are not whole blocks.
 static void write_tensors(gguf_writer *w, const scratch_dims *dims) {
   const uint64_t hidden = dims->hidden, ffn = dims->ffn, vocab = dims->vocab;
   const uint64_t q = (uint64_t)dims->heads * dims->head_dim;

@@ -1,5 +1,5 @@
 // Conformance cases TN-01 to TN-07 of the seed systems: tensors as ranges of a file, and the query,
-// key and value projections, fused or apart.
+// key and value projections, fused or separate.
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ TEST(tn_02_fused_projections) {
   // what the original cut off or divided by
   CHECK_EQ_INT(qkv_out_dim(&qkv, 4095, &rows, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(qkv_out_dim(&qkv, 0, &rows, NULL), WICK_E_SHAPE);
-  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL), WICK_E_SHAPE);  // 4 rows are no 3 parts
+  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL), WICK_E_SHAPE);  // 4 rows cannot be 3 parts
 }
 
 TEST(tn_03_separate_projections) {
@@ -118,7 +118,7 @@ static void check_overflow(uint64_t offset_bytes, uint64_t size_bytes) {
   CHECK(tensor.data == NULL);
 }
 
-// Qwen3-0.6B: 16 heads and 8 KV heads of 128, apart, on 1024 hidden values.
+// Qwen3-0.6B: 16 heads and 8 KV heads of 128, separate, on 1024 hidden values.
 static void check_separate(void) {
   enum { HIDDEN = 1024, ROW_BYTES = HIDDEN / 256 * 144 };
   const uint64_t q_bytes = 2048 * ROW_BYTES, kv_bytes = 1024 * ROW_BYTES;
@@ -231,7 +231,7 @@ static wick_status bind_layer(bool has_gate, bool is_gated, uint32_t up_rows, te
   return layer_bind(&refs, (const uint8_t *)image, sizeof image, &dims, layer, NULL);
 }
 
-// Gate and up are one tensor of twice the rows only where a gated model has no gate of its own.
+// Gate and up are one tensor of twice the rows only where a gated model has no separate gate.
 static void check_gates(void) {
   tensor_layer layer;
   for (int i = 0; i < 4; i++) {

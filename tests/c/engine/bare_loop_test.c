@@ -1,5 +1,5 @@
 // A lone request against a bare loop over the forward pass: the same
-// tokens, and what the scheduler costs beside it. With WICK_BENCH=1 in the environment
+// tokens, and the cost of the scheduler in addition. With WICK_BENCH=1 in the environment
 // bench_lone_request measures that on SmolLM2-135M's layers.
 #include <stdio.h>
 #include <stdlib.h>

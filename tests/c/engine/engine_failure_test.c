@@ -1,4 +1,4 @@
-// What goes wrong ends in a status, gives everything back, and leaves the engine working.
+// Every failure ends in a status, frees everything, and leaves the engine working.
 #include <stdio.h>
 
 #include "fixture_model.h"

@@ -48,7 +48,7 @@ static void choose_sampler(uint32_t which, wick_sampling *sampling) {
   }
 }
 
-// What each of the requests wants: a prompt that repeats what the grammar has.
+// The prompt of each request: it repeats the grammar's text.
 static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   static const char PROMPT[] =
       "{\"name\": \"ab\", \"age\": 1, \"tags\": [\"a\", \"a\"]} abc-12, xyz. ";
@@ -66,7 +66,7 @@ static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   return wanted;
 }
 
-// A text that ended by itself is one of the grammar, one that was cut the beginning of one.
+// A text that ended on its own is one of the grammar, one that was cut the beginning of one.
 static void check_text(const said *of, const wick_grammar *grammar) {
   grammar_rig rig;
   grammar_matcher matcher;
@@ -227,7 +227,7 @@ TEST(certain_tokens_are_the_same_with_their_logprobs) {
   }
 }
 
-// Every token of this vocabulary is a byte. A token is sampled where the text is free, and behind
+// Every token of this vocabulary is a byte. A token is sampled where the text is free, and after
 // JUMP_TOKENS_MAX tokens that were not.
 TEST(certain_tokens_take_no_pass_of_their_own) {
   static const char SCHEMA[] =
@@ -258,7 +258,7 @@ TEST(certain_tokens_take_no_pass_of_their_own) {
   CHECK_EQ_UINT(stats.tokens_out, together[0].count);
 }
 
-// The vocabulary has "th": behind a t that came alone, what must follow is h all the same.
+// The vocabulary has "th": after a t that came alone, what must follow is h all the same.
 TEST(certain_tokens_follow_a_token_that_others_would_have_made_longer) {
   static const char TEXT[] = "thhhhhhhhh";
   const wick_grammar grammar = {

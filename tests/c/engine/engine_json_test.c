@@ -1,4 +1,4 @@
-// What an engine says of itself as JSON, field by field: each name
+// The engine's reports about itself as JSON, field by field: each name
 // with the number that the other functions give.
 #include <stdio.h>
 #include <stdlib.h>

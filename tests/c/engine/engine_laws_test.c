@@ -87,7 +87,7 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
 
 enum { ROWS = PROMPT_LONG_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
 
-// What `wanted` gives, and each of the others, which are to give the very same.
+// The result of `wanted` and of each other kernel, which must be identical.
 static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *others,
                        size_t count) {
   static float a[ROWS], b[ROWS];
@@ -138,7 +138,7 @@ TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, NULL);
 }
 
-// Experts of a width that is not a multiple of the rows that lie together.
+// Experts of a width that is not a multiple of the rows in a group.
 TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_f32) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.ffn = 44;

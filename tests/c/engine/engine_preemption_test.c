@@ -20,7 +20,7 @@ typedef struct said_token {
   float logprob, top_logprobs[TOP];
 } said_token;
 
-// What one request brought. Rows that are read again must be what they were.
+// The results of one request. Rows that are read again must be what they were.
 typedef struct said {
   uint32_t id;
   bool has_ended;

@@ -1,6 +1,6 @@
 // Memory that is refused anywhere in the interface: the k-th
 // allocation of a scenario fails, once or from then on. Each call answers, each request ends once,
-// and with memory there again the engine works; pages and memory are given back. With WICK_SOAK=1
+// and with memory there again the engine works; pages and memory are freed. With WICK_SOAK=1
 // batches of several sizes have their turn.
 #include <stdio.h>
 
@@ -349,7 +349,7 @@ static void check_pages(const sweep *s) {
   CHECK_EQ_UINT(stats.used_pages, stats.pages_held_prefix);
 }
 
-// What is left works as if nothing had been.
+// The rest works as if nothing had happened.
 static void check_works(sweep *s) {
   for (uint32_t i = 0; i < s->count; i++) CHECK_EQ_UINT(s->dones[i], 1);
   memory_of(s->engine)->fail_at_call = memory_of(s->engine)->fail_from_call = 0;

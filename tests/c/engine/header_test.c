@@ -206,7 +206,7 @@ TEST(a_reader_that_fails_may_be_tried_again) {
   fclose(file.stream);
 }
 
-// Whatever the second source is: the engine keeps the model that it has.
+// Regardless of the second source, the engine keeps the model that it has.
 TEST(an_engine_that_has_a_model_refuses_another_one) {
   static uint8_t piece[1 << 16];
   size_t size_bytes;

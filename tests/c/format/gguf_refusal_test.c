@@ -353,8 +353,8 @@ TEST(alignments_are_powers_of_two) {
   }
 }
 
-// One that is in order needs no list of its order, so that its directory takes no more than its
-// parts.
+// A directory that is in order needs no list of its order, so that its directory takes no more than
+// its parts.
 TEST(tensors_in_order_need_no_list) {
   uint64_t blocks[2];
   for (int is_turned = 0; is_turned < 2; is_turned++) {

@@ -1,4 +1,4 @@
-// What the writer refuses, each time with its name: calls in another
+// The writer's refusals, each with its name: calls in another
 // order, names and shapes at the bounds of what a file may have. The first failure stays.
 #include <stdio.h>
 #include <string.h>

@@ -262,8 +262,8 @@ TEST(a_sink_that_fails_ends_the_loading) {
     CHECK_EQ_INT(feed_in_order(loader, &file, 0, 23), WICK_E_NONFINITE);
     CHECK_EQ_UINT(sink.places, k);
     close_loader(loader);
-    if (k > 31) continue;  // there are so many blocks when pieces cut none
-    // in the call that brings the block, not in one behind it
+    if (k > 31) continue;  // there are this many blocks when pieces cut none
+    // in the call that brings the block, not in one after it
     loader = open_loader(0);
     sink.fail_at_place = k;
     CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_E_NONFINITE);

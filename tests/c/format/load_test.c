@@ -67,7 +67,7 @@ static uint64_t sample_fingerprint(const memory_file *file, uint64_t unwanted) {
   return fingerprint;
 }
 
-// Between two wanted tensors: 128 KiB that nobody wants, then 1 MiB, then 9 MiB that are wanted.
+// Between two wanted tensors: 128 KiB that are not needed, then 1 MiB, then 9 MiB that are needed.
 static const sample_tensor BIG_TENSORS[] = {
     {"a", GGML_TYPE_F32, 1, {64}},        {"small hole", GGML_TYPE_I8, 1, {131072}},
     {"b", GGML_TYPE_F32, 1, {64}},        {"big hole", GGML_TYPE_I8, 1, {1048576}},
@@ -115,7 +115,7 @@ TEST(pieces_of_many_rows_cut_none) {
   file_free(&file);
 }
 
-// Bytes that nobody wants do not count as gaps.
+// Bytes that nobody needs do not count as gaps.
 TEST(unwanted_bytes_may_come_in_any_pieces) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});

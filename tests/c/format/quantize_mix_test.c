@@ -217,7 +217,7 @@ TEST(small_and_odd_tensors_keep_their_type) {
   CHECK(choose_one("q4_k_s", "blk.99999999999.attn_v.weight", 256, 2) == '5');
 }
 
-// A name ends where its bytes do: what stands behind it in memory is no part of it.
+// A name ends where its bytes do: the text after it in memory is not a part of it.
 TEST(names_end_with_their_bytes) {
   gguf_directory *directory = open_model(&DEEP, 1);
   static quantize_facts facts;

@@ -1,7 +1,7 @@
 // The table of refusals, tests/engine/corrupt/expected.tsv, as far as the reader
 // and the loader have a say: for each corrupt or unusual file of the reference set the stage that
 // refuses it, the status, the key or tensor that is named, and the offset. Files that a later stage
-// refuses (model, tokenizer, generation) must be loaded. What was found is written to refusals.tsv
+// refuses (model, tokenizer, generation) must be loaded. The results are written to refusals.tsv
 // in the folder for temporary files, in the form of the table.
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void describe(const char *name, const memory_file *file, uint64_t piece_b
            offset);
 }
 
-// What the loader must say for a line of the table: later stages' files are accepted by it.
+// The loader's expected message for a line of the table: later stages' files are accepted by it.
 static void wanted_of_loader(const char *line, const char *name, char out[LINE_BYTES_MAX]) {
   const char *stage = line + strlen(name);
   if (strncmp(stage, "\tdirectory\t", 11) == 0 || strncmp(stage, "\tdata\t", 6) == 0) {

@@ -76,8 +76,8 @@ TEST(streamed_weights_multiply_as_a_view_of_the_file_does) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Whatever was at the place before: every byte of the kernels' layout is written, rows that only
-// pad it as well. (Behind it a matrix is padded to a cache line.)
+// Regardless of the previous contents, every byte of the kernels' layout is written, rows that only
+// pad it as well. (After it a matrix is padded to a cache line.)
 TEST(what_was_there_before_leaves_no_trace) {
   enum { ROWS_MAX = 2 * KERNEL_ROW_GROUP + 1, BLOCKS = 2 };
   static uint8_t row_bytes[BLOCKS * 1024];

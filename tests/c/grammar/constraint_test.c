@@ -1,5 +1,5 @@
-// Grammars by themselves: texts that are checked without an engine and
-// by its tokens, what is refused, and memory that runs out at any place. (The sanitizer tells of
+// Standalone grammars: texts that are checked without an engine and
+// by its tokens, what is refused, and memory that runs out at any place. (The sanitizer reports
 // memory that is lost.)
 #include <stdio.h>
 
@@ -201,7 +201,7 @@ static uint32_t count_shelf(const grammar_shelf *shelf) {
   return count;
 }
 
-// The caller's texts may change behind the call.
+// The caller's texts may change after the call.
 TEST(a_shelf_has_texts_of_its_own) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;

@@ -31,7 +31,7 @@ static void check_text(grammar_rig *rig, const char *text, bool wanted) {
   if (!CHECK(rig_holds(rig, text) == wanted)) printf("# %s: %d\n", text, wanted);
 }
 
-// Four kinds of one object: all have the members of "base", each needs one of its own, and none
+// Four kinds of one object: all have the members of "base", each needs a separate one, and none
 // says that it has no others, so that a value may be of several kinds, which "oneOf" forbids.
 static void write_kinds(const char *combination) {
   begin_source(
@@ -91,7 +91,7 @@ TEST(alternatives_that_share_members_are_decided) {
   }
 }
 
-// What a schema says and what it forbids by another reference to the same one leave nothing.
+// A schema that requires and forbids the same reference allows nothing.
 TEST(a_schema_and_its_opposite_leave_nothing) {
   static const char *const SCHEMAS[] = {
       "{\"$defs\":{\"a\":{\"properties\":{\"x\":{\"type\":\"integer\"},\"y\":{\"minLength\":2}}}},"
@@ -122,7 +122,7 @@ TEST(references_in_a_circle_say_nothing) {
   rig_close(&rig);
 }
 
-// "a a a ...": so many words, the last of so many letters. Returns the characters.
+// "a a a ...": this many words, the last of this many letters. Returns the characters.
 static size_t write_words(char *out, uint32_t words, uint32_t last) {
   size_t at = 0;
   out[at++] = '"';

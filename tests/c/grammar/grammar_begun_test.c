@@ -121,7 +121,7 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
   wick_engine_destroy(engine);
 }
 
-// Behind reasoning that the prompt closes itself, only what follows the mark is content.
+// After reasoning that the prompt closes itself, only what follows the mark is content.
 TEST(content_begins_behind_the_reasoning_of_the_prompt) {
   static const struct {
     const char *begun, *ending, *rest, *other;  // the ending as JSON; NULL: refused
@@ -166,7 +166,7 @@ TEST(content_begins_behind_the_reasoning_of_the_prompt) {
   wick_engine_destroy(engine);
 }
 
-// What is begun and what came, against the grammar in any spelling.
+// The prefix and the generated text, against the grammar in any spelling.
 static void check_whole(const said *of, const wick_grammar *grammar) {
   wick_grammar plain = *grammar;
   grammar_rig rig;

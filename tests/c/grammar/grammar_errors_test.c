@@ -1,4 +1,4 @@
-// What is wrong with a grammar has its status, its place and its reason: exactly these. Each is
+// Each error in a grammar has its status, its place and its reason: exactly these. Each is
 // tried again with allocations that fail.
 #include "grammar/work.h"
 #include "grammar_rig.h"
@@ -534,7 +534,7 @@ TEST(work_of_too_many_bytes_is_refused) {
   }
 }
 
-// Who asks for memory after a failure has none, and the failure stays.
+// A request for memory after a failure gets none, and the failure stays.
 TEST(work_that_has_failed_gives_nothing) {
   memory_gate memory;
   grammar_work work;

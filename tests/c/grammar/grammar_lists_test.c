@@ -103,7 +103,7 @@ TEST(nothing_is_taken_where_not_all_has_room) {
   rig_close(&rig);
 }
 
-// Every row of brackets is a configuration of its own.
+// Every row of brackets is a separate configuration.
 static void fill(machine *machine, uint32_t state, int depth) {
   if (depth == 0 || machine_is_full(machine)) return;
   fill(machine, machine_step(machine, state, '['), depth - 1);

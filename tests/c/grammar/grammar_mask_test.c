@@ -119,8 +119,8 @@ static bool check_mask(mask_rig *rig, const grammar_matcher *matcher, const uint
   return CHECK(true);
 }
 
-// Masks along a text of random tokens. Half of the steps find the mask in the cache, others behind
-// a collection, which numbers the configurations anew.
+// Masks along a text of random tokens. Half of the steps find the mask in the cache, others after
+// a collection, which numbers the configurations again.
 static void check_walk(mask_rig *rig, const wick_grammar *wanted, uint32_t steps) {
   grammar *grammar;
   mask_cache *cache;
@@ -267,7 +267,7 @@ static bool open_pairs(mask_rig *rig) {
   return begin_rig(rig);
 }
 
-// As many as there is room for; then the one that was used first gives way, and behind a collection
+// As many as there is room for; then the one that was used first gives way, and after a collection
 // those of before it.
 TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
   enum { KEPT = 256, PLACES = KEPT + 4 };
@@ -461,7 +461,7 @@ static void measure_schema(mask_rig *rig, const uint8_t *text, size_t size_bytes
   grammar_destroy(grammar);
 }
 
-// WICK_INSTANCES=FILE writes the texts, each behind its schema's number.
+// WICK_INSTANCES=FILE writes the texts, each after its schema's number.
 BENCH(of_masks) {
   mask_rig rig;
   const double began = now_us();

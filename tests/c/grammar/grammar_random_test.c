@@ -130,7 +130,7 @@ static uint32_t ends_of_all(uint32_t number, uint32_t starts) {
 
 static uint32_t ends_of_times(const node *one, uint32_t at) {
   uint32_t now = 1u << at, ends = one->least == 0 ? now : 0;
-  // beyond `least` and so many more nothing new is found
+  // beyond `least` and this many more nothing new is found
   for (uint32_t i = 1; i <= one->most && i <= one->least + TEXT_MAX + 1; i++) {
     now = ends_of_all(one->left, now);
     if (i >= one->least) ends |= now;

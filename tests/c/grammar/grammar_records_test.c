@@ -1,4 +1,4 @@
-// What becomes of every grammar of the shared folder's structure/:
+// The outcome for every grammar of the shared folder's structure/:
 // the size of its program, or why it is refused; and at each place of its texts, and of random ones
 // that it allows, which bytes may come next. tests/c/grammar/grammar_records.txt keeps it
 // (told_lines.h), a line for a few grammars.

@@ -94,7 +94,7 @@ static void put_patterns(writer *w, uint32_t depth) {
   put(w, "}");
 }
 
-// ---- keywords: what stands behind the name ----
+// ---- keywords: the text after the name ----
 
 static void put_type(writer *w, uint32_t depth) {
   (void)depth;

@@ -115,7 +115,7 @@ static void check_number(const dfa *set, const char *text, bool wanted, const ch
   if (!CHECK(holds(set, text) == wanted)) printf("# %s, %s: %d\n", what, text, wanted);
 }
 
-// Texts that are no numbers of JSON are in no set of numbers.
+// Texts that are not numbers of JSON are in no set of numbers.
 static void check_broken(const dfa *set, const char *what) {
   static const char *const BROKEN[] = {"",      "-",  "00", "01",  "-01", "1.", ".5", "-.5",
                                        "1.2.3", "+1", "1-", "--1", "1e1", " 1", "1 ", "0x1"};
@@ -148,7 +148,7 @@ TEST(bounds_and_equal_numbers_are_exact) {
   }
 }
 
-// Digits with so many of them behind the point.
+// Digits with this many of them after the point.
 static void write_decimal(const char *digits, size_t places, char *out) {
   const size_t count = strlen(digits);
   if (places == 0) {
@@ -297,7 +297,7 @@ TEST(divisors_have_a_limit) {
   check_refused_divisor("123456789012345678901234567890");
 }
 
-// The digits that a number may have: 60 before the point, 60 behind it.
+// The digits that a number may have: 60 before the point, 60 after it.
 TEST(numbers_of_many_digits) {
   char text[130] = "1";
   for (int zeros = 0; zeros < 64; zeros++, text[zeros] = '0', text[zeros + 1] = 0) {
@@ -317,7 +317,7 @@ TEST(numbers_of_many_digits) {
     snprintf(text, sizeof text, "1e-%d", places);
     begin();
     const dfa *set = numbers_bounded(&work, text_of(text), NUMBER_AT_LEAST);
-    // the point stands `places` - 1 before the digit
+    // the point is `places` - 1 before the digit
     CHECK((set != NULL) == (places <= 60));
     if (set != NULL) {
       char below[80] = "0.", equal[80] = "0.";
@@ -744,7 +744,7 @@ static bool is_parted(const dfa *set, bool parted[][STATES_TRIED_MAX + 1], uint3
   return false;
 }
 
-// Fills the table of states that some text tells apart (Hopcroft and Ullman 1979, 3.4).
+// Fills the table of states that some text distinguishes (Hopcroft and Ullman 1979, 3.4).
 static bool are_all_parted(const dfa *set) {
   static bool parted[STATES_TRIED_MAX + 1][STATES_TRIED_MAX + 1];
   const uint32_t count = set->count;

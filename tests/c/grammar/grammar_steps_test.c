@@ -1,4 +1,4 @@
-// What compiling a grammar counts: each part that is read or built takes its steps, so that no
+// The steps of compiling a grammar: each part that is read or built takes its steps, so that no
 // grammar makes its reader wait.
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void read_plain(const char *text, size_t size_bytes) {
   CHECK(dfa_of_text(&work, (const uint8_t *)text, size_bytes) != NULL);
 }
 
-// What the texts themselves take is not counted.
+// The steps of the texts themselves are not counted.
 static void combine(const char *text, size_t size_bytes, dfa_operation operation) {
   const dfa *a = dfa_of_text(&work, (const uint8_t *)text, size_bytes);
   const dfa *b = dfa_of_lengths(&work, 0, (uint32_t)size_bytes);
@@ -114,7 +114,7 @@ static uint64_t steps_of(read_text *read, const char *const parts[3], uint32_t t
   return end();
 }
 
-// What as many parts again take more.
+// The additional steps of as many parts again.
 TEST(steps_grow_with_what_is_read) {
   enum { TIMES = 100 };
   static const struct {

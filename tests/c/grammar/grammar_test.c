@@ -366,7 +366,7 @@ TEST(free_text_around_a_constraint) {
   rig_close(&rig);
 }
 
-// free (trigger "c" "d" free)*, by searching for the trigger at each place anew.
+// free (trigger "c" "d" free)*, by searching for the trigger again at each place.
 static bool is_free_text(const char *text, const char *trigger) {
   const size_t trigger_bytes = strlen(trigger);
   const char *from = text;
@@ -463,7 +463,7 @@ TEST(texts_have_a_depth) {
                 MACHINE_DEPTH_MAX - 3);
 }
 
-// Where any plain characters may follow, so many that no token has more, masks are known at once.
+// Where any plain characters may follow, more than any token has, masks are known at once.
 TEST(places_know_how_many_plain_characters_may_follow) {
   static const struct {
     const char *schema, *text;

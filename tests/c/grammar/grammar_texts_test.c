@@ -51,7 +51,7 @@ static void put_set(uint64_t *random, char *out, uint32_t members) {
   put(out, "]");
 }
 
-// A part, written behind `out`; some parts become rules, which are written behind the root.
+// A part, written after `out`; some parts become rules, which are written after the root.
 static const part *make_part(uint64_t *random, char *out, uint32_t depth) {
   part *made = &parts[part_count++];
   *made = (part){0};
@@ -144,7 +144,7 @@ TEST(gbnf_matches_as_all_ways_do) {
   }
 }
 
-// Each character's bytes, at the ends of the ranges of UTF-8 and beside those of the class.
+// Each character's bytes, at the ends of the ranges of UTF-8 and next to those of the class.
 TEST(classes_hold_their_characters_and_no_others) {
   static const uint32_t EDGES[] = {0x0,     0x1,      0x40,     0x7f,    0x80,    0xff,
                                    0x7ff,   0x800,    0xfff,    0x1000,  0xabcd,  0xd7ff,
@@ -556,7 +556,7 @@ TEST(references_lead_where_pointers_say) {
   }
 }
 
-// Addresses against a base (RFC 3986, 5.2 and 5.4): each is found under what it stands for alone.
+// Addresses against a base (RFC 3986, 5.2 and 5.4): each is found under its target alone.
 TEST(references_are_resolved_against_their_base) {
   static const char *const CASES[][3] = {
       {"http://a/b/c/d", "g", "http://a/b/c/g"},
@@ -621,7 +621,7 @@ TEST(references_are_resolved_against_their_base) {
   }
 }
 
-// An address of more bytes than are kept is no other's, however much of it is the same.
+// An address of more bytes than are kept belongs to no other, however much of it is the same.
 TEST(addresses_that_are_too_long_are_not_found) {
   static const int LENGTHS[][2] = {{1, 10},    {1500, 500},  {1500, 1000}, {2000, 43}, {2000, 44},
                                    {2000, 45}, {2039, 2048}, {3000, 3000}, {1, 3000},  {1, 2043},
@@ -652,7 +652,7 @@ TEST(addresses_that_are_too_long_are_not_found) {
   }
 }
 
-// The same thing wanted of the items several times is wanted once, wherever it stands.
+// A requirement on the items that is repeated counts once, wherever it is.
 TEST(what_is_wanted_twice_is_wanted_once) {
   static const char *const ORDERS[] = {"aab", "aba", "baa",    "abb",  "bab",
                                        "bba", "ab",  "aaabbb", "babab"};

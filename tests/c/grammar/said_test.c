@@ -101,7 +101,7 @@ TEST(a_schema_says_its_types) {
   }
 }
 
-// Schemas within schemas are looked at down to a depth, and so many of them.
+// Schemas within schemas are looked at down to a depth, and this many of them.
 TEST(deep_and_wide_schemas_are_looked_at_in_part) {
   for (uint32_t depth = 0; depth < 20; depth++) {
     char text[SCHEMA_BYTES_MAX] = "";

@@ -31,7 +31,7 @@ TEST(every_variant_knows_the_answers_for_every_type) {
   }
 }
 
-// Times are told, and bounded loosely: sanitizers and a busy machine are part of it.
+// Times are reported, and bounded loosely: sanitizers and a busy machine are part of it.
 TEST(a_type_costs_well_under_a_millisecond) {
   double most_ms = 0;
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
@@ -430,7 +430,7 @@ static void take_ending(void *context, const wick_event *event, const uint8_t *b
   if (event->finish == WICK_FINISH_ERROR) memcpy(to->message, behind, event->text_bytes);
 }
 
-// What becomes of a request for 200 tokens.
+// The outcome of a request for 200 tokens.
 static ending run_request(const kernel_table *kernels) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};

@@ -23,7 +23,7 @@ enum {
   DIM_MAX = 32
 };
 
-// What a sequence holds, oldest first: rows as they came, before rotation.
+// The contents of a sequence, oldest first: rows as they arrived, before rotation.
 typedef struct text {
   kv_seq_id id;
   uint32_t count;
@@ -45,7 +45,7 @@ typedef struct rig {
 static thread_pool *pools[THREADS_MAX + 1];
 static memory_gate pools_memory;
 
-// A pool of so many threads that have all arrived; of one where there are no threads.
+// A pool of this many threads that have all arrived; of one where there are no threads.
 static thread_pool *threads_of(uint32_t count) {
 #if !WICK_THREADS
   count = 1;
@@ -261,7 +261,8 @@ static void turned_row(const rig *r, const float *from, const float *factors, ui
   }
 }
 
-// Keys of a text, turned to where its tokens stand now (dropping keeps what lies between them).
+// Keys of a text, rotated to the current positions of its tokens (dropping keeps the distances
+// between them).
 static double *turned_keys(const rig *r, const text *t) {
   const size_t row = (size_t)r->a.kv_heads * r->a.head_dim;
   double *keys = malloc((t->count + 1) * row * sizeof *keys);
@@ -417,7 +418,7 @@ static void random_texts(rig *r, thread_pool *threads) {
       CHECK_EQ_INT(kv_seq_window(r->a.pool, t->id, r->a.window - 1, NULL), WICK_OK);
     }
     for (uint32_t n = 0; n < 3 && r->a.window == 0 && t->count > 40; n++) {
-      if (r->a.k_weight != NULL) break;  // factors behind a rotation do not turn with it
+      if (r->a.k_weight != NULL) break;  // factors after a rotation do not turn with it
       const uint32_t first = pick(r, 2) == 0 ? pick(r, t->count - 30) : t->count - 31;
       drop_tokens(r, i, first, first + (pick(r, 2) == 0 ? 1 : 1 + pick(r, 30)));
     }
@@ -453,7 +454,7 @@ TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
 // ---- Chunks side by side ----
 
 #if WICK_THREADS
-// Whether rows of queries behind the batch were taken for states of chunks.
+// Whether rows of queries after the batch were taken for states of chunks.
 static bool is_divided(const rig *r) {
   const float *behind = r->a.q + (size_t)r->a.count * r->a.q_stride;
   const size_t floats = (size_t)(r->a.batch_tokens - r->a.count) * r->a.q_stride;
@@ -463,7 +464,7 @@ static bool is_divided(const rig *r) {
   return false;
 }
 
-// A batch of `count` tokens behind `tokens` on two threads.
+// A batch of `count` tokens after `tokens` on two threads.
 static bool try_division(const shape *s, uint32_t tokens, uint32_t count, uint32_t others) {
   rig r;
   open_rig(&r, s, 11 + tokens + count);
@@ -550,7 +551,7 @@ TEST(queries_are_turned_back_behind_a_page_over_the_end_of_a_chunk) {
 
 // ---- Steps ----
 
-// Calls of a step's kernel that were made: each says what is read behind it.
+// Calls of a step's kernel that were made: each says what is read after it.
 static struct {
   kernel_attention_step real;
   uint32_t count, most;  // most: pages of a step
@@ -577,8 +578,8 @@ static void watch_step(const kernel_attention *state, const kernel_page *pages, 
   steps.real(state, pages, count);
 }
 
-// One token over `tokens` before it, behind `dropped` dropped ones at `at`: how many steps there
-// are. What a call reads ahead is what the next one takes, and queries are turned when they must
+// One token over `tokens` before it, after `dropped` dropped ones at `at`: how many steps there
+// are. A call prefetches the data of the next one, and queries are turned when they must
 // be.
 static void check_steps(const shape *s, uint32_t tokens, uint32_t at, uint32_t dropped,
                         uint32_t wanted) {
@@ -600,7 +601,7 @@ static void check_steps(const shape *s, uint32_t tokens, uint32_t at, uint32_t d
   CHECK_EQ_UINT(steps.rotations, (dropped == 0 ? 1 : 2) * s->kv_heads);
   CHECK_EQ_UINT(steps.count, wanted * s->kv_heads);
   CHECK_EQ_UINT(steps.wrong, 0);
-  CHECK_EQ_UINT(steps.ahead.bytes, 0);  // nothing comes behind the last
+  CHECK_EQ_UINT(steps.ahead.bytes, 0);  // nothing comes after the last
   CHECK(steps.most <= KERNEL_STEP_PAGES);
   check_defined(&r, tolerance_of(s));
   close_rig(&r);
@@ -613,7 +614,7 @@ TEST(a_step_takes_four_pages_and_reads_the_next_ones_ahead) {
   check_steps(&s, 64, 0, 0, 2);
   check_steps(&s, 511, 0, 0, 8);
   check_steps(&s, 1000, 0, 0, 16);
-  check_steps(&s, 300, 20, 32, 6);  // what stood behind the dropped ones is rotated otherwise
+  check_steps(&s, 300, 20, 32, 6);  // tokens after the dropped ones are rotated differently
   check_steps(&s, 190, 64, 28, 4);  // five pages begin at 64, 68, 84, 100 and 116
   s.kv_heads = 1;
   s.k_type = WICK_KV_Q8;

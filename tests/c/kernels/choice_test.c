@@ -1,10 +1,10 @@
-// The number of threads is the one that was fastest, apart for one token
-// and for many, whatever the noise.
+// The number of threads is the fastest one, separately for one token and for many, whatever the
+// noise.
 #include "thread/choice.h"
 
 #include "check.h"
 
-// Time of a layer with so many threads.
+// Time of a layer with this many threads.
 typedef uint64_t layer_time(uint32_t threads, uint32_t tokens, uint32_t layer);
 
 static uint64_t scales_well(uint32_t threads, uint32_t tokens, uint32_t layer) {

@@ -3,7 +3,7 @@
 // scales, -128, zero rows, Inf.
 //
 // With WICK_BENCH=1 in the environment bench_products measures them: GB/s of weights for one token,
-// GMAC/s for 64, beside what the machine can read and multiply.
+// GMAC/s for 64, next to the machine's rates of reading and multiplying.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

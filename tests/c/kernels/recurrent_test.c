@@ -229,7 +229,7 @@ static void check_conv(const conv_case *of) {
   for (size_t v = 0; v < count; v++) {
     for (uint32_t way = 0; way < 4; way++) {
       kernel_conv conv = of->conv;
-      // what lies between the rows stays as it is
+      // the bytes between the rows are unchanged
       float *y = copy_of(of->x, y_floats), *state = filled(state_floats, 3);
       conv.y = y;
       conv.state_out = state;
@@ -818,7 +818,7 @@ static void check_wkv(const wkv_case *of) {
         wkv_in_pieces(list[v], wkv);
       }
       if (wanted == NULL) check_wkv_against_double(&wkv);
-      for (size_t i = 0; i < y_floats; i++) {  // what lies between the rows stays as it is
+      for (size_t i = 0; i < y_floats; i++) {  // the bytes between the rows are unchanged
         if (i % wkv.stride >= wkv.dim) CHECK_EQ_F32(y[i], 5);
       }
       check_like_first(&wanted, y, y_floats);
@@ -861,7 +861,7 @@ static void bench_delta_run(void *context) {
   }
 }
 
-// What the machine can do at most: reads each state once and writes it once.
+// The limit of the machine: reads each state once and writes it once.
 static void bench_copy_run(void *context) {
   const bench_delta *b = context;
   memcpy(b->delta.state_out, b->delta.state_in, sizeof(float) * BENCH_DIM * BENCH_DIM * b->heads);

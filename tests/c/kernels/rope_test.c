@@ -31,7 +31,7 @@ TEST(yarn_interpolates_slow_rotations_and_leaves_fast_ones) {
   }
 }
 
-// A base of 1 turns all pairs alike, so the ramp lies at infinity; others have it nowhere (not a
+// A base of 1 turns all pairs alike, so the ramp is at infinity; others have it nowhere (not a
 // number).
 TEST(yarn_with_any_numbers_gives_frequencies) {
   static const double BASES[] = {1e-6, 0.5, 1 - 1e-15, 1, 1 + 1e-15, 2, 1e10};

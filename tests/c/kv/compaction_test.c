@@ -42,7 +42,7 @@ typedef struct traffic {
   memory_gate memory;
   kv_pool *pool;
   kv_seq_id live[LIVE_MAX];
-  uint32_t ends[LIVE_MAX];                         // the tokens at which a sequence is given back
+  uint32_t ends[LIVE_MAX];                         // the tokens at which a sequence frees
   uint32_t segments[SEGMENTS_MAX], segment_count;  // the page that ends each
   uint64_t random;
 } traffic;

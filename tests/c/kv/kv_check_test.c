@@ -114,7 +114,7 @@ TEST(wrong_counters_are_seen) {
   close_pool();
 }
 
-// Tokens of pages are counted anew each time, in the first page and in the last.
+// Tokens of pages are counted again each time, in the first page and in the last.
 TEST(fragmentation_is_of_now) {
   enum { PAGES = 4 };
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -179,7 +179,7 @@ TEST(a_sequence_may_begin_behind_pages_that_it_has_not) {
 
 // ---- Saved states ----
 
-// What a record begins with (kv/state.h), without magic, salt and sums.
+// The beginning of a record (kv/state.h), without magic, salt and sums.
 typedef struct record_head {
   char magic[8];
   uint32_t version, kind;
@@ -313,8 +313,9 @@ static uint64_t sum_of_head(const record_head *head) {
   return fold(0x5749434b4b565354u, head, offsetof(record_head, checksum));
 }
 
-// What a record of that many tokens and pages holds beside them: 16 bytes for each page, 4 for each
-// token, and from none to all of the pages. An entry of a cache has 24 bytes and 16 tokens.
+// The size of a record of that many tokens and pages in addition to them: 16 bytes for each page, 4
+// for each token, and from none to all of the pages. An entry of a cache has 24 bytes and 16
+// tokens.
 static bool could_be(const record_head *head, uint64_t page_bytes) {
   if (head->kind == STATE_CACHE) {
     uint64_t left = head->payload_bytes, entries = 0;
@@ -379,7 +380,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   close_pool();
 }
 
-// One for each page of a sequence, as a record has them behind the tokens.
+// One for each page of a sequence, as a record has them after the tokens.
 typedef struct record_entry {
   uint32_t position;
   int32_t delta;
@@ -490,8 +491,8 @@ static wick_status call_seq(seq_call call, kv_seq_id id, uint32_t a, uint32_t b)
   return kv_seq_window(pool, id, a, &error);
 }
 
-// What a sequence of 40 tokens, with room for 48, cannot do is refused, says which sequence, and
-// changes nothing. The ends of what can be done are no refusals.
+// An operation that a sequence of 40 tokens, with room for 48, cannot do is refused with the
+// sequence's id and changes nothing. The ends of what can be done are not refusals.
 TEST(what_a_sequence_cannot_do_changes_nothing) {
   static const struct {
     seq_call call;

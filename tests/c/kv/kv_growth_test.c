@@ -13,7 +13,7 @@ static const kv_shape SHAPE = {1, 1, 4, WICK_KV_F32, WICK_KV_F32, 0};
 static memory_gate memory;
 static wick_error error;
 
-// Holds pages that it gives back when it is asked, as the prefix cache does.
+// Holds pages that it frees on request, as the prefix cache does.
 typedef struct keeper {
   kv_pool *pool;
   kv_page_id pages[HELD_MAX];
@@ -154,7 +154,7 @@ TEST(a_pool_that_cannot_grow_takes_what_is_held) {
   }
 }
 
-// What is needed is asked for once.
+// Needed pages are requested once.
 TEST(what_is_needed_is_not_asked_for_twice) {
   static const situation ROWS[] = {{4, 12, 0, 0, 0}, {4, 12, 7, 0, 0}, {4, 12, 0, 0, 2}};
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {

@@ -58,7 +58,7 @@ static void read_fresh(stage *s, story *story) {
 
 // ---- What is done to a sequence ----
 
-// A fork at `at`; both sides go on past it in the same passes, the child with the other story.
+// A fork at `at`; both sides continue past it in the same passes, the child with the other story.
 static void check_fork(stage *s, uint32_t at, bool child_first) {
   kv_rig *rig = &s->rig;
   const kv_seq_id parent = rig_new(rig);
@@ -79,7 +79,7 @@ static void check_fork(stage *s, uint32_t at, bool child_first) {
   rig_free(rig, child);
 }
 
-// Forks of forks in the middle of a page, of which the others are freed while one goes on.
+// Forks of forks in the middle of a page, of which the others are freed while one continues.
 static void check_fork_chain(stage *s) {
   kv_rig *rig = &s->rig;
   const kv_seq_id first = rig_new(rig);
@@ -152,7 +152,7 @@ static kv_seq_id restore(kv_rig *rig, saved_bytes *saved, const story *story, ui
   return seq;
 }
 
-// Saved at `at` and restored beside itself and in another pool; all three go on.
+// Saved at `at` and restored next to itself and in another pool; all three continue.
 static void check_restore(stage *s, kv_rig *other, uint32_t at) {
   kv_rig *rig = &s->rig;
   const kv_seq_id seq = rig_new(rig);
@@ -216,7 +216,7 @@ static void check_prefix(stage *s, kv_rig *other) {
 
 // ---- Moved pages ----
 
-// Two stories are read in turns with a third between, which goes: holes, and tables that
+// Two stories are read alternately with a third between, which is dropped: holes, and tables that
 // interleave.
 static void read_in_turns(stage *s, kv_seq_id *a, kv_seq_id *b) {
   const kv_seq_id gone = rig_new(&s->rig);
@@ -299,8 +299,8 @@ TEST(logits_do_not_depend_on_the_way_of_the_pages_experts) {
   wick_engine_destroy(engine);
 }
 
-// Each pair of types gives logits of its own, and each token changes those that follow: what is
-// compared above can differ.
+// Each pair of types gives different logits, and each token changes those that follow: the
+// comparison above can fail.
 TEST(the_comparison_sees_types_and_tokens) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);

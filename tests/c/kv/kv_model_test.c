@@ -21,7 +21,7 @@
 static const cache_salt TENANT = {5, 0};
 enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 25000 };
 
-// What a sequence should hold: each token and the identity of its row.
+// The expected contents of a sequence: each token and the identity of its row.
 typedef struct naive_seq {
   kv_seq_id id;  // KV_SEQ_NONE: the place is free
   uint32_t count;
@@ -198,7 +198,7 @@ static void store_prefix(naive_model *m, const naive_seq *seq) {
                WICK_OK);
 }
 
-// Whether the sequence is what writing its tokens anew would give (it was never shifted).
+// Whether the sequence equals one written from its tokens again (it was never shifted).
 static bool is_plain(const naive_seq *seq) {
   uint64_t row = 1;
   for (uint32_t i = 0; i < seq->count; i++) {
@@ -304,7 +304,7 @@ static void print_times(const char *what, double *times, uint64_t bytes) {
          (unsigned long long)bytes);
 }
 
-// The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written anew,
+// The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written again,
 // which copies one full page. Bytes: what the used pages have more than before.
 BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];

@@ -1,5 +1,5 @@
-// What pools of pages and prefix caches refuse, at the bounds of what
-// they take: shapes, numbers of pages and tokens, ids, and saved states of another kind.
+// Refusals of pools of pages and prefix caches, at the bounds of their arguments: shapes, numbers
+// of pages and tokens, ids, and saved states of another kind.
 #include <stdio.h>
 #include <string.h>
 
@@ -225,7 +225,7 @@ static wick_status begin(kv_pool *pool, state_reader *reader, wick_error *error)
   return state_begin(pool, 1, &source, reader, error);
 }
 
-// Cut anywhere behind its header.
+// Cut anywhere after its header.
 static void check_cut(kv_pool *pool, prefix_cache *cache, size_t header_bytes) {
   static const size_t STEP = 97;
   const size_t whole_bytes = kept.size_bytes;

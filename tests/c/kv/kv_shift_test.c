@@ -110,7 +110,7 @@ static void flat_drop(twins *t, uint32_t first, uint32_t last, bool turns_back) 
   }
 }
 
-// A sequence anew, whose rows are the flat cache's.
+// A new sequence, whose rows are the flat cache's.
 static void rebuild(twins *t) {
   rig_free(&t->plain, t->rebuilt);
   t->rebuilt = rig_new(&t->plain);
@@ -225,7 +225,7 @@ static void compare_values(twins *t) {
   }
 }
 
-// Both go on with the same tokens.
+// Both continue with the same tokens.
 static void read_on(twins *t, uint32_t count) {
   static float found[RIG_BATCH * FIXTURE_VOCAB], wanted[RIG_BATCH * FIXTURE_VOCAB];
   int32_t tokens[RIG_BATCH];
@@ -322,7 +322,7 @@ TEST(random_drops_equal_the_flat_cache) {
   wick_engine_destroy(engine);
 }
 
-// What the comparison is for: keys that are not rotated back give other logits.
+// The purpose of the comparison: keys that are not rotated back give other logits.
 TEST(the_comparison_sees_keys_that_stay_as_they_are) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);

@@ -1,4 +1,4 @@
-// The store over several groups of layers: windows give pages back, cuts end where every group can
+// The store over several groups of layers: windows free pages, cuts end where every group can
 // end, and a call that fails leaves all groups as they were.
 #include <stdlib.h>
 
@@ -133,7 +133,7 @@ TEST(a_sequence_is_cut_where_every_group_can_end) {
   seq_store *store = open_store(&config);
   const kv_seq_id seq = new_seq(store);
   read_to(store, seq, 200);
-  CHECK_EQ_INT(store_prepare(store, seq, 1, NULL), WICK_OK);  // what lies before the window goes
+  CHECK_EQ_INT(store_prepare(store, seq, 1, NULL), WICK_OK);  // pages before the window are freed
   for (uint32_t at = 0; at <= 210; at++) {
     kv_seq_id child = KV_SEQ_NONE;
     CHECK_EQ_INT(store_fork(store, seq, &child, NULL), WICK_OK);
@@ -240,7 +240,7 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
   const size_t whole = saved.size_bytes;
   for (size_t left = 1; left <= whole; left += 1 + left / 5) {
     saved.size_bytes = whole - left;
-    CHECK_EQ_INT(load(store, &read), WICK_E_TRUNCATED);  // before anything is read behind the end
+    CHECK_EQ_INT(load(store, &read), WICK_E_TRUNCATED);  // before anything is read after the end
     CHECK(saved.at <= saved.size_bytes);
   }
   check_store(store);

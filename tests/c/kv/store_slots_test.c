@@ -24,7 +24,7 @@ typedef struct rig {
   seq_store *store;
 } rig;
 
-// As memory that another has used and given back.
+// Like memory that another user has freed.
 static void *alloc_used(size_t size_bytes) {
   void *bytes = platform_alloc(size_bytes);
   if (bytes != NULL) memset(bytes, 'u', size_bytes);
@@ -199,7 +199,8 @@ TEST(memory_that_ends_leaves_the_slots_as_they_are) {
 
 // ---- Giving way ----
 
-// What is kept of sequences and entries: cached states, marks, whole pages' ends, states in passes.
+// The data kept for sequences and entries: cached states, marks, whole pages' ends, states in
+// passes.
 typedef struct kept {
   uint32_t cached, marks[2], rolling[2], mids[2];
 } kept;
@@ -220,9 +221,8 @@ static void check_kept(const rig *r, const kv_seq_id seqs[2], const kept *wanted
   CHECK_EQ_MEM(&found, wanted, sizeof found);
 }
 
-// Two sequences and one between them that keeps nothing. They have three marks and one, whole
-// pages' ends of their own, and begin a pass with a state within it; the cache has states of the
-// second.
+// Two sequences and one between them that keeps nothing. They have three marks and one, their own
+// whole pages' ends, and begin a pass with a state within it; the cache has states of the second.
 static void open_full(rig *r, kv_seq_id seqs[2], const int32_t *text) {
   open_rig(r, MANY);
   for (int i = 0; i < 2; i++) {
@@ -337,7 +337,7 @@ TEST(a_pass_keeps_the_state_where_proposals_begin_or_at_its_last_whole_page) {
 // ---- Cutting ----
 
 TEST(a_sequence_is_cut_at_its_marks_its_last_whole_page_and_its_end) {
-  // 5 and 9 go for the four later marks; 16 is no mark; 34 tokens in one pass leave their page's
+  // 5 and 9 go for the four later marks; 16 is not a mark; 34 tokens in one pass leave their page's
   // end
   static const uint32_t MARKS[] = {5, 9, 20, 25, 30, 40}, ENDS[] = {0, 20, 25, 30, 40, 64, 74};
   rig r;
@@ -360,7 +360,7 @@ TEST(a_sequence_is_cut_at_its_marks_its_last_whole_page_and_its_end) {
     CHECK(store_can_cut_at(r.store, child, at) == (at == wanted));
     CHECK_EQ_UINT(store_truncate(r.store, child, at), wanted);
     const store_seq *cut = store_find(r.store, child);
-    // what lies behind is forgotten
+    // marks after it are forgotten
     for (uint32_t i = 0; i < cut->mark_count; i++) CHECK(cut->marks[i].position <= wanted);
     CHECK(cut->rolling.slot == SLOT_NONE || cut->rolling.position <= wanted);
     check_whole(&r);

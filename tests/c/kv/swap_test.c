@@ -1,7 +1,6 @@
 // Pages that the host keeps for requests that gave way: whether it always does, never, now and then
 // or badly, every text is the one that the request has alone (scheduler_simulation.h), and no
-// record is left behind. What decides between keeping and reading again is told by the simulated
-// clock.
+// record is left over. The simulated clock decides between keeping and reading again.
 #include "scheduler_simulation.h"
 
 static simulation sim;
@@ -178,7 +177,7 @@ static uint32_t free_pages(void) {
   return kv_pool_pages_available(store_pages(sim.scheduler->parts.store));
 }
 
-// A record is of its tokens alone. What was read of it for others gives its pages back.
+// A record is of its tokens alone. The part that was read for others frees its pages.
 TEST(a_record_of_other_tokens_is_refused_and_keeps_no_pages) {
   REQUIRE(open_run(&SHORT, true));
   submit_many(40);
@@ -353,7 +352,7 @@ TEST(who_rests_longest_gives_its_pages_first) {
   simulation_close(&sim);
 }
 
-// Aborted while the host has its pages: the session goes on, and tokens that have no pages can be
+// Aborted while the host has its pages: the session continues, and tokens that have no pages can be
 // dropped from it.
 TEST(a_session_outlives_a_request_that_was_swapped_out) {
   REQUIRE(open_sessions(&SHORT, true));

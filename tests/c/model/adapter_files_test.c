@@ -63,7 +63,7 @@ TEST(keys_that_are_wrong) {
   check_refused(engine, &rig, WICK_E_FORMAT, "'adapter.lora.alpha' is not a finite number");
   rig.alpha = f32_of_bits(0xff800000);
   check_refused(engine, &rig, WICK_E_FORMAT, "'adapter.lora.alpha' is not a finite number");
-  // a model is no adapter
+  // a model is not an adapter
   uint32_t id;
   CHECK_EQ_INT(wick_adapter_load_bytes(engine, model.bytes, model.size_bytes, &id, NULL),
                WICK_E_FORMAT);
@@ -118,7 +118,7 @@ TEST(tensors_that_do_not_fit) {
   free(model.bytes);
 }
 
-// A name may hold any byte: what stands in front of a zero is not the name.
+// A name may hold any byte: the part before a zero is not the name.
 TEST(names_with_zeros_are_not_shorter_names) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
@@ -249,7 +249,7 @@ TEST(pieces_of_any_size_give_the_same_adapter) {
       CHECK(info.is_complete);
       if (i == 0) first = info;
       CHECK_EQ_UINT(info.fingerprint, first.fingerprint);
-      // what comes behind the end is nobody's
+      // bytes after the end belong to nobody
       CHECK_EQ_INT(wick_adapter_feed(engine, use.adapter, 0, "x", 1, NULL), WICK_OK);
       CHECK_EQ_INT(wick_adapter_end(engine, use.adapter, 5, NULL), WICK_OK);
       rig_ask(engine, &talk, 5, &use, 1, true);

@@ -1,4 +1,4 @@
-// Adapters (LoRA): a request's text and logits are the same alone and beside others with other
+// Adapters (LoRA): a request's text and logits are the same alone and alongside others with other
 // adapters or none; pages, sessions and saved states know their adapters; adapters come and go.
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static wick_config config_of(uint32_t batch_tokens, uint32_t threads) {
 
 // ---- Sets ----
 
-// What stands behind the last use of a set counts for nothing.
+// Bytes after the last use of a set do not count.
 TEST(sets_are_the_same_where_all_their_uses_are) {
   static model_adapter adapters[2];
   static const float scales[] = {1, -1.5f};
@@ -54,7 +54,7 @@ TEST(sets_are_the_same_where_all_their_uses_are) {
 
 enum { KINDS = 6 };
 
-// What request `kind` chooses of two adapters.
+// The choice of request `kind` among two adapters.
 static uint32_t uses_of(uint32_t kind, const uint32_t ids[2], wick_adapter_use uses[2]) {
   switch (kind) {
     case 1:
@@ -81,7 +81,7 @@ static void add_two(wick_engine *engine, const rig_adapter rigs[2], uint32_t ids
   for (int i = 0; i < 2; i++) ids[i] = rig_add(engine, &rigs[i]);
 }
 
-// Each kind alone, in an engine of its own; the one without adapters in an engine without any.
+// Each kind alone, in a separate engine; the one without adapters in an engine without any.
 static void ask_alone(const fixture_file *model, const rig_adapter rigs[2], rig_talk *alone) {
   const wick_config config = config_of(64, 1);
   for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -91,7 +91,7 @@ static void ask_alone(const fixture_file *model, const rig_adapter rigs[2], rig_
     if (kind != 0) add_two(engine, rigs, ids);
     rig_ask(engine, alone, 7, uses, uses_of(kind, ids, uses), true);
     rig_run(engine, alone);
-    // ids of requests begin anew in each engine
+    // ids of requests start over in each engine
     alone->asked[kind].id = UINT32_MAX;
     wick_engine_destroy(engine);
   }
@@ -398,7 +398,7 @@ TEST(requests_that_give_way_keep_their_adapters) {
   free(model.bytes);
 }
 
-// The completions of a prompt go on from the first one's pages, with its adapters.
+// The completions of a prompt continue from the first one's pages, with its adapters.
 TEST(completions_share_their_adapters) {
   enum { COUNT = 3 };
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
@@ -551,8 +551,8 @@ TEST(a_session_is_read_again_under_other_adapters) {
   close_session(&s);
 }
 
-// What a session without a request has read goes to the prefix cache when others need its pages. It
-// is not found by requests without its adapter.
+// Tokens that a session without a request has read go to the prefix cache when others need its
+// pages. It is not found by requests without its adapter.
 TEST(pages_that_a_session_loses_keep_its_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   rig_talk alone = {.count = 0}, talk = {.count = 0};
@@ -649,7 +649,7 @@ TEST(saved_sessions_name_their_adapters) {
   CHECK_EQ_INT(wick_state_bytes(s.engine, s.session, &size_bytes, NULL), WICK_OK);
   CHECK_EQ_INT(wick_state_save(s.engine, s.session, &sink, NULL), WICK_OK);
   CHECK_EQ_UINT(size_bytes, saved.file.size_bytes);
-  // under the same ones it goes on, under others it is read again
+  // under the same ones it continues, under others it is read again
   CHECK_EQ_INT(load_saved(s.engine, &saved, size_bytes, &session, &error), WICK_OK);
   CHECK_EQ_INT(go_on(&s, session, s.first, &said), WICK_OK);
   CHECK(said.cached > 0);
@@ -685,7 +685,7 @@ static uint32_t saved_tail(const saved_state *saved) {
   return tail;
 }
 
-// The sum of what stands before it: the head, `count` adapters and the tokens that pages lack.
+// The sum of the parts before it: the head, `count` adapters and the tokens that pages lack.
 static void sum_saved(saved_state *saved, uint64_t count) {
   const size_t tail_at = SAVED_MARKS_AT + (size_t)count * 16, tail_bytes = saved_tail(saved) * 4u;
   uint64_t sum = hash_bytes(saved->file.bytes, SAVED_COUNT_AT, 0);

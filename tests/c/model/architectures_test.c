@@ -50,7 +50,7 @@ typedef struct watched_ops {
 static watched_ops watched[BLOCKS_MAX];
 static uint32_t watched_count;
 
-// A block takes what it has reserved, and gives all of it back. Experts take less in a pass that is
+// A block takes what it has reserved, and releases all of it. Experts take less in a pass that is
 // not full.
 static wick_status run_watched(const model_block *block, model_pass *pass, wick_error *error) {
   const model_block_ops *own = ((const watched_ops *)block->ops)->own;

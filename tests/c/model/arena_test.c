@@ -1,4 +1,4 @@
-// The scratch of a pass: what is taken, measured and given back.
+// The scratch of a pass: buffers are taken, measured and released.
 #include "model/arena.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { COLS_MAX = 4500, ROWS = 3 };
 
-// What a buffer takes beside its bytes: nothing, but with the address sanitizer.
+// The overhead of a buffer: none, except with the address sanitizer.
 static uint64_t gap_bytes(void) {
   scratch_arena arena = {.kernels = kernels_bind()};
   arena_take_bytes(&arena, 0);

@@ -10,7 +10,7 @@ enum { PROMPT = 150, ANSWER = 6, LAYERS = 3, BLOCKS_MAX = 2 * LAYERS };
 
 // ---- Scratch ----
 
-// Stands before a block and watches the arena.
+// Precedes a block and watches the arena.
 typedef struct watched_block {
   model_block_ops ops;
   const model_block_ops *real;
@@ -61,7 +61,7 @@ typedef struct work {
   uint64_t macs, bytes;
 } work;
 
-// What one token multiplies with, but keys and values: all matrices, of experts those in use.
+// The operands of one token except keys and values: all matrices, of experts those in use.
 static work work_of_weights(const loaded_model *model, uint32_t used) {
   work work = {0};
   for (uint32_t i = 0; i < model->binding_count; i++) {
@@ -183,7 +183,7 @@ TEST(each_block_takes_what_it_has_reserved_and_measures_its_ops) {
   }
 }
 
-// Heads of each width: what lies behind a head is 0, nothing else is written, and it goes again.
+// Heads of each width: the values after a head are 0, nothing else is written, and it goes again.
 TEST(heads_are_padded_to_a_multiple_of_four_and_back) {
   enum { HEADS = 3, WIDEST = 9, ROOM = HEADS * 12 + 1 };
   for (uint32_t dim = 1; dim <= WIDEST; dim++) {

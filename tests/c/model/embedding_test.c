@@ -1,4 +1,4 @@
-// Embeddings through the engine: laws of batches, what is refused, what fails, and life beside
+// Embeddings through the engine: laws of batches, refusals, failures, and embedding alongside
 // requests. The values are compared with references in tests/engine/embed.test.mjs.
 #include <math.h>
 #include <stdio.h>
@@ -213,7 +213,7 @@ static void put_tensor(model_builder *model, const char *name, uint64_t cols, ui
   tensor->dims[2] = tensor->dims[3] = 1;
 }
 
-// Two layers behind the pooling, of which the file has one alone.
+// Two layers after the pooling, of which the file has one alone.
 TEST(each_of_two_dense_layers_needs_the_other) {
   static const char *const NAMES[] = {"dense_2.weight", "dense_3.weight"};
   for (int i = 0; i < 2; i++) {
@@ -581,7 +581,7 @@ TEST(a_step_ends_with_its_time) {
     engine->now_us = tick_10_us;
     const uint32_t parts = count_calls(engine, 0);
     CHECK(parts > 5);
-    // the clock is looked at first, and behind each part
+    // the clock is looked at first, and after each part
     CHECK_EQ_UINT(count_calls(engine, 1), parts);
     CHECK_EQ_UINT(count_calls(engine, 10), parts);
     CHECK_EQ_UINT(count_calls(engine, 11), (parts + 1) / 2);
@@ -593,7 +593,7 @@ TEST(a_step_ends_with_its_time) {
   }
 }
 
-// ---- Beside requests ----
+// ---- Alongside requests ----
 
 static void take_tokens(void *context, const wick_event *event, const uint8_t *behind) {
   int32_t **out = context;

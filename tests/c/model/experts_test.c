@@ -74,7 +74,7 @@ static void check_refused(const fixture_file *file, wick_status wanted, const ch
 static void check_number(const fixture_experts *experts, const char *key, uint32_t value,
                          wick_status wanted, const char *says) {
   fixture_file file = fixture_make_experts(&FIXTURE_DEFAULT, experts);
-  memcpy(find(&file, key) + strlen(key) + 4, &value, sizeof value);  // behind the value's type
+  memcpy(find(&file, key) + strlen(key) + 4, &value, sizeof value);  // after the value's type
   check_refused(&file, wanted, says);
   free(file.bytes);
 }

@@ -79,7 +79,7 @@ static bool is_same(void) {
   return true;
 }
 
-// How positions are told apart divides them.
+// They differ in how positions are encoded.
 static const struct {
   const char *group;
   uint32_t layers;
@@ -111,7 +111,7 @@ TEST(architectures_of_one_shape_say_the_same) {
 // The windows of the groups of layers, in their order, with the file's window set to `window`.
 static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t *windows) {
   static const char KEY[] = "smallthinker.attention.sliding_window";
-  const size_t value_at = sizeof KEY - 1 + sizeof(uint32_t);  // behind the key and its type
+  const size_t value_at = sizeof KEY - 1 + sizeof(uint32_t);  // after the key and its type
   size_t at = 0;
   while (at + value_at < file->size_bytes && memcmp(file->bytes + at, KEY, sizeof KEY - 1) != 0) {
     at++;

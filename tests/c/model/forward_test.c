@@ -1,5 +1,6 @@
 // Rows whose logits are wanted: whichever they are, they have the bits that they have when all are
-// wanted. In the last layer the others do not go on, so that its time says nothing about threads.
+// wanted. In the last layer the other rows do not continue, so that its time says nothing about
+// threads.
 #include "kv_rig.h"
 
 enum { TOKENS = 24, BEFORE = 5, RUNS = 40 };

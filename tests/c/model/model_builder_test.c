@@ -29,7 +29,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   to->text[to->bytes] = '\0';
 }
 
-// Each mixer has an op of its own, counted once for each of its layers in each pass.
+// Each mixer has its own op, counted once for each of its layers in each pass.
 static void check_mixers(const wick_engine *engine, const built_choice *choice) {
   static told told;
   told.bytes = 0;

@@ -1,8 +1,8 @@
-// What becomes of the reference models when one of their keys or tensors is missing or another one:
+// The outcome for the reference models when one of their keys or tensors is missing or changed:
 // a refusal with its message and place, or another plan. Each line of tests/c/model/model_keys.txt
 // is a change, its outcome, and the models with that outcome (more than three are counted). Layers
-// are "blk.N", shapes "A x B", and keys have no architecture, so that models share lines. What
-// would be kept is left in $WICK_TMP/model_keys.txt.
+// are "blk.N", shapes "A x B", and keys have no architecture, so that models share lines. The new
+// records are left in $WICK_TMP/model_keys.txt.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// What the passes of each reference model count: multiply-adds and bytes
+// The counts of the passes of each reference model: multiply-adds and bytes
 // of products, and bytes of activations, follow from the shapes of the file's tensors.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// What the reference models of every architecture plan, count and
-// say, compared with tests/c/model/model_records.txt. The figures of a change that is meant are
-// taken over: the test leaves what it found in $WICK_TMP/model_records.txt.
+// The plans, counts and outputs of the reference models of every architecture, compared with
+// tests/c/model/model_records.txt. The figures of a change that is meant are taken over: the test
+// leaves what it found in $WICK_TMP/model_records.txt.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ static size_t line_bytes(const char *text, size_t size_bytes) {
   return end == NULL ? size_bytes : (size_t)(end - text);
 }
 
-// What was found is as it is kept, line by line; tells the first that is not.
+// Compares the results with the records, line by line; reports the first difference.
 static void compare(const char *name, const char *kept, size_t kept_bytes) {
   const char *at = found, *end = found + found_bytes, *wanted = kept, *last = kept + kept_bytes;
   while (at < end && wanted < last) {
@@ -202,7 +202,7 @@ static void compare(const char *name, const char *kept, size_t kept_bytes) {
   if (!CHECK(at >= end && wanted >= last)) printf("#   %s: lines are missing\n", name);
 }
 
-// The lines of a model behind its name, up to the next name; NULL: none.
+// The lines of a model after its name, up to the next name; NULL: none.
 static const char *kept_of(const char *all, const char *folder, const char *name,
                            size_t *size_bytes) {
   char head[2 * SHARED_NAME_BYTES_MAX];

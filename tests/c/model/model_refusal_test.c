@@ -1,4 +1,4 @@
-// What a model's plan refuses: each tensor that is missing, has
+// Refusals of a model's plan: each tensor that is missing, has
 // another shape, and experts where the architecture has none.
 #include <stdio.h>
 
@@ -56,7 +56,7 @@ TEST(vectors_are_floats_of_any_kind) {
   }
 }
 
-// Without it the embedding stands for it.
+// Without it the embedding is used.
 static bool is_optional(const char *name) {
   return strcmp(name, "output.weight") == 0 || strstr(name, ".bias") != NULL;
 }

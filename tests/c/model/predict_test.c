@@ -86,7 +86,7 @@ static const numbers REFERENCE = {
     .output = "output.weight",
 };
 
-// What it has read: keys and values of each position.
+// The tokens it has read: keys and values of each position.
 typedef struct statement {
   const fixture_file *file;
   const numbers *of;
@@ -172,7 +172,7 @@ static void feed(const statement *is, double *x) {
   for (int i = 0; i < hidden; i++) x[i] += normed[i];
 }
 
-// Reads a row of the trunk and the token behind it; gives the logits and the row made of them.
+// Reads a row of the trunk and the token after it; gives the logits and the row made of them.
 static void say(statement *is, const double *trunk, int32_t token, double *row, double *logits) {
   const int hidden = is->of->hidden;
   double pair[2 * HIDDEN_MAX], x[HIDDEN_MAX], normed[HIDDEN_MAX], part[HIDDEN_MAX];
@@ -247,7 +247,7 @@ static int32_t likeliest(const numbers *of, const double *logits) {
   return best;
 }
 
-// A text of `count` tokens, read `piece` at a time, and `most` proposals behind it.
+// A text of `count` tokens, read `piece` at a time, and `most` proposals after it.
 static void check_proposals(wick_engine *engine, const fixture_file *file, const numbers *of,
                             uint32_t count, uint32_t piece, uint32_t most) {
   static double rows[TEXT * HIDDEN_MAX];
@@ -270,7 +270,7 @@ static void check_proposals(wick_engine *engine, const fixture_file *file, const
     if (k + 1 == most) check_logits(predictor, of, logits);
     say(&is, row, proposed[k], row, logits);
   }
-  // it has no row behind the last one, and nothing of another request
+  // it has no row after the last one, and nothing of another request
   CHECK_EQ_UINT(predictor_propose(predictor, 7, tokens, count + 1, 1, proposed), 0);
   CHECK_EQ_UINT(predictor_propose(predictor, 8, tokens, count + 1, 1, proposed), 0);
   predictor_destroy(predictor);
@@ -440,7 +440,7 @@ static void make_right(const fixture_file *file) {
   }
 }
 
-// Prompts of one token, and answers that are too short to repeat what stands in them.
+// Prompts of one token, and answers that are too short to repeat their text.
 TEST(right_proposals_are_accepted) {
   fixture_file file = make_file();
   uint64_t passes[2], accepted[2];
@@ -574,7 +574,7 @@ TEST(where_proposals_never_hold_few_are_made) {
   free(file.bytes);
 }
 
-// The same rule goes on asking a layer that is mostly right.
+// The same rule continues asking a layer that is mostly right.
 TEST(where_proposals_hold_it_does_not_rest) {
   fixture_file file = make_file();
   make_right(&file);

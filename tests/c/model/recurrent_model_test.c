@@ -12,7 +12,7 @@ enum { TEXT_MAX = 1200, SAID_MAX = 64 };
 static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,    &FIXTURE_QWEN35, &FIXTURE_JAMBA,
                                                 &FIXTURE_GRANITE, &FIXTURE_LFM2,   &FIXTURE_GEMMA3,
                                                 &FIXTURE_GEMMA3N};
-// The fifth has a single layer, which is recurrent: no layer has keys and values. Those behind it
+// The fifth has a single layer, which is recurrent: no layer has keys and values. Those after it
 // have windows.
 enum { HYBRIDS_COUNT = 7, WITH_ATTENTION_COUNT = 4, WITHOUT_ATTENTION = 4 };
 
@@ -127,7 +127,7 @@ static void check_same(const said *found, const said *wanted) {
   CHECK_EQ_MEM(found->logprobs, wanted->logprobs, wanted->count * sizeof *wanted->logprobs);
 }
 
-// What an engine that has seen nothing says after these tokens.
+// The output of a fresh engine after these tokens.
 static said fresh(int which, const int32_t *tokens, size_t count, uint32_t out) {
   wick_config config = config_of(64);
   config.no_prefix_cache = true;
@@ -145,7 +145,7 @@ static uint32_t tokens_of(wick_engine *engine, uint32_t session, int32_t *to) {
   return count;
 }
 
-// The session goes on with `more` as a fresh sequence of its tokens and these does.
+// The session continues with `more` as a fresh sequence of its tokens and these does.
 static void check_goes_on(int which, wick_engine *engine, uint32_t session, const int32_t *more,
                           uint32_t count) {
   static int32_t all[2 * TEXT_MAX];
@@ -406,8 +406,8 @@ TEST(what_was_saved_goes_on_and_what_was_damaged_is_refused) {
 
 static uint32_t cached_entries(const wick_engine *engine) { return prefix_count(engine->prefix); }
 
-// Every byte is covered by a checksum, and a record that ends early is no record: what was refused
-// has entered nothing.
+// Every byte is covered by a checksum, and a record that ends early is not a record: what was
+// refused has entered nothing.
 static void check_damaged_cache(wick_engine *engine) {
   uint32_t session;
   const uint32_t entries = cached_entries(engine);
@@ -589,7 +589,8 @@ TEST(decoding_allocates_nothing_and_all_is_given_back) {
   }
 }
 
-// Whatever does not fit ends in a typed error, and nothing is left (the leak checker sees it).
+// Everything that does not fit ends in a typed error, and nothing is left (the leak checker sees
+// it).
 TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {

@@ -1,6 +1,6 @@
 // Tables that stay in the model's file: what a model says is the same to
 // the last bit, for every type of a table and every reference model that has one; the plan leaves
-// them out; a row that cannot be read is told by tensor and place, and the engine goes on.
+// them out; a row that cannot be read is reported with tensor and place, and the engine continues.
 #include <stdio.h>
 
 #include "base/hash.h"
@@ -160,7 +160,7 @@ TEST(every_reference_model_says_the_same) {
 
 // ---- every type ----
 
-// A llama whose output has a matrix of its own.
+// A llama whose output has its own matrix.
 static memory_file make_untied(ggml_type type) {
   static model_builder builder;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, type, 2, CONTEXT};

@@ -17,7 +17,7 @@ typedef struct whole_case {
 
 static const whole_case CASES[] = {{0, false}, {24, false}, {7, false}, {0, true}, {50, true}};
 static const float SLOPES[HEADS] = {0.5f, 0.25f, 0.125f, 0.0625f};
-// Some end at the end of a page or of a step of pages, or just before and behind it.
+// Some end at the end of a page or of a step of pages, or just before and after it.
 static const uint32_t LENGTHS[TEXTS] = {1, 16, 64, 65, 3, 15, 17, 63, 40};
 
 typedef struct whole_rows {

@@ -1,5 +1,5 @@
-// Replies whose content has a form: it begins behind the reasoning,
-// stands beside calls of tools, and is read as it was written.
+// Replies whose content has a form: it begins after the reasoning,
+// may accompany calls of tools, and is read as it was written.
 #include "hold_rig.h"
 
 #define CALL(city) \

@@ -1,5 +1,5 @@
 // Each form in which models write calls, as a text written out by hand:
-// the text is allowed as it stands, and what differs from it is allowed only if the parser of
+// the text is allowed unchanged, and variants of it are allowed only if the parser of
 // replies still reads a valid call.
 #include "hold_rig.h"
 #include "reply/forms.h"
@@ -54,7 +54,7 @@ typedef enum form_kind {
 
 typedef struct form_case {
   const char *trait, *open, *rest;
-  const char *two;  // two calls at once; NULL: each has marks of its own
+  const char *two;  // two calls at once; NULL: each has its own marks
   form_kind kind;
 } form_case;
 
@@ -341,7 +341,7 @@ TEST(a_call_whose_mark_stands_goes_on_behind_it) {
       FITS_AS_IS(&h, false, "Hi.");
       FITS_AS_IS(&h, true, form->rest, "\n", form->open, form->rest);
       held_close(&h);
-      // what stands behind the mark ends it
+      // the text after the mark ends it
       snprintf(ending, sizeof ending, "assistant\n%s x", form->open);
       held_open(&h, form->trait, ending, WEATHER, required != 0, true);
       FITS_AS_IS(&h, true, form->open, form->rest);
@@ -352,7 +352,7 @@ TEST(a_call_whose_mark_stands_goes_on_behind_it) {
   }
 }
 
-// What a template has that writes calls in a form: the last word.
+// The part of a template that writes calls in a form: the last word.
 static const char *trait_of(const form_case *form) {
   const char *space = strrchr(form->trait, ' ');
   return space == NULL || form->kind != MARKED ? form->trait : space + 1;

@@ -1,4 +1,4 @@
-// Replies held to tools: what models of all families write is allowed, as far
+// Replies constrained to tools: what models of all families write is allowed, as far
 // as it is a valid call; and whatever a random walk through the grammar writes is read as valid
 // calls by the parser of replies.
 #include <stdlib.h>
@@ -262,7 +262,7 @@ TEST(a_call_without_a_mark_is_held_where_it_begins) {
   CHECK_REPLIES(KNOWN, "", WEATHER, CASES);
 }
 
-// What a parameter says without quotes is what its schema allows.
+// An unquoted parameter value is one that its schema allows.
 TEST(marked_parameters_are_held_to_their_types) {
   static const char TOOLS[] =
       "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","

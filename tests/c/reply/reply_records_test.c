@@ -1,7 +1,7 @@
-// What becomes of the replies of the shared folder's
-// structure/toolcalls, as they are and with bytes changed, left out or put in: what the parser
-// reads in them, and which bytes a grammar that holds to the tools allows next at each place.
-// tests/c/reply/reply_records.txt keeps it (told_lines.h), a line for a few replies.
+// The outcome for the replies of the shared folder's structure/toolcalls, as they are and with
+// bytes changed, left out or put in: what the parser reads in them, and which bytes a grammar that
+// holds to the tools allows next at each place. tests/c/reply/reply_records.txt keeps it
+// (told_lines.h), a line for a few replies.
 #include <inttypes.h>
 
 #include "base/hash.h"
@@ -65,7 +65,7 @@ static void note_held(grammar *grammar, const char *text, size_t size_bytes) {
   matcher_end(&matcher);
 }
 
-// One byte becomes another, goes, or gets one beside it: those that mean something.
+// One byte is changed, removed, or gets a neighbour: bytes that mean something.
 static size_t change(char *text, size_t size_bytes) {
   static const char BYTES[] = "{}[]()<>|/\"',:=\\ \n\t01e-.tnfaA#`";
   const size_t at = (size_t)random_below(&random_state, size_bytes);

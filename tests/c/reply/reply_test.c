@@ -1,4 +1,4 @@
-// What models write: each kind of form, marks cut at every byte, texts that
+// The replies of models: each kind of form, marks cut at every byte, texts that
 // only look like calls, hostile texts, limits, and memory that is refused.
 #include <stdlib.h>
 
@@ -222,7 +222,7 @@ TEST(begins_again_behind_a_call) {
 
 // ---- calls ----
 
-// A call is given as soon as it is known: behind this much of its text, with what its arguments
+// A call is given as soon as it is known: after this much of its text, with what its arguments
 // have until then.
 static void check_early(const char *template_text, const char *text, const char *name,
                         const char *arguments) {
@@ -559,7 +559,7 @@ TEST(finds_a_call_behind_what_was_none) {
               (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
 }
 
-// A reply may end after any byte: the beginning of a call is no content.
+// A reply may end after any byte: the beginning of a call is not content.
 TEST(a_reply_that_is_cut_anywhere_shows_no_marks) {
   static const struct {
     const char *mark, *before, *arguments;
@@ -682,7 +682,7 @@ TEST(refuses_tools_that_are_none) {
 
 enum { LARGE = 1 << 20, STEPS_PER_BYTE = 4 };
 
-// Writes a text behind `at` bytes; answers where it ends.
+// Writes a text after `at` bytes; answers where it ends.
 static size_t append(char *out, size_t at, const char *text) {
   for (size_t i = 0; text[i] != '\0'; i++) out[at++] = text[i];
   return at;
@@ -759,8 +759,8 @@ TEST(limits_depth_and_lengths) {
   rig_close(&rig);
 }
 
-// What is held back until it is known has a limit: behind a name it ends the reply, before it was a
-// text that looked like a call.
+// Text that is held back until its kind is known has a limit: after a name it ends the reply,
+// before it was a text that looked like a call.
 TEST(limits_what_is_held_back) {
   enum { MORE = REPLY_HELD_BYTES_MAX + 1000 };
   static const struct {

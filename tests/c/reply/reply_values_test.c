@@ -1,5 +1,5 @@
 // Arguments of calls: JSON against a plain reader of RFC 8259, and
-// random values as Python and as Gemma write them, beside the JSON that they must become.
+// random values as Python and as Gemma write them, next to the JSON that they must become.
 #include <stdlib.h>
 
 #include "random.h"
@@ -31,7 +31,8 @@ static void put_space(writer *w) {
   put(w, SPACES[pick(8)]);
 }
 
-// What is held back until the end goes to whom the end names, not to whom the text before it named.
+// Text that is held back until the end goes to the recipient that the end names, not to the earlier
+// one.
 TEST(what_the_end_tells_goes_to_its_own_context) {
   static const char TEXT[] = "Hello \n\n";
   static const char TOOLS[] = "[{\"type\":\"function\",\"function\":{\"name\":\"add\"}}]";
@@ -221,7 +222,7 @@ typedef struct pair {
   bool is_gemma;
 } pair;
 
-// What both write alike.
+// Values that both write the same way.
 static void put_both(pair *p, const char *text) {
   put(&p->source, text);
   put(&p->json, text);
@@ -266,7 +267,7 @@ static void write_text(pair *p, char quote) {
   put(&p->json, "\"");
 }
 
-// A text between marks: each byte stands for itself, the marks' own bytes, too.
+// A text between marks: each byte is literal, the marks' own bytes, too.
 static void write_marked(pair *p) {
   static const char MARK[] = "<|\"|>";
   static const char *const JSON[] = {"<", "|", "\\\"", ">", "a", "\\\\"};
@@ -536,7 +537,7 @@ TEST(marks_are_found_as_a_plain_search_finds_them) {
 
 // ---- long texts ----
 
-// What is fed at once comes in pieces of whole characters.
+// Text that is fed at once is emitted in pieces of whole characters.
 TEST(long_texts_come_in_pieces_of_whole_characters) {
   static const char *const CHARACTERS[] = {"a", "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80"};
   static const char TOOLS[] = "[{\"function\": {\"name\": \"get\"}}]";

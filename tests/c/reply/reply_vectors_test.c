@@ -178,7 +178,7 @@ static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
   }
 }
 
-// The template's text, or nothing where the family has none; to be given back with free().
+// The template's text, or nothing where the family has none; to be freed with free().
 static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
   const document_text name = vectors_text(v, one, "template");
   char path[256];

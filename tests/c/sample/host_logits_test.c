@@ -240,7 +240,8 @@ static wick_request session_request(const int32_t *tokens, uint32_t count, uint3
   return wanted;
 }
 
-// One that needs all pages begins after `begins` units, the answers come after `answers` more.
+// A request that needs all pages begins after `begins` units, the answers come after `answers`
+// more.
 static session_run run_session(uint32_t begins, uint32_t answers, bool ends_at_once,
                                const wick_swap_host *swap) {
   int32_t tokens[SESSION_CONTEXT];

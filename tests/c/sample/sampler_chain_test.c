@@ -728,7 +728,7 @@ TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
   c.samplers = "kt", c.dynatemp_range = 1;
   check_plan(&c, "kt", 40);
   CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
-  // of temperature 0 the largest comes, behind what changes logits
+  // of temperature 0 the largest comes, after what changes logits
   c = all, c.temperature = 0, c.samplers = "edkpt";
   check_plan(&c, "ed", 0);
   c.samplers = "de";
@@ -875,7 +875,7 @@ static size_t text_of(void *context, int32_t token, const uint8_t **bytes) {
   return strlen(texts[token]);
 }
 
-// How much the logit of `token` falls behind these tokens.
+// How much the logit of `token` falls after these tokens.
 static float fall_behind(const wick_sampling *config, const int32_t *tokens, int32_t token) {
   float values[TEXTS];
   sampler_choice choice;

@@ -1,7 +1,7 @@
 // Random numbers, single links of the sampler chain, choices that must be
-// the same on every host, settings and memory. What a plain reference says of the whole chain is
-// sampler_reference_test.c's. With WICK_BENCH=1 it prints times (for figures that count, run the
-// WASI build or compile with -O3).
+// the same on every host, settings and memory. The comparison of the whole chain with a plain
+// reference is in sampler_reference_test.c. With WICK_BENCH=1 it prints times (for figures that
+// count, run the WASI build or compile with -O3).
 #include "sample/sampler.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Which engines are no drafts for which, and why: each reason word for word. What is taken
-// proposes.
+// Which engines are not drafts for which, and why: each reason word for word. Accepted ones
+// propose.
 #include "fixture_model.h"
 #include "model_builder.h"
 

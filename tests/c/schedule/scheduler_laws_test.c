@@ -128,7 +128,7 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
   }
 }
 
-// Memory is taken away and given back, allocations fail, requests are cancelled, paused and
+// Memory is taken away and returned, allocations fail, requests are cancelled, paused and
 // resumed, some make every pass fail, and the host leaves the events lying until there is no room.
 static void check_whatever_happens(uint32_t draft_pages, simulation_groups groups,
                                    bool is_recurrent, uint64_t seed) {
@@ -200,7 +200,8 @@ static void run_into_the_middle(uint64_t seed, uint64_t steps) {
   }
 }
 
-// The model fails to load: each request is told, though the host has left no room for it before.
+// The model fails to load: each request is informed, though the host has left no room for it
+// before.
 TEST(all_can_be_ended_with_an_error) {
   for (uint64_t i = 0; i < soak_count(600); i++) {
     const uint64_t seed = soak_seed() + i;
@@ -221,7 +222,7 @@ TEST(all_can_be_ended_with_an_error) {
   }
 }
 
-// The scheduler goes while requests run and wait: everything is given back.
+// The scheduler goes while requests run and wait: everything is freed.
 TEST(a_scheduler_that_goes_keeps_nothing) {
   for (uint64_t i = 0; i < soak_count(600); i++) {
     REQUIRE(simulation_open(&sim, &TIGHT));
@@ -306,7 +307,7 @@ static const request *find_request(uint32_t id) {
   return at;
 }
 
-// Twenty of a high priority wait at any time. Those that run when its turn comes take at most 16
+// Twenty of a high priority wait at any time. Requests that run when its turn comes take at most 16
 // passes each to write and a few to read.
 static void check_bound(const simulation_setup *setup) {
   enum { DRAIN_PASSES = 64 };

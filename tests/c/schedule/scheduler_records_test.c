@@ -1,4 +1,4 @@
-// What the scheduler does with random traffic, pass by pass:
+// The scheduler's decisions for random traffic, pass by pass:
 // who takes part with how many rows, what each has read and found, which pages and states are free,
 // and all that is counted. tests/c/schedule/scheduler_records.txt keeps it (told_lines.h).
 #include <inttypes.h>

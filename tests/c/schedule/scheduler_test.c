@@ -12,7 +12,7 @@ static int32_t sim_letter_of(chain_style style, uint32_t which) {
   return SIM_LETTERS + (int32_t)(which % 20 * CHAIN_STYLES + style);
 }
 
-// A prompt of `count` tokens whose text goes on in this style; others by `which`.
+// A prompt of `count` tokens whose text continues in this style; others by `which`.
 static void fill_prompt(int32_t *tokens, uint32_t count, chain_style style, uint32_t which) {
   uint64_t random = which + 1;
   tokens[0] = sim_letter_of(style, which);
@@ -60,7 +60,7 @@ TEST(sixteen_requests_share_the_pages_of_four) {
   }
 }
 
-// What finds no memory to start with is not tried in every pass, and starts when there is some.
+// A request without memory to start is not tried in every pass, and starts when there is some.
 TEST(memory_that_was_refused_is_asked_for_later) {
   REQUIRE(simulation_open(&sim, &ROOMY));
   sim.may_fail = true;
@@ -215,7 +215,7 @@ TEST(a_draft_model_changes_no_text) {
   CHECK(us_with < us_without);
 }
 
-// What its passes take is measured, since proposals are wanted where they pay. The first context
+// The time of its passes is measured, because proposals are used where they pay. The first context
 // page makes each of them take the same.
 TEST(the_time_of_a_proposal_is_that_of_a_pass_of_the_draft_model) {
   int32_t prompt[6];
@@ -258,7 +258,7 @@ TEST(a_draft_model_that_cannot_go_on_is_counted) {
 }
 
 // The same three letters come again and again, and what follows them is always another one: that
-// the places disagree is seen, and what would come behind is not proposed. A row costs a twentieth
+// the places disagree is seen, and what would come after is not proposed. A row costs a twentieth
 // of a pass here, so one that is right in ten pays.
 TEST(proposals_that_fail_cost_little) {
   static run_result with, without;
@@ -452,7 +452,7 @@ typedef enum follower {
   FOLLOWS,
   HAS_LOGITS,
   HAS_A_SALT,
-  IS_SHORT,      // the other one reads behind its end
+  IS_SHORT,      // the other one reads after its end
   READS_ANOTHER  // text, from the first token on
 } follower;
 

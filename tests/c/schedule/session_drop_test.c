@@ -1,5 +1,5 @@
 // Tokens dropped from the middle of a session while others want its pages: what it says afterwards
-// is what it says alone, to the last bit, whoever came before it, with it or behind it.
+// is what it says alone, to the last bit, whoever came before it, with it or after it.
 #include "fixture_model.h"
 #include "reference/prefix_lookup.h"
 
@@ -27,7 +27,7 @@ typedef struct ending {
 static const cache_salt NO_SALT = {0};
 enum { READING, DROPPING, SAYING, RIVAL, ENDINGS };
 
-// What happens to the session: all of `read` is read and so much said that the context is full, or
+// The history of the session: all of `read` is read and so much said that the context is full, or
 // not; [first, last) is dropped.
 typedef struct play {
   bool is_full;
@@ -215,7 +215,7 @@ TEST(drops_that_make_no_sense_are_refused) {
   free(file.bytes);
 }
 
-// So many tokens read by a session of its own.
+// This many tokens read by a separate session.
 static uint32_t read_session(wick_engine *engine, uint32_t count, uint64_t seed) {
   int32_t tokens[CONTEXT_TOKENS];
   uint32_t session = 0;
@@ -261,7 +261,8 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   free(file.bytes);
 }
 
-// What the prefix cache keeps of the middle comes free by what follows it, which the session holds.
+// The middle that the prefix cache keeps becomes free through the entries after it, which the
+// session holds.
 TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   enum { FIRST = 32, LAST = 64, DROPPED_PAGES = 2 };
   fixture_file file = fixture_make(&SHAPE);

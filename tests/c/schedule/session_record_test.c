@@ -1,5 +1,5 @@
-// Saved sessions: what was saved goes on as it would have, and what
-// is cut, damaged, another's or unreadable is refused and leaves nothing behind.
+// Saved sessions: a saved session continues as it would have, and one that is truncated, damaged,
+// foreign or unreadable is refused without a trace.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,7 +321,7 @@ TEST(a_byte_changed_anywhere_is_seen) {
   close_saved();
 }
 
-// The head and the token behind it are summed anew.
+// The head and the token after it are summed again.
 static void sum_again(record *r) {
   uint32_t tail;
   memcpy(&tail, r->bytes + TAIL_AT, sizeof tail);
@@ -411,7 +411,7 @@ static wick_engine *open_small(uint32_t pages) {
   return made;
 }
 
-// So many random tokens, and up to `out` after them (0: they are only read).
+// This many random tokens, and up to `out` after them (0: they are only read).
 static more_said ask_more(wick_engine *whom, uint32_t of_session, uint32_t count, uint32_t out,
                           uint64_t seed) {
   int32_t tokens[SMALL_CONTEXT];

@@ -29,7 +29,7 @@ typedef struct tally {
 
 static double draw(tally *to) { return (double)(random_u64(&to->random) >> 11) * 0x1p-53; }
 
-// Where in [0, 1) a token lies that was drawn from these logits.
+// The place in [0, 1) of a token that was drawn from these logits.
 static double place_of(tally *to, const float *logits, int32_t token) {
   float most = logits[0];
   for (uint32_t t = 1; t < SIM_VOCAB; t++) most = logits[t] > most ? logits[t] : most;

@@ -11,7 +11,7 @@ typedef struct written {
   int32_t tokens[TEXT_MAX];
   uint32_t count, proposed, accepted, passes, looked;
   float cost;  // of all passes, in passes of one
-  float row;   // what each row beside the first costs
+  float row;   // the cost of each row after the first
   speculation speculation;
   speculation_costs costs;
 } written;
@@ -24,7 +24,7 @@ static float pass_of(uint32_t rows) {
   return cost;
 }
 
-// In passes of one: rows cost `row` each beside the first.
+// In passes of one: rows after the first cost `row` each.
 static void begin(float row) {
   text = (written){.row = row};
   for (uint32_t i = 0; i < 20 * SPECULATION_ROWS_MAX; i++) pass_of(1 + i % SPECULATION_ROWS_MAX);
@@ -134,7 +134,7 @@ TEST(where_nothing_is_found_it_is_looked_for_less_often) {
 
 // ---- What is proposed ----
 
-// Two passages agree in more than a few tokens and then not: a copy of the first goes on like it,
+// Two passages agree in more than a few tokens and then not: a copy of the first continues like it,
 // although the second is nearer.
 TEST(where_the_most_agrees_is_followed) {
   int32_t both[80];
@@ -167,7 +167,8 @@ TEST(where_other_places_disagree_less_is_proposed) {
   CHECK(text.proposed - text.accepted < 20);
 }
 
-// Two places go on in the same way, and a third does not: it is asked about the first token alone.
+// Two places continue in the same way, and a third does not: it is asked about the first token
+// alone.
 TEST(a_place_that_has_disagreed_is_asked_no_more) {
   static const int32_t tokens[] = {1, 2, 3, 50, 51, 52, 53, 60, 1, 2, 3, 4, 5, 6,
                                    7, 8, 1, 2,  3,  4,  5,  6,  7, 9, 1, 2, 3};
@@ -184,7 +185,7 @@ TEST(a_place_that_has_disagreed_is_asked_no_more) {
   for (uint32_t i = 1; i < 4; i++) CHECK_EQ_UINT(alone.kinds[i], s.kinds[i]);
 }
 
-// A copy in which each twelfth token is another, as of a name: it is followed behind it at once.
+// A copy in which each twelfth token is another, as of a name: it is followed after it at once.
 TEST(behind_a_change_what_was_followed_goes_on) {
   int32_t passage[360];
   fill_new(passage, 360, 1);
@@ -215,7 +216,7 @@ TEST(behind_a_longer_change_what_was_followed_goes_on) {
 
 // ---- What passes cost ----
 
-// What is wanted after an agreement of MATCH_MAX tokens.
+// The expected proposals after an agreement of MATCH_MAX tokens.
 static uint32_t wanted_when_sure(void) {
   int32_t passage[40];
   fill_new(passage, 40, 1);

@@ -179,7 +179,7 @@ TEST(completions_have_a_limit_each) {
 }
 
 // A session's pages hold the mark as they hold what was sampled: what follows is the same whether
-// the session went on, was forked, or was saved and loaded.
+// the session continued, was forked, or was saved and loaded.
 TEST(a_session_holds_the_mark) {
   wick_engine *engine = open_engine(0, NULL);
   wick_error error = {0};
@@ -242,7 +242,7 @@ TEST(a_grammar_holds_behind_the_mark) {
   CHECK_EQ_UINT(reply.text_bytes, 30);
 }
 
-// What opens the reasoning may be certain text.
+// The opening of the reasoning may be forced text.
 TEST(a_limit_holds_behind_certain_text) {
   const wick_reasoning reasoning = limit_of(0, "");
   const wick_grammar grammar = regex("<think>[a-z]*</think>[0-9]{4}");

@@ -14,14 +14,14 @@ typedef struct rig_tensor {
   uint64_t dims[3];
 } rig_tensor;
 
-// What an adapter's file says. NULL: the key is missing.
+// The contents of an adapter's file. NULL: the key is missing.
 typedef struct rig_adapter {
   const char *type, *adapter_type, *architecture;
   bool has_alpha, has_invocation;
   float alpha;
   uint64_t seed;
   bool rounds;  // F32 values are those that the same file has in Q8_0
-  bool is_cut;  // behind its directory
+  bool is_cut;  // after its directory
   rig_tensor tensors[RIG_TENSORS_MAX];
   uint32_t count;
 } rig_adapter;

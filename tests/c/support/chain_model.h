@@ -5,9 +5,9 @@
 // The state at a position is a hash of the state before it, of the state at some earlier position
 // (with windows also of one that is near), and of the token. They are READ from the sequence's
 // pages and the new one is WRITTEN there, and the logits are a function of the state alone, so a
-// page that is lost, shared wrongly or out of date changes what a request says. What stays behind
-// dropped tokens keeps its states, and each tells the position that its keys are rotated by. The
-// first token of a text decides how it goes on: see chain_style.
+// page that is lost, shared wrongly or out of date changes what a request says. Tokens after
+// dropped ones keep their states, and each encodes the position that its keys are rotated by. The
+// first token of a text decides how it continues: see chain_style.
 #ifndef WICK_TESTS_CHAIN_MODEL_H
 #define WICK_TESTS_CHAIN_MODEL_H
 
@@ -30,7 +30,7 @@ enum {
   SIM_WINDOW = 21,  // positions that a token sees in groups with a window, its own included
   SIM_BATCH_MAX = 128
 };
-// What a pass takes, in us: by itself, for a row, for 16 tokens of context that a row looks at.
+// The time of a pass, in us: its base, for a row, for 16 tokens of context that a row looks at.
 enum {
   SIM_PASS_US = 1000,
   SIM_SMALL_PASS_US = 50,
@@ -84,7 +84,7 @@ static chain_state chain_next(const chain_state *before, const chain_state *seen
   return (chain_state){mixed >> 16, before->position + 1, token, before->style};
 }
 
-// The state of a token that is read behind those of states[0, read).
+// The state of a token that is read after those of states[0, read).
 static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   const chain_state *before = read == 0 ? NULL : &states[read - 1];
   if (before == NULL) {
@@ -170,7 +170,7 @@ static chain_state sim_read_from(const kv_pool *kv, uint32_t seq, uint32_t posit
   return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
-// What the token of `in` sees of an earlier one, in every group in which it does.
+// The part of an earlier token that the token of `in` sees, in every group in which it does.
 static chain_state sim_read(const forward_pass *forward, const model_input *in, uint32_t position) {
   chain_state read = {0};
   uint32_t seen = 0;
@@ -186,7 +186,7 @@ static chain_state sim_read(const forward_pass *forward, const model_input *in, 
   return read;
 }
 
-// ---- A recurrent state beside the pages: the chain's newest one ----
+// ---- A recurrent state in addition to the pages: the chain's newest one ----
 
 // The state before input i, which is not the first of its text: that of the input before it, or
 // what the sequence keeps.
@@ -205,7 +205,7 @@ static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   return kept;
 }
 
-// The state behind input i goes where the store wants it.
+// The state after input i goes where the store needs it.
 static void sim_keep_state(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   if (!store_is_recurrent(forward->store)) return;

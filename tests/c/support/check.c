@@ -28,7 +28,7 @@ void check_register(check_test *test) {
 // A test may check from several threads: what counts is that there was one.
 static void check_happened(void) { __atomic_store_n(&state.has_checked, 1, __ATOMIC_RELAXED); }
 
-// Counts a failure; false when there were so many that this one need not be shown.
+// Counts a failure; false when this one need not be shown after many others.
 static bool check_count_failure(const char *file, int line) {
   state.failures++;
   if (state.failures == FAILURES_SHOWN_MAX + 1) {

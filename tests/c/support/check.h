@@ -8,9 +8,9 @@
 //
 //   BENCH(of_additions) { printf("#   %.1f ns\n", nanoseconds()); }
 //
-// A test registers itself; one that checks nothing has failed. A BENCH measures and is no test: it
-// runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A failed CHECK is
-// reported and the test goes on; a failed REQUIRE returns from it. CHECKs are expressions: `if
+// A test registers itself; one that checks nothing has failed. A BENCH measures and is not a test:
+// it runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A failed CHECK
+// is reported and the test continues; a failed REQUIRE returns from it. CHECKs are expressions: `if
 // (!CHECK(block != NULL)) return NULL;`. A program takes parts of test names as arguments and then
 // runs only those.
 #ifndef WICK_TESTS_CHECK_H
@@ -86,7 +86,7 @@ const char *check_repository(const char *relative);
 // The path of a file that the test may write ($WICK_TMP).
 const char *check_temporary(const char *relative);
 
-// A whole file, to be given back with free(); a failed check and NULL when it cannot be read.
+// A whole file, to be freed with free(); a failed check and NULL when it cannot be read.
 uint8_t *check_read_file(const char *path, size_t *size_bytes);
 bool check_write_file(const char *path, const void *bytes, size_t size_bytes);
 

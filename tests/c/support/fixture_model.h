@@ -21,7 +21,7 @@ typedef struct fixture_shape {
   float poison;  // written over one weight when not 0 (NaN, Inf)
 } fixture_shape;
 
-// What makes the model a mixture of experts, whose width is the shape's ffn.
+// Makes the model a mixture of experts, whose width is the shape's ffn.
 typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;
@@ -30,7 +30,7 @@ typedef struct fixture_experts {
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
-// What makes every layer but the odd ones recurrent: short convolutions (LFM2), delta nets
+// Makes every layer but the odd ones recurrent: short convolutions (LFM2), delta nets
 // (Qwen3.5), Mamba (Jamba) or Mamba 2 (Granite 4). The numbers are what the file says; the tensors
 // are those of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
 typedef struct fixture_hybrid {
@@ -42,7 +42,7 @@ typedef struct fixture_hybrid {
   uint32_t kv_heads, kv_count;    // not qwen35: of an odd layer; layers
   const char *left_out;           // a tensor that is not there
   const char *poisoned;           // the tensor of the shape's poison
-  uint32_t window;  // gemma3, gemma3n: every layer but the odd ones sees so many tokens
+  uint32_t window;  // gemma3, gemma3n: every layer but the odd ones sees this many tokens
   uint32_t inner;   // jamba, granitehybrid: channels
 } fixture_hybrid;
 
@@ -139,7 +139,7 @@ static inline void fixture_number(gguf_writer *w, const char *architecture, cons
   gguf_writer_add_u32(w, key, value);
 }
 
-// What every architecture has: its name and the dimensions of its layers.
+// The fields that every architecture has: its name and the dimensions of its layers.
 static inline void fixture_shape_numbers(gguf_writer *w, const char *architecture,
                                          const fixture_shape *shape) {
   char key[96];
@@ -350,8 +350,8 @@ static inline void fixture_add_outer(fixture_tensors *list, ggml_type type, uint
   text_format(tensor->name, sizeof tensor->name, "%s", name);
 }
 
-// What Gemma 3n has outside of its layers and, beside Gemma 3, in one: numbers that its files do
-// not say.
+// The parts that Gemma 3n has outside of its layers and, in addition to Gemma 3, in one: numbers
+// that its files do not state.
 enum { FIXTURE_INPUTS = 256, FIXTURE_RANK = 64, FIXTURE_STREAMS = 4 };
 
 static inline void fixture_add_altup_ends(fixture_tensors *list, const fixture_shape *s) {
@@ -378,7 +378,7 @@ static inline void fixture_add_altup(fixture_tensors *list, const fixture_shape 
   fixture_add(list, s->type, streams, streams, 1, i, "altup_correct_coef.weight");
 }
 
-// What the last layer of Qwen3.5 has where it predicts the token after the next.
+// The parts of Qwen3.5's last layer where it predicts the token after the next.
 static inline void fixture_add_predictor(fixture_tensors *list, const fixture_shape *s,
                                          uint32_t i) {
   fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.enorm.weight");
@@ -535,7 +535,7 @@ static inline wick_status fixture_load(wick_engine *engine, const fixture_file *
 
 // ---- Asking ----
 
-// So many tokens after these, whatever they are.
+// This many tokens after these, whatever they are.
 static inline wick_request fixture_request(const int32_t *tokens, size_t count,
                                            uint32_t max_tokens) {
   wick_request request;

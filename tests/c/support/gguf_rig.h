@@ -1,5 +1,5 @@
-// What the tests of the GGUF directory share: one directory at a time on a
-// memory of its own, fed in chunks, and the last error.
+// Shared by the tests of the GGUF directory: one directory at a time on a separate memory, fed in
+// chunks, and the last error.
 #ifndef WICK_TESTS_GGUF_RIG_H
 #define WICK_TESTS_GGUF_RIG_H
 

@@ -1,4 +1,4 @@
-// What the tests of the kernels are made of: random numbers (the same in
+// Building blocks of the kernels' tests: random numbers (the same in
 // each run), random matrices of every type, the variants that this build has, and a stopwatch.
 #ifndef WICK_TESTS_KERNEL_CASES_H
 #define WICK_TESTS_KERNEL_CASES_H

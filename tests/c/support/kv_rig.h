@@ -70,7 +70,7 @@ static void rig_free(const kv_rig *rig, kv_seq_id seq) {
   CHECK_EQ_INT(kv_seq_free(rig->pool, seq, NULL), WICK_OK);
 }
 
-// What one sequence has in a pass: tokens[0, count) follow what it holds; their logits go to
+// The part of one sequence in a pass: tokens[0, count) follow what it holds; their logits go to
 // rows [count][FIXTURE_VOCAB].
 typedef struct rig_part {
   kv_seq_id seq;

@@ -28,7 +28,7 @@ loader_sink sink_calls(load_sink *sink);
 void sink_free(load_sink *sink);
 
 // After everything was fed: each wanted tensor is done once and equals the bytes of its file, no
-// other was touched. What is wrong, or NULL.
+// other was touched. The error, or NULL.
 const char *sink_check(const load_sink *sink, const memory_file *files);
 
 #endif

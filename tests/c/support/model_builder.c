@@ -448,7 +448,7 @@ static void write_row(const model_builder *builder, memory_file *file, uint32_t 
   }
 }
 
-// What a tensor's data takes; small where its entry is not to be believed.
+// The size of a tensor's data; small where its entry is not to be believed.
 static bool has_data(const built_tensor *tensor, uint64_t *row_bytes) {
   enum { ROW_MOST = 4096, ROWS_MOST = 4096 };
   return tensor->dims[0] <= ROW_MOST && tensor->dims[1] <= ROWS_MOST && tensor->dims[1] > 0 &&

@@ -1,5 +1,5 @@
 // A small model held as lists of values and tensors, which a test may
-// change in any way before it is written as a GGUF file. What is written need not be true.
+// change in any way before it is written as a GGUF file. The written values need not be true.
 #ifndef WICK_TESTS_MODEL_BUILDER_H
 #define WICK_TESTS_MODEL_BUILDER_H
 
@@ -83,7 +83,7 @@ void value_set_data(built_value *value, const void *bytes, size_t size_bytes);
 // Strings and numbers of arrays; the list gets longer where it has to.
 void value_set_item(built_value *value, size_t index, const void *bytes, size_t size_bytes);
 void value_set_i32(built_value *value, size_t index, int32_t number);
-// So many items, new ones empty or 0.
+// This many items, new ones empty or 0.
 void value_resize(built_value *value, size_t count);
 
 #endif

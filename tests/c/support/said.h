@@ -1,4 +1,4 @@
-// What requests say, collected from their events, and whether two say the same.
+// The output of requests, collected from their events, and whether two are the same.
 // The including file defines OUT_TOKENS, TEXT_BYTES_MAX and RUNS.
 #ifndef WICK_TESTS_SAID_H
 #define WICK_TESTS_SAID_H

@@ -1,5 +1,5 @@
-// What the tests of the sampler share: one sampler at a time on a memory of
-// its own, random logits and random settings.
+// Shared by the tests of the sampler: one sampler at a time on a separate memory, random logits and
+// random settings.
 #ifndef WICK_TESTS_SAMPLER_RIG_H
 #define WICK_TESTS_SAMPLER_RIG_H
 
@@ -72,7 +72,7 @@ static void random_config(rng *source, wick_sampling *config, wick_bias *bias, u
   }
 }
 
-// What the tests put into the chain.
+// The settings that the tests put into the chain.
 static float logits[QWEN_VOCAB];
 
 #endif

@@ -31,7 +31,7 @@ typedef struct simulation_setup {
   uint32_t batch_tokens, context_tokens, requests_max, running_max;
   uint32_t prefix_entries;  // 0: no prefix cache
   uint32_t draft_pages;     // of the model that proposes; 0: there is none
-  bool is_recurrent;        // sequences have a state beside their pages
+  bool is_recurrent;        // sequences have a state in addition to their pages
   simulation_groups groups;
   const wick_swap_host *swap;  // NULL: requests that lost their pages read their text again
 } simulation_setup;
@@ -300,7 +300,7 @@ static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int3
 
 // ---- Laws of every pass ----
 
-// What prompts with more to read than `share` take of the pass.
+// The part of the pass that prompts with more to read than `share` take.
 static uint32_t sim_read_of_long(const scheduler *scheduler, uint32_t share) {
   uint32_t read = 0;
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
@@ -419,7 +419,7 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
   sim->dropped += last - first;
 }
 
-// The session holds what was read and said. One that was aborted before it said anything has kept
+// The session holds what was read and said. A request that was aborted before any output has kept
 // its prompt or not, by whether all of that had been read; dropped is all or nothing.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
@@ -523,7 +523,7 @@ static void sim_take_events(simulation *sim) {
   }
 }
 
-// One unit of work, and its events. False when nothing can go on.
+// One unit of work, and its events. False when nothing can continue.
 static bool simulation_step(simulation *sim) {
   sim->steps++;
   const scheduler_result result = scheduler_step(sim->scheduler);
@@ -534,7 +534,7 @@ static bool simulation_step(simulation *sim) {
   return result != SCHEDULER_IDLE;
 }
 
-// Until nothing can go on, at most `steps`.
+// Until nothing can continue, at most `steps`.
 static bool simulation_run(simulation *sim, uint64_t steps) {
   for (uint64_t i = 0; i < steps; i++) {
     if (!simulation_step(sim)) return CHECK_EQ_UINT(sim->live_count, 0);

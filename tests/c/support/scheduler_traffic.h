@@ -99,8 +99,8 @@ static void choose_drop(traffic *t, simulated_session *held, wick_request *wante
   wanted->drop_first = sim_below(&t->random, wanted->drop_last);
 }
 
-// Goes on with one of the sessions when it is free, or drops from it; one that has grown long is
-// given up.
+// Continues with one of the sessions when it is free, or drops from it; one that has grown long is
+// dropped.
 static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
   simulated_session *held =
       &s->held[sim_below(&t->random, t->sessions == 0 ? SESSIONS : t->sessions)];
@@ -159,7 +159,7 @@ static void arrive(simulation *s, traffic *t) {
 static void let_arrive(simulation *s, traffic *t) {
   if (s->live_count == 0 && simulation_clock_us < t->next_us) simulation_clock_us = t->next_us;
   while (t->to_come != 0 && simulation_clock_us >= t->next_us) {
-    if (s->live_count + WICK_COMPLETIONS_MAX > SIM_LIVE_MAX) return;  // ended, but not told yet
+    if (s->live_count + WICK_COMPLETIONS_MAX > SIM_LIVE_MAX) return;  // ended, but not reported yet
     arrive(s, t);
     next_arrival(t);
   }
@@ -176,7 +176,7 @@ static simulated *any_live(simulation *s, traffic *t) {
   return NULL;
 }
 
-// One that has ended is not known any more, though its end may not have been told yet.
+// A request that has ended is no longer known, though its end may not have been reported yet.
 static void check_known(const simulation *s, wick_status status) {
   CHECK(status == WICK_OK || (s->is_untold && status == WICK_E_ARG));
 }

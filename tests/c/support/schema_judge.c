@@ -115,7 +115,7 @@ static bool holds_numbers(const judge *j, uint32_t schema, const json_node *valu
   const uint32_t above = find(j, schema, "exclusiveMinimum");
   const uint32_t below = find(j, schema, "exclusiveMaximum");
   const uint32_t step = find(j, schema, "multipleOf");
-  // in draft 4 those are flags beside the bound
+  // in draft 4 those are flags next to the bound
   const bool is_above = above != 0 && said(j, above)->kind == JSON_TRUE;
   const bool is_below = below != 0 && said(j, below)->kind == JSON_TRUE;
   if (low != 0 && number < number_of(said(j, low))) return false;
@@ -289,7 +289,7 @@ static bool holds_rest(const judge *j, uint32_t schema, const json_node *value, 
 static bool holds(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
   if (said(j, schema)->kind != JSON_OBJECT) return said(j, schema)->kind == JSON_TRUE;
   const uint32_t reference = find(j, schema, "$ref");
-  if (reference != 0 && j->dialect <= 7) {  // nothing counts beside it
+  if (reference != 0 && j->dialect <= 7) {  // nothing next to it counts
     return holds(j, target_of(j, said(j, reference)->text), value, seen);
   }
   uint64_t own = 0;

@@ -12,7 +12,7 @@ size_t shared_list(const char *folder, char names[SHARED_FILES_MAX][SHARED_NAME_
 // The same of files with another ending (".jinja").
 size_t shared_list_of(const char *folder, const char *ending,
                       char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
-// To be given back with file_free.
+// To be freed with file_free.
 memory_file shared_read(const char *folder, const char *name);
 // Checks each GGUF file of a folder; `number` is its place. Returns for how many `check` is true.
 uint32_t shared_check(const char *folder,

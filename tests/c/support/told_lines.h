@@ -1,6 +1,6 @@
-// A test tells what it finds, line by line, and compares it with a file that
-// is kept beside it. The lines of a change that is meant are taken over: the test leaves what it
-// found in $WICK_TMP under the file's name.
+// A test writes its results, line by line, and compares them with a file that is kept next to it.
+// The lines of a change that is meant are taken over: the test leaves what it found in $WICK_TMP
+// under the file's name.
 #ifndef WICK_TESTS_TOLD_LINES_H
 #define WICK_TESTS_TOLD_LINES_H
 
@@ -46,7 +46,7 @@ static void told_compare(const char *name, const char *file, size_t file_bytes,
   }
 }
 
-// What was recorded equals tests/c/`name`, a path such as "reply/reply_records.txt".
+// The recorded lines equal tests/c/`name`, a path such as "reply/reply_records.txt".
 static void told_check(const char *name) {
   char path[256];
   size_t file_bytes;

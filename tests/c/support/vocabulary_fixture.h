@@ -45,7 +45,7 @@ typedef struct fixture_vocabulary {
 } fixture_vocabulary;
 
 void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary);
-// The same as a GGUF file's bytes, to be given back with free().
+// The same as a GGUF file's bytes, to be freed with free().
 uint8_t *fixture_write_vocabulary(const fixture_vocabulary *vocabulary, size_t *size_bytes);
 
 enum { FIXTURE_ALPHABET = 256 };
@@ -53,7 +53,7 @@ enum { FIXTURE_ALPHABET = 256 };
 // many.
 size_t fixture_add_alphabet(fixture_token *tokens);
 // The vocabulary of SPM that can write anything: 3..258 are the bytes, 259 the space mark, 260 "a",
-// 261 "a" behind a space, 262 U+00E9.
+// 261 "a" after a space, 262 U+00E9.
 void fixture_open_spm_bytes(vocabulary_fixture *fixture);
 
 // Encodes into memory from malloc(); NULL when that failed (the failure is in the fixture).

@@ -35,7 +35,7 @@ static wick_status use(wick_engine *engine, const char *source, wick_error *erro
 static const char HELLO[] =
     "{\"messages\": [{\"role\": \"user\", \"content\": \"the <|end|> in\"}]}";
 
-// The text has no terminator of its own that counts.
+// The text has no terminator that counts.
 static void check_render(wick_engine *engine, const wick_chat *chat, const char *wanted) {
   wick_chat_text out;
   wick_error error = {0};
@@ -159,7 +159,7 @@ TEST(calls_are_learnt_from_the_template_for_tools) {
   CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
   wick_chat_ending(engine, &has_reasoning, &needs_special);
   CHECK(has_reasoning);
-  // the tools decide, also behind another conversation: <think> is content for the other template
+  // the tools decide, also after another conversation: <think> is content for the other template
   static const char TEXT[] = "<think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
   CHECK_EQ_INT(wick_reply_create(engine, TOOL, strlen(TOOL), "", 0, &reply, &error), WICK_OK);
   CHECK_EQ_INT(wick_reply_read(reply, TEXT, strlen(TEXT), true, &deltas, &error), WICK_OK);
@@ -207,7 +207,7 @@ TEST(the_engine_gives_what_it_knows) {
                 "the chat template refuses these messages: line 2: not so");
   const wick_chat broken = chat_of("{\"a\": }");
   check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
-  // arguments of tool calls take the form that the template wants, unless they are to stay
+  // arguments of tool calls take the form that the template requires, unless they are to stay
   wick_chat call = chat_of(
       "{\"messages\": [{\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "
       "\"{\\\"a\\\": 1}\"}}]}]}");
@@ -223,7 +223,7 @@ TEST(the_engine_gives_what_it_knows) {
   free(file.bytes);
 }
 
-// Tokens of a text of known pieces: each byte is its token, "th" and "in" have one of their own.
+// Tokens of a text of known pieces: each byte is its token, "th" and "in" have their own.
 static void check_tokens(wick_engine *engine, const wick_chat *chat, const int32_t *wanted,
                          size_t wanted_count) {
   const int32_t *tokens;

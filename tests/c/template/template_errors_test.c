@@ -10,8 +10,8 @@ typedef struct wrong_source {
   const char *source, *message;
 } wrong_source;
 
-// Compiles and renders with the allocation failing of which it is the turn (0: none); every block
-// is given back.
+// Compiles and renders with the given allocation failing (0: none); every block
+// is freed.
 static wick_status try_source(const char *source, uint64_t fail_at_call, uint64_t *calls,
                               wick_error *error) {
   static const template_input INPUT = {.variables = "{}", .variables_bytes = 2};
@@ -50,7 +50,7 @@ static void check_wrong(wick_status wanted, const wrong_source *cases, size_t co
 
 #define CHECK_WRONG(status, cases) check_wrong(status, cases, sizeof(cases) / sizeof *(cases))
 
-// An expression, or what stands around it.
+// An expression, or the text around it.
 TEST(expressions_that_are_not_valid) {
   static const wrong_source CASES[] = {
       {"{{ 1 ; 2 }}", "line 1: unexpected text after an expression"},
@@ -212,7 +212,7 @@ TEST(tags_that_are_not_valid) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-// The line is where the part stands that fails, not where its tag begins.
+// The line is that of the failing part, not where its tag begins.
 TEST(lines_are_those_of_the_part_that_fails) {
   static const wrong_source CASES[] = {
       {"a\n\n{{ x.y }}", "line 3: x is undefined"},
@@ -428,7 +428,7 @@ TEST(expressions_that_fail) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-// What has a status of its own.
+// Errors with a separate status.
 TEST(other_failures) {
   static const wrong_source UNSUPPORTED_[] = {
       {"\n{{ 1\n | nope }}", "line 3: there is no filter named nope"},

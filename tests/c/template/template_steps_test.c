@@ -1,4 +1,4 @@
-// What the parts of the template language count: each look at a whole text or list takes as many
+// The steps of the parts of the template language: each look at a whole text or list takes as many
 // steps as it has pieces, so that no template makes its reader wait by a loop of them.
 #include <stdio.h>
 #include <string.h>

@@ -101,7 +101,7 @@ TEST(renders_the_language) {
        "[1, None, True, 1.5, \"it's\", {'a': (1,)}]"},
       {"{{ 'h\xc3\xa9llo'[1:-1] }} {{ 'h\xc3\xa9llo'[::-1] }} {{ [1, 2, 3][-1] }}",
        "\xc3\xa9ll oll\xc3\xa9h 3"},
-      // separators that are no texts are the usual ones
+      // separators that are not texts are the usual ones
       {"{{ {'a': [1, 2]}|tojson(separators=[';', '=']) }} {{ {'a': [1, 2]}|tojson(separators=[7, "
        "'=']) }} "
        "{{ {'a': [1, 2], 'b': 3}|tojson(separators=[';', none]) }} {{ [1, "
@@ -156,8 +156,8 @@ TEST(renders_the_language) {
 }
 
 // The C library's strftime is the judge.
-// Ends of lines in a source, and what is no UTF-8: as jinja2's lexer and a decoder that replaces
-// do.
+// Ends of lines in a source, and bytes that are not UTF-8: as jinja2's lexer and a decoder that
+// replaces do.
 TEST(sources_have_ends_of_lines_and_characters_of_one_kind) {
   static const char *const PARTS[][2] = {{"a", "a"},
                                          {"\n", "\n"},
@@ -224,7 +224,7 @@ TEST(formats_cut_texts_by_characters) {
              "1000");
 }
 
-// What GNU's strftime has beside: no zeros in front. Letters that nobody knows are nothing.
+// An extension of GNU's strftime: no leading zeros. Letters that nobody knows are nothing.
 TEST(times_without_zeros) {
   begin();
   now_s = 1767413106;  // 2026-01-03 04:05:06, a Saturday
@@ -542,7 +542,7 @@ TEST(arguments_have_places_and_names) {
   }
 }
 
-// Half a pair is U+FFFD, and what stands behind it stays what it is.
+// Half a pair is U+FFFD, and the text after it is unchanged.
 TEST(surrogates_of_json_are_pairs_or_no_characters) {
   static const char *const CASES[][2] = {
       {"\\ud800\\udc00", "\xf0\x90\x80\x80"},

@@ -1,4 +1,4 @@
-// What expressions and statements of each kind make, as Jinja2 3.1.6 has it: the whole language in
+// The output of expressions and statements of each kind, as in Jinja2 3.1.6: the whole language in
 // one quick test, for every build. tests/engine/template_language.test.mjs has more of each.
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// What of a prompt's end is taken back: whole characters, the fewest
+// The end of a prompt that is taken back: whole characters, the fewest
 // tokens, and no more than the bounds.
 #include <stdio.h>
 #include <string.h>

@@ -106,8 +106,8 @@ TEST(the_answer_is_that_of_a_text_bound_to_begin_with_the_end) {
   wick_engine_destroy(engine);
 }
 
-// " ", " t" and " the" are tokens. A model that has read whole words would go on from " " with
-// another word: what stands in the place of " the" is no shorter.
+// " ", " t" and " the" are tokens. A model that has read whole words would continue from " " with
+// another word: the text in place of " the" is not shorter.
 TEST(a_token_is_not_healed_by_shorter_ones) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
@@ -166,7 +166,7 @@ TEST(a_longer_token_shows_its_rest_alone) {
   free(built.bytes);
 }
 
-// Half of a character of the prompt's is no new text.
+// Half of a character of the prompt is not new text.
 TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
   static const char *const TEXTS[] = {"caf\xc3\xa9", "a \xf0\x9f\xa6\x8a"};
   wick_engine *engine = open_engine();

@@ -72,7 +72,7 @@ static void check_token(built_vocabulary vocabulary, char letter, size_t size_by
   CHECK_EQ_UINT(run.dones, 3 * REQUESTS);
   CHECK_EQ_UINT(run.aborted, 1);
   CHECK(run.tokens >= (3 * REQUESTS - 1) * TOKENS_OUT);
-  // a byte that is no character comes as U+FFFD, of three
+  // a byte that is not a character comes as U+FFFD, of three
   CHECK_EQ_UINT(run.text_bytes, run.tokens * size_bytes * (letter < 0 ? 3 : 1));
   wick_engine_destroy(engine);
   free(text);

@@ -51,7 +51,8 @@ static bool is_in(const char *list, const char *name) {
   return false;
 }
 
-// What a name means besides its pattern. llama.cpp lists these settings next to the names.
+// The settings of a name in addition to its pattern. llama.cpp lists these settings next to the
+// names.
 TEST(names_have_the_settings_of_their_vocabularies) {
   static const char IGNORES_MERGES[] =
       "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano glm4 glm5 "

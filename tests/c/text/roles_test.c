@@ -1,4 +1,4 @@
-// What tokens are for, by the keys of a file and by their names: ends of a
+// The roles of tokens, by the keys of a file and by their names: ends of a
 // generation, kinds, white space that they take.
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ TEST(keys_name_tokens) {
       {"tokenizer.ggml.eot_token_id", true},      {"tokenizer.ggml.eom_token_id", true},
       {"tokenizer.ggml.bos_token_id", false},     {"tokenizer.ggml.seperator_token_id", false}};
   for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-    // the end that such a vocabulary has without a key, and then the last token, and one behind it
+    // the end that such a vocabulary has without a key, and then the last token, and one after it
     for (uint32_t id = 3; id <= 6; id++) {
       vocabulary_fixture fixture;
       const key keys[] = {{KEYS[i].name, NULL, id, false}, NONE};
@@ -142,7 +142,7 @@ TEST(texts_of_the_wrong_type_are_refused) {
   }
 }
 
-// What a token's name says of it, beside nothing else.
+// The role that a token's name alone implies.
 TEST(names_make_kinds_and_ends) {
   static const struct {
     const char *text;

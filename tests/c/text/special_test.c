@@ -51,8 +51,8 @@ static bool stands_free(const plain_search *search, size_t at, gguf_string text)
   return true;
 }
 
-// What the template has written may be any token; elsewhere only user-defined ones stand that are
-// not guarded. Of tokens with the same text the last one of its kind counts.
+// Text written by the template may be any token; elsewhere only unguarded user-defined ones are
+// allowed. Of tokens with the same text the last one of its kind counts.
 static bool may_stand(const plain_search *search, size_t at, size_t length, int32_t id,
                       bool controls) {
   const tokenizer *tokenizer = search->tokenizer;

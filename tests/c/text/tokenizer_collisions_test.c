@@ -55,7 +55,7 @@ static void open_with(vocabulary_fixture *fixture, uint32_t rules) {
   fixture_open_vocabulary(fixture, &vocabulary);
 }
 
-// The first rule that finds none of so many slots empty, by filling a table, or `count`.
+// The first rule that finds none of this many slots empty, by filling a table, or `count`.
 static uint32_t first_too_far(uint32_t count, uint32_t mask) {
   bool *is_full = calloc(mask + 1, sizeof *is_full);
   uint32_t rule = 0;

@@ -311,7 +311,7 @@ TEST(long_tokens_of_unigram_and_rwkv_are_refused) {
   }
 }
 
-// Nothing is merged: each byte, or character, is a token of its own.
+// Nothing is merged: each byte, or character, is a separate token.
 TEST(a_list_of_merges_may_be_empty) {
   static const char *const MODELS[] = {"gpt2", "gemma4"};
   static const char *const NONE[] = {"a b"};

@@ -466,7 +466,7 @@ TEST(only_a_whole_text_loses_the_added_space) {
   fixture_close(&fixture);
 }
 
-// Words are merged apart, unless a token reaches across the space between them.
+// Words are merged separately, unless a token reaches across the space between them.
 TEST(a_token_may_reach_across_words) {
   static const fixture_token TOKENS[] = {
       {"<unk>", TOKEN_UNKNOWN, 0}, {"▁", TOKEN_NORMAL, -9},  {"a", TOKEN_NORMAL, -8},

@@ -225,10 +225,10 @@ static void check_case(vocabulary_fixture *fixture, const char *name, const vect
 typedef struct vector_entry {
   char name[64], file[128], model[32], pre[64], same_as[64];
   long bos, eos, adds_bos, adds_eos;
-  const char *cases;  // behind the '[', or NULL
+  const char *cases;  // after the '[', or NULL
 } vector_entry;
 
-// Reads one vocabulary's fields; leaves `in` behind its last brace.
+// Reads one vocabulary's fields; leaves `in` after its last brace.
 static void json_entry(json *in, vector_entry *out) {
   *out = (vector_entry){0};
   static vector_case skipped;

@@ -1,5 +1,5 @@
 // The unigram model: the best cut against all cuts of small texts, normalising
-// with character maps good and bad, and scores that are no numbers.
+// with character maps good and bad, and scores that are not numbers.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +144,7 @@ TEST(scores_that_are_no_numbers_are_no_tokens) {
 // ---- maps ----
 
 // A trie by hand: "x" becomes "ab", "xy" nothing. The root's children begin at 256: the unit of a
-// byte stands at 256 ^ byte.
+// byte is at 256 ^ byte.
 enum { MAP_UNITS = 1024, MAP_BYTES = 4 + 4 * MAP_UNITS + 4 };
 
 static void put_unit(uint8_t *map, uint32_t at, uint32_t unit) {
@@ -188,7 +188,7 @@ static void check_map_refused(const uint8_t *map, size_t size_bytes, const char 
   fixture_close(&fixture);
 }
 
-// A trie of so many bytes in an array of so many.
+// A trie of this many bytes in an array of this many.
 static void check_sizes_refused(const uint8_t *map, size_t size_bytes, unsigned trie_bytes) {
   char reason[64];
   snprintf(reason, sizeof reason, "%zu bytes, its trie %u", size_bytes, trie_bytes);
@@ -201,7 +201,7 @@ TEST(maps_that_do_not_fit_are_refused) {
   build_map(map);
   for (size_t few = 1; few < 4; few++) check_sizes_refused(map, few, 0);
   check_sizes_refused(map, 4, 4 * MAP_UNITS);
-  check_sizes_refused(map, MAP_BYTES - 5, 4 * MAP_UNITS);  // the trie ends behind the array
+  check_sizes_refused(map, MAP_BYTES - 5, 4 * MAP_UNITS);  // the trie ends after the array
   check_map_refused(map, MAP_BYTES - 2, NO_END);           // "ab" has no end
   memset(map + MAP_BYTES - 4, 'a', 256);
   check_map_refused(map, MAP_BYTES + 300, NO_END);  // a replacement of 256 bytes

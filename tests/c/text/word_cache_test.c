@@ -1,5 +1,5 @@
 // Words of a text that were encoded before: where a word is kept
-// depends on its bytes alone, wherever it stands.
+// depends on its bytes alone, wherever it is.
 #include "text/word_cache.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ TEST(the_place_of_a_word_depends_on_its_bytes_alone) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Words of any length that differ in one byte have places of their own, but for few: 12 bits or so
+// Words of any length that differ in one byte have separate places, except for a few: 12 bits or so
 // choose one.
 TEST(words_that_differ_have_other_places) {
   memory_gate memory;

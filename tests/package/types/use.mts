@@ -1,4 +1,5 @@
-// What users write, as TypeScript sees it: compiled, never run. Lines that must not compile say so.
+// The code of users, as TypeScript sees it: compiled, never run. Lines that must not compile say
+// so.
 
 import type {
   ChatCompletion,
@@ -135,7 +136,7 @@ export async function rest(error: unknown) {
   const { plan, shape, memory, kType, vType } = await engine.info();
   check<Same<typeof kType, typeof vType>>();
   const { metadata } = await engine.inspect();
-  // without `logprobs` a token has no logprob of its own
+  // without `logprobs` a token has no logprob
   const onToken = (token: TokenDetail) => check<Same<typeof token.logprob, number | undefined>>();
   await engine.generate('', { onToken }).text();
   if (error instanceof WickError && error.code === 'NOMEM') return error.cause;

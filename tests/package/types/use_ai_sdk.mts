@@ -1,4 +1,5 @@
-// What users of the AI SDK write, as TypeScript sees it: compiled, never run. The types of `ai` need skipLibCheck.
+// The code of the AI SDK's users, as TypeScript sees it: compiled, never run. The types of `ai`
+// need skipLibCheck.
 
 import { type ChatTransport, embed, generateText, type UIMessage } from 'ai';
 import type { Engine } from 'wick-llm';

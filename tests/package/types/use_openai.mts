@@ -1,4 +1,5 @@
-// What users of OpenAI's client write: requests of its types are taken, and answers are of its types. Compiled, never run.
+// The code of OpenAI's client's users: requests of its types are taken, and answers are of its
+// types. Compiled, never run.
 
 import type OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';

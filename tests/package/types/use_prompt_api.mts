@@ -1,5 +1,5 @@
-// What users of the Prompt API write: code for the browser's LanguageModel, by the types of @types/dom-chromium-ai, takes
-// Wick's without a change. Compiled, never run.
+// The code of the Prompt API's users: code for the browser's LanguageModel, by the types of
+// @types/dom-chromium-ai, takes Wick's without a change. Compiled, never run.
 
 /// <reference types="dom-chromium-ai" />
 
