@@ -105,7 +105,7 @@ export class BookReading {
   /** @type {() => void} */
   #tell;
 
-  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} report progress */
+  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} tell is given progress */
   constructor(engine, model, book, kind, tell) {
     this.engine = engine;
     this.model = model;

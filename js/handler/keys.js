@@ -52,7 +52,8 @@ export class Keys {
     let salt = '';
     for (const tenant of tenants) if (isSame(tenant.digest, digest)) salt = tenant.salt;
     if (salt !== '') return salt;
-    const problem = sent === '' ? 'A key is required: Authorization: Bearer KEY' : 'The key is wrong';
+    const problem =
+      sent === '' ? 'A key is required: Authorization: Bearer KEY' : 'The key is wrong';
     throw new HttpError(401, 'invalid_api_key', problem, {
       headers: { 'WWW-Authenticate': 'Bearer' },
     });

@@ -26,7 +26,12 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
       'counter',
       by('reason', { stop: stopped, length, abort: aborted, error: failed }),
     ],
-    ['wick_preemptions_total', 'Pages evicted for other requests.', 'counter', { '': requests.preempted }],
+    [
+      'wick_preemptions_total',
+      'Pages evicted for other requests.',
+      'counter',
+      { '': requests.preempted },
+    ],
     [
       'wick_swaps_total',
       'Requests whose pages went to the swap file, came back, failed to.',

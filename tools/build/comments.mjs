@@ -3,12 +3,13 @@
 /** @typedef {{line: number, text: string}} Found */
 
 const string = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/.source;
-const template = /`(?:[^`\\]|\\[^])*`/.source;
-const regex = /(?<=[=(,:?[!&|]\s*)\/(?![/*])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/.source;
-const slashes = /\/\/[^\n]*|\/\*[^]*?\*\//.source;
+const template = /`(?:[^`\\]|\\[\s\S])*`/.source;
+const regex = /(?<=[=(,:?[!&|]\s*)\/(?![/*])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/
+  .source;
+const slashes = /\/\/[^\n]*|\/\*[\s\S]*?\*\//.source;
 const cTokens = new RegExp(`${string}|(${slashes})`, 'g');
 const scriptTokens = new RegExp(`${string}|${template}|${regex}|(${slashes})`, 'g');
-const hashTokens = new RegExp(`"""[^]*?"""|${string}|((?<=^|\\s)#(?![!{])[^\\n]*)`, 'gm');
+const hashTokens = new RegExp(`"""[\\s\\S]*?"""|${string}|((?<=^|\\s)#(?![!{])[^\\n]*)`, 'gm');
 
 const tokensOf = [
   { names: /\.[ch]$/, tokens: cTokens },
@@ -54,7 +55,10 @@ export function commentsOf(file, text) {
     .flatMap(({ line, text: words }) =>
       words.split(/\s(?=@\w+ )/).map((part) => ({
         line,
-        text: part.replace(/^@\w+\s*(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})?\s*(?:(?<=@(?:param|property|typedef|callback|template)\b.*)\[?[\w.$=]+\]?\s*)?/, ''),
+        text: part.replace(
+          /^@\w+\s*(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})?\s*(?:(?<=@(?:param|property|typedef|callback|template)\b.*)\[?[\w.$=]+\]?\s*)?/,
+          '',
+        ),
       })),
     )
     .filter((one) => one.text !== '');
@@ -62,11 +66,16 @@ export function commentsOf(file, text) {
 
 /** @param {string} text a source in C @returns {Found[]} its literal strings of more than two words; neighbours are one */
 export function sentencesOf(text) {
-  const code = text.replaceAll(new RegExp(slashes, 'g'), (comment) => comment.replaceAll(/[^\n]/g, ' '));
+  const code = text.replaceAll(new RegExp(slashes, 'g'), (comment) =>
+    comment.replaceAll(/[^\n]/g, ' '),
+  );
   return [...code.matchAll(/"(?:[^"\\\n]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\\n]|\\.)*")*/g)]
     .map(({ 0: literal, index }) => ({
       line: code.slice(0, index).split('\n').length,
-      text: literal.slice(1, -1).replaceAll(/"\s*(?:PRI\w+\s*)?"/g, '').replaceAll('\\n', '\n'),
+      text: literal
+        .slice(1, -1)
+        .replaceAll(/"\s*(?:PRI\w+\s*)?"/g, '')
+        .replaceAll('\\n', '\n'),
     }))
     .filter((one) => /[a-z] [a-z]+ [a-z]/i.test(one.text));
 }

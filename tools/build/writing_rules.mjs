@@ -5,10 +5,16 @@
 export const wordRules = [
   {
     name: 'is no',
-    pattern: /(?<!\bthere )\b(?:is|are|was|were) no\b(?! (?:longer|more|less|fewer|different|better|worse|one|need)\b)/i,
+    pattern:
+      /(?<!\bthere )\b(?:is|are|was|were) no\b(?! (?:longer|more|less|fewer|different|better|worse|one|need)\b)/i,
     instead: 'is not a',
   },
-  { name: 'behind', pattern: /(?<!look-)\bbehind\b(?! (?:HAProxy|(?:a|the) (?:proxy|flag|reverse proxy|CDN|load balancer)))/i, instead: 'after' },
+  {
+    name: 'behind',
+    pattern:
+      /(?<!look-)\bbehind\b(?! (?:HAProxy|(?:a|the) (?:proxy|flag|reverse proxy|CDN|load balancer)))/i,
+    instead: 'after',
+  },
   { name: 'told', pattern: /\b(?:told|tells? of)\b/i, instead: 'reported, logged, shown' },
   { name: 'so many', pattern: /\bso many\b/i, instead: 'a number with its unit' },
   { name: 'the like', pattern: /\b(?:and|or) the like\b/i, instead: 'similar' },
@@ -22,10 +28,23 @@ export const wordRules = [
     pattern: /\banew\b|\bagain from (?:its|the) beginning\b/i,
     instead: 'again, from scratch',
   },
-  { name: 'apart', pattern: /(?<!(?:bytes|columns|dims|elements|floats|lines|rows|tokens|stride|STRIP|code) )\bapart\b(?! from\b)/i, instead: 'separate' },
+  {
+    name: 'apart',
+    pattern:
+      /(?<!(?:bytes|columns|dims|elements|floats|lines|rows|tokens|stride|STRIP|code) )\bapart\b(?! from\b)/i,
+    instead: 'separate',
+  },
   { name: 'beside', pattern: /\bbesides?\b/i, instead: 'next to, in addition to' },
-  { name: 'of its own', pattern: /\bof (?:its|their|your) own\b(?! [a-z]+(?:s|ing)\b)/i, instead: 'separate, dedicated' },
-  { name: 'stands, lies, hangs', pattern: /\b(?:(?:stands|lies)(?! for\b)|hangs (?:on|from|off))\b/i, instead: 'is, is stored' },
+  {
+    name: 'of its own',
+    pattern: /\bof (?:its|their|your) own\b(?! [a-z]+(?:s|ing)\b)/i,
+    instead: 'separate, dedicated',
+  },
+  {
+    name: 'stands, lies, hangs',
+    pattern: /\b(?:(?:stands|lies)(?! for\b)|hangs (?:on|from|off))\b/i,
+    instead: 'is, is stored',
+  },
   { name: 'by itself', pattern: /\bby (?:itself|themselves)\b/i, instead: 'automatically' },
   { name: 'wants, wishes', pattern: /\b(?:wants|wishes)\b/i, instead: 'needs, requires' },
   {
