@@ -35,7 +35,7 @@ export function bytesOfShape(shape, type) {
 const roundly = (bytes) =>
   bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
-/** Those of the page's own server, filled in by build.mjs. @type {ServedModel[]} */
+/** The models of the page's own server, filled in by build.mjs. @type {ServedModel[]} */
 // @ts-expect-error not known before
 const listed = globalThis.SERVED_MODELS ?? [];
 
@@ -70,7 +70,7 @@ export const models = [
 ];
 
 /**
- * The one to go on with when the built-in model is not enough: a model of the page's server, which takes one click, or
+ * The model to offer when the built-in one does not know: a model of the page's server, which takes one click, or
  * the one on the hub that answers most at its size.
  */
 export const largerModel = /** @type {ModelChoice} */ (
