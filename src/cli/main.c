@@ -13,8 +13,7 @@ static void print_commands_elsewhere(output_stream out) {
   for (const command *one = COMMANDS; one->name != NULL; one++) {
     if (one->run == NULL) output_format(out, " %s", one->name);
   }
-  output_format(
-      out, ".\nIt also runs all models and KV types; this program runs only the usual ones.\n");
+  output_format(out, ".\nIt runs all models and KV types; this program runs the usual ones.\n");
 }
 
 static void print_help(output_stream out) {
