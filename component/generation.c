@@ -70,7 +70,7 @@ void generation_cancel(const server *of, answer *to) {
   to->choices_open = 0;
 }
 
-// The events that are being taken would not outlive a cancel, so the server cancels what is left.
+// The events that are being taken would not outlive a cancel, so the server cancels the rest.
 // An error ends a stream as its last event, and any other answer as its status.
 static void fail(answer *to, const refusal *told) {
   if (!to->has_head) {

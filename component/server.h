@@ -98,7 +98,7 @@ void log_model_failed(const server *of, const refusal *failure);
 bool model_load(wick_engine *engine, refusal *refused);
 // The URL that the model is read from; NULL: it is embedded or a file.
 const char *model_url(void);
-// Where the model is, for logs: without a URL's query, which may have a key.
+// The model's address for logs: without a URL's query, which may have a key.
 void model_put_source(buffer *out);
 // The embedded file was read: a snapshot need not hold it in addition to the weights.
 void model_forget_bytes(void);

@@ -200,7 +200,7 @@ typedef enum wick_kv_type {
   WICK_KV_TYPE_COUNT = 4
 } wick_kv_type;
 
-// Where pages of requests that give way are kept, by the id of their request. Each function does
+// The store for pages of requests that give way, by the id of their request. Each function does
 // all of its work before it returns, and may refuse: then the request reads its tokens again, so
 // nothing is lost. Everything the host returns is checked, so a host may also be wrong.
 typedef struct wick_swap_host {
@@ -215,7 +215,7 @@ typedef struct wick_swap_host {
   bool always;  // whatever it costs (tests, measurements)
 } wick_swap_host;
 
-// Where a model's bytes are read: wick_load_from, and wick_config.tables_reader. `read` reads at
+// The reader of a model's bytes: wick_load_from, and wick_config.tables_reader. `read` reads at
 // most `size_bytes` of file `file` (0 unless the model is split) from `offset_bytes` on. It returns
 // how many were read, 0 where the file ends, SIZE_MAX when it failed.
 typedef struct wick_reader {
@@ -835,7 +835,7 @@ typedef struct wick_request {
   // tokens where the text may end; where nothing can follow, the request ends as stopped. The first
   // grammar of an engine takes time for the vocabulary (151,936 tokens: 40 ms). Copied; NULL: none.
   const wick_grammar *grammar;
-  // Where the grammar refuses the mark, none is written. Copied; NULL: reasoning has no limit.
+  // If the grammar refuses the mark, none is written. Copied; NULL: reasoning has no limit.
   const wick_reasoning *reasoning;
   const char *const *stops;  // stop strings
   const size_t *stop_bytes;

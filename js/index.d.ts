@@ -30,7 +30,7 @@ export interface Progress {
   total: number | undefined;
   bytesPerSecond: number | undefined;
   secondsLeft: number | undefined;
-  /** `retrying`: the connection broke and is being taken up again. */
+  /** `retrying`: the connection broke and is being resumed. */
   /** `waiting`: another tab has the model or downloads it, and does not answer; this one takes over within 20 seconds. */
   phase: 'loading' | 'retrying' | 'waiting' | 'ready';
   /** With `retrying`: the time to the next try, which may be the one that the server asks for. */
@@ -81,7 +81,7 @@ export interface EngineSettings {
   headers?: HeaderFields;
   /** Used instead of the worker's own: then the page fetches and passes the bytes on. */
   fetch?: typeof globalThis.fetch;
-  /** How often in a row a broken download is taken up again; 5 by default. */
+  /** How often in a row a broken download is resumed; 5 by default. */
   retries?: number;
   /**
    * A connection that delivers no byte for this many milliseconds is considered broken; 30000 by
@@ -135,7 +135,7 @@ export interface EngineSettings {
    */
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
-   * Where pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
+   * If pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
    * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens
    * again. In Node a string is the folder to keep it in; `always` does so whatever it costs. Without
    * a file there is no swapping. False by default.
@@ -144,7 +144,7 @@ export interface EngineSettings {
   /** Keeps what prompts began with, so that it is read once; true by default. */
   prefixCache?: boolean;
   /**
-   * Where the file has a layer that predicts the token after the next (multi-token prediction, as
+   * If the file has a layer that predicts the token after the next (multi-token prediction, as
    * files of Qwen3.5 may have), it proposes what may follow; true by default. False leaves the layer
    * out: it takes no memory then.
    */
@@ -156,7 +156,7 @@ export interface EngineSettings {
    */
   memoryLimit?: number;
   /**
-   * Where per-layer embeddings (Gemma 3n and 4) are kept, and token embeddings if the output has
+   * The place of per-layer embeddings (Gemma 3n and 4), and of token embeddings if the output has
    * its own matrix: only rows of them are looked up. `inside`: in memory. `outside`: in the model's
    * file, where each pass reads the rows of its tokens; so a model runs where only its layers fit,
    * with the same answers. The file must be one that a worker can read at once: a path in Node, a
@@ -206,12 +206,12 @@ export interface EngineSettings {
   wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
    * The second module of the build that `wasm` is (`wick-…-grammar.wasm`). The first request with a grammar or tools
-   * loads it. Where `wasm` is an address, it is looked for next to that.
+   * loads it. If `wasm` is an address, it is looked for next to that.
    */
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
    * The module of extras of the build that `wasm` is (`wick-…-extras.wasm`): models of rarer families, types and
-   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. Where `wasm` is an address,
+   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. If `wasm` is an address,
    * it is looked for next to that.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;

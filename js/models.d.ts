@@ -60,7 +60,7 @@ export interface GetOptions {
   hub?: HubOptions;
   headers?: import('./index.js').HeaderFields;
   fetch?: typeof globalThis.fetch;
-  /** How often in a row a broken download is taken up again; 5 by default. */
+  /** How often in a row a broken download is resumed; 5 by default. */
   retries?: number;
   /** A connection without a byte for this many milliseconds counts as broken; 30000 by default, 0: never. */
   stallMs?: number;
@@ -132,7 +132,7 @@ export interface ModelEvents {
  */
 export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
-  /** Where models are kept, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
+  /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;
   /** The last used ones first. */
   list(): Promise<ModelEntry[]>;

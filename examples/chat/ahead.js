@@ -37,7 +37,7 @@ let now = () => {
 };
 /** @type {(text: string) => unknown} */
 let say = () => {};
-/** Questions that the model is known to answer. Where there are none, the model writes some. @type {() => string[]} */
+/** Questions that the model is known to answer. If there are none, the model writes some. @type {() => string[]} */
 let known = () => [];
 /** @type {typeof import('./early.js') | undefined} */
 let early;

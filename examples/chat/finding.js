@@ -90,7 +90,7 @@ function cardOf({ fits, verdict, facts }, name) {
   return card;
 }
 
-/** Where no answer has shown yet how fast this machine is, the model that is here writes a little. */
+/** If no answer has shown yet how fast this machine is, the model that is here writes a little. */
 async function measureSpeed() {
   const { engine, isRunning } = conversation.state();
   if (!engine || isRunning || speedsHere().length > 0) return;

@@ -29,7 +29,7 @@ const log = byId('log');
 /** @type {AbortController | undefined} */
 let reading;
 
-/** Reads what is left, so that the next question finds it read. @param {Conversation} about */
+/** Reads the rest, so that the next question finds it read. @param {Conversation} about */
 async function readAgain(about) {
   reading?.abort();
   const own = new AbortController();
@@ -55,7 +55,7 @@ async function readAgain(about) {
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 
-/** A title that was made of what is forgotten is made of what is left. @param {Conversation} about @param {string} gone @param {string} left */
+/** A title that was made of what is forgotten is made of the rest. @param {Conversation} about @param {string} gone @param {string} left */
 function retitle(about, gone, left) {
   const title = titleOf(left);
   if (about.title !== titleOf(gone) || title === about.title) return;

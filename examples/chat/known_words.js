@@ -1,5 +1,5 @@
 // examples/chat/known_words.js — the built-in model's answers are constrained to known words. The
-// list and the code that looks words up are loaded after the model. Where they cannot be, or are
+// list and the code that looks words up are loaded after the model. If they cannot be, or are
 // not there yet, it answers as it is.
 
 import { hasBook } from './book.js';

@@ -53,7 +53,7 @@ async function startAt(start, path, fold) {
 }
 
 /**
- * Whether there is room for the answer. Where there is none, says so, and offers to make some.
+ * Whether there is room for the answer. If there is none, says so, and offers to make some.
  * @param {Message[]} path its last message is what is asked, or continued
  * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
  */

@@ -1,8 +1,8 @@
 // examples/chat/service_worker.js — the page, or pages of one folder, without a network: their files are kept as one build
 // made them. The page itself comes from the network where there is one, and tells which build is the newest;
 // the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
-// headers, so a page that is cross-origin isolated stays so, and has its threads. Where the server cannot isolate
-// it, the worker does.
+// headers, so a page that is cross-origin isolated stays so, and has its threads. If the server cannot
+// isolate it, the worker does.
 
 import { inTime } from './network.js';
 

@@ -87,7 +87,7 @@ export function hideAfter(place) {
   log.querySelector('.elsewhere')?.remove();
 }
 
-/** Where this branch ends and another one continues, shows the continuation. @param {Place} place */
+/** At the end of this branch, shows the continuation of another one. @param {Place} place */
 export function showElsewhere(place) {
   log.querySelector('.elsewhere')?.remove();
   const last = /** @type {Message | undefined} */ (shownAfter(place).at(-1) ?? place);

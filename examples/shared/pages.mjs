@@ -1,5 +1,5 @@
-// examples/shared/pages.mjs — the pages of the site, and the links that each has to all others. Where a page is served alone, it
-// has none.
+// examples/shared/pages.mjs — the pages of the site, and the links that each has to all others. If
+// a page is served alone, it has none.
 
 /** In the order in which they are named. The folder of the first page is the site's own. */
 export const pages = [

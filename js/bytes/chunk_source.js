@@ -39,7 +39,7 @@ export class ChunkSource {
   }
 }
 
-/** Where a chunk cannot be opened (another tab has its lock, a browser has no such handles) it is read from the Blob. */
+/** If a chunk cannot be opened (another tab has its lock, a browser has no such handles) it is read from the Blob. */
 class ChunkStream {
   #file;
   #buffer = new Uint8Array(PIECE_BYTES);

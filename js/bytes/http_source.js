@@ -31,7 +31,7 @@ const TITLE_MS = 30_000;
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
  * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED). Such a
- *   stream begins at its offset, and is taken up again there, also when the server has sent the bytes before it once
+ *   stream begins at its offset, and is resumed there, also when the server has sent the bytes before it once
  */
 
 /**
@@ -91,7 +91,7 @@ export class HttpSource {
 class HttpStream {
   /** @type {number | undefined} */
   size;
-  /** The size by the Content-Length of another origin, whose body may be compressed without a word of it. @type {number | undefined} */
+  /** The size by the Content-Length of another origin, whose body may be compressed without notice. @type {number | undefined} */
   promisedBytes;
   /** True until the server has ignored a range. */
   takesRanges = true;

@@ -4,7 +4,7 @@
 import { nowMs } from '../base/clock.js';
 import { takeTurn } from '../base/take_turn.js';
 
-/** Where the clock advances, others wait no longer than this plus one unit of work. */
+/** If the clock advances, others wait no longer than this plus one unit of work. */
 const TURN_MS_MAX = 8;
 /** Where it does not: products of weights and tokens, some 10 to 30 ms of work. */
 const TURN_PRODUCTS_MAX = 100e6;

@@ -526,8 +526,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The engine has refused what is stored of a model. Damaged chunks are fetched again by the next `get`. Where none is
-   * damaged, the file came so: it is removed if it can be downloaded again.
+   * The engine has refused what is stored of a model. Damaged chunks are fetched again by the next
+   * `get`. If none is damaged, the file came so: it is removed if it can be downloaded again.
    * @param {Wanted[]} files
    * @param {{canRemove: boolean}} options
    */

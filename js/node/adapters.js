@@ -25,7 +25,7 @@ function checkHandle(handle) {
 }
 
 /**
- * Where there is a `next`, as in Express, it gets what the handler has no route for.
+ * If there is a `next`, as in Express, it gets requests for which the handler has no route.
  * @param {Handle} handle
  * @returns {(incoming: any, outgoing: any, next?: () => void) => Promise<void>}
  */

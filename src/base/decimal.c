@@ -139,7 +139,7 @@ static double compose(uint64_t mantissa, int exponent, bool is_negative) {
   return value;
 }
 
-// Divides by shifting and subtracting: `bits` bits of numerator / denominator, and what is left.
+// Divides by shifting and subtracting: `bits` bits of numerator / denominator, and the remainder.
 static uint64_t divide_bits(big *numerator, const big *denominator, int bits) {
   uint64_t quotient = 0;
   for (int i = 0; i < bits; i++) {
@@ -167,7 +167,7 @@ static double divide(big *numerator, big *denominator, bool is_negative) {
   if (exponent - (bits - 1) < EXPONENT_LEAST) bits = exponent - EXPONENT_LEAST + 1;
   if (bits < 0) return compose(0, 0, is_negative);
   uint64_t mantissa = divide_bits(numerator, denominator, bits);
-  const int half = big_compare(numerator, denominator);  // of twice what is left
+  const int half = big_compare(numerator, denominator);  // of twice the remainder
   if (half > 0 || (half == 0 && (mantissa & 1) != 0)) mantissa++;
   int last = exponent - (bits - 1);
   if (mantissa >> MANTISSA_BITS != 0) {
@@ -238,7 +238,7 @@ static void split(double value, big *numerator, big *denominator) {
   if (exponent < 0) big_shift(denominator, -exponent);
 }
 
-// The integer part of a ratio below 10; the numerator becomes what is left.
+// The integer part of a ratio below 10; the numerator becomes the remainder.
 static int take_digit_of(big *numerator, const big *denominator) {
   int digit = 0;
   while (digit < 9 && big_compare(numerator, denominator) >= 0) {
@@ -271,7 +271,7 @@ static void round_digits(double value, int count, uint8_t *digits, int *point) {
     digits[i] = (uint8_t)take_digit_of(&numerator, &denominator);
     big_add_product(&numerator, 10, 0);
   }
-  big_add_product(&denominator, 5, 0);  // the numerator is ten times what is left
+  big_add_product(&denominator, 5, 0);  // the numerator is ten times the remainder
   const int half = big_compare(&numerator, &denominator);
   if (half < 0 || (half == 0 && digits[count - 1] % 2 == 0)) return;
   int at = count - 1;
@@ -401,7 +401,7 @@ static uint64_t scale_to_integer(double value, int places) {
   big_times_power_of_ten(&numerator, places);
   big_shift(&denominator, BITS - 1);
   uint64_t integer = divide_bits(&numerator, &denominator, BITS);
-  const int half = big_compare(&numerator, &denominator);  // of twice what is left
+  const int half = big_compare(&numerator, &denominator);  // of twice the remainder
   if (half > 0 || (half == 0 && integer % 2 != 0)) integer++;
   return integer;
 }

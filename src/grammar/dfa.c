@@ -462,7 +462,7 @@ static uint32_t subset_end(subsets *s) {
   return work_intern(s->nfa->work, &s->sets, s->list, s->count);
 }
 
-// Where ranges of a set begin, or end before, sorted.
+// The places where ranges of a set begin, or end before, sorted.
 static uint32_t find_bounds(subsets *s, uint32_t set) {
   const nfa *nfa = s->nfa;
   uint32_t count = 0;

@@ -56,7 +56,7 @@ static void add_part(schema_compiler *c, schema_case *value, const task *task) {
   value->parts = part;
 }
 
-// ---- what is left of a choice ----
+// ---- the rest of a choice ----
 
 static bool says_of_member(const case_member *member, const task *task) {
   if (member->is_item || !text_is_same(member->name, task->name)) return false;

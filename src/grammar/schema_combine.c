@@ -42,7 +42,7 @@ void schema_push_choice(schema_compiler *c, expansion *x, const option *options)
   schema_push(c, &x->choices, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
 }
 
-// Where it matters which schemas hold, all combinations are tried: those that hold together say
+// If it matters which schemas hold, all combinations are tried: those that hold together say
 // together which members are evaluated.
 void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;

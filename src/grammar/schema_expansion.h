@@ -1,6 +1,6 @@
 // grammar/schema_expansion.h — inside the expansion of a set of terms into cases (schema_cases.c).
 //
-// A keyword becomes tasks. A task restricts the case, or adds terms. Where a keyword has
+// A keyword becomes tasks. A task restricts the case, or adds terms. If a keyword has
 // alternatives, each is an option: a list of tasks, of which one has to hold.
 #ifndef WICK_GRAMMAR_SCHEMA_EXPANSION_H
 #define WICK_GRAMMAR_SCHEMA_EXPANSION_H

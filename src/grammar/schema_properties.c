@@ -76,7 +76,7 @@ void schema_no_item_part(schema_compiler *c, expansion *x, uint32_t schema, uint
   refuse_not(c, x, value, TYPE_ARRAY);
 }
 
-// Where there is no item, even a schema that says nothing is broken.
+// If there is no item, even a schema that says nothing is broken.
 void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
   (void)schema;

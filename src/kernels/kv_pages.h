@@ -48,7 +48,7 @@ static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + KV_BLOCK_VALUES - 1) / KV_BLOCK_VALUES;
 }
 
-// The dims of a head that block `index` holds: 32, or what is left.
+// The dims of a head that block `index` holds: 32, or the rest.
 static inline uint32_t kv_block_dims(uint32_t index, uint32_t head_dim) {
   const uint32_t left = head_dim - index * KV_BLOCK_VALUES;
   return left < KV_BLOCK_VALUES ? left : KV_BLOCK_VALUES;

@@ -258,7 +258,7 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
     const kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
-  // Where tokens after it were dropped, the last page ended early: its remaining slots are free
+  // If tokens after it were dropped, the last page ended early: its remaining slots are free
   // again.
   if (seq->entry_count > 0) seq->table[seq->entry_count - 1].last = KERNEL_PAGE_TOKENS;
   seq->token_count = tokens;

@@ -61,7 +61,7 @@ static wick_status refuse_type(const gguf_tensor *tensor, const char *why, wick_
                    why);
 }
 
-// Where the file's tensor goes in the weights, and its size there.
+// The place of the file's tensor in the weights, and its size there.
 static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *tensor,
                                const tensor_wish *wish, weight_tensor *matrix, wick_error *error) {
   const tensor_ref ref = {tensor->offset_bytes, tensor->size_bytes,

@@ -24,7 +24,7 @@ wick_status forward_create(const loaded_model *model, seq_store *store, thread_p
                            uint32_t threads_max, uint32_t batch_tokens, forward_pass **out,
                            wick_error *error);
 void forward_destroy(forward_pass *forward);
-// Where the ops are recorded from now on; NULL, as after forward_create: nowhere.
+// The record of ops from now on; NULL, as after forward_create: none.
 void forward_measure(forward_pass *forward, op_records *ops);
 // Bytes of scratch.
 uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads);

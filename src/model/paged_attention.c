@@ -473,7 +473,7 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 
 // ---- Chunks side by side ----
 //
-// A single sequence has no more units than KV heads, often two or three. Where its context is long,
+// A single sequence has no more units than KV heads, often two or three. If its context is long,
 // its chunks are units too; their states lie in rows of queries that a small batch leaves free.
 
 enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };

@@ -1,5 +1,5 @@
 // model/tables.h — tables whose rows are only looked up: the embeddings of tokens, where the output
-// has its own matrix, and per-layer embeddings. Where memory is short they stay outside of it, in
+// has its own matrix, and per-layer embeddings. If memory is short they stay outside of it, in
 // the model's file. A pass then reads the rows of its tokens before it needs them, in the file's
 // blocks, and places them in scratch as the loader places blocks of weights. So they are the same
 // floats, bit for bit, as those of a table inside.

@@ -14,7 +14,7 @@
 void *platform_alloc(size_t size_bytes);
 void platform_free(void *block, size_t size_bytes);
 
-// The most that the host can still give, in bytes: physical memory, or what is left of the address
+// The most that the host can still give, in bytes: physical memory, or the rest of the address
 // space. 0: unknown.
 uint64_t platform_memory_bytes_max(void);
 

@@ -114,7 +114,7 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return 0;
 }
 
-// Reasoning up to its closing mark; the place after it. Where nothing need come, the text may end
+// Reasoning up to its closing mark; the place after it. If nothing need come, the text may end
 // within.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
@@ -125,7 +125,7 @@ static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   return hold_is_json(h) ? gap(h, gap(h, behind)) : behind;
 }
 
-// Where the reply continues after the reasoning, if there is some.
+// The place where the reply continues after the reasoning, if there is some.
 static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;

@@ -85,7 +85,7 @@ bool hold_channels(hold *h, uint32_t from, uint32_t to) {
   if (!put_calls(h, header, called)) return false;
   program_skip(h->builder, called, to);
   if (!h->is_parallel) return true;
-  // Where the mark after a call does not end the reply, another one may follow.
+  // If the mark after a call does not end the reply, another one may follow.
   const uint32_t next = program_place(h->builder);
   program_skip(h->builder, hold_text(h, called, "<|call|>"), next);
   program_skip(h->builder, hold_text(h, called, "<|end|>"), next);

@@ -6,7 +6,7 @@
 //      | not yet given | to be read  |
 //
 // Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
-// to be neither, it is given as content. Where several forms begin with one mark, the next form
+// to be neither, it is given as content. If several forms begin with one mark, the next form
 // reads again from `base + body`.
 #ifndef WICK_REPLY_PARSER_H
 #define WICK_REPLY_PARSER_H

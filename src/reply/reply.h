@@ -32,7 +32,7 @@ typedef enum reply_event_kind {
   REPLY_CALL_ENDS
 } reply_event_kind;
 
-// Texts are valid during the call of the sink. Where the fed text is valid UTF-8, no piece ends
+// Texts are valid during the call of the sink. If the fed text is valid UTF-8, no piece ends
 // within a character. White space next to a marker is left out of content and reasoning.
 typedef struct reply_event {
   reply_event_kind kind;
@@ -58,7 +58,7 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes);
 bool reply_format_has_reasoning(const reply_format *format);
 // Whether reasoning is between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
-// The text that ends reasoning. Where messages have headers, the next one begins after it, with
+// The text that ends reasoning. If messages have headers, the next one begins after it, with
 // `is_final` the one of the answer.
 const char *reply_format_close(const reply_format *format, bool is_final);
 

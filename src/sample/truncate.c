@@ -50,7 +50,7 @@ typedef struct threshold {
   double above;     // weight of everything above it
 } threshold;
 
-// Where the weights, summed from the largest logit down, reach `target`.
+// The place where the weights, summed from the largest logit down, reach `target`.
 static threshold find_threshold(const selection *from, double target, double *buckets) {
   static const uint32_t shifts[] = {21, 10, 0};
   threshold found = {0, 0};

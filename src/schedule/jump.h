@@ -14,7 +14,7 @@
 // to JUMP_BYTES_MAX bytes and the mask of a place.
 void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf);
 
-// Where the reasoning has had its tokens, those of the mark that ends it go into request->jump.
+// If the reasoning has had its tokens, those of the mark that ends it go into request->jump.
 // False: it continues, or the grammar refuses the mark.
 bool jump_end_thought(request *request);
 

@@ -187,7 +187,7 @@ static predict_text *take_text(predictor *predictor, uint32_t request) {
 
 // ---- Passes ----
 
-// Makes sure of pages for `tokens` more. Where they do not suffice, texts start over.
+// Makes sure of pages for `tokens` more. If they do not suffice, texts start over.
 static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   if (text->next - text->base + tokens > predictor->tokens_max) empty(predictor, text);
   if (store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK) return true;

@@ -218,7 +218,7 @@ static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab)
   }
 }
 
-// Where a further call is possible but the likeliest token begins none, the model's turn has ended.
+// If a further call is possible but the likeliest token begins none, the model's turn has ended.
 static void end_turn(const request *request, const float *logits, uint32_t *bits, uint32_t vocab) {
   uint32_t best = 0;
   bool can_end = false;

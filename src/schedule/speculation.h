@@ -10,7 +10,7 @@
 // token even when it was not in the pass, so learning how far to trust it costs nothing. Trust
 // depends on how many tokens before it agree, and on whether other places with the same tokens
 // continue in the same way. Example: in a list of records the names get proposals and the values do
-// not. Proposals of a smaller model cost time. Where they do not pay, it rests and is tried again
+// not. Proposals of a smaller model cost time. If they do not pay, it rests and is tried again
 // later.
 #ifndef WICK_SCHEDULE_SPECULATION_H
 #define WICK_SCHEDULE_SPECULATION_H
@@ -83,7 +83,7 @@ void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32
                          uint32_t most);
 // How many proposals of a source, at most `most`, give the most tokens for the time of a pass that
 // has `rows` rows without them. Making one takes `proposal_us`. 0: none would pay, and a smaller
-// model then rests. Where the text is sure, the measured costs against more proposals are doubted a
+// model then rests. If the text is sure, the measured costs against more proposals are doubted a
 // little each time.
 uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
                             speculation_source source, uint32_t most, uint32_t rows,

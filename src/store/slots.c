@@ -13,7 +13,7 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  // Blocks do not write what is left between their parts, and saved states have it, too.
+  // Blocks do not write the gaps between their parts, and saved states have it, too.
   uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
   memset(bytes, 0, (size_t)store->config.state_bytes);

@@ -45,7 +45,7 @@ static jinja_token wrong(const jinja_lexer *lexer, const char *problem) {
 
 // ---- texts ----
 
-// Where the next tag begins, or the end.
+// The beginning of the next tag, or the end.
 static uint32_t find_tag(const jinja_lexer *lexer) {
   uint32_t at = lexer->at;
   for (; at + 1 < lexer->size_bytes; at++) {

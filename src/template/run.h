@@ -193,7 +193,7 @@ jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer);
 const jinja_string *jinja_text_of(jinja_run *run, jinja_value value);
 jinja_value jinja_text_value(jinja_run *run, const char *text);
 jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from, uint32_t to);
-// Where `part` begins at or after `from`, or UINT32_MAX.
+// The first place of `part` at or after `from`, or UINT32_MAX.
 uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t from);
 // The last place before `end` where it is whole, or UINT32_MAX.

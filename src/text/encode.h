@@ -26,7 +26,7 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
 // Copies the text with each space as U+2581, and one before the text if `leads`. Returns the bytes
 // written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
-// Where the word ends that begins at a place of a text with marked spaces: before a mark that no
+// The end of the word that begins at a place of a text with marked spaces: before a mark that no
 // token has after the byte before it, so that nothing is merged across.
 size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
 // Makes one symbol of each character. The bytes need not be valid UTF-8.

@@ -70,7 +70,7 @@ static bool is_guarded(const tokenizer *tokenizer, uint32_t rank) {
   return (tokenizer->flags[tokenizer->specials.ids[rank]] & TOKEN_GUARDED) != 0;
 }
 
-// A user-defined token that may stand in content. Where more than a few longer ones are guarded,
+// A user-defined token that may stand in content. If more than a few longer ones are guarded,
 // there is none.
 static uint32_t find_unguarded(special_search *search, const tokenizer *tokenizer, uint32_t text,
                                uint32_t size_bytes) {
@@ -160,8 +160,8 @@ static special_match claim_token(const claim_map *map, const tokenizer *tokenize
   return (special_match){begin, end, id};
 }
 
-// Where what is taken begins in [begin, end), whose first byte is free and whose last one is taken:
-// that is as long as these at least, so it is one run to the end.
+// The beginning of the taken part in [begin, end), whose first byte is free and whose last one is
+// taken: that is as long as these at least, so it is one run to the end.
 static uint32_t find_taken(special_search *search, const claim_map *map, uint32_t begin,
                            uint32_t end) {
   uint32_t low = begin + 1, high = end - 1;

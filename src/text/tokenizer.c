@@ -8,7 +8,7 @@
 
 enum { MEMORY_HEADER_BYTES = CACHE_LINE_BYTES };
 
-// Where the tables stand in the one block, in bytes from its beginning.
+// The offsets of the tables in the one block, in bytes from its beginning.
 typedef struct vocabulary_layout {
   uint64_t offsets;
   uint64_t text_slots;

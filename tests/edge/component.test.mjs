@@ -331,11 +331,11 @@ test('embed-component refuses what is no model, no component, or has a model', {
   for (const [model, component, words] of [
     [other, plain, /is not a GGUF file/],
     [join(folder, 'nothing'), plain, /cannot open/],
-    [modelPath, other, /is no component/],
-    [modelPath, cut, /is no component/],
-    [modelPath, built('wasi/wick.wasm'), /is no component/],
+    [modelPath, other, /is not a component/],
+    [modelPath, cut, /is not a component/],
+    [modelPath, built('wasi/wick.wasm'), /is not a component/],
     [modelPath, join(folder, 'nothing'), /cannot open .*make edge/],
-    [modelPath, await embedded('p2'), /is no component .* without a model/],
+    [modelPath, await embedded('p2'), /is not a component .* without a model/],
   ]) {
     const args = ['embed-component', String(model), '-o', out, '--component', String(component)];
     const { code, stderr } = await wick(native, args);

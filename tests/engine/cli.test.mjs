@@ -142,7 +142,7 @@ describe('the command line itself', () => {
     ['a token left out', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
     ['a comma behind the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
-    ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /from -p or from -f/],
+    ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /with -p or -f, not both/],
     ['model and prompt from one pipe', ['run', '-'], /already: give the text with -p or -f$/m],
     ['model and questions from one', ['chat', '-'], /already: give the question with -p$/m],
     ...['embed', 'tokenize', 'template', 'perplexity'].map(

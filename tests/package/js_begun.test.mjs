@@ -21,7 +21,7 @@ const response_format = /** @type {const} */ ({
 /** The error of a contradiction. */
 const refused = (/** @type {number} */ byte) => ({
   ...hasCode('ARG'),
-  message: new RegExp(`allows no text that begins so: byte ${byte} `),
+  message: new RegExp(`prefix does not match the grammar at byte ${byte}`),
 });
 
 /** @param {string} text @param {string} named */

@@ -293,7 +293,7 @@ function runTogether(native) {
 
 /**
  * Requests that continue allocate nothing: only one that gave way does, when it tries to come back,
- * before a pass, and not time and again.
+ * before a pass, and not repeatedly.
  * @param {ReturnType<typeof runTogether>} seen
  */
 function checkAfterGivingWay(seen) {

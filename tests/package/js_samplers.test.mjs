@@ -53,7 +53,7 @@ const filter = (logits, stays) =>
 const divide = (logits, temperature) =>
   new Map([...logits].map(([token, logit]) => [token, logit / temperature]));
 
-/** The definitions: what is left of the logits after a text. @type {Record<string, {options: GenerateOptions, leave: (logits: Logits, text: number[]) => Logits}>} */
+/** The definitions: the logits that remain after a text. @type {Record<string, {options: GenerateOptions, leave: (logits: Logits, text: number[]) => Logits}>} */
 const definitions = {
   'top-n-sigma': {
     options: { samplers: ['top_k', 'top_n_sigma'], topNSigma: 1.2 },

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { commentsOf, sentencesOf } from '../../tools/build/comments.mjs';
 import {
   errorsOf,
   helpOf,
@@ -35,6 +36,10 @@ test('words to replace are found, in any case and form', () => {
     ['close() gives the memory back', 'gives back'],
     ['is held to a schema', 'held to'],
     ['they run in turns', 'in turns'],
+    ['Where there is no room, it ends', 'Where'],
+    ['what is left is read', 'what is left'],
+    ['it is taken up again', 'taken up'],
+    ['time and again', 'in earnest'],
     ['likewise here', 'likewise'],
   ];
   for (const [text, rule] of bad) {
@@ -90,4 +95,36 @@ test('lines of --help are verb phrases', () => {
       [3, false],
     ],
   );
+});
+
+test('comments are read a paragraph at a time, without marks, code and tags', () => {
+  const script = [
+    '// One line',
+    '// and `code` more.',
+    "const a = '// no comment'; // after code",
+    '/** Does it. @param {string} name of a file */',
+    '/*',
+    ' * - an item',
+    ' */',
+  ].join('\n');
+  assert.deepEqual(commentsOf('a.js', script), [
+    { line: 1, text: 'One line and code more.' },
+    { line: 3, text: 'after code' },
+    { line: 4, text: 'Does it.' },
+    { line: 4, text: 'of a file' },
+    { line: 6, text: '- an item' },
+  ]);
+  assert.deepEqual(commentsOf('a.sh', '#!/bin/sh\n# A comment\necho "# none"\n'), [
+    { line: 2, text: 'A comment' },
+  ]);
+  assert.deepEqual(commentsOf('a.txt', '// nothing'), []);
+});
+
+test('literal strings of C are read as sentences, neighbours as one', () => {
+  const source =
+    'f("two words", /* "in a comment here" */ "a string in two "\n  "halves");\ng("three words here");';
+  assert.deepEqual(sentencesOf(source), [
+    { line: 1, text: 'a string in two halves' },
+    { line: 3, text: 'three words here' },
+  ]);
 });

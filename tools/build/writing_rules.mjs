@@ -54,6 +54,18 @@ export const wordRules = [
   },
   { name: 'held to', pattern: /\bheld to\b/i, instead: 'constrained to' },
   { name: 'in turns', pattern: /\bin turns\b/i, instead: 'alternately' },
+  { name: 'Where', pattern: /(?:^|[.!?] )Where [^.!?:,]*,/, instead: 'If' },
+  {
+    name: 'what is left',
+    pattern: /\bwhat is left\b(?! out\b)/i,
+    instead: 'the rest, the remainder',
+  },
+  { name: 'taken up', pattern: /\btaken up again\b/i, instead: 'resumed' },
+  {
+    name: 'in earnest',
+    pattern: /\bin earnest\b|\btime and again\b/i,
+    instead: 'real, repeatedly',
+  },
   { name: 'likewise', pattern: /\blikewise\b/i, instead: 'also' },
 ];
 

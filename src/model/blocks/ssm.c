@@ -10,7 +10,7 @@
 #include "model/measure.h"
 #include "model/segments.h"
 
-// Where values stand in the rows of a product, in floats from its beginning.
+// The offsets of values in the rows of a product, in floats from its beginning.
 typedef struct ssm_places {
   uint32_t x, z;      // in the rows of ssm_in
   uint32_t b, c;      // Mamba 2: there; else in those of ssm_x

@@ -310,7 +310,7 @@ TEST(px_08_collisions_are_told_apart) {
   CHECK_EQ_INT(entry_of(&c, a).page, page_at(&c, 0));
   CHECK_EQ_INT(entry_of(&c, b).page, page_at(&c, 1));
   close_case(&c);
-  // the hash that pages have in earnest distinguishes them alone
+  // the real hash of pages distinguishes them alone
   CHECK(page_hash(0, 0, COLLIDING[0], 4) != page_hash(0, 0, COLLIDING[1], 4));
 }
 

@@ -55,11 +55,11 @@ static const struct {
 } CASES[] = {
     {NOTHING, WICK_OK, ""},
     {KEY_LONGEST, WICK_OK, ""},
-    {KEY_EMPTY, WICK_E_ARG, "GGUF writer: '' is no key"},
+    {KEY_EMPTY, WICK_E_ARG, "GGUF writer: '' is not a valid key"},
     {KEY_TOO_LONG, WICK_E_ARG, NULL},
     {KEY_BEHIND_THE_HEADER, WICK_E_ARG, "GGUF writer: 'a.key' comes after the header"},
     {KEY_WITHIN_AN_ARRAY, WICK_E_ARG, "GGUF writer: 'a.key' comes before an array's end"},
-    {NUMBER_OF_STRINGS, WICK_E_ARG, "GGUF writer: 'a.key' is no number"},
+    {NUMBER_OF_STRINGS, WICK_E_ARG, "GGUF writer: 'a.key' is not a number"},
     {ARRAY_OF_STRINGS, WICK_E_ARG, "GGUF writer: 'a.key' is not an array of numbers"},
     {ITEM_WITHOUT_AN_ARRAY, WICK_E_ARG,
      "GGUF writer: 'an array of strings' has no place for an item"},

@@ -93,7 +93,7 @@ TEST(parts_that_do_not_fit_are_refused) {
   spec.tensors = SAMPLE_TENSORS + 1;
   wrong[2] = sample_make(&spec);
   check_split_refusal(wrong, WICK_E_FORMAT,
-                      "file 3 of 3: tensor 'blk.0.attn_norm.weight' is there in file 1, too");
+                      "file 3 of 3: tensor 'blk.0.attn_norm.weight' is in file 1, too");
   file_free(&wrong[2]);
 
   wrong[2] = files[2];

@@ -181,7 +181,7 @@ TEST(refuses_by_name_and_place) {
                 "#/properties/a/uniqueItems");
   check_refused(schema, "{\"items\":{\"format\":\"iri\"}}", WICK_E_UNSUPPORTED, "#/items/format");
   check_refused(schema, "{\"$ref\":\"http://example.com/x\"}", WICK_E_UNSUPPORTED, "#/$ref");
-  check_refused(schema, "{\"$ref\":\"#/$defs/none\"}", WICK_E_ARG, "not there");
+  check_refused(schema, "{\"$ref\":\"#/$defs/none\"}", WICK_E_ARG, "does not exist");
   check_refused(schema, "{\"type\":\"strin\"}", WICK_E_ARG, "#/type");
   check_refused(schema, "{\"type\":", WICK_E_ARG, "byte 8");
   check_refused(schema, "{\"pattern\":\"(?<=a)\"}", WICK_E_UNSUPPORTED, "look-behind");
@@ -463,7 +463,7 @@ TEST(texts_have_a_depth) {
                 MACHINE_DEPTH_MAX - 3);
 }
 
-// Where any plain characters may follow, more than any token has, masks are known at once.
+// If any plain characters may follow, more than any token has, masks are known at once.
 TEST(places_know_how_many_plain_characters_may_follow) {
   static const struct {
     const char *schema, *text;

@@ -216,7 +216,7 @@ TEST(broken_gbnf_is_refused_by_its_line) {
       {"root ::= \"\\udfff\"", "the escape names no character"},
       {"root ::= \"\xff\"", "this is not UTF-8"},
       {"root ::= =", "unexpected character"},
-      {"root ::= !x", "stands before a token"},
+      {"root ::= !x", "precedes a token"},
       {"root ::= <x", "the token has no '>'"},
       {"root ::= a b\na ::= \"x\"", "line 1: there is no rule b"},
   };

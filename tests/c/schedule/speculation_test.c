@@ -81,7 +81,7 @@ TEST(the_further_a_text_agrees_the_more_is_proposed) {
   CHECK(text.cost < 200.0f + 200.0f * 0.55f);
 }
 
-// Where a row costs more than a pass, nothing pays; one is tried now and then.
+// If a row costs more than a pass, nothing pays; one is tried now and then.
 TEST(what_passes_cost_decides) {
   int32_t passage[200];
   fill_new(passage, 200, 1);

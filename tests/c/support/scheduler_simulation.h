@@ -393,7 +393,7 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
 
 // ---- Events ----
 
-// Where tokens cannot be dropped from the middle, what follows is read again.
+// If tokens cannot be dropped from the middle, what follows is read again.
 static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t first,
                               uint32_t last) {
   memmove(held->tokens + first, held->tokens + last, (held->count - last) * sizeof *held->tokens);

@@ -516,7 +516,7 @@ TEST(what_is_just_allowed_is_taken) {
        "as a key"},
       {"{{ '", "[", "", "]", "'|from_json is iterable }}", 97, "too much is nested"},
       {"{{ '", "{\"\":", "1", "}", "'|from_json is mapping }}", 96, "too much is nested"},
-      {"{{ 1.5|round(0", "+1", "", "", ") }}", 20, "to so many places"},
+      {"{{ 1.5|round(0", "+1", "", "", ") }}", 20, "to too many places"},
       {"{{ ('%.' ~ (0", "+1", "", "", ") ~ 'f') % 1.5 }}", 20, "at most 20 places"},
       {"{{ ('%' ~ (900", "+1", "", "", ") ~ 'd') % 1 }}", 100, "at most 1000"},
       {"{{ ('%.' ~ (900", "+1", "", "", ") ~ 's') % 1 }}", 100, "at most 1000"},

@@ -373,7 +373,7 @@ TEST(errors_name_the_line_and_the_reason) {
   static const char *const NO_EXPONENTS[] = {"{{ 1d5 }}", "{{ 1D5 }}", "{{ 1.5f2 }}",
                                              "{{ 1e }}",  "{{ 1e+ }}", "{{ 1E-x }}"};
   for (size_t i = 0; i < sizeof NO_EXPONENTS / sizeof *NO_EXPONENTS; i++) {
-    check_refused(NO_EXPONENTS[i], WICK_E_FORMAT, "more than belongs to it");
+    check_refused(NO_EXPONENTS[i], WICK_E_FORMAT, "unexpected text after an expression");
   }
   check_refused("{{ 'a }}", WICK_E_FORMAT, "string");
   check_refused("{% break %}", WICK_E_FORMAT, "loop");

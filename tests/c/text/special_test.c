@@ -12,7 +12,7 @@
 
 enum { TOKENS_MOST = 40, TEXT_MOST = 96 };
 
-// ---- a plain search, as llama.cpp does it: token by token over what is left of the text ----
+// ---- a plain search, as llama.cpp does it: token by token over the rest of the text ----
 
 typedef struct plain_search {
   const tokenizer *tokenizer;
