@@ -295,7 +295,7 @@ static bool take_prompt(const server *of, const body *read, uint32_t tools, wick
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// The schema is llama.cpp's way to ask for one.
+// The schema is llama.cpp's way to request one.
 static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                              {"schema", FIELD_OBJECT, 0, 0, NULL},
                                              {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -383,7 +383,7 @@ static void put_wish(buffer *out, const body *read, uint32_t tools, const wick_g
   json_close(&json, '{');
 }
 
-// Nobody asks for a call: the model may write anything.
+// Nobody requests a call: the model may write anything.
 static bool is_optional(const body *read) {
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
   const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");

@@ -1,4 +1,4 @@
-// component/fields.h — the fields of a request's body. A field that is unknown or asks for a
+// component/fields.h — the fields of a request's body. A field that is unknown or requests a
 // missing feature is refused by name, because ignoring it would change the answer.
 #ifndef WICK_COMPONENT_FIELDS_H
 #define WICK_COMPONENT_FIELDS_H
@@ -22,7 +22,7 @@ typedef struct field {
   const char *name;
   field_kind kind;
   double min, max;   // of numbers
-  const char *idle;  // JSON that asks for nothing, of several with '|' between; NULL: null alone
+  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: null alone
 } field;
 
 // A table ends with a field without a name.

@@ -53,7 +53,7 @@ static bool is_redirect(uint16_t status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// A file that was asked for by https is not read by http.
+// A file that was requested by https is not read by http.
 static bool follow(url_source *from, const char *location) {
   fetch_url next = from->url;
   if (location[0] == '/' && location[1] != '/') {

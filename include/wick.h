@@ -318,7 +318,7 @@ typedef struct wick_memory_state {
   uint64_t budget_bytes;  // 0: none
   uint64_t bytes_now;     // held by the engine now
   uint64_t bytes_peak;
-  uint64_t calls;       // allocations asked for since creation; decoding does not move it
+  uint64_t calls;       // allocations requested since creation; decoding does not move it
   uint64_t blocks_now;  // allocations not yet freed
 } wick_memory_state;
 void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
@@ -341,7 +341,7 @@ void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *o
 // the next wanted byte on). Bytes that nobody needs are skipped. The bytes go to their places
 // before the call returns. A failure is final for this engine: every later call answers the same
 // error. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when
-// the plan is over the budget: nothing of the weights was asked for then), WICK_E_ARG.
+// the plan is over the budget: nothing of the weights was requested then), WICK_E_ARG.
 wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
                            const void *bytes, size_t size_bytes, wick_error *error);
 // The size of the file, known from the start or found at its end: a truncated file is reported as
@@ -370,7 +370,7 @@ typedef struct wick_load_state {
   uint64_t fingerprint;                 // of the model, when complete
   uint32_t files;                       // of a split model, 1 otherwise
   uint32_t layers_ready;                // complete from the first on
-  bool is_directory_ready;              // metadata, tokenizer, plan can be asked for
+  bool is_directory_ready;              // metadata, tokenizer, plan can be requested
   bool is_complete;
 } wick_load_state;
 void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
@@ -528,7 +528,7 @@ enum { WICK_INSPECT_ITEMS = 8 };
 enum { WICK_TOKEN_NONE = -1 };
 
 enum {
-  WICK_TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model asks for
+  WICK_TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model requires
   WICK_TOKENIZE_PARSE_SPECIAL = 2  // control tokens in the text become their ids, else plain text
 };
 

@@ -176,7 +176,7 @@ function shortest(value) {
 function printLogprobs({ top, ...one }) {
   /** @param {import('./index.js').TokenAlternative} shown */
   const fields = ({ token, text, logprob }) => ({ token, text, logprob: shortest(logprob) });
-  const { logprob = 0 } = one; // asked for
+  const { logprob = 0 } = one; // requested
   const shown = { ...fields({ ...one, logprob }), top: top.map(fields) };
   process.stderr.write(`${JSON.stringify(shown)}\n`);
 }
@@ -228,7 +228,7 @@ async function runThreaded(found, threads) {
   await engine.close();
 }
 
-/** @param {Argument[]} found @returns {number} how many are asked for, 0 when that is not a number */
+/** @param {Argument[]} found @returns {number} how many are requested, 0 when that is not a number */
 function threadsOf(found) {
   const given = found.findLast((one) => 'option' in one && one.option === '--threads');
   const value = given && 'value' in given ? given.value : undefined;

@@ -33,7 +33,7 @@ export interface Progress {
   /** `retrying`: the connection broke and is being resumed. */
   /** `waiting`: another tab has the model or downloads it, and does not answer; this one takes over within 20 seconds. */
   phase: 'loading' | 'retrying' | 'waiting' | 'ready';
-  /** With `retrying`: the time to the next try, which may be the one that the server asks for. */
+  /** With `retrying`: the time to the next try, which may be the one that the server requests. */
   retrySeconds?: number;
 }
 
@@ -103,7 +103,7 @@ export interface EngineSettings {
   /**
    * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
    * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
-   * 1 to 64 may be asked for, and all of them are used; above twice the number of processors (8 if
+   * 1 to 64 may be requested, and all of them are used; above twice the number of processors (8 if
    * there are fewer than four) only that many are started, and a warning is logged. They come up
    * when the engine is ready: `info().threads` counts those that are there.
    */
@@ -404,7 +404,7 @@ export interface TokenAlternative {
 }
 
 export interface TokenDetail extends Omit<TokenAlternative, 'logprob'> {
-  /** Only if `logprobs` was asked for. */
+  /** Only if `logprobs` was requested. */
   logprob?: number;
   top: TokenAlternative[];
 }
@@ -1207,7 +1207,7 @@ export interface ModelInspection {
 }
 
 export interface TokenizeOptions {
-  /** BOS and EOS as the model asks for; true by default. */
+  /** BOS and EOS as the model requires; true by default. */
   addSpecial?: boolean;
   /** Control tokens in the text become their ids; true by default. */
   parseSpecial?: boolean;

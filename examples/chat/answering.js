@@ -20,7 +20,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
 /** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./calling.js').Round) => void, finish: () => string}} Writer */
 
-/** The least temperature when the user asks for another answer and has set none. */
+/** The least temperature when the user requests another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
 
 /** How a word that is none was kept out. */
@@ -35,7 +35,7 @@ const MEASURED_MS_MIN = 20;
 /**
  * @param {Timings | undefined} timings
  * @param {State} state
- * @param {Pick<import('./calling.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was asked for; `held`: it had a word that is none
+ * @param {Pick<import('./calling.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was requested; `held`: it had a word that is none
  */
 function describe(timings, state, { isEarly, held } = {}) {
   const facts = [];
@@ -121,7 +121,7 @@ export function bodyFor({ question, count, continued, suits }) {
  * @param {Engine} engine
  * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
  *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./live.js').Live}} wanted `forks`: one for each answer
- * @param {typeof import('./ahead.js').takeEarly} takeEarly what was begun before it was asked for
+ * @param {typeof import('./ahead.js').takeEarly} takeEarly what was begun before it was requested
  * @returns {Promise<AsyncIterable<import('./calling.js').Chunk>>}
  */
 export async function request(engine, wanted, takeEarly) {

@@ -1,5 +1,5 @@
 // examples/chat/book_shelf.js — the shelf: which books there are, how far they were read for the model that answers, and what that saves. It is made
-// when it is first asked for.
+// when it is first requested.
 
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';

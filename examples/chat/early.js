@@ -1,4 +1,4 @@
-// examples/chat/early.js — answers that are begun before they are asked for, each in a separate
+// examples/chat/early.js — answers that are begun before they are requested, each in a separate
 // session that shares the pages of the conversation. They are read and written with low priority.
 // Answers that are not requested free their pages.
 

@@ -1,4 +1,4 @@
-// examples/chat/folding.js — the oldest turns become a summary, which the model writes. Loaded when it is first asked for.
+// examples/chat/folding.js — the oldest turns become a summary, which the model writes. Loaded when it is first requested.
 
 import { messagesOf } from './answering.js';
 

@@ -1,6 +1,6 @@
 // examples/chat/forgetting.js — a question and its answers are forgotten: the model no longer sees
 // them, and later text is read again without them, after all requests that somebody waits for. They
-// can be brought back, until they are forgotten for good. Loaded when it is first asked for.
+// can be brought back, until they are forgotten for good. Loaded when it is first requested.
 
 import { messagesOf } from './answering.js';
 import { forkBook, hasBook, keepFork } from './book.js';

@@ -36,7 +36,7 @@ export async function isKept(name) {
   return false;
 }
 
-/** @param {string} url @returns {Promise<string>} what the store is asked for: an address that it has, else the name on the hub */
+/** @param {string} url @returns {Promise<string>} the name in the store: an address that it has, else the name on the hub */
 export async function storeNameOf(url) {
   const hubName = hubNameOf(url);
   if (!hubName || (await (await keptModels())?.has(url).catch(() => false))) return url;

@@ -130,7 +130,7 @@ function linesOf(place, held) {
   return lines;
 }
 
-/** @param {Engine} engine @param {number} pageTokens @param {number} level @returns {Promise<Line[]>} answers that were begun before they were asked for */
+/** @param {Engine} engine @param {number} pageTokens @param {number} level @returns {Promise<Line[]>} answers that were begun before they were requested */
 async function linesAhead(engine, pageTokens, level) {
   const lines = [];
   for (const { messages, text } of begunAhead()) {

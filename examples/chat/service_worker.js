@@ -68,7 +68,7 @@ async function answerPage(event) {
     await caches.delete(NEWER);
     event.waitUntil(keep()); // the browser may have thrown it away
   } else if (version) {
-    // The files that this page asks for next are others, too. Cached files stay until the worker of
+    // The files that this page requests next are others, too. Cached files stay until the worker of
     // the newer build has all of its files, and is activated.
     await caches.open(NEWER);
   }

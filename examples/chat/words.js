@@ -1,5 +1,5 @@
 // examples/chat/words.js — the words of an answer: for each the model tells what else it could have written there, and how
-// probable that was. Choosing one continues from there in a separate version. Loaded when it is first asked for.
+// probable that was. Choosing one continues from there in a separate version. Loaded when it is first requested.
 
 import { messagesOf } from './answering.js';
 import { forkBook } from './book.js';

@@ -310,7 +310,7 @@ function passOn(answer, { delta, finish_reason, ...choice }) {
 
 /**
  * @param {AsyncIterable<Chunk>} chunks a streamed chat completion
- * @param {Body} body what was asked for it
+ * @param {Body} body the request
  * @param {Words} known of the model
  * @param {Ask} ask asks again, not streamed
  * @returns {AsyncGenerator<Chunk>} the same, by whole sentences of known words

@@ -193,7 +193,7 @@ async function drop(event) {
     showProblem('folder-problem', new Error('A folder is wanted, not a file.'));
     return;
   }
-  // asked for at once: the items are gone after the event
+  // requested at once: the items are gone after the event
   const asked = /** @type {any} */ (item).getAsFileSystemHandle?.();
   handle = await asked?.catch(() => undefined);
   await takeFolder(await listDropped(entry));

@@ -197,7 +197,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     const before = remembered(key);
     if (before) {
       try {
-        // nothing is downloaded without being asked for
+        // nothing is downloaded without being requested
         const isOwn = begin && String(before.source.url) === String(offers[0].source.url);
         await (isOwn ? bring(offers[0]) : bring(before, { cache: 'only' }));
         const index = all.findIndex(({ source }) => String(source.url) === before.source.url);

@@ -101,7 +101,7 @@ export function defaultThreads() {
 }
 
 /**
- * The most threads that a caller may ask for. With more, all threads would wait at every barrier for those that have
+ * The most threads that a caller may request. With more, all threads would wait at every barrier for those that have
  * no processor.
  * @returns {number}
  */

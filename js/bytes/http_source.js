@@ -123,7 +123,7 @@ class HttpStream {
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
-  /** All of a part has come, and whether more follows is asked for. */
+  /** All of a part has come, and whether more follows is requested. */
   #asksForMore = false;
 
   /**
@@ -281,7 +281,7 @@ class HttpStream {
 
   /**
    * @param {Response} response whose status and headers are read
-   * @param {number} first the offset that was asked for
+   * @param {number} first the offset that was requested
    * @returns {Promise<boolean>} false: the file ends at `position`
    */
   async #accept(response, first) {
@@ -312,7 +312,7 @@ class HttpStream {
 
   /**
    * @param {Response} response with a part of the file
-   * @param {number} first the offset that was asked for
+   * @param {number} first the offset that was requested
    * @returns {AnswerPart} it does not begin after `position`
    */
   #partOf(response, first) {

@@ -6,7 +6,7 @@ import { WickError } from '../index.js';
 /** @typedef {import('../index.js').ChatCompletions} ChatCompletions */
 /** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
 /** @typedef {import('../index.js').StandardSchema} StandardSchema */
-/** How an answer is asked for and read. @typedef {{format: any, read: (text: string) => unknown}} Reading */
+/** How an answer is requested and read. @typedef {{format: any, read: (text: string) => unknown}} Reading */
 
 const TARGET = 'draft-2020-12';
 

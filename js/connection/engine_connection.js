@@ -375,7 +375,7 @@ export class EngineConnection {
  *   it hands over
  */
 
-/** Bytes that only the page can read (a stream, the caller's fetch). The worker asks for them. */
+/** Bytes that only the page can read (a stream, the caller's fetch). The worker requests them. */
 class PageSource {
   #source;
   /** @type {Map<number, ByteStream>} */

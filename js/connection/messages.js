@@ -62,7 +62,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
- * `logprob` is there only if it was asked for.
+ * `logprob` is there only if it was requested.
  * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
  *
  * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,
@@ -72,7 +72,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
- * were asked for. `deltas` is what each piece of a reply to a conversation is, where it is not just content. With
+ * were requested. `deltas` is what each piece of a reply to a conversation is, where it is not just content. With
  * `asked` the request waits for its hook's result for the logits after these tokens.
  * @typedef {{logits: Float32Array, tokens: Int32Array}} Asked
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,

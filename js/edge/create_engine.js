@@ -170,7 +170,7 @@ class Opener {
   }
 }
 
-/** A module that asks for what is not here. @param {unknown} error */
+/** A module that requests what is not here. @param {unknown} error */
 function foreignOf(error) {
   if (!(error instanceof WebAssembly.LinkError)) return error;
   return new WickError('WASM', `wasm is the engine of another version: ${error.message}`, error);

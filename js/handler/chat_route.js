@@ -78,7 +78,7 @@ const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
 /** The members of each type of a format. The engine refuses other types. */
 const formats = {
   text: {},
-  json_object: { schema: object }, // llama.cpp's way to ask for one
+  json_object: { schema: object }, // llama.cpp's way to request one
   json_schema: { json_schema: checkSchema },
 };
 

@@ -40,13 +40,13 @@ const textRoutes = {
 
 const MODELS = '/v1/models';
 
-/** Whose streams have usage for those who ask for it. */
+/** Whose streams have usage for those who request it. */
 const usageRoutes = ['/v1/chat/completions', '/v1/completions'];
 
 /**
- * Asks for the usage of a stream, for its record.
+ * Requests the usage of a stream, for its record.
  * @param {Record<string, any>} body @param {string} route
- * @returns {boolean} whether the client did not ask for it
+ * @returns {boolean} whether the client did not request it
  */
 function askForUsage(body, route) {
   const { stream, stream_options: options } = body;

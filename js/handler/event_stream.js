@@ -1,5 +1,5 @@
 // js/handler/event_stream.js — chunks as server-sent events. A chunk is read from the engine when the reader of the
-// answer asks for it. The engine pauses a request whose chunks are not read. Until the first chunk of the engine, comment
+// answer requests it. The engine pauses a request whose chunks are not read. Until the first chunk of the engine, comment
 // lines keep clients and proxies from giving up.
 
 import { errorBodyOf, httpErrorOf } from './http_errors.js';

@@ -1,4 +1,4 @@
-// js/handler/fields.js — the fields of a request's body. A field that is unknown or asks for a missing feature
+// js/handler/fields.js — the fields of a request's body. A field that is unknown or requests a missing feature
 // is refused by name, because ignoring it would change the answer.
 
 import {
@@ -78,7 +78,7 @@ function streamOptions(value, name) {
 export const ignored = () => {};
 
 /**
- * For fields of missing features: only values that ask for nothing are accepted.
+ * For fields of missing features: only values that request nothing are accepted.
  * @param {(value: any) => boolean} [isIdle]
  * @returns {Check}
  */

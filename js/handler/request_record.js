@@ -53,7 +53,7 @@ export class RequestRecord {
   /**
    * The same chunks, which it has seen.
    * @param {Chunks} chunks
-   * @param {boolean} hidesUsage the client did not ask for it
+   * @param {boolean} hidesUsage the client did not request it
    * @returns {Chunks}
    */
   follow(chunks, hidesUsage) {

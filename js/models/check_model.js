@@ -1,4 +1,4 @@
-// js/models/check_model.js — whether a model that is kept is the one that a caller asks for, or still the one that its server has.
+// js/models/check_model.js — whether a model that is kept is the one that a caller requests, or still the one that its server has.
 // Nothing of the store changes by it.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
@@ -33,7 +33,7 @@ function sizeTold({ status, headers }) {
   return Number(/\/(\d+)$/.exec(headers.get('Content-Range') ?? '')?.[1] ?? Number.NaN);
 }
 
-/** One byte is asked for: servers know HEAD less well. @param {ModelRecord} record @param {string} url @param {CheckOptions} options */
+/** One byte is requested: servers know HEAD less well. @param {ModelRecord} record @param {string} url @param {CheckOptions} options */
 async function askServer(record, url, { fetch = globalThis.fetch, headers, signal }) {
   const sent = new Headers(headers);
   sent.set('Range', 'bytes=0-0');

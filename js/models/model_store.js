@@ -19,7 +19,7 @@ import { checkImportOptions, getOptionsOf } from './store_options.js';
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
 /**
- * A file. `alias` is the name that it was asked for by.
+ * A file. `alias` is the name that it was requested by.
  * @typedef {{url: string, id?: string, alias?: string, name?: string, size?: number | null, sha256?: string | null,
  *   headers?: Record<string, string>}} Wanted
  */

@@ -112,7 +112,7 @@ const formats = {
     return {};
   },
   json_object(format) {
-    // the schema is llama.cpp's way to ask for one
+    // the schema is llama.cpp's way to request one
     checkMembers('response_format', format, ['type', 'schema']);
     checkObject('response_format.schema', format.schema);
     return { jsonSchema: format.schema ?? { type: 'object' } };

@@ -13,7 +13,7 @@ import { checkCallback, checkNumber } from './option_checks.js';
 /** @typedef {import('../connection/messages.js').TokenDetail} TokenDetail */
 
 /** @typedef {import('../connection/messages.js').Delta} Delta */
-/** A piece of text, with the details of its token if they were asked for, and as parts of a reply if it is one. */
+/** A piece of text, with the details of its token if they were requested, and as parts of a reply if it is one. */
 /** @typedef {{text: string, token: TokenDetail | undefined, deltas?: Delta[] | undefined}} Piece */
 
 /** After this many pieces the worker is informed that they were read. */

@@ -3,7 +3,7 @@
 /** @typedef {import('../index.js').EngineStats} EngineStats */
 
 /**
- * Name, help, type, value and labels of each line. Prometheus asks for base units, and for `_total` in names of counters.
+ * Name, help, type, value and labels of each line. Prometheus requests base units, and for `_total` in names of counters.
  * @param {EngineStats} stats
  * @returns {[name: string, help: string, type: 'gauge' | 'counter', values: Record<string, number>][]}
  */

@@ -13,7 +13,7 @@ const known = [
   ...['stopping_criteria', 'return_full_text', 'add_special_tokens', 'tools', 'chat_template'],
   ...['tokenizer_encode_kwargs', 'return_dict_in_generate', 'use_cache', 'seed', 'signal'],
 ];
-/** Values that ask for nothing, of options that are not supported. @type {Record<string, unknown>} */
+/** Values that request nothing, of options that are not supported. @type {Record<string, unknown>} */
 const idle = {
   num_beams: 1,
   no_repeat_ngram_size: 0,

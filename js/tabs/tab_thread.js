@@ -38,7 +38,7 @@ export async function canShare() {
   }
 }
 
-/** How often a tab that waits for its leader looks for a sign of life, and asks for one. */
+/** How often a tab that waits for its leader looks for a sign of life, and requests one. */
 const LOOK_MS = 1000;
 /** A leader that gives none for this long is reported, */
 const REPORT_MS = 3000;

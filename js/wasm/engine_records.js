@@ -77,7 +77,7 @@ const GRAMMAR_STEPS = 30e6;
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} [healing]
- * @property {boolean} [asksHost] before each token the logits are asked for
+ * @property {boolean} [asksHost] before each token the logits are requested
  * @property {boolean} printSpecial
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number

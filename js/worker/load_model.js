@@ -1,4 +1,4 @@
-// js/worker/load_model.js — reads the bytes that the engine asks for. An open stream is read on if the next bytes are
+// js/worker/load_model.js — reads the bytes that the engine requests. An open stream is read on if the next bytes are
 // near; otherwise a new stream is opened.
 
 import { WickError } from '../base/errors.js';

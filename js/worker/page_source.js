@@ -1,4 +1,4 @@
-// js/worker/page_source.js — bytes that only the page can read (its blobs, streams and handles). The worker asks for
+// js/worker/page_source.js — bytes that only the page can read (its blobs, streams and handles). The worker requests
 // them, and js/connection/engine_connection.js answers.
 
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */

@@ -12,7 +12,7 @@ import { GRAMMAR_TOOLS } from '../wasm/layout.js';
  * @param {string} ending what the template wrote after the last message, and the prefix of the
  * reply
  * @param {Grammar} content the form that the caller requires
- * @returns {{reply: {tools: string, ending: string}, grammar: Grammar}} a grammar where something is asked for
+ * @returns {{reply: {tools: string, ending: string}, grammar: Grammar}} a grammar where something is requested
  */
 export function replyWish(input, ending, content) {
   const { tools, toolChoice, prefix } = /** @type {import('./chat_template.js').Conversation} */ (

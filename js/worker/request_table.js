@@ -405,7 +405,7 @@ export class RequestTable {
       Object.assign(this.#token(token), { logprob }),
     );
     const token = Object.assign(this.#token(event.token), { top });
-    // if it was not asked for it was not computed; 0 would mean a probability of 1
+    // if it was not requested it was not computed; 0 would mean a probability of 1
     const { logprob } = entry.request;
     output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
   }

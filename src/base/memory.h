@@ -1,5 +1,5 @@
 // base/memory.h — the one allocator of the engine. It counts allocations, keeps a budget, and fails
-// at the k-th call when a test asks for it. The host supplies the memory (platform.h).
+// at the k-th call when a test requests it. The host supplies the memory (platform.h).
 #ifndef WICK_BASE_MEMORY_H
 #define WICK_BASE_MEMORY_H
 
@@ -16,7 +16,7 @@ typedef struct memory_gate {
   uint64_t bytes_peak;
   uint64_t calls;           // allocations since creation; decode must not change it
   uint64_t blocks_now;      // allocations not yet freed; 0 after everything was closed
-  uint64_t refused_bytes;   // asked for by the last call that answered NULL
+  uint64_t refused_bytes;   // requested by the last call that answered NULL
   uint64_t fail_at_call;    // 0: never; k: the k-th call from creation answers NULL
   uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL

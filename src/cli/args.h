@@ -74,7 +74,7 @@ typedef struct args_spec {
 
 typedef enum args_result {
   ARGS_OK,
-  ARGS_HELP,  // --help was asked for and printed: exit 0
+  ARGS_HELP,  // --help was requested and printed: exit 0
   ARGS_BAD,   // the message was printed: exit 2
   ARGS_LOST   // memory ran out, and the message was printed: exit 4
 } args_result;

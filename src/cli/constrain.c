@@ -16,7 +16,7 @@ static void put_text(void *context, const char *bytes, size_t size_bytes) {
   output_put(OUTPUT_TEXT, bytes, size_bytes);
 }
 
-// The grammar that was asked for; exactly one.
+// The grammar that was requested; exactly one.
 static exit_code read_grammar(const constrain_options *given, input_text *text,
                               wick_grammar *grammar) {
   const char *const paths[] = {given->grammar, given->schema, NULL, given->choices};

@@ -1,4 +1,4 @@
-// cli/model_file.c — feeds models to engines: the engine asks for a range, and the bytes are
+// cli/model_file.c — feeds models to engines: the engine requests a range, and the bytes are
 // offered (load/load.h).
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // pread
@@ -138,7 +138,7 @@ static bool is_loaded(const wick_engine *engine) {
   return state.is_complete;
 }
 
-// Reads one range that the engine asked for. A pipe gives its next piece instead.
+// Reads one range that the engine requested. A pipe gives its next piece instead.
 static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
                             uint64_t length_bytes) {
   if (!source->is_regular) return feed_piece(source, engine, PIECE_BYTES);

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 
-// Creates an engine and loads the model, or what config->directory_only asks for. `path` is a file
+// Creates an engine and loads the model, or what config->directory_only requests. `path` is a file
 // or "-". The first file of a split model (name-00001-of-00003.gguf) gives the names of the others.
 // A file is read where the engine asks, a pipe in order, in pieces of 1 MiB. A file
 // may be read again while the engine runs (config->tables), a pipe cannot. Reports errors; *engine

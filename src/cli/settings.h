@@ -32,7 +32,7 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
 // A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
 // Waits for the helper threads of the engine. Reports an error when there are fewer threads than
-// asked for.
+// requested.
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);
 
 #endif

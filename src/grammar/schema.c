@@ -221,7 +221,7 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   return work_is_ok(c->work);
 }
 
-// Rules are built until none is asked for that is not there.
+// Rules are built until none is requested that is not there.
 static void build_all(schema_compiler *c) {
   work_u32_list built = {0};
   for (bool goes_on = true; goes_on && work_is_ok(c->work);) {

@@ -39,7 +39,7 @@ typedef struct grammar_shelf {
   shelf_job *quick, *slow;             // one that has taken few slices, and one that has taken more
   uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that take more
   uint32_t slow_count;
-  vocabulary_trie *trie;  // NULL: no grammar was asked for yet
+  vocabulary_trie *trie;  // NULL: no grammar was requested yet
   void *reserve;          // memory for tokenising short texts while requests run
   constraint *constraints;
   uint64_t clock;

@@ -55,7 +55,7 @@ void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t f
 // before that they must begin at the directory's next byte (else WICK_E_ARG). Unwanted bytes are
 // skipped, and bytes that were fed before are ignored. A part of a block that a call cuts is kept
 // (at most one block at each open gap). Bytes after a directory are not kept while another file's
-// directory is missing: the loader asks for them again. WICK_E_ARG, WICK_E_FULL (1024 gaps are
+// directory is missing: the loader requests them again. WICK_E_ARG, WICK_E_FULL (1024 gaps are
 // open: fill some first) and WICK_E_NOMEM for the lists of gaps and blocks change nothing, and the
 // call may be repeated. Every other failure is final.
 wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, const void *bytes,

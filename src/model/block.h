@@ -19,7 +19,7 @@ typedef struct model_pass model_pass;      // model/pass.h
 
 typedef struct model_block_ops {
   const char *name;  // "attention"
-  // Asks for its tensors by name. Failures stay in the binder.
+  // Requests its tensors by name. Failures stay in the binder.
   void (*bind)(model_block *block, model_binder *binder);
   // Takes from the arena what run takes, in the same order; releases all of it.
   void (*reserve)(const model_block *block, scratch_arena *arena);

@@ -18,7 +18,7 @@ enum { FORWARD_LOGITS_ROWS = 8 };
 
 typedef struct forward_pass forward_pass;
 
-// Scratch for batches of up to `batch_tokens` and for all the threads that were asked for: some may
+// Scratch for batches of up to `batch_tokens` and for all the threads that were requested: some may
 // come up later than this. The model, store and threads must outlive it.
 wick_status forward_create(const loaded_model *model, seq_store *store, thread_pool *threads,
                            uint32_t threads_max, uint32_t batch_tokens, forward_pass **out,

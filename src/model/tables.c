@@ -58,7 +58,7 @@ void tables_reserve(const weight_tensor *table, scratch_arena *arena) {
   take_buffers(table, arena);
 }
 
-// A reader may give less than was asked for; each piece has a byte at least.
+// A reader may give less than was requested; each piece has a byte at least.
 static wick_status read_row(const loaded_model *model, const gguf_tensor *tensor, uint32_t row,
                             uint8_t *bytes, size_t size_bytes, wick_error *error) {
   const wick_reader *reader = model->tables_reader;

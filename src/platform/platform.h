@@ -33,7 +33,7 @@ void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeou
 void platform_wake32(const uint32_t *address, uint32_t count);
 
 // Starts a helper thread that runs entry(argument) and ends. Returns false when the host has no
-// threads or refuses. On the web JavaScript starts the helpers before the engine asks for them, and
+// threads or refuses. On the web JavaScript starts the helpers before the engine requests them, and
 // they enter through web/thread_web.c.
 bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle);
 void platform_thread_join(uintptr_t handle);

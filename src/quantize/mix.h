@@ -21,7 +21,7 @@ const quantize_mix *quantize_mix_at(uint32_t index);
 
 enum { QUANTIZE_LAYERS_MAX = 1024 };  // layers beyond it count as the last one
 
-// The facts of a file that the rules ask for.
+// The facts of a file that the rules require.
 typedef struct quantize_facts {
   uint32_t layers, experts;
   // How many value projections and down projections the layers before one have: hybrids have them

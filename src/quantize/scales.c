@@ -1,4 +1,4 @@
-// quantize/scales.c — the search: the scale that the largest value asks for is varied by up to a
+// quantize/scales.c — the search: the scale that the largest value requires is varied by up to a
 // step of its code in tenths; the codes of each are fitted by linear least squares.
 #include "quantize/scales.h"
 

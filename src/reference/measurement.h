@@ -1,4 +1,4 @@
-// reference/measurement.h — limits of the specification that no measuring command asks for.
+// reference/measurement.h — limits of the specification that no measuring command requires.
 #ifndef WICK_REFERENCE_MEASUREMENT_H
 #define WICK_REFERENCE_MEASUREMENT_H
 

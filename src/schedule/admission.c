@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-// After this many passes, memory that was refused is asked for again.
+// After this many passes, memory that was refused is requested again.
 enum { NOMEM_PASSES = 16 };
 
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
@@ -195,7 +195,7 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
   return entries;
 }
 
-// Grows memory now, so that running allocates nothing. Failing is not an error: memory is asked for
+// Grows memory now, so that running allocates nothing. Failing is not an error: memory is requested
 // again when it is needed.
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;

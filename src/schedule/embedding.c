@@ -89,7 +89,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
     job->firsts[i] = floats;
     if (!checked_mul_size(rows_of(job, i), width, &more) ||
         !checked_add_size(floats, more, &floats)) {
-      floats = SIZE_MAX;  // more than can be asked for
+      floats = SIZE_MAX;  // more than can be requested
     }
   }
   if (job->firsts == NULL || !allocate(job, floats)) {

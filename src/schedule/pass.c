@@ -65,7 +65,7 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
   return count;
 }
 
-// How many proposals of a source to ask for; making one takes `proposal_us`.
+// How many proposals of a source to request; making one takes `proposal_us`.
 static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
                                  uint32_t most, uint32_t decodes, float proposal_us) {
   request->speculation.source = source;

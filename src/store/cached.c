@@ -161,7 +161,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   }
   const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
-  // one token more than the hit: the last of what is asked for is never part of it
+  // one token more than the hit: the last of what is requested is never part of it
   wick_status status = prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {

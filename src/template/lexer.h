@@ -40,7 +40,7 @@ typedef struct jinja_lexer {
 
 // `source` has only \n at the ends of lines and no such end as its last byte.
 void jinja_lexer_init(jinja_lexer *lexer, const char *source, uint32_t size_bytes);
-// White space around tags is left out as transformers asks for: trim_blocks and lstrip_blocks.
+// White space around tags is left out as transformers requires: trim_blocks and lstrip_blocks.
 jinja_token jinja_lexer_next(jinja_lexer *lexer);
 
 #endif

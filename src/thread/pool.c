@@ -58,7 +58,7 @@ struct thread_pool {
   const wick_host *host;  // which starts the helpers; NULL: the platform
   thread_job job;
   void *context;
-  uint32_t slot_count;    // helpers asked for: the extent of `helpers`
+  uint32_t slot_count;    // helpers requested: the extent of `helpers`
   uint32_t helper_count;  // started, arrived or not; the caller's
   uint32_t limit;         // of threads that take part; 0: none
   spin_budget budget;     // the caller's

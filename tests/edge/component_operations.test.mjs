@@ -22,7 +22,7 @@ const kept = ['--idle-instance-timeout', '3600s', '--max-instance-reuse-count', 
 
 /** @typedef {import('../support/example_servers.mjs').Started} Started */
 
-/** How often the model's first bytes were asked for, and anything of it. */
+/** How often the model's first bytes were requested, and anything of it. */
 const asked = { first: 0, any: 0 };
 /** @type {import('node:http').Server} */
 const models = createServer(({ headers }, response) => {

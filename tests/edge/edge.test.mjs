@@ -371,7 +371,7 @@ describe('a source by itself', () => {
     left.cancel();
     assert.equal(isCancelled, true);
     left.cancel(); // it may be cancelled twice
-    // more than was asked for: what it still has is not wanted
+    // more than was requested: what it still has is not wanted
     isCancelled = false;
     const piece = new Uint8Array(1 << 18);
     const pull = (/** @type {any} */ out) => out.enqueue(piece.slice());

@@ -825,7 +825,7 @@ describe('synth', { concurrency: 2 }, () => {
         );
         const deviation = Math.sqrt(squares / values.length);
         const isNorm = shape.length === 1;
-        // uniform within 0.1 around 1, or as wide as the row's length asks for
+        // uniform within 0.1 around 1, or as wide as the row's length requires
         let wanted = isNorm ? 0.1 / Math.sqrt(3) : 1 / Math.sqrt(shape[0]);
         if (name === 'token_embd.weight') wanted *= 3;
         if (/attn_output|ffn_down/.test(name)) wanted *= 4 / Math.sqrt(2 * 2);

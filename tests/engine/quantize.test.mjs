@@ -103,7 +103,7 @@ function llama(hidden, { experts = 0, tied = false, fused = false } = {}) {
   return weightsFile({ ...metadata, 'tokenizer.ggml.model': 'none' }, tensors);
 }
 
-/** @type {Map<string, Promise<Map<string, Float32Array>>>} by file: several tests ask for the same source at once */
+/** @type {Map<string, Promise<Map<string, Float32Array>>>} by file: several tests request the same source at once */
 const floats = new Map();
 
 /** The weights of a file as floats, by tensor, read once. @param {string} file */

@@ -278,7 +278,7 @@ describe('text that cannot command', { skip: shared.skip }, () => {
       }
       assert.ok(rendered >= texts.length, `${rendered} of ${found.length} were rendered`);
 
-      // its own control tokens count, and those in content when that is asked for
+      // its own control tokens count, and those in content when that is requested
       const plain = [{ ...demanded, messages: [{ role: 'user', content: 'Hello there' }] }];
       const [own] = await render(path, plain, '--tokens');
       const [same] = await render(path, plain, '--tokens', '--parse-special');

@@ -20,7 +20,7 @@ class Speech {
   /** @type {((value: any) => void)[]} */
   #waiting = [];
   isLeft = false;
-  /** Reads that were asked for. */
+  /** Reads that were requested. */
   reads = 0;
   /** @type {any} */
   result;

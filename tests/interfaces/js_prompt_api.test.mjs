@@ -634,7 +634,7 @@ describe('tools', () => {
         content: [{ type: /** @type {const} */ ('tool-response'), value: response }],
       },
     ];
-    // parts although it is a text alone: the page has asked for calls
+    // parts although it is a text alone: the page has requested calls
     assert.deepEqual(await session.prompt(answered), [{ type: 'text', value: 'It is cold.' }]);
     const last = asked[1].messages.at(-1);
     assert.deepEqual(

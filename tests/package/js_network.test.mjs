@@ -17,7 +17,7 @@ const model = readFileSync(modelPath);
  */
 
 /**
- * A server for one test that answers as `handler` likes and remembers what it was asked for.
+ * A server for one test that answers as `handler` likes and remembers its requests.
  * @param {import('node:test').TestContext} t
  * @param {(request: Request, response: Response, count: number) => void} handler `count` from 1
  */
@@ -42,7 +42,7 @@ async function listen(t, handler) {
 const startOf = (request) => Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
 
 /**
- * Answers what is asked for, up to `limit` bytes, and then cuts the connection.
+ * Answers what is requested, up to `limit` bytes, and then cuts the connection.
  * @param {Request} request
  * @param {Response} response
  * @param {{limit?: number, headers?: Record<string, string>}} [options]

@@ -656,7 +656,7 @@ describe('chat', () => {
       },
     });
     const messages = [{ role: 'user', content: 'Hi' }];
-    // nothing ever comes: what was asked for is all
+    // nothing ever comes: what was requested is all
     new ChatCompletions(link, 'm').create({ messages, seed: 7, ...body }).catch(() => {});
     return asked[0];
   }

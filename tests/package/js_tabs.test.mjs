@@ -95,7 +95,7 @@ async function nth(tab, type, at = 0) {
   return tab.worker().got(type)[at];
 }
 
-/** Asks for text. @param {any} tab @param {object} [settings] @param {number} [completions] */
+/** Requests text. @param {any} tab @param {object} [settings] @param {number} [completions] */
 function generate(tab, settings = {}, completions = 1) {
   /** @type {string[][]} */
   const texts = Array.from({ length: completions }, () => []);

@@ -1,5 +1,5 @@
 // Downloads into the store under random faults of the network and under processes that end at random moments. No wrong
-// byte is ever kept, each chunk is stored once, and what is stored is not asked for again. `make soak` has 1,000 faults
+// byte is ever kept, each chunk is stored once, and what is stored is not requested again. `make soak` has 1,000 faults
 // and 200 ends.
 
 import assert from 'node:assert/strict';
@@ -100,13 +100,13 @@ test(`${FAULTS} faults of the network`, async (t) => {
 });
 
 /**
- * Finds requests for chunks that are stored. A connection may ask for the whole file, once after each range that brought
+ * Finds requests for chunks that are stored. A connection may request the whole file, once after each range that brought
  * nothing: that may be what its server cannot answer.
  */
 class AskedAgain {
-  /** Offsets that were asked for again. @type {number[]} */
+  /** Offsets that were requested again. @type {number[]} */
   found = [];
-  /** This many connections may have asked for a range last. */
+  /** This many connections may have requested a range last. */
   #ranges = 0;
 
   /** @param {MemoryDisk} disk @param {number} connections @param {typeof fetch} inner */
@@ -183,7 +183,7 @@ test(`${KILLS} processes that end at random moments`, async (t) => {
     clearTimeout(timer);
     assert.equal(faults, '');
     const entry = await look().info(url);
-    // nothing that was stored is lost, and it was not asked for again
+    // nothing that was stored is lost, and it was not requested again
     const stored = entry?.storedBytes ?? 0;
     assert.ok(stored >= before, `${stored} of ${before} bytes are left`);
     if (state.starts.length > 0) assert.deepEqual(state.starts, [before]);

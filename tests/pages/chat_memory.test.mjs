@@ -572,7 +572,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
 
 // ---- the other browsers ----
 
-/** Runs in the page: forgets, brings back, asks for a word, and opens the tree. */
+/** Runs in the page: forgets, brings back, requests a word, and opens the tree. */
 const wholePass = `
   const until = async (condition) => {
     for (;;) {

@@ -33,6 +33,7 @@ test('words to replace are found, in any case and form', () => {
     ['the file lies there', 'stands, lies, hangs'],
     ['it ends by itself', 'by itself'],
     ['the option wants a value', 'wants, wishes'],
+    ['the engine asks for a range', 'asks for'],
     ['close() gives the memory back', 'gives back'],
     ['is held to a schema', 'held to'],
     ['they run in turns', 'in turns'],

@@ -286,7 +286,7 @@ const texts = [
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
 const echoed = { echo: true, temperature: 0, prompt: 'The fox ran over the hill.' };
-/** The prompt before each choice, as lm-evaluation-harness asks for it. @type {Asked[]} */
+/** The prompt before each choice, as lm-evaluation-harness requests it. @type {Asked[]} */
 export const echoRequests = posts(
   [
     { ...echoed, max_tokens: 1, logprobs: 1, seed: 1234, prompt: [[5, 60, 70, 80]] },

@@ -48,7 +48,7 @@ export async function serveModel(first) {
   const state = {
     bytes: first,
     tag: `"${sha256Of(first).slice(0, 16)}"`,
-    /** Offsets of the first bytes that were asked for. @type {number[]} */
+    /** Offsets of the first bytes that were requested. @type {number[]} */
     starts: [],
     sent: 0,
     /** A pause after each megabyte. */

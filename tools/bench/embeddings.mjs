@@ -39,7 +39,7 @@ const sides = {
   'transformers.js q8': { peer: 'transformers', model: 'models/onnx', dtype: 'q8', threads },
   'transformers.js fp32': { peer: 'transformers', model: 'models/onnx', dtype: 'fp32', threads },
 };
-/** [ours, theirs, the least ratio that the project asks for] */
+/** [ours, theirs, the least ratio that the project requires] */
 const comparisons = /** @type {const} */ ([
   ['wick Q8_0', 'transformers.js q8', 1.5],
   ['wick F32', 'transformers.js fp32', 2],

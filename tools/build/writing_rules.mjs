@@ -48,6 +48,11 @@ export const wordRules = [
   { name: 'by itself', pattern: /\bby (?:itself|themselves)\b/i, instead: 'automatically' },
   { name: 'wants, wishes', pattern: /\b(?:wants|wishes)\b/i, instead: 'needs, requires' },
   {
+    name: 'asks for',
+    pattern: /\b(?:asks?|asking) for\b(?! permission\b)/i,
+    instead: 'requests, requires',
+  },
+  {
     name: 'gives back',
     pattern: /\b(?:gives?|given|gave|giving)(?! way)(?: \w+){0,3} back\b/i,
     instead: 'returns, frees',

@@ -195,7 +195,7 @@ TEST(refuses_by_name_and_place) {
   check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
 }
 
-// Every way in which a schema is broken, or asks for what there is not, with its place.
+// Every way in which a schema is broken, or requires a missing feature, with its place.
 TEST(broken_schemas_are_told_by_their_place) {
   static const struct {
     const char *schema;

@@ -230,7 +230,7 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
     wrong = *kernels_bind();
     wrong.wkv = WKVS[i];
     check_found("wkv");
-    // and a model without such layers does not ask for it
+    // and a model without such layers does not request it
     kernel_needs needs = NEEDS;
     needs.is_recurrent = false;
     CHECK_EQ_INT(kernels_check(&wrong, &needs, NULL), WICK_OK);

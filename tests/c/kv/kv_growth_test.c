@@ -1,4 +1,4 @@
-// How many pages a pool makes, when it asks for those that a cache
+// How many pages a pool makes, when it requests those that a cache
 // holds, and which page is taken: against the rules said again as sums.
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
            kv_pool_pages(keeper.pool), keeper.asked);
   }
   close_situation(&keeper);
-  open_situation(at, &keeper);  // the same without asking for what is held
+  open_situation(at, &keeper);  // the same without requesting what is held
   const uint32_t most = over(less(wanted, available), at->free);
   growth = less(most, over(at->keep, at->made));
   if (growth < over(most, at->held)) growth = over(most, at->held);
@@ -103,7 +103,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   close_situation(&keeper);
 }
 
-// Pages up to `keep` are made before any that is held is asked for; beyond it, held ones come
+// Pages up to `keep` are made before any that is held is requested; beyond it, held ones come
 // first.
 TEST(a_pool_grows_by_its_rules) {
   for (uint32_t made = 0; made <= 5; made++) {

@@ -515,7 +515,7 @@ static inline fixture_file fixture_make(const fixture_shape *shape) {
   return fixture_make_any(shape, NULL, NULL);
 }
 
-// Feeds the whole file as the engine asks for it, `piece_bytes` at a time (0: all that it asks).
+// Feeds the whole file as the engine requests it, `piece_bytes` at a time (0: all that it asks).
 static inline wick_status fixture_load(wick_engine *engine, const fixture_file *file,
                                        size_t piece_bytes, wick_error *error) {
   for (;;) {
