@@ -25,13 +25,13 @@ typedef struct fetch_answer {
   char location[FETCH_PATH_BYTES];
 } fetch_answer;
 
-// When a body that begins now is given up, by platform_now_us.
+// The deadline of a body that begins now, by platform_now_us.
 static inline uint64_t fetch_end_us(const fetch_url *url) {
   return platform_now_us() + (uint64_t)url->timeout_ms * 1000 * FETCH_BODY_TIMEOUTS;
 }
 
 // GET with this Range header, "bytes=0-99". Reads the body's first bytes, at most `size_bytes`, and
-// sets *count. Waits for them, which no other request does meanwhile. False: there was no answer,
+// sets *count. Waits for them; no other request is served meanwhile. False: there was no answer,
 // its body broke off, or they took too long.
 bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
                size_t *count, fetch_answer *out);

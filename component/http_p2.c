@@ -1,5 +1,5 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
-// The head is sent when the work begins, because who has left is noticed by the body alone.
+// The head is sent when the work begins, because only the body shows that a client has left.
 // wit/p2.wit has the types of what is imported here.
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static bool is_failed(const abi_result *result) {
   return result->is_error;
 }
 
-// False: it broke off. Of a body that is too large its beginning is read.
+// False: it broke off. If a body is too large, only its beginning is read.
 static bool read_stream(abi_handle stream, buffer *out) {
   enum { PIECE_BYTES = 65536, CLOSED = 1 };
   while (out->size_bytes <= here.settings.body_bytes_max && !out->has_failed) {
@@ -152,7 +152,7 @@ static abi_handle send_head(const answer *told, abi_handle outparam, abi_handle 
   return body.handle;
 }
 
-// False: who asked has gone.
+// False: the client has gone.
 static bool send_piece(abi_handle stream, buffer *out) {
   enum { WRITE_BYTES_MAX = 4096 };  // of one call, says wasi:io
   for (size_t at = 0; at < out->size_bytes; at += WRITE_BYTES_MAX) {
@@ -165,7 +165,7 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
-// Looks now and then whether who asked is still there, while there is nothing to send.
+// Checks now and then whether the client is still there, while there is nothing to send.
 static bool is_there(abi_handle stream, uint64_t *looked_us) {
   const uint64_t now_us = platform_now_us();
   abi_permit permit;

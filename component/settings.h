@@ -34,7 +34,7 @@ bool settings_read(settings *out, refusal *refused);
 bool settings_number(const char *name, uint32_t *out, refusal *refused);
 // 0 or 1; false where it is not given.
 bool settings_flag(const char *name, bool *out, refusal *refused);
-// Is `origin` one of the list's?
+// Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 
 // The salt of the key's requests, of a header `Authorization: Bearer KEY`; NULL where there are no

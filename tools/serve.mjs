@@ -33,11 +33,11 @@ const PIECE_BYTES = 1 << 20;
  * @typedef {object} ServeOptions
  * @property {string | Record<string, string>} root a folder, or several by their paths ({'/': …,
  *   '/dist/': …}; the longest path that fits counts)
- * @property {number} [port] 0, the default: any that is free
+ * @property {number} [port] 0, the default: any free port
  * @property {string} [host] 127.0.0.1 by default
  * @property {boolean} [isolated] whether pages get COOP and COEP, and so shared memory; true by default
  * @property {boolean} [cors] whether other origins may read; false by default
- * @property {boolean} [ranges] whether Range is obeyed; true by default
+ * @property {boolean} [ranges] whether Range is supported; true by default
  * @property {(path: string) => void} [onRequest] called for every request
  */
 

@@ -37,7 +37,7 @@ export class Keeper {
     this.#onTrouble = listener;
   }
 
-  /** How many writes wait. */
+  /** The number of waiting writes. */
   get waiting() {
     return this.#queue.length;
   }
@@ -66,7 +66,7 @@ export class Keeper {
     this.#queue = this.#queue.filter((one, index) => index < first || one.key !== key);
   }
 
-  /** Tries again what has failed. */
+  /** Retries the write that failed. */
   retry() {
     clearTimeout(this.#later);
     this.#later = undefined;

@@ -1,5 +1,5 @@
-// OpenAI's interface in Deno, with the engine in the thread of the server (wick-llm/edge), as a host without workers
-// has it.
+// OpenAI's interface in Deno, with the engine in the thread of the server (wick-llm/edge), as in a
+// host without workers.
 //
 //   deno run -A examples/deno/serve.mjs [model.gguf] [port]
 

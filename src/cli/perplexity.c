@@ -1,5 +1,5 @@
-// cli/perplexity.c — measure how well a model predicts a text, and how far its distribution is from
-// that of another run (other KV types, other weights), token by token.
+// cli/perplexity.c — measures how well a model predicts a text, and how far its distribution is
+// from that of another run (other KV types, other weights), token by token.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct perplexity_options {
   model_settings model;
 } perplexity_options;
 
-// The text as it is cut into windows.
+// The text, cut into windows.
 typedef struct perplexity_text {
   int32_t *tokens;  // [count]
   size_t count;
@@ -69,7 +69,7 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
   sums->agreed += quality.top1_agrees;
 }
 
-// Reports progress, since a text may take minutes.
+// Reports progress, because a text may take minutes.
 static void tell_progress(perplexity_sums *sums) {
   enum { TELL_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();
@@ -185,8 +185,8 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *source, ui
   return EXIT_USAGE;
 }
 
-// The token that the model requires before every text. An empty text has it and the one after every
-// text, if there are such tokens.
+// The token that the model requires before every text. An empty text consists of this token and the
+// one after every text, if the model has them.
 static int32_t find_bos(wick_engine *engine) {
   enum { SAMPLE_TOKENS = 8 };
   int32_t specials[2], sample[SAMPLE_TOKENS];

@@ -58,7 +58,7 @@ wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_b
                                 wick_error *error);
 // Continues when the directories of all files are complete, unless the sink holds.
 wick_status load_begin(loader *loader);
-// Checks that all that the directory names fits into the file, whose size is known.
+// Checks that everything in the directory fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);
 
 // Takes bytes from any place of a file once loader->is_ready.

@@ -47,7 +47,7 @@ async function buildOnce(name, folder) {
   }
 }
 
-/** @param {'chat' | 'site'} name @returns {Promise<string>} its folder, in which nothing may be changed */
+/** @param {'chat' | 'site'} name @returns {Promise<string>} its folder, which must not be changed */
 export async function builtPage(name) {
   ownFolder ??= process.env.WICK_PAGES ?? makePagesFolder();
   const folder = join(ownFolder, name);
@@ -55,7 +55,7 @@ export async function builtPage(name) {
   return folder;
 }
 
-/** The chat page in a folder in which a test may change it, and which is there at once. @param {string} folder */
+/** The chat page in a folder that a test may change, available at once. @param {string} folder */
 export async function copyChat(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

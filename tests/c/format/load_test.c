@@ -259,7 +259,7 @@ TEST(too_many_gaps_are_refused_and_can_be_filled) {
   const uint64_t placed = loader_bytes_placed(loader);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_E_FULL);
   CHECK_EQ_UINT(loader_bytes_placed(loader), placed);
-  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1), WICK_OK);  // joins what is there
+  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1), WICK_OK);  // joins the existing ranges
   CHECK_EQ_INT(feed(loader, 0, &file, data + 2, data + 3), WICK_OK);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_OK);
   CHECK_EQ_INT(feed_as_asked(loader, &file), WICK_OK);
@@ -299,7 +299,7 @@ TEST(ranges_join_and_answer) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// The list takes memory when it is full, and no sooner; what it has no memory for changes nothing.
+// The list takes memory when it is full, and no sooner; a failed allocation changes nothing.
 TEST(ranges_take_memory_when_their_list_is_full) {
   enum { COUNT = 20 };
   load_ranges ranges = {0};
@@ -381,7 +381,7 @@ TEST(ranges_join_over_small_holes_and_end_at_8_mib) {
   CHECK_EQ_UINT(length, 1024 * 1024 + 256);
   loader_next_range_from(loader, 0, offset + length, &number, &offset, &length);
   CHECK_EQ_UINT(length, 0);
-  // what came is left out
+  // bytes that have arrived are left out
   CHECK_EQ_INT(feed(loader, 0, &file, c + 5000, c + 6000), WICK_OK);
   loader_next_range(loader, &number, &offset, &length);
   CHECK_EQ_UINT(offset, c);

@@ -1,6 +1,6 @@
 // The pool, its sequences and the prefix cache against a naive model: random operations, each
 // followed by a check of every invariant, contents compared with what was written. A row's content
-// is a function of all tokens up to it, so a page that is shared wrongly shows.
+// is a function of all tokens up to it, so a wrongly shared page is detected.
 //
 // With WICK_BENCH=1 in the environment bench_* measures a fork and the copy on write after it.
 #define _GNU_SOURCE
@@ -305,7 +305,7 @@ static void print_times(const char *what, double *times, uint64_t bytes) {
 }
 
 // The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written again,
-// which copies one full page. Bytes: what the used pages have more than before.
+// which copies one full page. Bytes: the growth of the used pages.
 BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
   memory_gate memory;
