@@ -43,7 +43,7 @@ static int32_t close_task(embedding *mine) {
   return CODE_EXIT;
 }
 
-// Tells the result.
+// Reports the result.
 static int32_t end(embedding *mine) {
   mine->is_closing = true;
   const int32_t status = vectors_write(mine->vectors, &mine->result);

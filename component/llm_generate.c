@@ -65,7 +65,7 @@ static bool add(pieces *to, const char *text, uint32_t size_bytes) {
   return true;
 }
 
-// ---- what the engine tells ----
+// ---- the engine's events ----
 
 static void fail(llm_task *of, wick_status status, wick_subject subject, const char *message,
                  size_t size_bytes) {

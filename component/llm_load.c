@@ -51,7 +51,7 @@ static bool make_model(loading *mine) {
   return true;
 }
 
-// Tells the result: a model, or `error` unless it is NULL.
+// Reports the result: a model, or `error` unless it is NULL.
 static int32_t end(loading *mine, const wick_error *error) {
   const wick_error no_memory = {.status = WICK_E_NOMEM,
                                 .offset_bytes = WICK_NO_OFFSET,

@@ -85,7 +85,7 @@ export interface CheckOptions {
 }
 
 export interface ModelCheck {
-  /** `newer`: the server has another version. `unknown`: it could not be asked, or does not tell. */
+  /** `newer`: the server has another version. `unknown`: it could not be asked, or does not say. */
   state: 'same' | 'newer' | 'unknown';
   /** Why it is unknown. */
   reason?: string;

@@ -367,7 +367,7 @@ export class EngineConnection {
 
 /**
  * @typedef {object} RunningRequest
- * @property {(count: number) => void} acknowledge tells how many further pieces were read
+ * @property {(count: number) => void} acknowledge reports how many further pieces were read
  * @property {(logits: Float32Array) => void} answer what the hook made of the logits
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel

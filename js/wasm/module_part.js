@@ -26,7 +26,7 @@ export class ModulePart {
     this.isReady = !Object.keys(exports).some((one) => one.startsWith(`${name[0]}%`));
   }
 
-  /** @returns {boolean} whether it must be loaded first; a compiled module is there from now on */
+  /** @returns {boolean} whether it must be loaded first; a compiled module is available from now on */
   isLacking() {
     if (this.isReady) return false;
     if (!this.#source) throw this.#fail(`give createEngine ${this.#name}Wasm of wasm's build`);

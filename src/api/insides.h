@@ -105,7 +105,7 @@ bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
-// The error that tells why there is no model.
+// The error that says why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 // The start of each step: sets load_error when kernels compute wrongly.
 void engine_check_kernels(wick_engine *engine);

@@ -181,7 +181,7 @@ wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_
   return answer(loader, load_check_size(loader, file), error);
 }
 
-// ---- what it tells ----
+// ---- its reports ----
 
 bool loader_has_directories(const loader *loader) {
   return loader->directories_complete == loader->file_count;

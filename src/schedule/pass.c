@@ -235,7 +235,7 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Tells the store which rows the pass will compute. When memory for a request is missing, that
+// Informs the store which rows the pass will compute. When memory for a request is missing, that
 // request ends: false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;

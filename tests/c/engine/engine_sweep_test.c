@@ -1,4 +1,4 @@
-// Memory that is refused anywhere in the interface: the k-th
+// Refused memory anywhere in the interface: the k-th
 // allocation of a scenario fails, once or from then on. Each call answers, each request ends once,
 // and with memory there again the engine works; pages and memory are freed. With WICK_SOAK=1
 // batches of several sizes have their turn.
@@ -63,7 +63,7 @@ static void run_to_idle(sweep *s) {
 
 static wick_error told;  // by the last call
 
-// Memory that is refused is the only reason for which anything may fail here, and the error says
+// Refused memory is the only reason for a failure here, and the error says
 // so.
 static bool went_well(wick_status status) {
   if (status == WICK_OK) return true;

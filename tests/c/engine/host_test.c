@@ -41,7 +41,7 @@ static void give(void *context, void *block, size_t size_bytes) {
 
 static uint64_t time_us;
 
-// Each look at it takes a millisecond.
+// Each reading takes a millisecond.
 static uint64_t look(void) { return time_us += 1000; }
 
 static void keep_line(void *context, const char *line) {
@@ -196,7 +196,7 @@ TEST(half_a_pair_is_refused) {
   CHECK_EQ_UINT(host.calls, 0);
 }
 
-// With a clock on which time passes when it is looked at, a budget is a number of looks, and the
+// With a clock that advances when it is read, a budget is a number of readings, and the
 // same on every machine.
 TEST(budgets_and_figures_are_of_the_hosts_clock) {
   own_host host = make_host();

@@ -1,5 +1,5 @@
 // The loader: the same tensors and the same fingerprint from any pieces in
-// any order, what it requests and what it takes. How it fails is load_failure_test.c's.
+// any order, what it requests and what it takes. Its failures are tested by load_failure_test.c.
 #include "load/load.h"
 
 #include "base/hash.h"

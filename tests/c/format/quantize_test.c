@@ -135,7 +135,7 @@ static void random_group(uint64_t *random, float values[GROUP_MAX], uint32_t cou
   }
 }
 
-// The squared error that is left when the codes of one try are fitted by one scale.
+// The remaining squared error after the codes of one try are fitted by one scale.
 static double error_of_scale(const float *values, uint32_t count, int32_t levels, uint32_t attempt,
                              float largest, double *scale) {
   const float inverse = -((float)levels + 0.1f * (float)((int32_t)attempt - 10)) / largest;

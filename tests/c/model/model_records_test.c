@@ -1,6 +1,6 @@
 // The plans, counts and outputs of the reference models of every architecture, compared with
-// tests/c/model/model_records.txt. The figures of a change that is meant are taken over: the test
-// leaves what it found in $WICK_TMP/model_records.txt.
+// tests/c/model/model_records.txt. To accept an intended change, take the new figures that the test
+// leaves in $WICK_TMP/model_records.txt.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

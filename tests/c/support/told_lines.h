@@ -30,7 +30,7 @@ static size_t told_line_bytes(const char *text, const char *end) {
   return line_end == NULL ? (size_t)(end - text) : (size_t)(line_end - text);
 }
 
-// Tells the first line that differs.
+// Reports the first line that differs.
 static void told_compare(const char *name, const char *file, size_t file_bytes,
                          const char *found_path) {
   const char *at = told, *end = told + told_size, *wanted = file, *last = file + file_bytes;
