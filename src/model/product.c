@@ -9,6 +9,9 @@
 // cache for all tokens of a batch, many enough that kernels can read them at several places at
 // once.
 enum { STRIP_GROUPS = 32 };
+// Groups of rows in one piece of a thread (thread/pool.h): enough that the call of a kernel, which
+// begins to read at several places, costs little next to it, as MACs with one token.
+enum { PIECE_MACS = 1 << 17, PIECE_GROUPS_MIN = 4 };
 _Static_assert(STRIP_GROUPS *KERNEL_ROW_GROUP <= ADAPTER_STRIP_ROWS, "adapters add to a strip");
 
 static void add_target(model_product *product, const product_target *target) {
@@ -112,6 +115,12 @@ static void run_groups(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
+static uint32_t piece_groups(uint32_t cols) {
+  const uint32_t groups = PIECE_MACS / KERNEL_ROW_GROUP / cols;
+  if (groups > STRIP_GROUPS) return STRIP_GROUPS;
+  return groups < PIECE_GROUPS_MIN ? PIECE_GROUPS_MIN : groups;
+}
+
 void product_run(model_product *product) {
   bool needs_act = false;
   uint32_t groups = 0;
@@ -125,5 +134,6 @@ void product_run(model_product *product) {
     const uint32_t units = adapter_low_units(product);
     if (units != 0) thread_pool_for(product->threads, units, adapter_low_run, product);
   }
-  thread_pool_for(product->threads, groups, run_groups, product);
+  thread_pool_for_pieces(product->threads, groups, piece_groups(product->cols), run_groups,
+                         product);
 }

@@ -1,11 +1,14 @@
-// thread/pool.c — the pool: an order per helper, one count of helpers still at work.
+// thread/pool.c — the pool: an order and a run per helper, one count of helpers still at work.
 //
 //   caller                               helper i
-//     job, context, first, last            spins, then sleeps on `order`
+//     job, context, runs                   spins, then sleeps on `order`
 //     pending = helpers that take part
-//     order++  ------------------------->  works on [first, last)
-//     works on its own run
+//     order++  ------------------------->  takes pieces of its run, then of others
+//     takes pieces of its run, then of others
 //     spins, then sleeps on `pending` <--  pending--, the last one wakes a sleeping caller
+//
+// Threads that are equally fast take nothing from each other, so each keeps reading the same rows.
+// A thread that is faster finishes the runs of those that are slower.
 //
 // Both words carry a bit that says that their reader sleeps. The reader sets it with one atomic
 // operation that fails when the word has changed. So no system call wakes a reader that is awake,
@@ -15,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/checked.h"
 #include "platform/platform.h"
 
 // A reader spins for SPIN_US_MAX before it sleeps: about the cost of sleeping and being woken
@@ -42,9 +46,15 @@ typedef struct spin_budget {
   uint32_t time_us, misses;
 } spin_budget;
 
+// Units [next, last) of a job are still to be taken. Empty between jobs.
+typedef struct pool_run {
+  _Atomic uint32_t next;
+  uint32_t last;
+} pool_run;
+
 typedef struct pool_helper {
   _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs given so far | QUIT | ASLEEP
-  uint32_t first, last;                               // units of the job, written before `order`
+  pool_run run;                                       // written before `order`, in the same line
   uint32_t orders_given;                              // the caller's
   _Atomic uint32_t state;                             // helper_state
   uint32_t index;                                     // 1..threads-1
@@ -58,11 +68,13 @@ struct thread_pool {
   const wick_host *host;  // which starts the helpers; NULL: the platform
   thread_job job;
   void *context;
+  uint32_t least;         // units of a piece
   uint32_t slot_count;    // helpers requested: the extent of `helpers`
   uint32_t helper_count;  // started, arrived or not; the caller's
   uint32_t limit;         // of threads that take part; 0: none
   spin_budget budget;     // the caller's
   _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
+  pool_run run;  // the caller's; helpers look at it just before they change `pending`
   pool_helper helpers[];
 };
 
@@ -102,6 +114,41 @@ static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, sp
   return false;
 }
 
+// ---- pieces ----
+
+// A piece is a third of what is left of a run, at least a sixteenth of it. So a thread that is five
+// times slower than the others still ends with them.
+enum { PIECE_PARTS = 3, RUN_PIECES = 16 };
+
+static bool take_piece(pool_run *run, uint32_t least, uint32_t *first, uint32_t *last) {
+  uint32_t next = atomic_load_explicit(&run->next, memory_order_relaxed);
+  while (next < run->last) {
+    const uint32_t left = run->last - next;
+    uint32_t count = ceil_div_u32(left, PIECE_PARTS);
+    if (count < least) count = least < left ? least : left;
+    if (atomic_compare_exchange_weak_explicit(&run->next, &next, next + count, memory_order_relaxed,
+                                              memory_order_relaxed)) {
+      *first = next;
+      *last = next + count;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Runs of helpers that do not take part are empty.
+static void work(thread_pool *pool, uint32_t thread) {
+  const uint32_t threads = pool->helper_count + 1;
+  for (uint32_t i = 0; i < threads; i++) {
+    const uint32_t owner = (thread + i) % threads;
+    pool_run *run = owner == 0 ? &pool->run : &pool->helpers[owner - 1].run;
+    uint32_t first, last;
+    while (take_piece(run, pool->least, &first, &last)) {
+      pool->job(pool->context, first, last, thread);
+    }
+  }
+}
+
 // ---- helpers ----
 
 // Returns the first order after `seen`.
@@ -127,7 +174,7 @@ void thread_pool_helper_main(thread_pool *pool, uint32_t index) {
   if (!atomic_compare_exchange_strong(&helper->state, &expected, HELPER_ARRIVED)) return;
   uint32_t order = helper_await_order(helper, 0);
   while ((order & ORDER_QUIT) == 0) {
-    pool->job(pool->context, helper->first, helper->last, index);
+    work(pool, index);
     const uint32_t pending = atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_acq_rel);
     if (pending == (ASLEEP | 1)) wake_one(&pool->pending);
     order = helper_await_order(helper, order);
@@ -223,12 +270,19 @@ static void await_helpers(thread_pool *pool) {
   }
 }
 
-// The first unit of run `run` of `runs`.
-static uint32_t cut(uint32_t units, uint32_t run, uint32_t runs) {
-  return (uint32_t)((uint64_t)units * run / runs);
+// Run `run` of `runs` of [0, units).
+static void fill_run(pool_run *run, uint32_t units, uint32_t index, uint32_t runs) {
+  const uint32_t first = (uint32_t)((uint64_t)units * index / runs);
+  run->last = (uint32_t)((uint64_t)units * (index + 1) / runs);
+  atomic_store_explicit(&run->next, first, memory_order_relaxed);
 }
 
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context) {
+  thread_pool_for_pieces(pool, units, 1, job, context);
+}
+
+void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, thread_job job,
+                            void *context) {
   uint8_t takers[WICK_THREADS_MAX];  // helper of each run but the caller's
   uint32_t runs = 1;
   const uint32_t most = pool->limit > 0 && pool->limit < units ? pool->limit : units;
@@ -241,14 +295,19 @@ void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *co
   }
   pool->job = job;
   pool->context = context;
+  pool->least = ceil_div_u32(units, runs * RUN_PIECES);
+  if (pool->least < least) pool->least = least;
   atomic_store_explicit(&pool->pending, runs - 1, memory_order_relaxed);
+  // all runs before the first order: whoever has one may take from each of them
+  fill_run(&pool->run, units, 0, runs);
+  for (uint32_t run = 1; run < runs; run++) {
+    fill_run(&pool->helpers[takers[run]].run, units, run, runs);
+  }
   for (uint32_t run = 1; run < runs; run++) {
     pool_helper *helper = &pool->helpers[takers[run]];
-    helper->first = cut(units, run, runs);
-    helper->last = cut(units, run + 1, runs);
     helper->orders_given = (helper->orders_given + 1) & ORDER_COUNT_MASK;
     helper_order(helper, helper->orders_given);
   }
-  job(context, 0, cut(units, 1, runs), 0);
+  work(pool, 0);
   await_helpers(pool);
 }

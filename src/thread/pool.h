@@ -10,7 +10,8 @@
 
 typedef struct thread_pool thread_pool;
 
-// Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread).
+// Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread). A
+// thread is called once for each piece that it takes.
 typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_t thread);
 
 // Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. `host`
@@ -28,11 +29,16 @@ uint32_t thread_pool_threads(const thread_pool *pool);
 // From now on at most `threads` threads take part and the others sleep; 0: all.
 void thread_pool_limit(thread_pool *pool, uint32_t threads);
 
-// Cuts [0, units) statically into at most `threads` runs of whole units and returns when all are
-// done. Units are independent, so the cut never changes a result. A call has one barrier. Fewer
-// than 2 units, or a pool of one thread, run in the caller without synchronisation. One thread
-// calls, never from inside a job.
+// Cuts [0, units) into a run of whole units per thread and returns when all are done. A thread
+// takes its run in pieces; when it has none left, it takes pieces of others' runs, so that a slow
+// core (a little one, a busy one) does not hold up the rest. Units are independent, so the cut
+// never changes a result. A call has one barrier. Fewer than 2 units, or a pool of one thread, run
+// in the caller without synchronisation. One thread calls, never from inside a job.
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context);
+// The same with pieces of at least `least` units (the last of a run may be smaller), for jobs whose
+// calls are costly next to a unit.
+void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, thread_job job,
+                            void *context);
 
 // A helper's main function: takes part in jobs until the pool is destroyed. The entry given to
 // platform_thread_start calls it; a host that starts threads itself may call it with an index of
