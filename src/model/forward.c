@@ -256,10 +256,11 @@ wick_status forward_layer(forward_pass *forward, wick_error *error) {
   if (!forward->is_choosing) return run_layer(pass, error);
   const bool is_measured = is_comparable(pass);
   const uint32_t threads = thread_pool_threads(pass->threads), tokens = pass->count;
-  thread_pool_limit(pass->threads, thread_choice_next(&forward->choice, threads, tokens));
   const uint64_t start_us = platform_now_us();
+  thread_pool_limit(pass->threads, thread_choice_next(&forward->choice, threads, tokens, start_us));
   const wick_status status = run_layer(pass, error);
-  if (is_measured) thread_choice_took(&forward->choice, platform_now_us() - start_us);
+  const uint64_t end_us = platform_now_us();
+  if (is_measured) thread_choice_took(&forward->choice, end_us - start_us, end_us);
   thread_pool_limit(pass->threads, thread_choice_now(&forward->choice, threads, 1));
   return status;
 }

@@ -2,7 +2,8 @@
 #include "thread/choice.h"
 
 // The first layers warm up caches and the host's compiler. Fewer threads must gain a sixteenth.
-enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16 };
+// A choice lasts a minute, or until most layers of a window take 1.5 times as long as at its time.
+enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16, CHOICE_LASTS_US = 60000000, WATCH_LAYERS = 32 };
 
 // The candidates: all threads, half of them and one, without repeats.
 static uint32_t candidates_of(uint32_t threads, uint32_t out[CHOICE_CANDIDATES]) {
@@ -30,41 +31,79 @@ static uint32_t median(const uint32_t samples[CHOICE_SAMPLES]) {
   return samples[0];
 }
 
-static uint32_t fastest(const thread_trial *trial, const uint32_t *candidates, uint32_t count) {
+// The index of the fastest candidate.
+static uint32_t fastest(const thread_trial *trial, uint32_t count) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < count; i++) {
     const uint64_t found_us = median(trial->samples_us[i]);
     const uint64_t best_us = median(trial->samples_us[best]);
     if (found_us * GAIN_PARTS < best_us * (GAIN_PARTS - 1)) best = i;
   }
-  return candidates[best];
+  return best;
 }
 
-uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t tokens) {
+static void begin_trial(thread_trial *trial, uint32_t tokens) {
+  *trial = (thread_trial){.tokens = tokens, .chosen = trial->chosen};
+}
+
+static void settle(thread_trial *trial, const uint32_t *candidates, uint32_t count,
+                   uint64_t now_us) {
+  const uint32_t best = fastest(trial, count);
+  trial->is_settled = true;
+  trial->chosen = candidates[best];
+  trial->chosen_at_us = now_us;
+  trial->layer_us = median(trial->samples_us[best]);
+}
+
+// layer_us is 0 where the clock is too coarse to compare layers.
+static void watch(thread_trial *trial, uint64_t time_us) {
+  trial->watched++;
+  trial->slow += trial->layer_us != 0 && time_us * 2 > (uint64_t)trial->layer_us * 3;
+  if (trial->watched < WATCH_LAYERS) return;
+  trial->is_settled = trial->slow * 2 <= WATCH_LAYERS;
+  trial->watched = trial->slow = 0;
+}
+
+uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t tokens,
+                            uint64_t now_us) {
   if (choice->threads != threads) *choice = (thread_choice){.threads = threads};
   thread_trial *trial = tokens <= CHOICE_FEW_TOKENS ? &choice->few : &choice->many;
   choice->running = 0;
-  if (trial->chosen != 0) return trial->chosen;
   if (threads == 1) return trial->chosen = 1;
-  if (trial->tokens != tokens) *trial = (thread_trial){.tokens = tokens};
+  if (trial->is_settled && now_us - trial->chosen_at_us < CHOICE_LASTS_US) {
+    if (trial->tokens == tokens) choice->running = tokens;
+    return trial->chosen;
+  }
+  // passes of other sizes cannot be compared: the choice is kept for another minute
+  if (!trial->is_settled && trial->chosen != 0 && trial->tokens != tokens) {
+    trial->is_settled = true;
+    trial->chosen_at_us = now_us;
+    return trial->chosen;
+  }
+  if (trial->is_settled || trial->tokens != tokens) begin_trial(trial, tokens);
   choice->running = tokens;
   uint32_t candidates[CHOICE_CANDIDATES];
   const uint32_t count = candidates_of(threads, candidates);
   return candidates[trial->measured % count];
 }
 
-void thread_choice_took(thread_choice *choice, uint64_t time_us) {
+void thread_choice_took(thread_choice *choice, uint64_t time_us, uint64_t now_us) {
   if (choice->running == 0) return;
   thread_trial *trial = choice->running <= CHOICE_FEW_TOKENS ? &choice->few : &choice->many;
+  choice->running = 0;
+  if (trial->is_settled) {
+    watch(trial, time_us);
+    if (!trial->is_settled) begin_trial(trial, trial->tokens);
+    return;
+  }
   uint32_t candidates[CHOICE_CANDIDATES];
   const uint32_t count = candidates_of(choice->threads, candidates);
   const uint32_t number = trial->measured++;
-  choice->running = 0;
   if (number < WARM_UP_LAYERS) return;
   const uint32_t sample = (number - WARM_UP_LAYERS) / count;
   trial->samples_us[number % count][sample] = time_us < UINT32_MAX ? (uint32_t)time_us : UINT32_MAX;
   if (number + 1 == WARM_UP_LAYERS + count * CHOICE_SAMPLES) {
-    trial->chosen = fastest(trial, candidates, count);
+    settle(trial, candidates, count, now_us);
   }
 }
 

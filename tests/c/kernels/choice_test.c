@@ -28,13 +28,22 @@ static uint64_t clock_stands_still(uint32_t threads, uint32_t tokens, uint32_t l
   return threads + tokens + layer == 0;
 }
 
+static uint64_t now_us;
+
+// Returns the time that was reported.
+static uint64_t run_layer(thread_choice *choice, layer_time *time, uint32_t threads,
+                          uint32_t tokens, uint32_t layer) {
+  const uint32_t used = thread_choice_next(choice, threads, tokens, now_us);
+  CHECK(used >= 1 && used <= threads);
+  const uint64_t time_us = time(used, tokens, layer);
+  now_us += time_us;
+  if (layer % 30 != 29) thread_choice_took(choice, time_us, now_us);
+  return time_us;
+}
+
 static uint32_t settle(thread_choice *choice, layer_time *time, uint32_t threads, uint32_t tokens) {
-  uint32_t used = 0;
-  for (uint32_t layer = 0; layer < 60; layer++) {
-    used = thread_choice_next(choice, threads, tokens);
-    CHECK(used >= 1 && used <= threads);
-    if (layer % 30 != 29) thread_choice_took(choice, time(used, tokens, layer));
-  }
+  for (uint32_t layer = 0; layer < 60; layer++) run_layer(choice, time, threads, tokens, layer);
+  const uint32_t used = thread_choice_next(choice, threads, tokens, now_us);
   CHECK_EQ_UINT(thread_choice_now(choice, threads, tokens), used);
   return used;
 }
@@ -59,11 +68,73 @@ TEST(the_fastest_number_of_threads_stays) {
 TEST(trials_begin_again_when_threads_come_or_passes_differ) {
   thread_choice choice = {0};
   CHECK_EQ_UINT(settle(&choice, one_processor, 2, 1), 1);
-  CHECK_EQ_UINT(thread_choice_next(&choice, 3, 1), 3);
+  CHECK_EQ_UINT(thread_choice_next(&choice, 3, 1, now_us), 3);
   for (uint32_t i = 0; i < 500; i++) {  // passes of 40 and 41 tokens cannot be compared
-    const uint32_t used = thread_choice_next(&choice, 3, 40 + i % 2);
-    thread_choice_took(&choice, scales_well(used, 40, i));
+    run_layer(&choice, scales_well, 3, 40 + i % 2, i);
   }
   CHECK_EQ_UINT(choice.many.chosen, 0);
   CHECK_EQ_UINT(settle(&choice, scales_well, 3, 40), 3);
+}
+
+// The helpers' cores are a fifth as fast, as under a battery saver; the caller's is not.
+static uint64_t helpers_crawl(uint32_t threads, uint32_t tokens, uint32_t layer) {
+  (void)layer;
+  return threads == 1 ? 810 * tokens : 1300 * tokens;
+}
+
+static uint64_t half_the_clock(uint32_t threads, uint32_t tokens, uint32_t layer) {
+  return 2 * scales_well(threads, tokens, layer);
+}
+
+// Three times slower for a third of the layers: others run now and then.
+static uint64_t disturbed(uint32_t threads, uint32_t tokens, uint32_t layer) {
+  return scales_well(threads, tokens, layer) * (layer % 3 == 0 ? 3 : 1);
+}
+
+// Layers that run with fewer threads than were chosen: a trial is going on.
+static uint32_t count_trials(thread_choice *choice, layer_time *time, uint32_t tokens,
+                             uint32_t layers) {
+  uint32_t others = 0;
+  const uint32_t chosen = thread_choice_now(choice, 2, tokens);
+  for (uint32_t layer = 0; layer < layers; layer++) {
+    others += thread_choice_next(choice, 2, tokens, now_us) != chosen;
+    run_layer(choice, time, 2, tokens, layer);
+  }
+  return others;
+}
+
+TEST(a_choice_is_looked_at_again_after_a_minute) {
+  thread_choice choice = {0};
+  CHECK_EQ_UINT(settle(&choice, helpers_crawl, 2, 1), 1);  // a helper may begin on a little core
+  CHECK_EQ_UINT(count_trials(&choice, scales_well, 1, 1000), 0);
+  now_us += 60000000;
+  CHECK_EQ_UINT(settle(&choice, scales_well, 2, 1), 2);
+  now_us += 60000000;
+  CHECK_EQ_UINT(settle(&choice, helpers_crawl, 2, 1), 1);
+}
+
+TEST(a_choice_is_looked_at_again_when_layers_become_slower) {
+  thread_choice choice = {0};
+  CHECK_EQ_UINT(settle(&choice, scales_well, 2, 1), 2);
+  CHECK_EQ_UINT(count_trials(&choice, disturbed, 1, 1000), 0);
+  for (uint32_t layer = 0; layer < 100; layer++) run_layer(&choice, helpers_crawl, 2, 1, layer);
+  CHECK_EQ_UINT(thread_choice_now(&choice, 2, 1), 1);
+  choice = (thread_choice){0};
+  CHECK_EQ_UINT(settle(&choice, scales_well, 2, 1), 2);
+  // slower as a whole: one trial, and then the new speed is what others are compared with
+  CHECK(count_trials(&choice, half_the_clock, 1, 200) > 0);
+  CHECK_EQ_UINT(thread_choice_now(&choice, 2, 1), 2);
+  CHECK_EQ_UINT(count_trials(&choice, half_the_clock, 1, 1000), 0);
+}
+
+TEST(a_choice_is_kept_while_a_trial_runs_and_when_passes_cannot_be_compared) {
+  thread_choice choice = {0};
+  CHECK_EQ_UINT(settle(&choice, helpers_crawl, 2, 40), 1);
+  now_us += 60000000;
+  run_layer(&choice, helpers_crawl, 2, 40, 0);
+  CHECK_EQ_UINT(thread_choice_now(&choice, 2, 40), 1);
+  for (uint32_t i = 0; i < 100; i++) {
+    CHECK_EQ_UINT(thread_choice_next(&choice, 2, 41 + i % 2, now_us), 1);
+    run_layer(&choice, scales_well, 2, 41 + i % 2, i);
+  }
 }
