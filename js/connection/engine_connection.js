@@ -80,7 +80,19 @@ export class EngineConnection {
         (reason, cause) => this.#crash(reason, cause),
       );
     this.#threads.push(countPosts(this.#startThread()));
+    globalThis.addEventListener?.('pagehide', this.#leave);
   }
+
+  /**
+   * Safari before 18.2 never ends a worker that waits for memory, so each reload would leave the memory of a page
+   * behind. A page that may be shown again (`persisted`) keeps its engine.
+   * @param {{persisted?: boolean}} event
+   */
+  #leave = ({ persisted }) => {
+    if (persisted) return;
+    this.#late = [];
+    if (this.#threads.length > 1) this.#threads[0].post({ type: 'close' });
+  };
 
   /** @param {import('./messages.js').Progress} progress of bytes that the page reads */
   report(progress) {
@@ -339,6 +351,7 @@ export class EngineConnection {
     for (const { fail } of waiters) fail(error);
     this.#onEnd?.(error);
     this.#pageSource?.cancel();
+    globalThis.removeEventListener?.('pagehide', this.#leave);
     const threads = this.#threads;
     this.#threads = [];
     this.#late = [];

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { EngineConnection } from '../../js/connection/engine_connection.js';
+import { pretend } from '../support/pretend.mjs';
 
 /** A worker of the web or of Node whose messages the test sends. */
 class PretendedWorker extends EventEmitter {
@@ -94,6 +95,42 @@ function notingSource() {
   };
   return { source, notes };
 }
+
+test('helpers end when a page is left, and stay when it may be shown again', async (t) => {
+  /** @type {Map<string, Set<(event: any) => void>>} */
+  const listeners = new Map();
+  const of = (/** @type {string} */ name) => listeners.get(name) ?? new Set();
+  pretend(t, {
+    addEventListener: (/** @type {string} */ name, /** @type {(event: any) => void} */ listener) =>
+      listeners.set(name, of(name).add(listener)),
+    removeEventListener: (
+      /** @type {string} */ name,
+      /** @type {(event: any) => void} */ listener,
+    ) => of(name).delete(listener),
+  });
+  const leave = (/** @type {boolean} */ persisted) => {
+    for (const listener of of('pagehide')) listener({ persisted });
+  };
+  for (const [threads, closes] of [
+    [3, 1],
+    [1, 0],
+  ]) {
+    const { connection, worker, workers, ready } = connect({ threads });
+    worker.say({ type: 'ready', info: {} });
+    await ready;
+    await turn();
+    assert.equal(workers.length, threads);
+    leave(true);
+    assert.deepEqual(worker.got('close'), []);
+    leave(false);
+    assert.equal(worker.got('close').length, closes);
+    const closed = connection.close();
+    worker.say({ type: 'closed' });
+    await closed;
+    assert.equal(of('pagehide').size, 0);
+    for (const port of worker.got('init')[0].helpers) port.close();
+  }
+});
 
 describe('bytes that only the page can read', () => {
   /** @param {any} worker @param {number} id @param {string} method @param {number[]} args */

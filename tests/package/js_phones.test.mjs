@@ -1,0 +1,154 @@
+// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and shared memory of which
+// there is little, and which pages that were left do not free.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { modelFolder } from '../support/package.mjs';
+
+const { skip } = locate('chromium');
+const MIB = 2 ** 20;
+
+describe('the package on phones', { skip }, () => {
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+  before(async () => {
+    const folders = {
+      '/': join(root, 'tests/support/empty_page'),
+      '/wick-llm/': join(root, 'dist'),
+      '/models/': modelFolder,
+    };
+    server = await serve({ root: folders });
+    browser = await launchChromium();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  /** @param {import('node:test').TestContext} t @param {string} [script] runs before each page's own */
+  async function openContext(t, script = '') {
+    const context = await browser.newContext();
+    context.setDefaultTimeout(PATIENCE_MS);
+    t.after(() => context.close());
+    await context.addInitScript(script);
+    const open = async () => {
+      const page = await context.newPage();
+      await page.goto(server.url);
+      return page;
+    };
+    return { context, open };
+  }
+
+  /** Settles when all threads are there. @param {{url: string, threads: number}} options */
+  const ask = async ({ url, threads }) => {
+    const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));
+    const engine = await createEngine({ url, threads });
+    /** @type {any} */ (globalThis).engine = engine;
+    let { threads: now } = await engine.info();
+    for (let i = 0; i < 200 && now < threads; i++) {
+      await new Promise((settle) => setTimeout(settle, 10));
+      now = (await engine.info()).threads;
+    }
+    const text = await engine.generate('Once', { temperature: 0, maxTokens: 8 }).text();
+    return { text, threads: now };
+  };
+
+  test('a cached model is loaded where handles cannot be sent to workers', async (t) => {
+    // as WebKit before July 2026
+    const refuse = `{
+      const refuse = (value, depth = 0) => {
+        if (value instanceof FileSystemHandle)
+          throw new DOMException('The object can not be cloned.', 'DataCloneError');
+        if (depth < 5 && value && typeof value === 'object' && !ArrayBuffer.isView(value))
+          for (const one of Object.values(value)) refuse(one, depth + 1);
+      };
+      for (const { prototype } of [Worker, MessagePort]) {
+        const { postMessage } = prototype;
+        prototype.postMessage = function (value, ...more) {
+          refuse(value);
+          return postMessage.call(this, value, ...more);
+        };
+      }
+      const clone = structuredClone;
+      globalThis.structuredClone = (value, ...more) => { refuse(value); return clone(value, ...more); };
+    }`;
+    const { context, open } = await openContext(t, refuse);
+    const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
+    const first = await open();
+    const { text } = await first.evaluate(ask, kept);
+    await first.close();
+    await context.route('**/models/**', (route) => route.abort());
+    const second = await open();
+    assert.equal((await second.evaluate(ask, kept)).text, text);
+  });
+
+  /** Before the text of worker.js. A thread notes what it reserves and when it has finished as a helper. */
+  const limited = (/** @type {number} */ visit, /** @type {number} */ grantedBytes) => `{
+    const notes = new BroadcastChannel('notes');
+    const { Memory, Instance } = WebAssembly;
+    WebAssembly.Memory = function (options) {
+      const bytes = options.maximum * 65536;
+      if (options.shared && bytes > ${grantedBytes}) throw new RangeError('Out of memory');
+      const memory = new Memory(options);
+      if (options.shared) notes.postMessage({ visit: ${visit}, bytes });
+      return memory;
+    };
+    WebAssembly.Instance = function (...given) {
+      const { exports } = new Instance(...given);
+      const helper_main = (index) => {
+        exports.helper_main(index);
+        notes.postMessage({ visit: ${visit}, bytes: 0 });
+      };
+      return { exports: { ...exports, ...(exports.helper_main && { helper_main }) } };
+    };
+  }\n`;
+
+  test('reloads leave no shared memory where 384 MB are granted, and 2 GB in all', async (t) => {
+    const { context, open } = await openContext(t);
+    const observer = await open();
+    await observer.evaluate(() => {
+      /** @type {Record<number, number>} */
+      const bytesOf = {};
+      new BroadcastChannel('notes').onmessage = ({ data }) => {
+        bytesOf[data.visit] = data.bytes;
+      };
+      /** @type {any} */ (globalThis).bytesOf = bytesOf;
+    });
+    let visit = 0;
+    /** Of the pages that were left; they get a second to end their helpers. */
+    const taken = async () => {
+      let bytes = 0;
+      for (let i = 0; i < 20; i++) {
+        const all = Object.entries(await observer.evaluate('bytesOf'));
+        bytes = all.reduce((sum, [at, one]) => sum + (Number(at) < visit ? one : 0), 0);
+        if (bytes === 0) break;
+        await new Promise((settle) => setTimeout(settle, 50));
+      }
+      return bytes;
+    };
+    await context.route('**/wick-llm/worker.js', async (route) => {
+      const granted = Math.min(384 * MIB, 2048 * MIB - (await taken()));
+      const response = await route.fetch();
+      const body = limited(visit, granted) + (await response.text());
+      await route.fulfill({ response, body });
+    });
+    const page = await open();
+    const given = { url: '/models/wick-2.6m-q8_0.gguf', threads: 2 };
+    /** @type {any[]} */
+    const found = [];
+    for (visit = 0; visit < 9; visit++) {
+      if (visit > 0) await page.reload();
+      found.push(await page.evaluate(ask, given));
+    }
+    assert.deepEqual(
+      found,
+      found.map(() => ({ text: found[0].text, threads: 2 })),
+    );
+  });
+});
