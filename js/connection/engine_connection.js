@@ -26,7 +26,17 @@ import { countPosts, startThread } from './start_worker.js';
 /** How long the worker may take to end its helpers and remove its file. After that all workers are terminated. */
 const CLOSE_MS_MAX = 5000;
 
+/** A worker with a stack of 512 KB, as in Safari, does not receive a message of 1000 levels. Templates take 96. */
+const LEVELS_MAX = 200;
+
 const ignore = () => {};
+
+/** @param {unknown} value @param {number} levels that it may have @returns {boolean} whether it has more */
+function isDeeper(value, levels) {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
+  if (Array.isArray(value) && typeof value[0] === 'number') return false; // tokens
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
+}
 
 export class EngineConnection {
   /** The engine's worker, then the helpers that were started. @type {import('./start_worker.js').Thread[]} */
@@ -161,6 +171,9 @@ export class EngineConnection {
 
   /** @param {ToWorker} message */
   #send(message) {
+    if (isDeeper(message, LEVELS_MAX)) {
+      throw new WickError('ARG', `An argument is nested deeper than ${LEVELS_MAX} levels`);
+    }
     try {
       this.#threads[0].post(message);
     } catch (error) {

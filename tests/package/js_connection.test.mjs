@@ -132,6 +132,23 @@ test('helpers end when a page is left, and stay when it may be shown again', asy
   }
 });
 
+test('what a worker with a small stack would not receive is refused', async () => {
+  const { connection, worker, ready } = connect();
+  worker.say({ type: 'ready', info: {} });
+  await ready;
+  const nested = (/** @type {number} */ levels) => {
+    /** @type {unknown} */
+    let value = 1;
+    for (let i = 0; i < levels; i++) value = i % 2 ? { value } : [value];
+    return value;
+  };
+  const words = /nested deeper than 200 levels/;
+  await assert.rejects(connection.call('tokenize', [nested(250)]), { code: 'ARG', message: words });
+  const late = connection.call('tokenize', [nested(190)]);
+  assert.equal(worker.got('call').length, 1);
+  await Promise.all([connection.close(), assert.rejects(late, { code: 'CLOSED' })]);
+});
+
 describe('bytes that only the page can read', () => {
   /** @param {any} worker @param {number} id @param {string} method @param {number[]} args */
   const ask = async (worker, id, method, ...args) => {
