@@ -1,16 +1,34 @@
-// examples/chat/viewport.js — keeps the page above the screen keyboard of iOS, which covers a page instead of resizing it.
+// examples/chat/viewport.js — a screen keyboard. That of iOS covers a page instead of resizing it, so the page is made as
+// high as what is visible of it. With every keyboard the end of what was visible of the conversation stays visible.
 
-/** The page is as high as what is visible of it. */
+import { byId } from './dom.js';
+
 function fit() {
   const view = window.visualViewport;
   if (!view) return;
-  const { style } = document.documentElement;
+  const { style, dataset } = document.documentElement;
   const isCovered = view.scale <= 1.01 && view.height < innerHeight - 1; // not zoomed in
-  if (!isCovered) return void style.removeProperty('--view-height');
+  if (!isCovered) {
+    delete dataset.keyboard;
+    return void style.removeProperty('--view-height');
+  }
+  dataset.keyboard = 'open';
   style.setProperty('--view-height', `${view.height}px`);
   scrollTo(0, 0); // the browser has scrolled the field into view
 }
 
+/** Browsers keep the beginning of what a box shows when its height changes. */
+function keepEnd() {
+  const log = byId('log');
+  let height = log.clientHeight;
+  new ResizeObserver(() => {
+    const lost = height - log.clientHeight;
+    height = log.clientHeight;
+    log.scrollBy({ top: lost, behavior: 'instant' });
+  }).observe(log);
+}
+
 export function startViewport() {
   window.visualViewport?.addEventListener('resize', fit);
+  if (matchMedia('(pointer: coarse)').matches) keepEnd();
 }

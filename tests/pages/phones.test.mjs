@@ -260,6 +260,48 @@ test('the message field stays above a screen keyboard that covers the page', {
   assert.match(meta ?? '', /interactive-widget=resizes-content/);
 });
 
+for (const [width, height, keyboard] of [
+  [360, 640, 310],
+  [390, 780, 350],
+]) {
+  test(`a keyboard at ${width} px leaves the end of the answer, and all of a dialog`, {
+    skip,
+  }, async (t) => {
+    const page = await openPage(t, {
+      options: { ...phone, viewport: { width, height } },
+      script: `const view = Object.assign(new EventTarget(), { height: ${height}, scale: 1 });
+        Object.defineProperty(window, 'visualViewport', { value: view });
+        globalThis.cover = (height) => {
+          view.height = height;
+          view.dispatchEvent(new Event('resize'));
+        };`,
+    });
+    const seen = height - keyboard;
+    const box = (/** @type {string} */ selector) =>
+      page.locator(selector).evaluate((one) => one.getBoundingClientRect().toJSON());
+    await page.fill('#prompt', 'Hello');
+    await page.click('#send');
+    await page.evaluate(`say('word '.repeat(300) + '\\n\\nthe last line'); end()`);
+    await page.locator('.message.assistant footer').waitFor();
+    await page.evaluate(
+      "document.getElementById('log').scrollTo({ top: 1e6, behavior: 'instant' })",
+    );
+    await page.focus('#prompt');
+    await page.evaluate(`cover(${seen})`);
+    await untilTrue(
+      page,
+      `document.querySelector('.message.assistant .body > :last-child').getBoundingClientRect().bottom <
+        document.getElementById('composer').getBoundingClientRect().top`,
+    );
+    assert.ok((await box('#log')).height > 100, 'no room for the answer');
+    assert.ok((await box('#composer')).bottom <= seen);
+    await page.evaluate(`cover(${height})`);
+    await page.click('#open-settings');
+    await page.evaluate(`cover(${seen})`);
+    assert.ok((await box('dialog[open]')).bottom <= seen, 'the keyboard covers the dialog');
+  });
+}
+
 test('no field makes iOS zoom in, and pulling down reloads nothing', { skip }, async (t) => {
   const page = await openPage(t, { options: phone });
   const { small, adjust, overscroll } = await page.evaluate(() => {
