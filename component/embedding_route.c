@@ -261,7 +261,7 @@ static bool take_ranking(body *read, embedding *job, refusal *refused) {
 static bool begin(server *of, body *read, answer *to, bool (*take)(body *, embedding *, refusal *),
                   refusal *refused) {
   embedding *job = calloc(1, sizeof *job);
-  if (job == NULL) return refuse(refused, 503, "nomem", NULL, "There is no memory");
+  if (job == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
   wick_embed_default(&job->request);
   if (!take(read, job, refused)) {
     free(job);

@@ -20,7 +20,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   to->alternatives = asked->request.sampling.logprobs;
   to->choices_a_prompt = asked->request.completions;
   to->choices = calloc(choice_count, sizeof *to->choices);
-  if (to->choices == NULL) return refuse(refused, 503, "nomem", NULL, "There is no memory");
+  if (to->choices == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
   to->choice_count = choice_count;
   return true;
 }

@@ -61,7 +61,7 @@ bool response_make(const server *of, answer *to, const body *read, refusal *refu
   to->response = calloc(1, sizeof *to->response);
   if (to->response != NULL) put_head(&to->response->head, of, read);
   return (to->response != NULL && !to->response->head.has_failed) ||
-         refuse(refused, 503, "nomem", NULL, "There is no memory");
+         refuse(refused, 503, "nomem", NULL, "Out of memory");
 }
 
 void response_free(answer *to) {

@@ -280,7 +280,7 @@ static bool make_body(chat_body *to, bool has_logprobs, refusal *refused) {
   }
   json_close(&to->json, '{');
   buffer_put(&to->out, "", 1);
-  return !to->out.has_failed || refuse(refused, 503, "nomem", NULL, "There is no memory");
+  return !to->out.has_failed || refuse(refused, 503, "nomem", NULL, "Out of memory");
 }
 
 bool responses_begin(server *of, body *read, answer *to, refusal *refused) {

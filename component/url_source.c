@@ -120,7 +120,8 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
     const bool has_come = fetch_get(&from->url, range, bytes, size, &count, &told);
     if (has_come && is_redirect(told.status)) {
       if (++redirects > REDIRECTS_MAX) return fail(from, "the server redirects too many times");
-      if (!follow(from, told.location)) return fail(from, "redirect without a Location header");
+      if (!follow(from, told.location))
+        return fail(from, "redirect without a usable Location header");
       continue;
     }
     bool is_short = false;

@@ -141,7 +141,7 @@ describe('errors of the engine', () => {
         code: 'internal_error',
         param: null,
       });
-      assert.equal(message, 'The server failed at this request');
+      assert.equal(message, 'The server failed to handle this request');
     }
   });
 });
