@@ -94,8 +94,8 @@ export class EngineConnection {
   }
 
   /**
-   * Safari before 18.2 never ends a worker that waits for memory, so each reload would leave the memory of a page
-   * behind. A page that may be shown again (`persisted`) keeps its engine.
+   * Safari before 18.2 never ends a worker that waits for memory, so each reload would leak the memory of a page.
+   * A page that may be shown again (`persisted`) keeps its engine.
    * @param {{persisted?: boolean}} event
    */
   #leave = ({ persisted }) => {

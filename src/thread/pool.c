@@ -116,7 +116,7 @@ static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, sp
 
 // ---- pieces ----
 
-// A piece is a third of what is left of a run, at least a sixteenth of it. So a thread that is five
+// A piece is a third of the rest of a run, at least a sixteenth of it. So a thread that is five
 // times slower than the others still ends with them.
 enum { PIECE_PARTS = 3, RUN_PIECES = 16 };
 

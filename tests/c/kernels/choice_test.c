@@ -91,7 +91,7 @@ static uint64_t disturbed(uint32_t threads, uint32_t tokens, uint32_t layer) {
   return scales_well(threads, tokens, layer) * (layer % 3 == 0 ? 3 : 1);
 }
 
-// Layers that run with fewer threads than were chosen: a trial is going on.
+// Layers that run with fewer threads than were chosen: a trial is running.
 static uint32_t count_trials(thread_choice *choice, layer_time *time, uint32_t tokens,
                              uint32_t layers) {
   uint32_t others = 0;
