@@ -98,7 +98,8 @@ function paramOf(error, fields) {
 export function httpErrorOf(error, fields = new Set()) {
   if (error instanceof HttpError) return error;
   const isKnown = error?.name === 'WickError' && Object.hasOwn(answers, error.code);
-  if (!isKnown) return new HttpError(500, 'internal_error', 'The server failed to handle this request');
+  if (!isKnown)
+    return new HttpError(500, 'internal_error', 'The server failed to handle this request');
   const { status, headers, message, code = error.code.toLowerCase() } = answers[error.code];
   return new HttpError(status, code, message ?? error.message, {
     param: paramOf(error, fields),

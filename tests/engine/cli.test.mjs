@@ -421,7 +421,9 @@ describe('perplexity', { skip: shared.skip }, () => {
     writeFileSync(saved, 'earlier logits');
     const args = ['perplexity', stories, '--save', saved];
     await assertRefused(args, 2, /at least 2 are needed/, { input: '' });
-    await assertRefused([...args, '--kl', saved], 2, /--kl and --save name the same file/, { input });
+    await assertRefused([...args, '--kl', saved], 2, /--kl and --save name the same file/, {
+      input,
+    });
     await assertRefused([...args, '--kl', join(temporary, 'none')], 3, /cannot open/, { input });
     assert.equal(readFileSync(saved, 'utf8'), 'earlier logits');
   });
