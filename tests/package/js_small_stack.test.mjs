@@ -116,7 +116,7 @@ describe('a worker with a small stack', () => {
       const asked = { messages: [{ role: 'user', content: 'x' }], tools, tool_choice: 'required' };
       return engine.chat.completions
         .create(/** @type {any} */ ({ ...asked, temperature: 0, max_tokens: 6 }))
-        .then(({ choices }) => JSON.stringify(choices));
+        .then((/** @type {any} */ { choices }) => JSON.stringify(choices));
     };
     await compare('parameters of a tool', call, { small, large });
     const render = (/** @type {Engine} */ engine, /** @type {number} */ depth) => {
