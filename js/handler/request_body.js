@@ -33,12 +33,20 @@ function checkHeaders(headers, bytesMax) {
 /** The components' limit. Deeper values overflow the stack of functions that visit them recursively. */
 const DEPTH_MAX = 500;
 
-/** @param {string} text of JSON */
+const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].map((mark) =>
+  mark.charCodeAt(0),
+);
+
+/** A regular expression takes longer here than JSON.parse. @param {string} text of JSON */
 function checkDepth(text) {
   let depth = 0;
-  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (mark === '[' || mark === '{') depth++;
-    else if (mark === ']' || mark === '}') depth--;
+  let isInText = false;
+  for (let i = 0; i < text.length; i++) {
+    const mark = text.charCodeAt(i);
+    if (mark === QUOTE) isInText = !isInText;
+    else if (isInText) i += mark === BACKSLASH ? 1 : 0;
+    else if (mark === LIST || mark === OBJECT) depth++;
+    else if (mark === LIST_END || mark === OBJECT_END) depth--;
     if (depth > DEPTH_MAX) throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
   }
 }
