@@ -119,6 +119,16 @@ bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_byt
   return false;
 }
 
+bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes) {
+  for (uint32_t i = 0; i < matcher->count; i++) {
+    const byte_pattern *string = &matcher->strings[i];
+    if (string->size_bytes == size_bytes && memcmp(string->bytes, text, size_bytes) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 size_t stop_matcher_flush(stop_matcher *matcher, char *out) {
   const size_t held_bytes = copy_held(matcher, out);
   matcher_reset(matcher);

@@ -416,10 +416,21 @@ static size_t heal_text(request *request, size_t piece_bytes) {
   return piece_bytes - old;
 }
 
+// The text of a control token is not shown, so it is compared with stop strings as a whole.
+static bool is_stop_token(request *request, const tokenizer *tokenizer, int32_t token) {
+  const uint8_t *text;
+  uint8_t *scratch = (uint8_t *)request->piece;
+  if (request->stops == NULL) return false;
+  if (tokenizer_piece(tokenizer, token, false, scratch, &text) != 0) return false;
+  const size_t size_bytes = tokenizer_piece(tokenizer, token, true, scratch, &text);
+  return size_bytes != 0 && stop_matcher_has(request->stops, text, size_bytes);
+}
+
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes) {
   *shown_bytes = 0;
   if (!request->ignore_end && tokenizer_is_end(tokenizer, token)) return WICK_FINISH_STOP;
+  if (is_stop_token(request, tokenizer, token)) return WICK_FINISH_STOP;
   request->tokens[request->tokens_count++] = token;
   request->tokens_out++;
   const bool is_complete = !go_on_in_grammar(request, tokenizer, token);

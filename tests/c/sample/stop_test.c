@@ -269,6 +269,16 @@ static void check_against_reference(rng *source) {
   matcher_close(m);
 }
 
+TEST(knows_its_strings_as_wholes) {
+  static const char *const stops[] = {"", "ab", "<|end|>"};
+  static const char *const texts[] = {"ab", "<|end|>", "a", "abc", "<|end|", "b"};
+  stop_matcher *m = matcher_open(stops, 3);
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    CHECK(stop_matcher_has(m, (const uint8_t *)texts[i], strlen(texts[i])) == (i < 2));
+  }
+  matcher_close(m);
+}
+
 TEST(random_texts_agree_with_a_reference) {
   rng source;
   rng_seed(&source, 4);
