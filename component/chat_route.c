@@ -122,7 +122,10 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   if (!check_calls(read, calls, name, refused)) return false;
   snprintf(name, sizeof name, "%s.content", at);
   if (content != 0) return check_content(read, content, name, refused);
+  // a reply that was only reasoning comes back without content
   return body_node(read, calls)->count > 0 || body_find(read, node, "refusal") != 0 ||
+         body_find(read, node, "reasoning_content") != 0 ||
+         body_find(read, node, "reasoning") != 0 ||
          refuse(refused, 400, "invalid_value", name, "%s is missing", name);
 }
 

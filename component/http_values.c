@@ -16,6 +16,16 @@ void http_take_method(http_request *out, const abi_result *method) {
   if (is_other && method->list.count > 0) free(method->list.items);
 }
 
+// Clients join a base URL that ends with a slash and a path that begins with one.
+static void join_slashes(char *path) {
+  size_t size = 0;
+  for (const char *from = path; *from != '\0'; from++) {
+    if (*from != '/' || size == 0 || path[size - 1] != '/') path[size++] = *from;
+  }
+  if (size > 1 && path[size - 1] == '/') size--;
+  path[size] = '\0';
+}
+
 void http_take_path(http_request *out, const abi_result *path) {
   const bool is_given = path->is_error != 0;  // the second case of an option
   const char *text = is_given ? path->list.items : "/";
@@ -23,6 +33,7 @@ void http_take_path(http_request *out, const abi_result *path) {
   const char *query = memchr(text, '?', size);
   if (query != NULL) size = (size_t)(query - text);
   snprintf(out->path, sizeof out->path, "%.*s", (int)size, text);
+  join_slashes(out->path);
   if (is_given && path->list.count > 0) free(path->list.items);
 }
 

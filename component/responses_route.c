@@ -20,6 +20,7 @@ static const field fields_response[] = {
     {"store", FIELD_IGNORED, 0, 0, NULL},
     {"service_tier", FIELD_IGNORED, 0, 0, NULL},
     {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
+    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},  // of Codex
     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},

@@ -281,7 +281,7 @@ export interface SamplerOptions {
 export interface SamplingOptions extends SamplerOptions {
   /** 0 takes the likeliest token always; 0.8 by default. */
   temperature?: number;
-  /** 40 by default; 0 switches it off. */
+  /** 40 by default; 0 and -1 switch it off. */
   topK?: number;
   /** 0.95 by default; 1 switches it off. */
   topP?: number;

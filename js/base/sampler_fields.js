@@ -32,7 +32,8 @@ const count = { min: -1, max: 2 ** 20, whole: true };
  */
 export const usualNumbers = {
   temperature: { field: 'temperature', byDefault: 0.8, min: 0 },
-  topK: { field: 'top_k', byDefault: 40, min: 0, max: 2 ** 32 - 1, whole: true },
+  // 0 and -1, which other servers have for it, are no limit
+  topK: { field: 'top_k', byDefault: 40, min: -1, max: 2 ** 32 - 1, whole: true },
   topP: { field: 'top_p', byDefault: 0.95, min: 0, max: 1 },
   minP: { field: 'min_p', byDefault: 0.05, min: 0, max: 1 },
   repeatPenalty: { field: 'repeat_penalty', byDefault: 1, min: 0 },

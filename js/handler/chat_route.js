@@ -159,7 +159,9 @@ function checkMessage(message, at) {
     `${at}.`,
   );
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
-  const hasText = isText(message.refusal) || hasCalls;
+  // a reply that was only reasoning comes back without content
+  const words = [message.refusal, message.reasoning_content, message.reasoning];
+  const hasText = words.some(isText) || hasCalls;
   for (const name of hasText ? ['role'] : ['role', 'content']) {
     if (message[name] === undefined || message[name] === null) {
       throw invalidField(`${at}.${name}`, `${at} has no ${name}`);

@@ -57,6 +57,9 @@ function askForUsage(body, route) {
   return true;
 }
 
+/** Clients join a base URL that ends with a slash and a path that begins with one. @param {string} url */
+const pathOf = (url) => new URL(url).pathname.replace(/\/+/g, '/').replace(/(.)\/$/, '$1');
+
 class Handler {
   #engine;
   #options;
@@ -81,7 +84,7 @@ class Handler {
 
   /** @param {Request} request @returns {Promise<Response>} */
   async handle(request) {
-    const { pathname } = new URL(request.url);
+    const pathname = pathOf(request.url);
     const route = this.#routeOf(pathname);
     const record = new RequestRecord();
     /** @type {Response | undefined} */

@@ -65,6 +65,7 @@ const fields = {
     checkFields(value, known, `${name}.`);
   },
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
+  client_metadata: ignored, // of Codex
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
   include: missing(isKnownInclude),
   truncation: missing(isOneOf('disabled', 'auto')), // an input that does not fit is refused

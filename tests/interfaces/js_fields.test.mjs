@@ -21,7 +21,7 @@ const table = [
   ['seed', [-1, 0, 2 ** 53 - 1], [0.5, 2 ** 53, '1'], 'a whole number'],
   ['temperature', [0, 0.1, 100], [-0.1, '1', true], 'a number of at least 0'],
   ['top_p', [0, 1], [-0.1, 1.1], 'a number from 0 to 1'],
-  ['top_k', [0, 7], [-1, 0.5], 'a whole number from 0 to 4294967295'],
+  ['top_k', [-1, 0, 7], [-2, 0.5], 'a whole number from -1 to 4294967295'],
   ['min_p', [0, 1], [-0.1, 1.01], 'a number from 0 to 1'],
   ['repeat_penalty', [0.1, 9], [0, -1], 'a number above 0'],
   ['thinking_budget_tokens', [-1, 0, 9], [-2, 0.5], 'a whole number from -1 to 4294967295'],

@@ -314,6 +314,36 @@ export const echoRequests = posts(
   ].map((body) => ['/v1/completions', body]),
 );
 
+/** What tests/interfaces/reports.test.mjs checks. @type {[string, object][]} */
+const reported = [
+  ...['/v1//chat/completions', '//v1/chat/completions', '/v1/chat/completions/'].map(
+    (path) =>
+      /** @type {[string, object]} */ ([path, { messages: talk, temperature: 0, max_tokens: 1 }]),
+  ),
+  [
+    RESPONSES,
+    {
+      input: 'hi',
+      temperature: 0,
+      max_output_tokens: 16,
+      client_metadata: { installation_id: 'a' },
+    },
+  ],
+  [CHAT, { messages: talk, temperature: 0, max_tokens: 2, top_k: -1 }],
+  ...[{ reasoning_content: 'Done.' }, { reasoning: 'Done.' }].map(
+    (thought) =>
+      /** @type {[string, object]} */ ([
+        CHAT,
+        {
+          messages: [...talk, { role: 'assistant', ...thought }, ...talk],
+          temperature: 0,
+          max_tokens: 2,
+        },
+      ]),
+  ),
+  ['/v1/completions', { prompt: 'a', max_tokens: 3, logit_bias: { 1: 100 }, stop: '<|im_start|>' }],
+];
+
 /** Of servers without options. @type {Asked[]} */
 export const plainRequests = [
   ...echoRequests,
@@ -327,6 +357,7 @@ export const plainRequests = [
   ...posts(wrongResponses.map((body) => [RESPONSES, body])),
   ...posts(wrongBodies.filter(([, body]) => isClear(body)).map(([path, body]) => [path, body])),
   ...posts([...embeddings, ...adapters]),
+  ...posts(reported),
   ...['/health', '/v1/models?x=1', '/v1/models/other', '/nothing', '/v1/chat', CHAT].map(
     (path) => ({
       path,

@@ -1,0 +1,354 @@
+// Public bug reports of other servers and clients, over HTTP: each is a request as the report's client sends it.
+// tests/outside/README.md lists them with what went wrong elsewhere.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createEngine, dist, modelPath } from '../support/package.mjs';
+
+const { createHandler } = await import(`${dist}/openai.js`);
+
+const hello = { role: 'user', content: 'hi' };
+const CHAT = '/v1/chat/completions';
+
+/** @type {import('../../js/index.js').Engine} */
+let engine;
+/** @type {(request: Request) => Promise<Response>} */
+let handle;
+before(async () => {
+  engine = await createEngine({ file: modelPath, threads: 1 });
+  handle = createHandler(engine);
+});
+after(() => engine.close());
+
+/** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} */
+async function ask(path, body, status = 200) {
+  const request = new Request(`http://localhost${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const answer = await handle(request);
+  const text = await answer.text();
+  assert.equal(answer.status, status, `${path}: ${text.slice(0, 300)}`);
+  return text.startsWith('data: ') ? eventsIn(text) : JSON.parse(text);
+}
+
+/** @param {string} text of server-sent events @returns {any[]} */
+const eventsIn = (text) =>
+  [...text.matchAll(/^data: (\{.*)$/gm)].map(([, event]) => JSON.parse(event));
+
+/** @param {object[]} messages @param {object} [more] */
+const chat = (messages, more) => ask(CHAT, { messages, max_tokens: 2, temperature: 0, ...more });
+
+const promptTokens = async (/** @type {object[]} */ messages) =>
+  (await chat(messages)).usage.prompt_tokens;
+
+// QwenLM/qwen-code#3421
+test('a reply that was only reasoning comes back without content', async () => {
+  for (const thought of [{ reasoning_content: 'Done.' }, { reasoning: 'Done.' }]) {
+    const tokens = (/** @type {string | null | undefined} */ content) =>
+      promptTokens([hello, { role: 'assistant', content, ...thought }, hello]);
+    const whole = await tokens('');
+    assert.equal(await tokens(null), whole);
+    assert.equal(await tokens(undefined), whole);
+  }
+});
+
+// vllm-project/vllm#17553: 0 and -1 both turn it off, by server
+test('top_k -1 is no limit, as 0', async () => {
+  const texts = await Promise.all(
+    [0, -1].map(async (top_k) => {
+      const more = { top_k, top_p: 1, min_p: 0, temperature: 2, seed: 7, max_tokens: 30 };
+      return (await chat([hello], more)).choices[0].message.content;
+    }),
+  );
+  assert.equal(texts[1], texts[0]);
+});
+
+// justrach/codegraff2#92
+test('Codex sends client_metadata', async () => {
+  const body = { input: 'hi', max_output_tokens: 16, client_metadata: { installation_id: 'a' } };
+  assert.equal((await ask('/v1/responses', body)).object, 'response');
+});
+
+// BerriAI/litellm#8350, sigoden/aichat#767
+test('a base URL that ends with a slash, and a path that does', async () => {
+  for (const path of ['/v1//chat/completions', '//v1/chat/completions', '/v1/chat/completions/']) {
+    assert.equal((await ask(path, { messages: [hello], max_tokens: 1 })).object, 'chat.completion');
+  }
+  const list = await handle(new Request('http://localhost/v1/models/'));
+  assert.equal((await list.json()).object, 'list');
+});
+
+const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+const contentOf = (/** @type {any[]} */ events) =>
+  events.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
+
+// vllm-project/vllm#3574, SharpAI/SwiftLM#126, mzau/mlx-knife#68
+test('a stop string that begins and ends anywhere within tokens: nothing of it is streamed', async () => {
+  const { content } = (await chat(story, { max_tokens: 24 })).choices[0].message;
+  for (let at = 1; at + 5 < content.length; at += 4) {
+    const stop = content.slice(at, at + 5);
+    const events = await chat(story, { max_tokens: 24, stream: true, stop: [stop] });
+    assert.equal(contentOf(events), content.slice(0, content.indexOf(stop)), stop);
+    assert.equal(events.at(-1).choices[0].finish_reason, 'stop');
+  }
+});
+
+// LostRuins/koboldcpp#1031
+test('text that could begin a stop string is shown when the reply ends', async () => {
+  for (const [messages, max_tokens] of /** @type {const} */ ([
+    [[hello], 40],
+    [story, 9],
+  ])) {
+    const whole = (await chat([...messages], { max_tokens })).choices[0];
+    const stop = [`${whole.message.content.slice(-4)} never`, `${whole.message.content} never`];
+    const cut = (await chat([...messages], { max_tokens, stop })).choices[0];
+    assert.deepEqual(cut, whole);
+    assert.equal(
+      contentOf(await chat([...messages], { max_tokens, stop, stream: true })),
+      whole.message.content,
+    );
+  }
+});
+
+// LostRuins/koboldcpp#791
+test('a stop string that is a control token', async () => {
+  const id = 1;
+  assert.equal(await engine.detokenize([id], { special: true }), '<|im_start|>');
+  const body = { prompt: 'a', max_tokens: 5, temperature: 0, logit_bias: { [id]: 100 } };
+  const stopped = await ask('/v1/completions', { ...body, stop: ['never', '<|im_start|>'] });
+  assert.deepEqual([stopped.choices[0].finish_reason, stopped.choices[0].text], ['stop', '']);
+  const other = await ask('/v1/completions', { ...body, stop: ['<|im_start|>user'] });
+  assert.equal(other.choices[0].finish_reason, 'length');
+});
+
+// BerriAI/litellm#10686, vllm-project/vllm#27572: and the same with tools
+test('one chunk of a stream has the reason of its end, also with logprobs and tools', async () => {
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  for (const more of [
+    {},
+    { logprobs: true, top_logprobs: 1 },
+    { tools, tool_choice: 'auto' },
+    { n: 3 },
+  ]) {
+    const events = await chat([hello], { stream: true, max_tokens: 3, ...more });
+    const ends = events.flatMap(({ choices }) => choices).filter((one) => one.finish_reason);
+    assert.deepEqual(
+      ends.map(({ index, finish_reason }) => [index, finish_reason]).sort(),
+      Array.from({ length: ends.length }, (_, index) => [index, 'length']),
+    );
+    assert.equal(ends.length, 'n' in more ? 3 : 1);
+  }
+});
+
+const fixed = {
+  type: 'object',
+  properties: { a: { const: 'x' }, b: { const: [1, 2] } },
+  required: ['a', 'b'],
+  additionalProperties: false,
+};
+
+// mudler/LocalAI#9722, sgl-project/sglang#32167, googleapis/python-genai#2868
+test('a streamed call has one index, one id, all of its arguments and its own reason of the end', async () => {
+  const tools = [{ type: 'function', function: { name: 'f', parameters: fixed } }];
+  const more = { tools, tool_choice: 'required', parallel_tool_calls: false };
+  const events = await chat([hello], { stream: true, max_tokens: 200, ...more });
+  const deltas = events.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+  const text = deltas.map((delta) => delta.function.arguments ?? '').join('');
+  assert.deepEqual(JSON.parse(text), { a: 'x', b: [1, 2] });
+  assert.deepEqual([...new Set(deltas.map(({ index }) => index))], [0]);
+  assert.equal(deltas.filter(({ id }) => id !== undefined).length, 1);
+  assert.equal(events.at(-1).choices[0].finish_reason, 'tool_calls');
+  assert.equal(contentOf(events), '');
+});
+
+// vllm-project/vllm#9453, abetlen/llama-cpp-python#349
+test('logprobs are those of the model, whatever the sampling', async () => {
+  const first = async (/** @type {object} */ more) => {
+    const body = { max_tokens: 1, logprobs: true, top_logprobs: 5, ...more };
+    return (await chat([hello], body)).choices[0].logprobs.content[0].top_logprobs;
+  };
+  const plain = await first({});
+  const values = plain.map((/** @type {any} */ one) => one.logprob);
+  assert.deepEqual(
+    [...values].sort((a, b) => b - a),
+    values,
+  );
+  assert.ok(values.every((/** @type {number} */ value) => value <= 0));
+  assert.ok(
+    values.reduce(
+      (/** @type {number} */ sum, /** @type {number} */ value) => sum + Math.exp(value),
+      0,
+    ) <= 1.0001,
+  );
+  for (const more of [
+    { temperature: 2, seed: 1 },
+    { top_k: 1 },
+    { top_p: 0.1, temperature: 1 },
+    { logit_bias: { 300: -100 } },
+  ]) {
+    assert.deepEqual(await first(more), plain);
+  }
+});
+
+// vllm-project/vllm#4795
+test('logprobs: true without top_logprobs', async () => {
+  const { content } = (await chat([hello], { logprobs: true })).choices[0].logprobs;
+  assert.deepEqual(
+    content.map((/** @type {any} */ one) => one.top_logprobs),
+    [[], []],
+  );
+});
+
+// ggml-org/llama.cpp#19699, ggml-org/llama.cpp#13605
+test('a token with a bias of -100 never comes', async () => {
+  const body = { prompt: 'Once upon a time', max_tokens: 1, temperature: 0 };
+  const banned = new Set();
+  for (let i = 0; i < 8; i++) {
+    const logit_bias = Object.fromEntries([...banned].map((id) => [id, -100]));
+    const { text } = (await ask('/v1/completions', { ...body, logit_bias })).choices[0];
+    const [id] = await engine.tokenize(text);
+    assert.ok(!banned.has(id), `${text} was banned`);
+    banned.add(id);
+  }
+});
+
+// ngxson/wllama#261, ggml-org/llama.cpp#14223
+test('chats and vectors at once are as alone', async () => {
+  const asked = [
+    () => chat([hello], { max_tokens: 12 }).then(({ choices }) => choices[0].message.content),
+    () => chat(story, { max_tokens: 20 }).then(({ choices }) => choices[0].message.content),
+    () => ask('/v1/embeddings', { input: ['a hen', 'a'] }).then(({ data }) => data),
+  ];
+  const alone = [];
+  for (const one of asked) alone.push(await one());
+  const together = await Promise.all([...asked, ...asked, ...asked].map((one) => one()));
+  assert.deepEqual(together, [...alone, ...alone, ...alone]);
+});
+
+// ggml-org/llama.cpp#13688, #6722, #14543: more texts than tokens, and one vector for a text
+test('a vector for each text, also when each is a token', async () => {
+  const texts = Array.from({ length: 40 }, (_, i) => 'abcdefgh'[i % 8]);
+  const { data, usage } = await ask('/v1/embeddings', {
+    input: [...texts, 'a long text of a few words'],
+  });
+  assert.equal(data.length, 41);
+  assert.ok(usage.total_tokens < 60);
+  for (const [i, { index, embedding }] of data.entries()) {
+    assert.equal(index, i);
+    assert.equal(embedding.length, data[0].embedding.length);
+    if (i >= 8 && i < 40) assert.deepEqual(embedding, data[i - 8].embedding);
+  }
+});
+
+// ggml-org/llama.cpp#5724, #5246
+test('empty texts are refused, and the next request is answered', async () => {
+  for (const [path, body] of /** @type {[string, object][]} */ ([
+    ['/v1/embeddings', { input: '' }],
+    ['/v1/embeddings', { input: ['a', ''] }],
+    ['/v1/completions', { prompt: '' }],
+    ['/v1/completions', { prompt: ['a', ''] }],
+  ])) {
+    await ask(path, { ...body, ...(path.endsWith('completions') && { max_tokens: 1 }) }, 400);
+    assert.equal((await chat([hello])).choices.length, 1);
+  }
+});
+
+// ggml-org/llama.cpp#24115
+test('reasoning items without content', async () => {
+  for (const item of [{ content: null }, {}, { summary: [], encrypted_content: null }]) {
+    const input = [hello, { type: 'reasoning', id: 'r', summary: [], ...item }, hello];
+    await ask('/v1/responses', { input, max_output_tokens: 16 });
+  }
+});
+
+// lmstudio-ai/lmstudio-bug-tracker#618
+test('a path that does not exist is 404', async () => {
+  const { error } = await ask('/chat/completions', { messages: [hello] }, 404);
+  assert.equal(error.code, 'not_found');
+});
+
+// ggml-org/llama.cpp#19051, #24097, guidance-ai/llguidance#265
+test('a schema is obeyed or refused, never ignored', async () => {
+  const withSchema = (/** @type {object} */ schema, status = 200) =>
+    ask(
+      CHAT,
+      {
+        ...{ messages: [hello], temperature: 0, max_tokens: 60 },
+        response_format: { type: 'json_schema', json_schema: { name: 'a', strict: true, schema } },
+      },
+      status,
+    );
+  const text = async (/** @type {object} */ schema) =>
+    JSON.parse((await withSchema(schema)).choices[0].message.content);
+  assert.equal(
+    await text({ type: 'string', pattern: '^hello there indeed\\\\!$' }),
+    'hello there indeed\\!',
+  );
+  assert.equal(
+    (await withSchema({ type: 'string', pattern: '^a(b$' }, 400)).error.param,
+    'response_format',
+  );
+  const score = { type: 'integer', multipleOf: 5, minimum: 11, maximum: 19 };
+  const both = { properties: { score }, patternProperties: { '^score$': { type: 'integer' } } };
+  const closed = { type: 'object', required: ['score'], additionalProperties: false };
+  assert.deepEqual(await text({ ...closed, ...both }), { score: 15 });
+});
+
+/** @param {string} chatTemplate @param {(ask: (messages: object[], status?: number) => Promise<any>) => Promise<void>} run */
+async function withTemplate(chatTemplate, run) {
+  const own = await createEngine({ file: modelPath, threads: 1, chatTemplate });
+  const [before, handler] = [handle, createHandler(own)];
+  handle = handler;
+  try {
+    await run((messages, status) => ask(CHAT, { messages, max_tokens: 1 }, status));
+  } finally {
+    handle = before;
+    await own.close();
+  }
+}
+
+// mitsuhiko/minijinja#815, nobodywho-ooo/nobodywho#61
+test('templates with {% generation %}, and with a token that the model lacks', async () => {
+  const body =
+    '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}';
+  for (const template of [body, `{{ bos_token + messages[0].content }}`]) {
+    await withTemplate(template, async (run) => {
+      assert.equal((await run([hello])).usage.prompt_tokens, (await engine.tokenize('hi')).length);
+    });
+  }
+});
+
+// ggml-org/llama.cpp#11402
+test('a conversation that the template refuses is 400 with its words, and not written otherwise', async () => {
+  const template =
+    "{{ raise_exception('roles must alternate') if messages|length > 1 }}{{ messages[0].content }}";
+  await withTemplate(template, async (run) => {
+    assert.match((await run([hello, hello], 400)).error.message, /roles must alternate/);
+    assert.equal((await run([hello])).choices.length, 1);
+  });
+});
+
+// ggml-org/llama.cpp#16983
+test('a conversation that has filled the context does not end the next one', async () => {
+  const small = await createEngine({ file: modelPath, threads: 1, contextSize: 64 });
+  const [before, own] = [handle, createHandler(small)];
+  handle = own;
+  try {
+    for (let turn = 0; turn < 3; turn++) {
+      const { choices, usage } = await chat([hello], {
+        max_tokens: 500,
+        logit_bias: { 0: -100, 2: -100 },
+      });
+      assert.equal(choices[0].finish_reason, 'length');
+      assert.ok(usage.total_tokens <= 65);
+      const long = [{ role: 'user', content: 'word '.repeat(100) }];
+      await ask(CHAT, { messages: long, max_tokens: 1 }, 400);
+      assert.equal((await chat(story)).choices.length, 1);
+    }
+  } finally {
+    handle = before;
+    await small.close();
+  }
+});
