@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => engine.close());
 
-/** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} */
+/** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} a body, or the events of a stream */
 async function ask(path, body, status = 200) {
   const request = new Request(`http://localhost${path}`, {
     method: 'POST',
@@ -37,8 +37,11 @@ async function ask(path, body, status = 200) {
 const eventsIn = (text) =>
   [...text.matchAll(/^data: (\{.*)$/gm)].map(([, event]) => JSON.parse(event));
 
-/** @param {object[]} messages @param {object} [more] */
+/** @param {object[]} messages @param {object} [more] @returns {Promise<any>} */
 const chat = (messages, more) => ask(CHAT, { messages, max_tokens: 2, temperature: 0, ...more });
+
+/** @param {object[]} messages @param {object} [more] @returns {Promise<any[]>} */
+const chunks = (messages, more) => chat(messages, { stream: true, ...more });
 
 const promptTokens = async (/** @type {object[]} */ messages) =>
   (await chat(messages)).usage.prompt_tokens;
@@ -89,7 +92,7 @@ test('a stop string that begins and ends anywhere within tokens: nothing of it i
   const { content } = (await chat(story, { max_tokens: 24 })).choices[0].message;
   for (let at = 1; at + 5 < content.length; at += 4) {
     const stop = content.slice(at, at + 5);
-    const events = await chat(story, { max_tokens: 24, stream: true, stop: [stop] });
+    const events = await chunks(story, { max_tokens: 24, stop: [stop] });
     assert.equal(contentOf(events), content.slice(0, content.indexOf(stop)), stop);
     assert.equal(events.at(-1).choices[0].finish_reason, 'stop');
   }
@@ -132,7 +135,7 @@ test('one chunk of a stream has the reason of its end, also with logprobs and to
     { tools, tool_choice: 'auto' },
     { n: 3 },
   ]) {
-    const events = await chat([hello], { stream: true, max_tokens: 3, ...more });
+    const events = await chunks([hello], { max_tokens: 3, ...more });
     const ends = events.flatMap(({ choices }) => choices).filter((one) => one.finish_reason);
     assert.deepEqual(
       ends.map(({ index, finish_reason }) => [index, finish_reason]).sort(),
@@ -153,7 +156,7 @@ const fixed = {
 test('a streamed call has one index, one id, all of its arguments and its own reason of the end', async () => {
   const tools = [{ type: 'function', function: { name: 'f', parameters: fixed } }];
   const more = { tools, tool_choice: 'required', parallel_tool_calls: false };
-  const events = await chat([hello], { stream: true, max_tokens: 200, ...more });
+  const events = await chunks([hello], { max_tokens: 200, ...more });
   const deltas = events.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
   const text = deltas.map((delta) => delta.function.arguments ?? '').join('');
   assert.deepEqual(JSON.parse(text), { a: 'x', b: [1, 2] });

@@ -1,7 +1,7 @@
 // Measures `wick serve` under hostile load: the latency of normal requests alone, then next to slow, broken, oversized and
 // expensive requests (tools/bench/hostile_requests.mjs). Both parts run in the same minutes on the same machine, because
 // only their ratio is comparable.
-//   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 10] [--model FILE] [--only KIND,...]
+//   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 4] [--model FILE] [--only KIND,...]
 // Exit status 1: a normal request failed or answered differently than alone, the server answered a hostile one with a
 // status from 500 on, or the median latency is over twice the quiet one.
 
@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
     quiet: { type: 'string', default: '30' },
-    rate: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '4' },
     model: { type: 'string', default: 'examples/models/wick-4.2m-q8_0.gguf' },
     only: { type: 'string', default: '' },
   },

@@ -9,6 +9,8 @@ const { url, rate, only } = workerData;
 const { port } = new URL(url);
 const HOLD_MS = 30_000;
 const PACE_MS = 1000;
+/** Connections that a request of the slow kinds opens. */
+const MANY = 40;
 
 let isStopped = false;
 let serial = 0;
@@ -59,6 +61,12 @@ async function send(path, body, headers = {}) {
 
 /** @param {object} body @param {string} path */
 const json = (body, path = '/v1/chat/completions') => send(path, JSON.stringify(body));
+
+/** Opens MANY connections and returns how the first ended. @param {() => Promise<string>} one */
+async function many(one) {
+  const [first] = await Promise.all(list(MANY, one));
+  return first;
+}
 
 const hello = [{ role: 'user', content: 'hi' }];
 const head = (/** @type {number} */ size) =>
@@ -124,10 +132,11 @@ function neverReads() {
 
 /** One request of each kind. @type {Record<string, () => Promise<any>>} */
 const kinds = {
-  'idle connection': () => raw([], 0, HOLD_MS),
-  'slow head': () => raw([...'POST /v1/chat/completions HTTP/1.1\r\nHost: a'], PACE_MS, HOLD_MS),
+  'idle connection': () => many(() => raw([], 0, HOLD_MS)),
+  'slow head': () =>
+    many(() => raw([...'POST /v1/chat/completions HTTP/1.1\r\nHost: a'], PACE_MS, HOLD_MS)),
   'slow body': () =>
-    raw([head(1000), ...'{"messages": [{"role": "user", "content"'], PACE_MS, HOLD_MS),
+    many(() => raw([head(1000), ...'{"messages": [{"role": "user", "content"'], PACE_MS, HOLD_MS)),
   'body that breaks off': () => raw([`${head(1000)}{"messages":`], 0, 300),
   'stream left': leave,
   'stream never read': neverReads,
