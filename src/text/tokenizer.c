@@ -111,6 +111,12 @@ static const gguf_value *peek_array(const gguf_directory *directory, const char 
   return value != NULL && value->type == GGUF_ARRAY && value->item_type == type ? value : NULL;
 }
 
+// The type of tokenizer.ggml.token_type: i32, or u32 from some writers, which is stored alike.
+static gguf_value_type kinds_type(const gguf_directory *directory) {
+  const bool is_u32 = peek_array(directory, "tokenizer.ggml.token_type", GGUF_U32) != NULL;
+  return is_u32 ? GGUF_U32 : GGUF_I32;
+}
+
 // Whether tokenizer.ggml.model is this one.
 static bool is_model(const gguf_directory *directory, const char *name) {
   gguf_string model;
@@ -125,7 +131,7 @@ uint64_t tokenizer_plan_bytes(const gguf_directory *directory) {
       .has_prefixes = is_rwkv || is_model(directory, "bert") || is_model(directory, "t5"),
       .has_escapes = is_rwkv,
       .tokens = peek_array(directory, "tokenizer.ggml.tokens", GGUF_STRING),
-      .kinds = peek_array(directory, "tokenizer.ggml.token_type", GGUF_I32),
+      .kinds = peek_array(directory, "tokenizer.ggml.token_type", kinds_type(directory)),
       .merges = peek_array(directory, "tokenizer.ggml.merges", GGUF_STRING),
   };
   if (lists.tokens == NULL || !lists_are_within_limits(&lists)) return 0;
@@ -282,7 +288,7 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
     const gguf_value **list;
   } keys[] = {
       {"tokenizer.ggml.tokens", GGUF_STRING, true, true, &lists->tokens},
-      {"tokenizer.ggml.token_type", GGUF_I32, false, true, &lists->kinds},
+      {"tokenizer.ggml.token_type", kinds_type(directory), false, true, &lists->kinds},
       {"tokenizer.ggml.scores", GGUF_F32, false, has_scores, &lists->scores},
       {"tokenizer.ggml.merges", GGUF_STRING, true, has_merges, &lists->merges},
   };
