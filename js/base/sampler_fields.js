@@ -32,7 +32,7 @@ const count = { min: -1, max: 2 ** 20, whole: true };
  */
 export const usualNumbers = {
   temperature: { field: 'temperature', byDefault: 0.8, min: 0 },
-  // 0 and -1, which other servers have for it, are no limit
+  // 0 and -1 switch it off: other servers have the one or the other
   topK: { field: 'top_k', byDefault: 40, min: -1, max: 2 ** 32 - 1, whole: true },
   topP: { field: 'top_p', byDefault: 0.95, min: 0, max: 1 },
   minP: { field: 'min_p', byDefault: 0.05, min: 0, max: 1 },

@@ -314,7 +314,7 @@ export const echoRequests = posts(
   ].map((body) => ['/v1/completions', body]),
 );
 
-/** What tests/interfaces/reports.test.mjs checks. @type {[string, object][]} */
+/** Requests of tests/interfaces/reports.test.mjs. @type {[string, object][]} */
 const reported = [
   ...['/v1//chat/completions', '//v1/chat/completions', '/v1/chat/completions/'].map(
     (path) =>

@@ -56,7 +56,7 @@ async function startServer() {
   return { child, url: new URL(line).origin };
 }
 
-/** What an answer says, without what differs between two answers. @param {string} text */
+/** The text of an answer, without ids and times. @param {string} text */
 const saidIn = (text) =>
   [...text.matchAll(/"(?:content|text)":("(?:[^"\\]|\\.)*")/g)]
     .map(([, said]) => JSON.parse(said))

@@ -1,4 +1,4 @@
-// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a thread of its own so that
+// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a separate thread so that
 // making it does not delay what is measured. Kinds take turns; no two requests of a kind are equal, so no cache helps.
 
 import { connect } from 'node:net';
