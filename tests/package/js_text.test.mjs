@@ -215,7 +215,7 @@ describe('text', () => {
       maxTokens: 0,
       seed: 0.5,
       stop: [1],
-      topK: -1,
+      topK: -2,
     })) {
       assert.throws(
         () => engine.generate('x', { [name]: value }),
