@@ -115,10 +115,22 @@ static void prepare_reasoning(jinja_run *run, jinja_value message) {
   messages_set(run, message, "reasoning_content", *reasoning);
 }
 
+static void prepare_types(jinja_run *run, jinja_value message) {
+  const jinja_value *calls = messages_member(message, "tool_calls");
+  const bool has_calls = calls != NULL && calls->kind == JINJA_LIST;
+  for (uint32_t i = 0; has_calls && i < calls->list->count && run->status == WICK_OK; i++) {
+    const jinja_value call = calls->list->items[i];
+    if (messages_member(call, "function") == NULL || messages_member(call, "type") != NULL)
+      continue;
+    messages_set(run, call, "type", jinja_text_value(run, "function"));
+  }
+}
+
 static void prepare_message(jinja_run *run, jinja_value message, bool knows_developer) {
   remove_empty(run, message.dict);
   prepare_content(run, message);
   prepare_reasoning(run, message);
+  prepare_types(run, message);
   if (!knows_developer && messages_have_role(message, "developer")) {
     messages_set(run, message, "role", jinja_text_value(run, "system"));
   }
@@ -192,4 +204,5 @@ void messages_prepare(jinja_run *run, const messages_form *form, messages *out) 
   }
   prepare_ids(run, form, out);
   systems_prepare(run, form, out);
+  turns_prepare(run, form, out);
 }

@@ -20,13 +20,16 @@ typedef struct messages_form {
   system_form system;
   bool has_short_ids;     // ids of calls have nine letters and digits, as Mistral's templates need
   bool has_known_effort;  // reasoning_effort is one of the words that the template contains
+  // Neighbours of one role are joined. For a template that knows no tools, calls are text of the
+  // assistant and results are the user's.
+  bool joins_turns;
 } messages_form;
 
 typedef struct messages {
   jinja_list *list;     // NULL: there are none
   jinja_list *systems;  // texts of system messages, trimmed; none where a leading one is alone
   // Forms that would change anything.
-  bool has_system, has_several_systems, has_long_ids, has_unknown_effort;
+  bool has_system, has_several_systems, has_long_ids, has_unknown_effort, has_repeated_turns;
 } messages;
 
 // Changes run->variables.
@@ -48,5 +51,6 @@ void messages_remove_variable(jinja_run *run, const char *name);
 // Of the variables: the words of OpenAI for how much a model should reason become the template's.
 void effort_prepare(jinja_run *run, const messages_form *form, messages *out);
 void systems_prepare(jinja_run *run, const messages_form *form, messages *out);
+void turns_prepare(jinja_run *run, const messages_form *form, messages *out);
 
 #endif

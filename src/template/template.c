@@ -100,21 +100,38 @@ static void trust_role(jinja_run *run, jinja_dict *message) {
 }
 
 // How the arguments of tool calls are given to the template.
-typedef enum arguments_form { AS_GIVEN, AS_OBJECTS, AS_TEXTS } arguments_form;
+typedef enum arguments_form {
+  AS_GIVEN,
+  AS_OBJECTS,
+  AS_TEXTS,
+  IN_OBJECTS  // as AS_OBJECTS, and other text is the member "arguments" of an object
+} arguments_form;
 
-// Text that is not a JSON object stays unchanged.
-static void read_object(jinja_run *run, jinja_value *arguments) {
+// No text, and null, is an object without members: a call of a function without parameters.
+static void read_object(jinja_run *run, jinja_value *arguments, arguments_form form) {
   jinja_run reading = *run;
   const jinja_string *text = arguments->string;
   const jinja_value read = jinja_read_json(&reading, text->bytes, text->size_bytes, text->mark);
   run->steps = reading.steps;
   if (reading.status != WICK_E_FORMAT) run->status = reading.status;
-  if (read.kind == JINJA_DICT) *arguments = read;
+  const bool is_none =
+      text->size_bytes == 0 || (reading.status == WICK_OK && read.kind == JINJA_NONE);
+  if (read.kind == JINJA_DICT) {
+    *arguments = read;
+  } else if ((is_none || form == IN_OBJECTS) && run->status == WICK_OK) {
+    const jinja_value object = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
+    if (run->status != WICK_OK) return;
+    if (!is_none) messages_set(run, object, "arguments", *arguments);
+    *arguments = object;
+  }
 }
 
 static void change_arguments(jinja_run *run, jinja_value *arguments, arguments_form form) {
-  if (arguments->kind == JINJA_STRING && form == AS_OBJECTS) {
-    read_object(run, arguments);
+  const bool is_object = form == AS_OBJECTS || form == IN_OBJECTS;
+  if (arguments->kind == JINJA_NONE && form != AS_GIVEN) *arguments = jinja_text_value(run, "{}");
+  if (run->status != WICK_OK) return;
+  if (arguments->kind == JINJA_STRING && is_object) {
+    read_object(run, arguments, form);
   } else if (arguments->kind == JINJA_DICT && form == AS_TEXTS) {
     const jinja_json_style style = {0};
     jinja_buffer buffer = {0};
@@ -277,14 +294,17 @@ static void replace(memory_gate *memory, attempt *rendered, const attempt *bette
 // objects, or that prints them as Python writes dicts, gets texts.
 static void render_form(const chat_template *template, const template_input *input,
                         const messages_form *form, attempt *made) {
-  attempt other;
   render_once(template, input, form, input->keeps_arguments ? AS_GIVEN : AS_OBJECTS, made);
   const bool has_other = made->has_arguments && !input->keeps_arguments;
-  if (!has_other || is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
-  render_once(template, input, form, AS_TEXTS, &other);
-  // no memory: which form is the right one is not known
-  if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
-    replace(template->memory, made, &other);
+  for (arguments_form next = AS_TEXTS; has_other && next <= IN_OBJECTS; next++) {
+    attempt other;
+    if (is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
+    if (made->status == WICK_OK && next == IN_OBJECTS) return;
+    render_once(template, input, form, next, &other);
+    // no memory: which form is the right one is not known
+    if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
+      replace(template->memory, made, &other);
+    }
   }
 }
 
@@ -300,6 +320,8 @@ static bool next_form(const messages *prepared, messages_form *form) {
     if (form->has_short_ids) return true;
     form->has_known_effort = !form->has_known_effort && prepared->has_unknown_effort;
     if (form->has_known_effort) return true;
+    form->joins_turns = !form->joins_turns && prepared->has_repeated_turns;
+    if (form->joins_turns) return true;
     if (++form->system == SYSTEM_FORMS) return false;
   } while (!has_system_form(prepared, form->system));
   return true;

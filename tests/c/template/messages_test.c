@@ -97,6 +97,61 @@ TEST(a_template_that_knows_no_system_message) {
   CHECK_ALL(NONE, "", SAMPLES);
 }
 
+// Codex sends a developer's message and two of the user; other servers send results of tools.
+TEST(turns_that_a_template_needs_alternately) {
+  static const char TURNS[] =
+      "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('system') }}{% endif %}"
+      "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+      "{{ raise_exception('alternate') }}{% endif %}" PRINT "{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") "," MESSAGE("user", "b"), "u:a\n\nb;"},
+      {MESSAGE("developer", "s") "," MESSAGE("user", "a") "," MESSAGE("user", "b"),
+       "u:s\n\na\n\nb;"},
+      {MESSAGE("user", "a") "," MESSAGE("assistant", "b") "," MESSAGE("assistant", "c") "," MESSAGE(
+           "user", "d"),
+       "u:a;a:b\n\nc;u:d;"},
+      {MESSAGE("system", "s") "," MESSAGE(
+           "user",
+           "a") ","
+                "{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"function\": "
+                "{\"name\": \"f\", \"arguments\": \"{}\"}}]}," MESSAGE("tool", "1") "," MESSAGE(
+                    "tool", "2"),
+       "u:s\n\na;a:f {};u:1\n\n2;"}};
+  CHECK_ALL(TURNS, "", SAMPLES);
+}
+
+TEST(an_answer_that_the_user_did_not_wait_for) {
+  static const char PLAIN[] =
+      "{% set ns = namespace(i=0) %}{% for m in messages %}"
+      "{% if m.role != 'tool' and not m.tool_calls %}{% if (m.role == 'user') != (ns.i % 2 == 0) %}"
+      "{{ raise_exception('alternate') }}{% endif %}{% set ns.i = ns.i + 1 %}{% endif %}" PRINT
+      "{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") ","
+                            "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": "
+                            "[{\"function\": {\"name\": "
+                            "\"f\", \"arguments\": \"{}\"}}]}," MESSAGE("tool", "1") "," MESSAGE(
+                                "user", "b"),
+       "u:a;a:;t:1;a:;u:b;"}};
+  CHECK_ALL(PLAIN, "", SAMPLES);
+}
+
+TEST(arguments_that_are_no_objects) {
+  static const char ITEMS[] =
+      "{% for m in messages %}{% for c in m.tool_calls %}"
+      "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }},{% endfor %};"
+      "{% endfor %}{% endfor %}";
+#define CALL(arguments) \
+  "{\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": " arguments "}}]}"
+  static const sample SAMPLES[] = {{CALL("\"\""), ";"},
+                                   {CALL("\"null\""), ";"},
+                                   {CALL("null"), ";"},
+                                   {CALL("{\"a\": 1}"), "a=1,;"},
+                                   {CALL("\"{\\\"a\\\": 1}\""), "a=1,;"},
+                                   {CALL("\"{\\\"a\\\": 1\""), "arguments={\"a\": 1,;"}};
+  CHECK_ALL(ITEMS, "", SAMPLES);
+}
+
 TEST(a_template_that_knows_developers) {
   static const char DEVELOPER[] =
       "{% for m in messages %}{{ 'D' if m.role == 'developer' }}" PRINT "{% endfor %}";
@@ -121,6 +176,16 @@ TEST(empty_members_are_absent) {
       {"{\"role\": \"assistant\", \"content\": \"a\", \"reasoning\": \"r\"}",
        "content,reasoning,reasoning_content,role=a;False"}};
   CHECK_ALL(MEMBERS, "\"tools\": [], ", SAMPLES);
+}
+
+TEST(calls_without_a_type) {
+  static const char TYPE[] =
+      "{% for c in messages[0].tool_calls %}{{ c.type + ' ' + c.function.name }};{% endfor %}";
+  static const sample SAMPLES[] = {
+      {"{\"tool_calls\": [{\"function\": {\"name\": \"f\"}}, {\"type\": \"x\", \"function\": "
+       "{\"name\": \"g\"}}]}",
+       "function f;x g;"}};
+  CHECK_ALL(TYPE, "", SAMPLES);
 }
 
 TEST(ids_of_calls_that_a_template_refuses) {
