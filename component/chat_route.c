@@ -35,18 +35,12 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"web_search_options", FIELD_MISSING, 0, 0, NULL},
                                     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
+// Clients keep further members in their messages, and send them.
 static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
-                                       {"content", FIELD_IGNORED, 0, 0, NULL},
-                                       {"name", FIELD_IGNORED, 0, 0, NULL},
-                                       {"tool_calls", FIELD_IGNORED, 0, 0, NULL},
                                        {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
                                        {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
                                        {"reasoning", FIELD_TEXT, 0, 0, NULL},
                                        {"refusal", FIELD_TEXT, 0, 0, NULL},
-                                       {"reasoning_details", FIELD_IGNORED, 0, 0, NULL},
-                                       {"annotations", FIELD_IGNORED, 0, 0, NULL},
-                                       {"provider_specific_fields", FIELD_IGNORED, 0, 0, NULL},
-                                       {"thinking_blocks", FIELD_IGNORED, 0, 0, NULL},
                                        {"function_call", FIELD_MISSING, 0, 0, "{}"},
                                        {"audio", FIELD_MISSING, 0, 0, "{}"},
                                        {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -96,10 +90,9 @@ static bool check_calls(const body *read, uint32_t node, const char *name, refus
     const uint32_t function = body_find(read, one, "function");
     const uint32_t called = body_find(read, function, "name");
     const uint32_t arguments = body_find(read, function, "arguments");
-    if (body_node(read, called)->kind == JSON_STRING &&
-        body_node(read, arguments)->kind == JSON_STRING) {
-      continue;
-    }
+    const json_kind kind = body_node(read, arguments)->kind;  // Ollama's clients have objects
+    const bool has_arguments = kind == JSON_STRING || kind == JSON_OBJECT;
+    if (body_node(read, called)->kind == JSON_STRING && has_arguments) continue;
     char at[REFUSAL_PARAM_BYTES];
     snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, one)->index);
     return refuse_value(refused, at, "{\"id\", \"function\": {\"name\", \"arguments\": a string}}");
@@ -113,7 +106,7 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   if (body_node(read, node)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
   snprintf(name, sizeof name, "%s.", at);
   const field_tables tables = {fields_message, NULL, name};
-  if (!fields_check(read, node, &tables, refused)) return false;
+  if (!fields_check_known(read, node, &tables, refused)) return false;
   const uint32_t content = body_find(read, node, "content");
   const uint32_t calls = body_find(read, node, "tool_calls");
   snprintf(name, sizeof name, "%s.role", at);

@@ -59,5 +59,8 @@ void response_fail_stream(answer *to, const char *problem);
 
 // The messages of a checked body, as items of a JSON array.
 bool response_put_messages(buffer *out, const body *read, refusal *refused);
+// Is a name such as "web_search_call", up to `end` or else to its own end, that of a call that
+// OpenAI's server makes? '\0': to its own end.
+bool response_is_server_call(wick_text name, char end);
 
 #endif

@@ -1,26 +1,10 @@
 // component/response_input.c — the input of /v1/responses, a text or items, as messages of a
 // conversation. Several items may make one message.
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "response.h"
-
-static const field fields_item_message[] = {
-    {"type", FIELD_IGNORED, 0, 0, NULL},    {"id", FIELD_IGNORED, 0, 0, NULL},
-    {"status", FIELD_IGNORED, 0, 0, NULL},  {"role", FIELD_TEXT, 0, 0, NULL},
-    {"content", FIELD_IGNORED, 0, 0, NULL}, {"phase", FIELD_IGNORED, 0, 0, NULL},
-    {"name", FIELD_IGNORED, 0, 0, NULL},    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_item_call[] = {
-    {"type", FIELD_IGNORED, 0, 0, NULL},      {"id", FIELD_IGNORED, 0, 0, NULL},
-    {"status", FIELD_IGNORED, 0, 0, NULL},    {"call_id", FIELD_TEXT, 0, 0, NULL},
-    {"name", FIELD_TEXT, 0, 0, NULL},         {"arguments", FIELD_TEXT, 0, 0, NULL},
-    {"namespace", FIELD_IGNORED, 0, 0, NULL}, {"caller", FIELD_IGNORED, 0, 0, NULL},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_item_output[] = {
-    {"type", FIELD_IGNORED, 0, 0, NULL},   {"id", FIELD_IGNORED, 0, 0, NULL},
-    {"status", FIELD_IGNORED, 0, 0, NULL}, {"call_id", FIELD_TEXT, 0, 0, NULL},
-    {"output", FIELD_IGNORED, 0, 0, NULL}, {"caller", FIELD_IGNORED, 0, 0, NULL},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // The messages as they are written. The last one is held back, as calls may still join it.
 typedef struct conversation {
@@ -135,19 +119,14 @@ static bool put_text(buffer *out, const body *read, uint32_t node, const char *a
 
 // ---- items ----
 
-static bool check_item(const body *read, uint32_t item, const field *fields, const char *at,
-                       refusal *refused) {
-  char prefix[REFUSAL_PARAM_BYTES];
-  snprintf(prefix, sizeof prefix, "%s.", at);
-  const field_tables tables = {fields, NULL, prefix};
-  return fields_check(read, item, &tables, refused);
-}
-
-static bool has_member(const body *read, uint32_t item, const char *name, const char *at,
-                       refusal *refused) {
-  if (body_find(read, item, name) != 0) return true;
+// A member that is a string.
+static bool has_text(const body *read, uint32_t item, const char *name, const char *at,
+                     refusal *refused) {
+  const uint32_t node = body_find(read, item, name);
   char param[REFUSAL_PARAM_BYTES];
+  if (node != 0 && body_node(read, node)->kind == JSON_STRING) return true;
   snprintf(param, sizeof param, "%s.%s", at, name);
+  if (node != 0) return refuse_value(refused, param, "a string");
   return refuse(refused, 400, "invalid_value", param, "%s has no %s", at, name);
 }
 
@@ -156,7 +135,6 @@ static bool take_message(conversation *to, const body *read, uint32_t item, cons
   static const char *const ROLES[] = {"system", "developer", "user", "assistant"};
   const char *role = NULL;
   char param[REFUSAL_PARAM_BYTES];
-  if (!check_item(read, item, fields_item_message, at, refused)) return false;
   for (uint32_t i = 0; i < 4; i++) {
     if (body_is(read, body_find(read, item, "role"), ROLES[i])) role = ROLES[i];
   }
@@ -185,42 +163,89 @@ static void put_member(json_writer *json, const char *name, wick_text text) {
   json_string(json, name, text.bytes, text.size_bytes);
 }
 
-static bool take_call(conversation *to, const body *read, uint32_t item, const char *at,
-                      refusal *refused) {
-  if (!check_item(read, item, fields_item_call, at, refused) ||
-      !has_member(read, item, "call_id", at, refused) ||
-      !has_member(read, item, "name", at, refused) ||
-      !has_member(read, item, "arguments", at, refused)) {
-    return false;
-  }
+// Adds a call to the assistant's message. `arguments` is JSON text.
+static void add_call(conversation *to, wick_text id, wick_text name, wick_text arguments) {
   if (!is_assistant(to->role)) begin_message(to, "assistant");
   take_thoughts(to);
   if (to->calls.size_bytes > 0) buffer_put_text(&to->calls, ",");
   json_writer json;
   json_begin(&json, buffer_put, &to->calls);
   json_open(&json, NULL, '{');
-  put_member(&json, "id", body_text(read, body_find(read, item, "call_id")));
+  put_member(&json, "id", id);
   json_text(&json, "type", "function");
   json_open(&json, "function", '{');
-  put_member(&json, "name", body_text(read, body_find(read, item, "name")));
-  put_member(&json, "arguments", body_text(read, body_find(read, item, "arguments")));
+  put_member(&json, "name", name);
+  put_member(&json, "arguments", arguments);
   json_close(&json, '{');
   json_close(&json, '{');
+}
+
+static wick_text member_text(const body *read, uint32_t item, const char *name) {
+  return body_text(read, body_find(read, item, name));
+}
+
+static bool take_call(conversation *to, const body *read, uint32_t item, const char *at,
+                      refusal *refused) {
+  if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
+      !has_text(read, item, "arguments", at, refused)) {
+    return false;
+  }
+  add_call(to, member_text(read, item, "call_id"), member_text(read, item, "name"),
+           member_text(read, item, "arguments"));
+  return true;
+}
+
+// A tool of this type is left out; its earlier calls are those of a function that takes a text.
+static bool take_custom_call(conversation *to, const body *read, uint32_t item, const char *at,
+                             refusal *refused) {
+  if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
+      !has_text(read, item, "input", at, refused)) {
+    return false;
+  }
+  buffer arguments = {0};
+  json_writer json;
+  json_begin(&json, buffer_put, &arguments);
+  json_open(&json, NULL, '{');
+  put_member(&json, "input", member_text(read, item, "input"));
+  json_close(&json, '{');
+  add_call(to, member_text(read, item, "call_id"), member_text(read, item, "name"),
+           (wick_text){arguments.bytes, arguments.size_bytes});
+  to->calls.has_failed = to->calls.has_failed || arguments.has_failed;
+  buffer_free(&arguments);
+  return true;
+}
+
+static bool take_shell_call(conversation *to, const body *read, uint32_t item, const char *at,
+                            refusal *refused) {
+  static const wick_text NAME = {"local_shell", 11}, NONE = {"{}", 2};
+  if (!has_text(read, item, "call_id", at, refused)) return false;
+  const uint32_t action = body_find(read, item, "action");
+  add_call(to, member_text(read, item, "call_id"), NAME,
+           action == 0 ? NONE : body_source(read, action));
   return true;
 }
 
 static bool take_output(conversation *to, const body *read, uint32_t item, const char *at,
                         refusal *refused) {
-  if (!check_item(read, item, fields_item_output, at, refused) ||
-      !has_member(read, item, "call_id", at, refused) ||
-      !has_member(read, item, "output", at, refused)) {
-    return false;
-  }
-  begin_message(to, "tool");
-  to->id = body_text(read, body_find(read, item, "call_id"));
   char param[REFUSAL_PARAM_BYTES];
+  const uint32_t output = body_find(read, item, "output");
+  if (!has_text(read, item, "call_id", at, refused)) return false;
   snprintf(param, sizeof param, "%s.output", at);
-  return put_text(&to->content, read, body_find(read, item, "output"), param, refused);
+  if (output == 0) return refuse(refused, 400, "invalid_value", param, "%s has no output", at);
+  begin_message(to, "tool");
+  to->id = member_text(read, item, "call_id");
+  return put_text(&to->content, read, output, param, refused);
+}
+
+bool response_is_server_call(wick_text name, char end) {
+  static const char CALL[] = "_call";
+  const size_t call = sizeof CALL - 1;
+  size_t size = 0;
+  while (size < name.size_bytes && (name.bytes[size] == '_' || islower((uint8_t)name.bytes[size])))
+    size++;
+  const bool ends =
+      end == '\0' ? size == name.size_bytes : size < name.size_bytes && name.bytes[size] == end;
+  return ends && size > call && memcmp(name.bytes + size - call, CALL, call) == 0;
 }
 
 static bool take_item(conversation *to, const body *read, uint32_t item, refusal *refused) {
@@ -230,7 +255,11 @@ static bool take_item(conversation *to, const body *read, uint32_t item, refusal
   } TAKERS[] = {{"message", take_message},
                 {"reasoning", take_reasoning},
                 {"function_call", take_call},
-                {"function_call_output", take_output}};
+                {"function_call_output", take_output},
+                {"custom_tool_call", take_custom_call},
+                {"custom_tool_call_output", take_output},
+                {"local_shell_call", take_shell_call},
+                {"local_shell_call_output", take_output}};
   char at[REFUSAL_PARAM_BYTES];
   snprintf(at, sizeof at, "input[%u]", (unsigned)body_node(read, item)->index);
   if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
@@ -239,6 +268,7 @@ static bool take_item(conversation *to, const body *read, uint32_t item, refusal
   for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {
     if (body_is(read, type, TAKERS[i].type)) return TAKERS[i].take(to, read, item, at, refused);
   }
+  if (response_is_server_call(body_text(read, type), '\0')) return true;
   const wick_text kind = body_source(read, type);
   return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s, which is not supported",
                 at, (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);

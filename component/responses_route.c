@@ -24,6 +24,7 @@ static const field fields_response[] = {
     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
+    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},
     {"include", FIELD_IGNORED, 0, 0, NULL},
     {"truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\""},
     {"background", FIELD_MISSING, 0, 0, "false"},
@@ -31,7 +32,7 @@ static const field fields_response[] = {
     {"previous_response_id", FIELD_MISSING, 0, 0, NULL},
     {"conversation", FIELD_MISSING, 0, 0, NULL},
     {"prompt", FIELD_MISSING, 0, 0, NULL},
-    {"max_tool_calls", FIELD_MISSING, 0, 0, NULL},
+    {"max_tool_calls", FIELD_IGNORED, 0, 0, NULL},
     {"moderation", FIELD_MISSING, 0, 0, NULL},
     {"context_management", FIELD_MISSING, 0, 0, NULL},
     {"n", FIELD_UNKNOWN, 0, 0, NULL},
@@ -39,9 +40,10 @@ static const field fields_response[] = {
     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_reasoning[] = {{"effort", FIELD_EFFORT, 0, 0, NULL},
-                                         {"summary", FIELD_MISSING, 0, 0, "\"auto\""},
-                                         {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_reasoning[] = {
+    {"effort", FIELD_EFFORT, 0, 0, NULL},
+    {"summary", FIELD_MISSING, 0, 0, "\"auto\"|\"concise\"|\"detailed\""},
+    {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_text[] = {{"format", FIELD_IGNORED, 0, 0, NULL},
                                     {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
                                     {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -133,7 +135,8 @@ static void report_ignored(const body *read, answer *to) {
   if (to->ignored.size_bytes > 0) buffer_put(&to->ignored, "", 1);
 }
 
-// Reasoning is given as it is, so nobody needs it encrypted.
+// Reasoning is given as it is, so nobody needs it encrypted. Tools of other types are left out, so
+// there is nothing of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
@@ -141,7 +144,8 @@ static bool check_include(const body *read, bool *has_logprobs, refusal *refused
        one = body_node(read, one)->next) {
     const bool is_logprobs = body_is(read, one, LOGPROBS);
     *has_logprobs = *has_logprobs || is_logprobs;
-    is_known = is_known && (is_logprobs || body_is(read, one, "reasoning.encrypted_content"));
+    is_known = is_known && (is_logprobs || body_is(read, one, "reasoning.encrypted_content") ||
+                            response_is_server_call(body_text(read, one), '.'));
   }
   return is_known ||
          refuse(refused, 400, "unsupported_parameter", "include",

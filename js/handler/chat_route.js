@@ -10,7 +10,9 @@ import {
   commonFields,
   idleFields,
   ignored,
+  isEmptyObject,
   isObject,
+  isOneOf,
   isText,
   missing,
   must,
@@ -28,13 +30,6 @@ import { saltWithin } from './keys.js';
 
 /** @param {any} list @returns {boolean} */
 const isEmptyArray = (list) => Array.isArray(list) && list.length === 0;
-/** @param {any} value @returns {boolean} */
-const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
-/** @param {...unknown} values @returns {(value: unknown) => boolean} */
-const isOneOf =
-  (...values) =>
-  (value) =>
-    values.includes(value);
 
 /** How much the model should reason: variables of its template. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
@@ -125,7 +120,8 @@ export function chatToolChoice(choice, name) {
 function checkCalls(calls, name) {
   if (!Array.isArray(calls)) throw invalidField(name, `${name} must be an array`);
   for (const [index, call] of calls.entries()) {
-    if (isText(call?.function?.name) && isText(call.function.arguments)) continue;
+    const args = call?.function?.arguments; // Ollama's clients have objects
+    if (isText(call?.function?.name) && (isText(args) || isObject(args))) continue;
     const at = `${name}[${index}]`;
     throw invalidField(at, `${at} must be {"id", "function": {"name", "arguments": a string}}`);
   }
@@ -139,25 +135,20 @@ function checkMessages(messages, name) {
   for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
 }
 
+/** Clients keep further members in their messages, and send them. */
+const messageFields = {
+  role: checkRole,
+  content: checkContent,
+  tool_calls: checkCalls,
+  tool_call_id: text,
+  ...{ reasoning_content: text, reasoning: text, refusal: text },
+  ...{ function_call: missing(isEmptyObject), audio: missing(isEmptyObject) },
+};
+
 /** @param {any} message @param {string} at */
 function checkMessage(message, at) {
   if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
-  checkFields(
-    message,
-    {
-      role: checkRole,
-      content: checkContent,
-      name: ignored, // templates that know names write them
-      tool_calls: checkCalls,
-      tool_call_id: text,
-      reasoning_content: text,
-      // of answers that are replayed: OpenAI's, and those of routers
-      ...{ reasoning: text, refusal: text, annotations: ignored, reasoning_details: ignored },
-      ...{ provider_specific_fields: ignored, thinking_blocks: ignored },
-      ...{ function_call: missing(isEmptyObject), audio: missing(isEmptyObject) },
-    },
-    `${at}.`,
-  );
+  checkFields(pickFields(message, messageFields), messageFields, `${at}.`);
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
   // a reply that was only reasoning comes back without content
   const words = [message.refusal, message.reasoning_content, message.reasoning];

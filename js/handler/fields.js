@@ -132,8 +132,27 @@ export const commonFields = {
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
   ...samplerFields,
 };
-/** Their shared fields that have no effect. @type {Record<string, Check>} */
-export const idleFields = { model: text, user: ignored };
+/** @param {any} value @returns {boolean} */
+export const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
+/** @param {...unknown} values @returns {(value: unknown) => boolean} */
+export const isOneOf =
+  (...values) =>
+  (value) =>
+    values.includes(value);
+
+/**
+ * The fields that all routes for text accept without an effect: OpenAI's, then those by which clients of llama.cpp's
+ * server, Ollama, LM Studio and Spring AI say how a server caches and reports.
+ * @type {Record<string, Check>}
+ */
+export const idleFields = {
+  ...{ model: text, user: ignored },
+  ...{ cache_prompt: ignored, id_slot: ignored, n_keep: ignored, timings_per_token: ignored },
+  ...{ return_progress: ignored, return_tokens: missing(isOneOf(false)) },
+  ...{ ignore_eos: missing(isOneOf(false)), typ_p: missing(isOneOf(1)) },
+  reasoning_format: missing(isOneOf('auto', 'deepseek')),
+  ...{ keep_alive: ignored, ttl: ignored, extra_body: missing(isEmptyObject) },
+};
 
 /**
  * @param {Record<string, unknown>} body

@@ -1,6 +1,6 @@
 // js/handler/response_input.js — the input of /v1/responses, a text or items, as messages of a conversation.
 
-import { checkFields, ignored, isObject, isText, must } from './fields.js';
+import { checkFields, isObject, isText, must, pickFields } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
@@ -91,17 +91,9 @@ class Conversation {
   }
 }
 
-/** The fields that every item may have. */
-const common = { type: ignored, id: ignored, status: ignored };
-
 /** @type {Record<string, (item: any, at: string, conversation: Conversation) => void>} */
 const takers = {
   message(item, at, conversation) {
-    checkFields(
-      item,
-      { ...common, role: string, content: ignored, phase: ignored, name: ignored },
-      `${at}.`,
-    );
     if (!roles.includes(item.role)) {
       throw invalidField(`${at}.role`, `${at}.role must be one of ${roles.join(', ')}`);
     }
@@ -113,20 +105,40 @@ const takers = {
     conversation.think(textOf(parts, `${at}.${parts === content ? 'content' : 'summary'}`));
   },
   function_call(item, at, conversation) {
-    const fields = { call_id: string, name: string, arguments: string };
-    checkFields(item, { ...common, ...fields, namespace: ignored, caller: ignored }, `${at}.`);
-    needed(item, Object.keys(fields), at);
+    checkItem(item, ['call_id', 'name', 'arguments'], at);
     conversation.call(item.call_id, item.name, item.arguments);
   },
   function_call_output(item, at, conversation) {
-    checkFields(item, { ...common, call_id: string, output: ignored, caller: ignored }, `${at}.`);
-    needed(item, ['call_id', 'output'], at);
+    checkItem(item, ['call_id'], at);
+    if ((item.output ?? undefined) === undefined) {
+      throw invalidField(`${at}.output`, `${at} has no output`);
+    }
     conversation.answer(item.call_id, textOf(item.output, `${at}.output`));
+  },
+  // A tool of this type is left out; its earlier calls are those of a function that takes a text.
+  custom_tool_call(item, at, conversation) {
+    checkItem(item, ['call_id', 'name', 'input'], at);
+    conversation.call(item.call_id, item.name, JSON.stringify({ input: item.input }));
+  },
+  custom_tool_call_output(item, at, conversation) {
+    takers.function_call_output(item, at, conversation);
+  },
+  local_shell_call(item, at, conversation) {
+    checkItem(item, ['call_id'], at);
+    conversation.call(item.call_id, 'local_shell', JSON.stringify(item.action ?? {}));
+  },
+  local_shell_call_output(item, at, conversation) {
+    takers.function_call_output(item, at, conversation);
   },
 };
 
-/** @param {any} item @param {string[]} names @param {string} at */
-function needed(item, names, at) {
+/** The items of tools that OpenAI's server runs, which say nothing that a model can read. */
+const isOfServer = (/** @type {unknown} */ type) => /^[a-z_]+_call$/.test(String(type));
+
+/** Further members of an item are left out. @param {any} item @param {string[]} names of texts @param {string} at */
+function checkItem(item, names, at) {
+  const fields = Object.fromEntries(names.map((name) => [name, string]));
+  checkFields(pickFields(item, fields), fields, `${at}.`);
   const missing = names.find((name) => (item[name] ?? undefined) === undefined);
   if (missing) throw invalidField(`${at}.${missing}`, `${at} has no ${missing}`);
 }
@@ -150,11 +162,12 @@ export function messagesOfInput(instructions, input) {
     const at = `input[${index}]`;
     if (!isObject(item)) throw invalidField(at, `${at} must be an object`);
     const type = item.type ?? 'message';
-    if (!Object.hasOwn(takers, type)) {
+    if (Object.hasOwn(takers, type)) {
+      takers[type](item, at, conversation);
+    } else if (!isOfServer(type)) {
       const message = `${at} is of type ${String(type).slice(0, 40)}, which is not supported`;
       throw new HttpError(400, 'unsupported_value', message, { param: at });
     }
-    takers[type](item, at, conversation);
   }
   return conversation.messages;
 }

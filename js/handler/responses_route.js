@@ -10,6 +10,7 @@ import {
   idleFields,
   ignored,
   isObject,
+  isOneOf,
   isText,
   missing,
   object,
@@ -29,17 +30,18 @@ import { endedResponse, headOf, itemsOf } from './response_shape.js';
 
 const { n, max_tokens, stream_options, ...shared } = commonFields;
 
-/** @param {...unknown} values @returns {(value: unknown) => boolean} */
-const isOneOf =
-  (...values) =>
-  (value) =>
-    values.includes(value);
-
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** Reasoning is given as it is, so nobody needs it encrypted. */
+/**
+ * Reasoning is given as it is, so nobody needs it encrypted. Tools of other types are left out, so there is nothing of
+ * their calls.
+ */
 const isKnownInclude = (/** @type {any} */ list) =>
-  Array.isArray(list) && list.every(isOneOf('reasoning.encrypted_content', LOGPROBS));
+  Array.isArray(list) &&
+  list.every(
+    (one) =>
+      one === 'reasoning.encrypted_content' || one === LOGPROBS || /^[a-z_]+_call\./.test(one),
+  );
 
 /** The fields that are passed to the engine by their names. @type {Record<string, import('./fields.js').Check>} */
 const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
@@ -61,18 +63,19 @@ const fields = {
   metadata: object,
   reasoning: (value, name) => {
     object(value, name);
-    const known = { effort, summary: missing(isOneOf('auto')) };
+    const known = { effort, summary: missing(isOneOf('auto', 'concise', 'detailed')) };
     checkFields(value, known, `${name}.`);
   },
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
   client_metadata: ignored, // of Codex
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
+  client_metadata: ignored,
   include: missing(isKnownInclude),
   truncation: missing(isOneOf('disabled', 'auto')), // an input that does not fit is refused
   background: missing(isOneOf(false)),
   top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
-  ...{ max_tool_calls: missing(), moderation: missing(), context_management: missing() },
+  ...{ max_tool_calls: ignored, moderation: missing(), context_management: missing() },
 };
 export const responsesFields = new Set(Object.keys(fields));
 

@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { clientRequests, toolTemplate } from '../support/client_requests.mjs';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask } from '../support/example_servers.mjs';
 import { poisonToken, writeTemplates } from '../support/gguf_pieces.mjs';
@@ -48,9 +49,9 @@ const envOf = (env) =>
 
 /**
  * @param {Asked[]} requests
- * @param {{model?: string, opening?: Opening}} [with]
+ * @param {{model?: string, opening?: Opening, status?: number}} [with] the status of all answers
  */
-async function compare(requests, { model = modelPath, opening } = {}) {
+async function compare(requests, { model = modelPath, opening, status } = {}) {
   const engine = await createEngine({ file: model, threads: 1 });
   const handle = createHandler(engine, opening?.options);
   const args = envOf(opening?.env ?? {});
@@ -66,6 +67,7 @@ async function compare(requests, { model = modelPath, opening } = {}) {
         if (wanted.body?.error?.param === null) found.body.error.param = null;
         const told = `${names[index]}: ${JSON.stringify(asked).slice(0, 300)}`;
         assert.deepEqual(found, wanted, told);
+        if (status) assert.equal(found.status, status, `${told} ${JSON.stringify(found.body)}`);
       }
     }
   } finally {
@@ -83,6 +85,16 @@ describe('components and createHandler', { skip }, () => {
     compare(closedMetricsRequests, { opening: closedMetrics }));
 
   test('the prompt before each choice', () => compare(echoRequests));
+
+  test('requests of real clients, for a model that knows tools', async () => {
+    const model = join(temporaryFolder(), 'tools.gguf');
+    writeTemplates(modelPath, { '': toolTemplate }, model);
+    const whole = { stream: false, stream_options: undefined };
+    const asked = clientRequests.map(({ path, body }) => ({
+      ...{ method: 'POST', path, body: { ...body, ...whole } },
+    }));
+    await compare(asked, { model, status: 200 });
+  });
 
   test('templates with names, and a vector that is not finite', async () => {
     const folder = temporaryFolder();
