@@ -57,10 +57,24 @@ static bool have_name(server *of, refusal *refused) {
   return true;
 }
 
+// Of a model that is loaded, whose templates have names.
+static bool set_template(server *of, refusal *refused) {
+  const char *chosen = of->settings.chat_template;
+  wick_error error;
+  if (chosen == NULL ||
+      wick_chat_set_template(of->engine, chosen, strlen(chosen), &error) == WICK_OK) {
+    return true;
+  }
+  wick_engine_destroy(of->engine);
+  of->engine = NULL;
+  return refuse(refused, 500, "settings", NULL, "WICK_CHAT_TEMPLATE: %s", error.message);
+}
+
 static void load(server *of) {
   const uint64_t begun_us = platform_now_us();
   of->failure = (refusal){0};
   of->engine = read_model(&of->config, &of->failure);
+  if (of->engine != NULL) set_template(of, &of->failure);
   if (of->engine == NULL) {
     log_model_failed(of, &of->failure);
     return;
@@ -89,6 +103,7 @@ void server_open(server *opened) {
       configure(&opened->config, &opened->failure) &&
       (opened->engine != NULL || model_url() == NULL || url_check(model_url(), &opened->failure));
   const char *name = opened->settings.model_name;
+  if (is_right && opened->engine != NULL) set_template(opened, &opened->failure);
   if (is_right && name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
 }
 

@@ -138,5 +138,6 @@ bool settings_read(settings *out, refusal *refused) {
          settings_number("WICK_ITEMS_MAX", &out->items_max, refused) &&
          settings_flag("WICK_LOG", &out->logs_requests, refused) &&
          read_text("WICK_CORS", &out->origins, refused) &&
+         read_text("WICK_CHAT_TEMPLATE", &out->chat_template, refused) &&
          read_text("WICK_MODEL_NAME", &out->model_name, refused);
 }

@@ -22,10 +22,11 @@ typedef struct tenants {
 typedef struct settings {
   tenants keys, metrics_keys;
   uint32_t queue_limit, body_bytes_max;
-  uint32_t items_max;      // of a field that is a list
-  bool logs_requests;      // a line on stderr each
-  const char *origins;     // of CORS, with ',' between, or "*"; NULL: none
-  const char *model_name;  // NULL: the file's
+  uint32_t items_max;         // of a field that is a list
+  bool logs_requests;         // a line on stderr each
+  const char *origins;        // of CORS, with ',' between, or "*"; NULL: none
+  const char *model_name;     // NULL: the file's
+  const char *chat_template;  // Jinja, or a name as in wick_chat_set_template; NULL: the model's
 } settings;
 
 // From the environment. False: one of them is wrong; *refused says which.

@@ -49,10 +49,12 @@ const envOf = (env) =>
 
 /**
  * @param {Asked[]} requests
- * @param {{model?: string, opening?: Opening, status?: number}} [with] the status of all answers
+ * @param {{model?: string, opening?: Opening, status?: number, chatTemplate?: string}} [with] the status of
+ *   all answers; the template of the engine
  */
-async function compare(requests, { model = modelPath, opening, status } = {}) {
-  const engine = await createEngine({ file: model, threads: 1 });
+async function compare(requests, { model = modelPath, opening, status, chatTemplate } = {}) {
+  const given = chatTemplate === undefined ? {} : { chatTemplate };
+  const engine = await createEngine({ file: model, threads: 1, ...given });
   const handle = createHandler(engine, opening?.options);
   const args = envOf(opening?.env ?? {});
   const names = ['p2', 'p3'];
@@ -100,7 +102,8 @@ describe('components and createHandler', { skip }, () => {
     const folder = temporaryFolder();
     const [named, poisoned] = ['named.gguf', 'poisoned.gguf'].map((name) => join(folder, name));
     const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
-    const templates = { '': 'plain {{ messages[0].content }}', tool_use: tool };
+    const rag = 'rag {{ messages[0].content }} and more';
+    const templates = { '': 'plain {{ messages[0].content }}', tool_use: tool, rag };
     writeTemplates(modelPath, templates, named);
     const tools = [{ type: 'function', function: { name: 'weather', parameters: {} } }];
     const chat = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 12, temperature: 0 };
@@ -108,6 +111,14 @@ describe('components and createHandler', { skip }, () => {
     const path = '/v1/chat/completions';
     const asked = bodies.map((body) => ({ method: 'POST', path, body }));
     await compare(asked, { model: named });
+    for (const chatTemplate of ['default', 'rag', 'chatml', 'own {{ messages[0].content }}!']) {
+      const env = { WICK_CHAT_TEMPLATE: chatTemplate };
+      await compare(asked.slice(0, 2), {
+        model: named,
+        chatTemplate,
+        opening: { options: {}, env },
+      });
+    }
     const token = 300;
     poisonToken(modelPath, token, poisoned);
     const body = { input: ['a hen', 'b', [5, token]] };
@@ -118,6 +129,22 @@ describe('components and createHandler', { skip }, () => {
     test(`vectors and rankings of ${name}`, { skip: shared.skip }, () =>
       compare(embeddingRequests, { model: embedder(name) }),
     );
+  }
+});
+
+test('a chat template that is wrong, or a name without one, is reported', { skip }, async (t) => {
+  for (const [template, reason] of [
+    ['rags', "no chat template named 'rags'"],
+    ['{% if %}', 'line 1'],
+  ]) {
+    const args = envOf({ WICK_CHAT_TEMPLATE: template });
+    const server = await startWasmtime('p2', { args });
+    t.after(() => server.close());
+    const answer = await ask(server.origin, '/v1/completions', { prompt: 'a' });
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code], [500, 'settings']);
+    assert.match(error.message, /^WICK_CHAT_TEMPLATE: /);
+    assert.ok(error.message.includes(reason), error.message);
   }
 });
 
@@ -261,6 +288,7 @@ describe('a component under load', { skip }, () => {
     [{ WICK_BODY_BYTES_MAX: '12x' }, 'WICK_BODY_BYTES_MAX'],
     [{ WICK_CORS: '' }, 'WICK_CORS'],
     [{ WICK_KV_TOKENS: '-1' }, 'WICK_KV_TOKENS'],
+    [{ WICK_CHAT_TEMPLATE: '' }, 'WICK_CHAT_TEMPLATE'],
   ]) {
     test(`a wrong setting answers nobody: ${JSON.stringify(env)}`, async (t) => {
       const server = await startWasmtime('p2', { args: envOf(/** @type {any} */ (env)) });
