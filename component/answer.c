@@ -58,11 +58,10 @@ void answer_refuse(answer *to, const refusal *told) {
   to->is_done = true;
 }
 
-void answer_keep_alive(answer *to, uint64_t now_us) {
-  enum { SILENCE_US = 5000000 };
+void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
   if (!to->is_streamed || !to->has_head || to->is_told || to->is_done) return;
   if (to->told_us == 0) to->told_us = now_us;
-  if (now_us - to->told_us < SILENCE_US) return;
+  if (now_us - to->told_us < silence_ms * UINT64_C(1000)) return;
   to->told_us = now_us;
   buffer_put_text(&to->out, ": waiting\n\n");
 }

@@ -169,7 +169,7 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
     const bool is_echo = from->is_echo_open && from->echo_request == event->request;
     if (!is_echo && (!from->is_open || from->request != event->request)) continue;
     if (to->is_done) return true;
-    to->is_told = true;
+    if (event->kind != WICK_EVENT_PREFILL) to->is_told = true;
     const bool is_done = event->kind == WICK_EVENT_DONE;
     if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
     if (is_echo) {

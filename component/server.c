@@ -444,7 +444,7 @@ bool server_step(server *of) {
   const uint64_t now_us = platform_now_us();
   for (answer *to = of->answers; to != NULL; to = to->next) {
     if (to->is_done && to->choices_open > 0) generation_cancel(of, to);
-    answer_keep_alive(to, now_us);
+    answer_keep_alive(to, now_us, of->settings.silence_ms);
   }
   return !is_idle || is_embedding || size_bytes > 0;
 }

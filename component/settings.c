@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_LIMIT = 256, BODY_BYTES = 1 << 20, ITEMS = 2048 };
+enum { QUEUE_LIMIT = 256, BODY_BYTES = 1 << 20, ITEMS = 2048, SILENCE_MS = 5000 };
 
 static bool is_wrong(const char *name, const char *wanted, refusal *refused) {
   return refuse(refused, 500, "settings", NULL, "The server's variable %s must be %s", name,
@@ -130,12 +130,14 @@ static bool read_text(const char *name, const char **out, refusal *refused) {
 bool settings_read(settings *out, refusal *refused) {
   *out = (settings){.queue_limit = QUEUE_LIMIT, .body_bytes_max = BODY_BYTES};
   out->items_max = ITEMS;
+  out->silence_ms = SILENCE_MS;
   out->logs_requests = true;
   return read_keys("WICK_KEYS", &out->keys, refused) &&
          read_keys("WICK_METRICS_KEY", &out->metrics_keys, refused) &&
          settings_number("WICK_QUEUE_LIMIT", &out->queue_limit, refused) &&
          settings_number("WICK_BODY_BYTES_MAX", &out->body_bytes_max, refused) &&
          settings_number("WICK_ITEMS_MAX", &out->items_max, refused) &&
+         settings_number("WICK_SILENCE_MS", &out->silence_ms, refused) &&
          settings_flag("WICK_LOG", &out->logs_requests, refused) &&
          read_text("WICK_CORS", &out->origins, refused) &&
          read_text("WICK_CHAT_TEMPLATE", &out->chat_template, refused) &&

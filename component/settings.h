@@ -23,6 +23,7 @@ typedef struct settings {
   tenants keys, metrics_keys;
   uint32_t queue_limit, body_bytes_max;
   uint32_t items_max;         // of a field that is a list
+  uint32_t silence_ms;        // of a stream before its first token, until a comment line
   bool logs_requests;         // a line on stderr each
   const char *origins;        // of CORS, with ',' between, or "*"; NULL: none
   const char *model_name;     // NULL: the file's

@@ -219,6 +219,19 @@ for (const name of names) {
       assert.ok(line['gen_ai.usage.output_tokens'] > 0);
     });
 
+    test('a stream has comment lines while its prompt is read', async (t) => {
+      const server = await startWasmtime(name, { args: ['--env', 'WICK_SILENCE_MS=1'] });
+      t.after(() => server.close());
+      const long = [{ role: 'user', content: 'The fox ran over the hill. '.repeat(240) }];
+      const body = { messages: long, temperature: 0, max_tokens: 4, stream: true };
+      const events = (await (await ask(server.origin, CHAT, body)).text()).split('\n\n');
+      const comments = events.filter((event) => event === ': waiting').length;
+      assert.ok(comments >= 16, `${comments} in many passes over the prompt`);
+      assert.match(events[0], /"role":"assistant"/);
+      assert.deepEqual(events.slice(1, 1 + comments), Array(comments).fill(': waiting'));
+      assert.equal(events.at(-2), 'data: [DONE]');
+    });
+
     test('WICK_LOG=0 writes no lines of requests; a wrong value is refused', async (t) => {
       const server = await startWasmtime(name, { args: ['--env', 'WICK_LOG=0'] });
       t.after(() => server.close());
