@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { clientRequests, toolTemplate } from '../support/client_requests.mjs';
-import { locate } from '../support/locate.mjs';
+import { locate, root } from '../support/locate.mjs';
 import { createEngine, dist, modelPath } from '../support/package.mjs';
 
 /** @type {typeof import('../../js/openai.js')} */
@@ -85,5 +85,32 @@ describe('requests of clients', () => {
     );
     const roles = asked[0].messages.map((/** @type {any} */ { role }) => role);
     assert.deepEqual(roles.slice(-4), ['tool', 'assistant', 'tool', 'user']);
+  });
+});
+
+describe('the document of tested clients', () => {
+  const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| .*\(`([\w@/-]+)`\) \| ([\d.]+) \|/gm)];
+
+  test('has the versions of the lock files', () => {
+    const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
+    const python = ['clients', 'lm-eval'].map((name) => read(`tools/${name}/requirements.txt`));
+    const locks = ['package.json', 'tools/edge/package.json'].map(read).concat(python);
+    assert.equal(rows.length, 7);
+    for (const [row, name, version] of rows) {
+      const pins = [`"${name}": "${version}"`, `\n${name}==${version} `];
+      assert.ok(
+        locks.some((lock) => pins.some((pin) => lock.includes(pin))),
+        row,
+      );
+    }
+  });
+
+  test('names each client whose requests are sent', () => {
+    const named = text.replaceAll(/\s+/g, ' ');
+    for (const { client } of clientRequests) {
+      const name = client.replace(/(,| with) .*/, '');
+      assert.ok(named.includes(name), name);
+    }
   });
 });

@@ -78,7 +78,7 @@ function assertCall([name, { city }]) {
   assert.ok(['Oslo', 'Rome'].includes(city), city);
 }
 
-const python = locate('wasmtime'); // the same Python has OpenAI's client
+const python = locate('clients');
 test('OpenAI’s client for Python', { skip: python.skip }, async () => {
   const told = await tell(python.path, [client('openai_client.py'), baseURL, key]);
   const { chat, texts, structures, vectors, errors } = told;
