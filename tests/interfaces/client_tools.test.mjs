@@ -82,7 +82,9 @@ async function openaiResponses(at, stream) {
   };
   const input = [{ role: 'user', content: question }];
   const first = await ask({ input, tool_choice: 'required', max_output_tokens: 100 });
-  const called = first.output.find((/** @type {any} */ item) => item.type === 'function_call');
+  /** @type {any[]} */
+  const items = first.output;
+  const called = items.find((item) => item.type === 'function_call');
   const told = { type: 'function_call_output', call_id: called.call_id, output: result };
   const second = await ask({ input: [...input, ...first.output, told], max_output_tokens: 12 });
   return { call: [called.name, JSON.parse(called.arguments)], answer: second.output_text };
