@@ -24,7 +24,6 @@ static const field fields_response[] = {
     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
-    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},
     {"include", FIELD_IGNORED, 0, 0, NULL},
     {"truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\""},
     {"background", FIELD_MISSING, 0, 0, "false"},

@@ -69,7 +69,6 @@ const fields = {
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
   client_metadata: ignored, // of Codex
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
-  client_metadata: ignored,
   include: missing(isKnownInclude),
   truncation: missing(isOneOf('disabled', 'auto')), // an input that does not fit is refused
   background: missing(isOneOf(false)),

@@ -1,6 +1,6 @@
 // Real clients have a conversation of two turns with a tool: the model calls it, the client sends the result, the model
 // answers. With `wick serve` and with a component, directly and through LiteLLM's proxy. The model is the built-in one,
-// held to a call by `tool_choice`. Whatever a client adds to its messages, the prompt and so the answer are the same.
+// constrained to a call by `tool_choice`. Members that a client adds to its messages change neither prompt nor answer.
 // (Shapes of further clients: client_requests.test.mjs. docs/guide/server.md lists clients and versions.)
 
 import assert from 'node:assert/strict';

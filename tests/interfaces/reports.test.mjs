@@ -324,11 +324,13 @@ test('templates with {% generation %}, and with a token that the model lacks', a
 });
 
 // ggml-org/llama.cpp#11402
-test('a conversation that the template refuses is 400 with its words, and not written otherwise', async () => {
+test('a conversation that the template refuses in every form is 400 with its words', async () => {
   const template =
     "{{ raise_exception('roles must alternate') if messages|length > 1 }}{{ messages[0].content }}";
   await withTemplate(template, async (run) => {
-    assert.match((await run([hello, hello], 400)).error.message, /roles must alternate/);
+    const turns = [hello, { role: 'assistant', content: 'Hi' }, hello];
+    assert.match((await run(turns, 400)).error.message, /roles must alternate/);
+    assert.equal((await run([hello, hello])).choices.length, 1); // joined
     assert.equal((await run([hello])).choices.length, 1);
   });
 });

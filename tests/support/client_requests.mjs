@@ -5,8 +5,7 @@
 /** @typedef {{client: string, source: string, path: string, body: Record<string, any>}} ClientRequest */
 
 /**
- * Hermes' way to write calls, for a model of ChatML. What it prints of tools and calls is the same whichever further
- * members a client gives them.
+ * Hermes' way to write calls, for a model of ChatML. Further members of tools and calls do not change the prompt.
  */
 export const toolTemplate =
   '{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t.function.name }} {% endfor %}are called by ' +
