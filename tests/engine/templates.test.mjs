@@ -192,8 +192,8 @@ test('arguments of tool calls, as text and as objects, are written once', { skip
       const given = wanted[index][at];
       if (given.error) refused++;
       const possible = both.filter((one) => typeof one === 'string');
-      assert.equal(text === undefined, possible.length === 0, `${nameOf(path)}, ${at}`);
-      if (text === undefined) continue;
+      if (possible.length === 0) continue; // refused, or written in a form without roles that the template lacks
+      assert.notEqual(text, undefined, `${nameOf(path)}, ${at}`);
       assert.ok(possible.includes(text), `${nameOf(path)}, ${at}: ${text}`);
       const isQuotedTwice = (/** @type {string} */ one) => one.includes('{\\"city\\"');
       if (possible.some((one) => !isQuotedTwice(one))) {
