@@ -163,6 +163,7 @@ build/obj/$(1)/$(2).wasm: $$(linked_$(1)_$(2)) build/obj/$(1)/list flags.mk
 	$$(Q)$(WASM_CC) $(3) -Wl,-Map=$$@.map $$(linked_$(1)_$(2)) -o $$@
 endef
 shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
+shorten_more := $(or $(WASM_OPT:%=% $(WASM_OPT_GRAMMAR_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC)))\
@@ -190,7 +191,7 @@ build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm
 	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --out $< --part 'grammar=$(call listed,$(GRAMMAR_SOURCES))' \
 	  --part 'extras=$(call listed,$(EXTRAS_SOURCES))' --wasm-split '$(WASM_SPLIT)'
 	$(Q)$(shorten) $<.main -o build/web/wick-$*.wasm
-	$(Q)$(shorten) $<.grammar -o build/web/wick-$*-grammar.wasm
+	$(Q)$(shorten_more) $<.grammar -o build/web/wick-$*-grammar.wasm
 	$(Q)$(shorten) $<.extras -o build/web/wick-$*-extras.wasm
 	@rm $<.main $<.grammar $<.extras
 

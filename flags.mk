@@ -48,9 +48,9 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load metrics \
     pages_json reply state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json salt split_name text) \
-  $(call in,src/grammar,dfa document finish formats gbnf grammar numbers program regex schema_arguments \
-    schema_cases schema_combine schema_items schema_keywords schema_members schema_properties schema_refs \
-    schema_scalars schema_tasks schema_values shelf spell work) \
+  $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers program regex \
+    schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
+    schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values shelf spell trie work) \
   $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
   $(call in,src/kv,page pool prefix prefix_entries sequence state statistics) \
   $(call in,src/load,directories loader ranges) \
@@ -65,7 +65,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
 SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
-  $(call in,src/grammar,free machine mask said trie) \
+  $(call in,src/grammar,machine mask said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 lowbits) \
   $(call in,src/kv,write) \
   $(call in,src/model,adapter_product forward pass rope segments) \
@@ -141,13 +141,15 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
+# The module of grammars has no kernels.
+WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
 
 # Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
 # request has a grammar or tools. Functions that the first module calls without such a request do
 # not belong here.
 GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats free gbnf grammar machine mask numbers program regex \
     schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
-    schema_properties schema_refs schema_scalars schema_tasks schema_values spell trie) \
+    schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values spell trie) \
   $(call in,src/reply,hold hold_calls hold_channels)
 
 # This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which

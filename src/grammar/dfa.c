@@ -401,6 +401,11 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to) {
   nfa_edge(nfa, from, 0, 0, kind, to);
 }
 
+void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to) {
+  const dfa *one = dfa_of_text(nfa->work, text, size_bytes);
+  if (one != NULL) nfa_copy(nfa, one, from, to);
+}
+
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to) {
   const uint32_t first = nfa->first.count;
   for (uint32_t i = 0; i < set->count; i++) nfa_state(nfa);

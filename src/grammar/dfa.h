@@ -26,7 +26,7 @@ typedef enum dfa_operation { DFA_AND, DFA_OR, DFA_WITHOUT } dfa_operation;
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation);
 const dfa *dfa_none(grammar_work *work);
 const dfa *dfa_any_text(grammar_work *work);
-// One text, valid UTF-8; texts are joined with dfa_of_texts, in any order.
+// One text, valid UTF-8.
 const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes);
 // Texts of this many characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
@@ -60,6 +60,8 @@ void nfa_begin(nfa *nfa, grammar_work *work);
 uint32_t nfa_state(nfa *nfa);
 void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to);
 void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
+// One text, valid UTF-8, from one state to another.
+void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to);
 // The texts of a set, from one state to another.
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
 // No edge leads to `start`: so the beginning of a text is distinguished from the rest.

@@ -7,19 +7,23 @@
 // RIGHT_MAX: how far the point moves to the right, digit by digit; LEFT_MAX: to the left. FAR:
 // further than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
+enum { ZEROS_BEYOND = 330 };  // zeros behind which a set that does not end has no bounds
+// The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
+// have these numbers. NO_LIMIT: of a mantissa that is 0, and of exponents below 0.
+enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
-// The part of the mantissa that was read. The number with it: in RIGHT how many digits after the
-// point are before it in the value; in PLAIN how many there were; in LEFT how many digits before
-// the point are after it in the value.
+// What of the mantissa was read. The number beside it: in RIGHT how many digits behind the point,
+// which stand before it in the value; in PLAIN how many did; in LEFT how many digits before the
+// point stand behind it in the value; in WHOLE whether there are several.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point
   ZERO,        // the only digit before the point, 0
-  ZERO_RIGHT,  // zeros after it
-  RIGHT,       // digits after the point
-  PLAIN,       // digits after the point, which are after that of the value
-  LEFT,        // digits before the point, which are after that of the value
+  ZERO_RIGHT,  // zeros behind it
+  RIGHT,       // digits behind the point
+  RIGHT_LONG,  // the same, with several digits before the point
+  PLAIN,       // digits behind the point, which are behind that of the value
+  LEFT,        // digits before the point, which are behind that of the value
   LEFT_ALONE,  // the same, no more of them
   LEFT_POINT,  // the point
   LEFT_AFTER,  // digits after it
@@ -72,21 +76,25 @@ static void add_number(exponents *e, uint32_t from, uint32_t number) {
   add(e, from, (uint8_t)('0' + number % 10), e->end);
 }
 
-// Numbers above `most`, which has two digits.
-static void add_above(exponents *e, uint32_t from, uint32_t most) {
+// Numbers above `least`, which has two digits, and up to a limit.
+static void add_above(exponents *e, uint32_t from, uint32_t least, uint32_t limit) {
   program_builder *builder = e->builder;
   const uint32_t tens = program_place(builder), second = program_place(builder);
-  const uint32_t third = program_place(builder);
-  const uint8_t ten = (uint8_t)('0' + most / 10), one = (uint8_t)('0' + most % 10);
+  const uint8_t ten = (uint8_t)('0' + least / 10), one = (uint8_t)('0' + least % 10);
   program_bytes(builder, from, (uint8_t)(ten + 1), '9', second);
   add(e, from, ten, tens);
   if (one < '9') program_bytes(builder, tens, (uint8_t)(one + 1), '9', e->end);
   program_bytes(builder, second, '0', '9', e->end);
-  program_bytes(builder, from, '1', '9', third);
-  const uint32_t more = program_place(builder);
+  if (limit == EXPONENT_LONG_MAX) return;
+  const uint32_t third = program_place(builder), more = program_place(builder);
+  program_bytes(builder, from, '1', limit == NO_LIMIT ? '9' : '2', third);
   program_bytes(builder, third, '0', '9', more);
-  program_bytes(builder, more, '0', '9', more);
   program_bytes(builder, more, '0', '9', e->end);
+  if (limit == NO_LIMIT) {
+    program_bytes(builder, more, '0', '9', more);
+  } else {
+    program_bytes(builder, program_text(builder, from, "30", 2), '0', '7', e->end);
+  }
 }
 
 // After 'e', the sign and zeros.
@@ -102,9 +110,9 @@ static uint32_t put_mark(exponents *e, uint32_t from, bool is_negative, bool tak
   return digits;
 }
 
-// Any exponent.
-static void put_any(exponents *e, uint32_t from) {
-  const uint32_t digits = put_mark(e, from, false, true);
+// Any exponent; only those below 0 with `is_negative`.
+static void put_any(exponents *e, uint32_t from, bool is_negative) {
+  const uint32_t digits = put_mark(e, from, is_negative, true);
   program_bytes(e->builder, digits, '0', '9', digits);
   program_bytes(e->builder, digits, '0', '9', e->end);
 }
@@ -112,20 +120,20 @@ static void put_any(exponents *e, uint32_t from) {
 static void put_left(exponents *e, uint32_t from, uint32_t number) {
   const uint32_t digits = put_mark(e, from, true, false);
   if (number == FAR) {
-    add_above(e, digits, LEFT_MAX);
+    add_above(e, digits, LEFT_MAX, NO_LIMIT);
   } else {
     add_number(e, digits, number);
   }
 }
 
-// Exponents from 0 on by bits, BEYOND for all above.
-static void put_right(exponents *e, uint32_t from, uint32_t bits) {
+// Exponents from 0 on by bits, BEYOND for all above up to a limit.
+static void put_right(exponents *e, uint32_t from, uint32_t bits, uint32_t limit) {
   if (bits == 0) return;
   const uint32_t digits = put_mark(e, from, false, false);
   for (uint32_t i = 0; i <= RIGHT_MAX; i++) {
     if ((bits >> i & 1) != 0) add_number(e, digits, i);
   }
-  if ((bits >> BEYOND & 1) != 0) add_above(e, digits, RIGHT_MAX);
+  if ((bits >> BEYOND & 1) != 0) add_above(e, digits, RIGHT_MAX, limit);
   if ((bits & 1) != 0) put_left(e, from, 0);
 }
 
@@ -166,15 +174,15 @@ static void spell_start(exponents *e, uint32_t from, int64_t state) {
   }
 }
 
-static void spell_whole(exponents *e, uint32_t from, int64_t state) {
+static void spell_whole(exponents *e, uint32_t from, bool is_long, int64_t state) {
   const int64_t behind = step(e->set, state, '.');
   for (uint32_t i = 0; i < 10; i++) {
     const uint8_t digit = (uint8_t)('0' + i);
-    add(e, from, digit, place_of(e, WHOLE, 0, step(e->set, state, digit)));
+    add(e, from, digit, place_of(e, WHOLE, 1, step(e->set, state, digit)));
     add(e, from, digit, place_of(e, LEFT, 1, step(e->set, behind, digit)));
   }
-  add(e, from, '.', place_of(e, RIGHT, 0, state));
-  put_right(e, from, right_bits(e, state, 0));
+  add(e, from, '.', place_of(e, is_long ? RIGHT_LONG : RIGHT, 0, state));
+  put_right(e, from, right_bits(e, state, 0), is_long ? EXPONENT_LONG_MAX : EXPONENT_MAX);
 }
 
 static void spell_right(exponents *e, uint32_t from, mantissa_part part, uint32_t count,
@@ -188,11 +196,13 @@ static void spell_right(exponents *e, uint32_t from, mantissa_part part, uint32_
     if (is_zero && digit == '0') {
       add(e, from, digit, place_of(e, ZERO_RIGHT, count + 1, state));
     } else {
-      add(e, from, digit, place_of(e, RIGHT, count + 1, step(e->set, state, digit)));
+      const mantissa_part next = is_zero ? RIGHT : part;
+      add(e, from, digit, place_of(e, next, count + 1, step(e->set, state, digit)));
     }
   }
-  if (is_zero && count > 0 && accepts(e->set, zero)) put_any(e, from);
-  if (!is_zero && count > 0) put_right(e, from, right_bits(e, state, count));
+  if (is_zero && count > 0 && accepts(e->set, zero)) put_any(e, from, false);
+  if (is_zero || count == 0) return;
+  put_right(e, from, right_bits(e, state, count), part == RIGHT ? EXPONENT_MAX : EXPONENT_LONG_MAX);
 }
 
 static void spell_digits(exponents *e, uint32_t from, mantissa_part to, uint32_t number,
@@ -220,24 +230,33 @@ static void spell_place(exponents *e, uint32_t index) {
       spell_start(e, from, state);
       break;
     case WHOLE:
-      spell_whole(e, from, state);
+      spell_whole(e, from, number != 0, state);
       break;
     case ZERO:
       add(e, from, '.', place_of(e, ZERO_RIGHT, 0, state));
-      if (accepts(e->set, step(e->set, state, '0'))) put_any(e, from);
+      if (accepts(e->set, step(e->set, state, '0'))) put_any(e, from, false);
       break;
     case ZERO_RIGHT:
     case RIGHT:
+    case RIGHT_LONG:
       spell_right(e, from, part, number, state);
       break;
     case PLAIN:
       spell_digits(e, from, PLAIN, number, state);
-      if (accepts(e->set, state)) put_right(e, from, 1u << number);
+      if (accepts(e->set, state)) put_right(e, from, 1u << number, EXPONENT_MAX);
       break;
     default:
       spell_left(e, from, part, number, state);
       break;
   }
+}
+
+void exponents_add_any(program_builder *builder, uint32_t from, bool is_long, uint32_t to) {
+  exponents e = {.builder = builder, .end = to};
+  put_any(&e, from, true);
+  const uint32_t digits = put_mark(&e, from, false, false);
+  program_bytes(builder, digits, '0', '9', to);
+  add_above(&e, digits, 9, is_long ? EXPONENT_LONG_MAX : EXPONENT_MAX);
 }
 
 void exponents_add(program_builder *builder, const dfa *set, uint32_t from, uint32_t to) {

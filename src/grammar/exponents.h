@@ -7,9 +7,12 @@
 
 // Adds them from a place to another. `set` is one of numbers.h: it has all spellings of a value
 // without an exponent. Left out are spellings of sets with more than EXPONENTS_STATES_MAX states,
-// with more than 22 digits after the point or 12 that the point moves over to the left, and
-// exponents beyond where the set has bounds there.
+// with more than 22 digits behind the point or 12 that the point moves over to the left, and
+// exponents beyond where the set has bounds there. The numbers are finite as doubles, if they have
+// at most 209 digits before the point.
 enum { EXPONENTS_STATES_MAX = 1000 };
 void exponents_add(program_builder *builder, const dfa *set, uint32_t from, uint32_t to);
+// The exponents that may follow any number, or one with a single digit before the point.
+void exponents_add_any(program_builder *builder, uint32_t from, bool is_long, uint32_t to);
 
 #endif

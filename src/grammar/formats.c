@@ -51,6 +51,15 @@ enum { PATTERN_BYTES = 256 << 10 };
 #define POINTER "(/([^~/]|~[01])*)*"
 #define TEMPLATE_NAME "([A-Za-z0-9_]|" HEX2 ")(\\.?([A-Za-z0-9_]|" HEX2 "))*"
 #define TEMPLATE_VAR TEMPLATE_NAME "(:[1-9][0-9]{0,3}|\\*)?"
+#define EMAIL LOCAL "@(" LABEL "\\.)+" LABEL
+#define IRI_CHARS "[^\\x00-\\x20\"<>\\\\^`{|}]*"
+// Regular expressions, by how deep groups are within groups.
+#define REGEX_TIMES "([*+?]|\\{[0-9]+(,[0-9]*)?\\})\\??"
+#define REGEX_ATOM "[^()[\\]\\\\*+?{}|^$]|\\\\[\\s\\S]|\\[([^\\]\\\\]|\\\\[\\s\\S])*\\]"
+#define REGEX_OF(inner)                                                                       \
+  "((" REGEX_ATOM "|\\((\\?(<?[=!]|:|<[A-Za-z_$][A-Za-z0-9_$]*>))?" inner "\\))(" REGEX_TIMES \
+  ")?|[\\^$|\\]{}])*"
+#define REGEX_PLAIN "([A-Za-z0-9_ ]|\\\\[dws.*+?()]|\\[([A-Za-z0-9_]|a-z|A-Z|0-9)+\\])[*+?]?"
 
 typedef struct format {
   const char *name;
@@ -60,7 +69,7 @@ typedef struct format {
 static const format FORMATS[] = {
     {"date", DATE, NULL},
     {"duration", "P(" DURATION_DATE "(" DURATION_TIME ")?|" DURATION_TIME "|[0-9]+W)", NULL},
-    {"email", LOCAL "@(" LABEL "\\.)+" LABEL,
+    {"email", EMAIL,
      "(" LOCAL "|\"([\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]|\\\\[\\x20-\\x7e])*\")@(" LABEL "(\\." LABEL
      ")*|\\[(" IPV4 "|IPv6:[0-9a-fA-F:.]+)\\])"},
     {"hostname", HOST_LABEL "(\\." HOST_LABEL "){0,2}", SHORT_LABEL "(\\." SHORT_LABEL ")*"},
@@ -76,11 +85,12 @@ static const format FORMATS[] = {
     {"uuid", "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", NULL},
     {"json-pointer", POINTER, NULL},
     {"relative-json-pointer", "(0|[1-9][0-9]*)(#|" POINTER ")", NULL},
-    {"idn-email", NULL, NULL},
+    {"idn-email", EMAIL, "[\\s\\S]+@[^@\\s]+"},
     {"idn-hostname", NULL, NULL},
-    {"iri", NULL, NULL},
-    {"iri-reference", NULL, NULL},
-    {"regex", NULL, NULL},
+    {"iri", SCHEME "(" HIERARCHY ")" TAIL, SCHEME IRI_CHARS},
+    {"iri-reference", "(" URI "|" RELATIVE ")", IRI_CHARS},
+    {"regex", "\\^?((" REGEX_PLAIN "|\\((" REGEX_PLAIN "|\\|)+\\)[*+?]?)+)\\$?",
+     REGEX_OF(REGEX_OF(REGEX_OF(REGEX_OF(REGEX_OF("")))))},
     // not of the standard; common validators know them
     {"json-pointer-uri-fragment", "#(/([A-Za-z0-9_.!$&'()*+,;:=@-]|" HEX2 "|~[01])*)*", NULL},
     {"url", "https?://[a-z0-9]+(-[a-z0-9]+)*(\\.[a-z0-9]+)*\\.[a-z]{2,}(/[A-Za-z0-9._~-]*)*",
@@ -153,7 +163,9 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
     const format *format = &FORMATS[i];
     if (!text_is(name, format->name)) continue;
-    if (format->pattern == NULL) return FORMAT_REFUSED;
+    // groups may be deeper than they are in the set
+    const bool is_regex = level == FORMAT_AT_MOST && text_is(name, "regex");
+    if (format->pattern == NULL || is_regex) return FORMAT_REFUSED;
     const char *pattern = any && format->any != NULL ? format->any : format->pattern;
     *texts = regex_compile(work, (const uint8_t *)pattern, strlen(pattern), true);
     return FORMAT_TEXTS;

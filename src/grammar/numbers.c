@@ -35,6 +35,8 @@ const dfa *numbers_all(grammar_work *work) {
   return compile(work, "-?(0|[1-9][0-9]*)(\\.[0-9]+)?");
 }
 
+const dfa *numbers_of_one_digit(grammar_work *work) { return compile(work, "-?[0-9](\\.[0-9]+)?"); }
+
 const dfa *numbers_integers(grammar_work *work) {
   return compile(work, "-?(0|[1-9][0-9]*)(\\.0+)?");
 }

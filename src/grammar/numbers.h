@@ -16,6 +16,7 @@ typedef enum number_bound {
 } number_bound;
 
 const dfa *numbers_all(grammar_work *work);
+const dfa *numbers_of_one_digit(grammar_work *work);  // before the point
 const dfa *numbers_integers(grammar_work *work);
 // WICK_E_UNSUPPORTED for a number with too many digits.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind);

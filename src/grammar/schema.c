@@ -22,6 +22,13 @@ uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule) {
   return to;
 }
 
+uint32_t schema_after_comma(schema_compiler *c, uint32_t rule) {
+  const uint32_t further = program_rule(&c->builder);
+  const uint32_t at = schema_call(c, program_start(&c->builder, further), c->comma);
+  program_end(&c->builder, schema_call(c, at, rule));
+  return further;
+}
+
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket) {
   return schema_call(c, program_text(&c->builder, from, bracket, strlen(bracket)), c->space);
 }
@@ -60,16 +67,11 @@ static uint32_t number_rule(schema_compiler *c) {
   spell_set(builder, c->any ? c->all_numbers : c->short_numbers, SPELL_RAW, start, end);
   program_end(builder, end);
   if (!c->any) return c->number_rule;
-  const uint32_t mark = program_place(builder), sign = program_place(builder);
-  const uint32_t digits = program_place(builder);
-  program_bytes(builder, end, 'E', 'E', mark);
-  program_bytes(builder, end, 'e', 'e', mark);
-  program_bytes(builder, mark, '+', '+', sign);
-  program_bytes(builder, mark, '-', '-', sign);
-  program_skip(builder, mark, sign);
-  program_bytes(builder, sign, '0', '9', digits);
-  program_bytes(builder, digits, '0', '9', digits);
-  program_end(builder, digits);
+  const uint32_t behind = program_place(builder), one = program_place(builder);
+  exponents_add_any(builder, end, true, behind);
+  spell_set(builder, numbers_of_one_digit(c->work), SPELL_RAW, start, one);
+  exponents_add_any(builder, one, false, behind);
+  program_end(builder, behind);
   return c->number_rule;
 }
 
@@ -173,7 +175,7 @@ static void build_text(schema_compiler *c, const schema_case *value, uint32_t fr
   program_skip(builder, schema_quote(c, behind), to);
 }
 
-static void build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
+void schema_build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
   static const char *const WORDS[2][3] = {{"null", "true", "false"}, {"None", "True", "False"}};
   const char *const *words = WORDS[argument_style_of(c) == ARGUMENT_PYTHON];
   for (uint32_t i = 0; i < 3; i++) {
@@ -195,7 +197,7 @@ static void build_set(schema_compiler *c, uint32_t set) {
   c->is_call = c->form != NULL && set == c->outermost;
   c->is_outermost = c->is_call && c->form->style != ARGUMENT_JSON;
   for (uint32_t i = 0; i < cases.count && work_is_ok(c->work); i++) {
-    build_case(c, &cases.items[i], start, end);
+    schema_build_case(c, &cases.items[i], start, end);
   }
   program_end(&c->builder, end);
 }

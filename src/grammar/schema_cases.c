@@ -49,31 +49,61 @@ static void apply_term(schema_compiler *c, expansion *x, const task *task) {
   }
 }
 
-static void add_part(schema_compiler *c, schema_case *value, const task *task) {
-  case_part *part = work_alloc(c->work, 1, sizeof *part);
-  if (part == NULL) return;
-  *part = (case_part){task->term, task->scope, value->parts};
-  value->parts = part;
+// ---- what is left of a choice ----
+
+// What a case says of one member by name; a term beyond MEMBER_TERMS_MAX is left out.
+typedef struct member_says {
+  schema_term terms[MEMBER_TERMS_MAX + 1];
+  uint32_t count;
+  bool is_required, is_forbidden;
+} member_says;
+
+static member_says ask_member(schema_compiler *c, const schema_case *value, document_text name) {
+  member_says says = {0};
+  for (const case_member *at = value->members; at != NULL && work_step(c->work, 1);
+       at = at->previous) {
+    if (at->is_item || !text_is_same(at->name, name)) continue;
+    says.is_required = says.is_required || at->is_required;
+    says.is_forbidden = says.is_forbidden || at->is_forbidden;
+    if (at->term != 0 && says.count < MEMBER_TERMS_MAX) says.terms[says.count++] = at->term;
+  }
+  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
+    if (term_kind_of(part->term) != TERM_SCHEMA || says.count == MEMBER_TERMS_MAX) continue;
+    const uint32_t list = schema_keyword(c, term_node(part->term), "properties");
+    const uint32_t child = list == 0 ? 0 : document_member(&c->document, list, name);
+    if (child != 0) says.terms[says.count++] = term_of(TERM_SCHEMA, child);
+  }
+  return says;
 }
 
-// ---- the rest of a choice ----
-
-static bool says_of_member(const case_member *member, const task *task) {
-  if (member->is_item || !text_is_same(member->name, task->name)) return false;
-  if (task->kind == TASK_FORBID) return member->is_forbidden;
-  return task->kind == TASK_REQUIRE ? member->is_required : member->term == task->term;
+// Nothing that a case says of a member breaks a term.
+static bool member_is(schema_compiler *c, member_says *says, schema_term term) {
+  if (says->is_forbidden || says->count == 0) return says->is_forbidden;
+  says->terms[says->count++] = term_opposite(term);
+  return schema_types_of_terms(c, says->terms, says->count) == 0;
 }
 
-static bool task_holds(const schema_case *value, const task *task) {
+static bool some_holds(schema_compiler *c, const schema_case *value, const task *some) {
+  for (const case_member *at = value->members; at != NULL && work_step(c->work, 1);
+       at = at->previous) {
+    if (!at->is_required || !dfa_holds(some->set, at->name.bytes, at->name.size_bytes)) continue;
+    member_says says = ask_member(c, value, at->name);
+    if (some->term == 0 || member_is(c, &says, some->term)) return true;
+  }
+  return false;
+}
+
+static bool task_holds(schema_compiler *c, const schema_case *value, const task *task) {
+  if (task->kind == TASK_SOME) return some_holds(c, value, task);
   if (task->kind == TASK_TYPES) return (value->types & ~task->a) == 0;
   if (task->kind == TASK_TERM) return has_seen(value, task->term);
-  const case_member *member = NULL;
-  if (task->kind == TASK_FORBID || task->kind == TASK_REQUIRE || task->kind == TASK_MEMBER) {
-    for (member = value->members; member != NULL; member = member->previous) {
-      if (says_of_member(member, task)) break;
-    }
+  if (task->kind != TASK_FORBID && task->kind != TASK_REQUIRE && task->kind != TASK_MEMBER) {
+    return false;
   }
-  return member != NULL;
+  member_says says = ask_member(c, value, task->name);
+  if (task->kind == TASK_FORBID) return says.is_forbidden;
+  if (task->kind == TASK_REQUIRE) return says.is_required;
+  return member_is(c, &says, task->term);
 }
 
 // Whether some option of a choice holds already, so that there is nothing to choose. Below a scope
@@ -82,40 +112,39 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   const option *option = choice->scope != NULL ? NULL : choice->options;
   for (; option != NULL && work_step(c->work, 1); option = option->next) {
     const task *task = option->tasks;
-    while (task != NULL && task_holds(value, task)) task = task->next;
+    while (task != NULL && task_holds(c, value, task)) task = task->next;
     if (task == NULL) return true;
   }
   return false;
 }
 
-// A member that is required and may be nothing leaves no object. A schema that cannot be expanded
-// here is refused elsewhere, if it stays.
-static void check_member(schema_compiler *c, schema_case *value, const case_member *made) {
-  schema_term terms[MEMBER_TERMS_MAX];
-  uint32_t count = 0;
-  bool is_required = false, is_forbidden = false;
-  for (const case_member *at = value->members; at != NULL; at = at->previous) {
-    if (!work_step(c->work, 1)) return;
-    if (at->is_item || !text_is_same(at->name, made->name)) continue;
-    is_required = is_required || at->is_required;
-    is_forbidden = is_forbidden || at->is_forbidden;
-    if (at->term != 0 && count < MEMBER_TERMS_MAX) terms[count++] = at->term;
+// A member that is required and may be nothing leaves no object. What cannot be expanded here is
+// refused elsewhere, if it stays.
+static void check_member(schema_compiler *c, schema_case *value, document_text name) {
+  member_says says = ask_member(c, value, name);
+  if (!says.is_required) return;
+  if (says.is_forbidden ||
+      (says.count > 1 && schema_types_of_terms(c, says.terms, says.count) == 0)) {
+    value->types &= ~(uint32_t)TYPE_OBJECT;
   }
-  if (is_required && is_forbidden) value->types &= ~(uint32_t)TYPE_OBJECT;
-  if (made->term == 0 || is_forbidden) return;
-  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
-    if (term_kind_of(part->term) != TERM_SCHEMA || count == MEMBER_TERMS_MAX) continue;
-    const uint32_t list = schema_keyword(c, term_node(part->term), "properties");
-    const uint32_t child = list == 0 ? 0 : document_member(&c->document, list, made->name);
-    if (child != 0) terms[count++] = term_of(TERM_SCHEMA, child);
+}
+
+static void add_part(schema_compiler *c, schema_case *value, const task *task) {
+  case_part *part = work_alloc(c->work, 1, sizeof *part);
+  if (part == NULL) return;
+  *part = (case_part){task->term, task->scope, value->parts};
+  value->parts = part;
+  if (term_kind_of(task->term) != TERM_SCHEMA) return;
+  const uint32_t list = schema_keyword(c, term_node(task->term), "properties");
+  for (const case_member *at = value->members; list != 0 && at != NULL; at = at->previous) {
+    const bool is_said = at->is_required && document_member(&c->document, list, at->name) != 0;
+    if (is_said) check_member(c, value, at->name);
   }
-  if (count < 2) return;
-  if (schema_types_of_terms(c, terms, count) == 0) value->types &= ~(uint32_t)TYPE_OBJECT;
 }
 
 static void apply_task(schema_compiler *c, expansion *x, const task *task) {
   schema_case *v = &x->value;
-  case_member member = {.name = task->name, .term = task->term};
+  case_member member = {.name = task->name, .term = task->term, .names = task->set};
   switch (task->kind) {
     case TASK_TERM:
       apply_term(c, x, task);
@@ -146,15 +175,23 @@ static void apply_task(schema_compiler *c, expansion *x, const task *task) {
     case TASK_MEMBER:
       member.is_forbidden = task->kind == TASK_FORBID;
       member.is_required = task->kind == TASK_REQUIRE;
-      schema_add_member(c, v, member);
-      check_member(c, v, &member);
+      schema_add_member(c, &v->members, member);
+      check_member(c, v, member.name);
       break;
     case TASK_CONTAINS:
     case TASK_ITEM:
       member.is_item = true;
       member.is_any_item = task->kind == TASK_CONTAINS;
-      member.index = task->a;
-      schema_add_member(c, v, member);
+      member.index = task->from;
+      member.least = task->a;
+      member.most = task->b;
+      schema_add_member(c, &v->members, member);
+      break;
+    case TASK_SOME:
+      schema_push(c, &x->somes, *task);
+      break;
+    case TASK_OTHER:
+      schema_add_member(c, &v->somes, member);
       break;
     case TASK_PART:
       add_part(c, v, task);
@@ -184,11 +221,19 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
   }
   if (!work_is_ok(c->work)) return false;
   if (x.value.types == 0) return true;
+  // names are declared when everything else has been chosen
+  if (x.choices == NULL && x.somes != NULL) {
+    const option *options = schema_choose_member(c, &x.value, x.somes);
+    x.somes = x.somes->next;
+    x.scope = NULL;
+    if (options == NULL) return work_is_ok(c->work);
+    schema_push_choice(c, &x, options);
+  }
   if (x.choices == NULL) {
-    if (out->count == CASES_MAX) return schema_refuse(c, 1, "more than 512 alternatives");
+    if (out->count == CASES_MAX) return schema_refuse(c, x.node, "more than 512 alternatives");
     return WORK_PUSH(c->work, out, x.value);
   }
-  if (depth > CHOICE_DEPTH_MAX) return schema_refuse(c, 1, "too many choices in one value");
+  if (depth > CHOICE_DEPTH_MAX) return schema_refuse(c, x.node, "too many choices in one value");
   const task *choice = x.choices;
   x.choices = choice->next;
   if (choice->kind == TASK_TERM) {
@@ -236,6 +281,7 @@ bool schema_expand(schema_compiler *c, uint32_t set, case_list *out) {
   memset(out, 0, sizeof *out);
   for (uint32_t i = c->sets.sets[set].count; i-- != 0;) {
     const schema_term term = c->sets.values.items[c->sets.sets[set].first + i];
+    x.node = term_node(term);
     schema_push(c, term_kind_of(term) == TERM_NOT ? &x.choices : &x.todo,
                 (task){.kind = TASK_TERM, .term = term});
   }
@@ -249,8 +295,7 @@ bool schema_expand(schema_compiler *c, uint32_t set, case_list *out) {
 
 static bool array_is_empty(schema_compiler *c, const schema_case *value, uint32_t depth) {
   for (uint32_t i = 0; i < value->items_least && i < 8; i++) {
-    const uint32_t set = schema_item_set(c, value, i);
-    if (set == UINT32_MAX || schema_set_is_empty(c, set, depth + 1)) return work_is_ok(c->work);
+    if (schema_set_is_empty(c, schema_item_set(c, value, i), depth + 1)) return true;
   }
   return false;
 }
@@ -259,7 +304,7 @@ static bool object_is_empty(schema_compiler *c, const schema_case *value, uint32
   for (const case_member *one = value->members; one != NULL; one = one->previous) {
     if (!one->is_required) continue;
     const uint32_t set = schema_member_set(c, value, one->name);
-    if (set != UINT32_MAX && schema_set_is_empty(c, set, depth + 1)) return true;
+    if (schema_set_is_empty(c, set, depth + 1)) return true;
     if (!work_is_ok(c->work)) return false;
   }
   return false;
@@ -278,6 +323,7 @@ static uint32_t types_of_case(schema_compiler *c, const schema_case *value, uint
 // types while they are being found.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
   const uint32_t is_known = TYPE_ANY + 1;
+  if (set == UINT32_MAX) return TYPE_ANY;
   if (c->emptiness.items[set] != 0) return c->emptiness.items[set] & TYPE_ANY;
   if (depth > EMPTY_DEPTH_MAX) return TYPE_ANY;
   c->emptiness.items[set] = is_known | TYPE_ANY;
@@ -296,8 +342,7 @@ uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t 
   if (c->check_depth == EMPTY_DEPTH_MAX) return TYPE_ANY;
   c->check_depth++;
   const wick_status before = c->work->status;
-  const uint32_t set = schema_set(c, terms, count);
-  const uint32_t types = set == UINT32_MAX ? TYPE_ANY : schema_types(c, set, 0);
+  const uint32_t types = schema_types(c, schema_set(c, terms, count), 0);
   c->check_depth--;
   // what cannot be expanded may be anything; what is broken is found again elsewhere
   if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;

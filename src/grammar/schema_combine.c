@@ -38,11 +38,7 @@ static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index
   return child;
 }
 
-void schema_push_choice(schema_compiler *c, expansion *x, const option *options) {
-  schema_push(c, &x->choices, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
-}
-
-// If it matters which schemas hold, all combinations are tried: those that hold together say
+// Where it matters which schemas hold, all combinations are tried: those that hold together say
 // together which members are evaluated.
 void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;

@@ -19,7 +19,9 @@ typedef enum task_kind {
   TASK_REQUIRE,
   TASK_MEMBER,    // `term` for it
   TASK_ITEM,      // `term` for item `a`
-  TASK_CONTAINS,  // `term` for some item
+  TASK_CONTAINS,  // `term` for at least `a` items and at most `b`, from place `from` on
+  TASK_SOME,      // `term` for some member with a name in `set`
+  TASK_OTHER,     // the same, and nobody declares its name
   TASK_PART,      // `term` speaks about members or items
   TASK_CHOICE,
 } task_kind;
@@ -27,7 +29,7 @@ typedef enum task_kind {
 struct option;
 typedef struct task {
   task_kind kind;
-  uint32_t a, b;
+  uint32_t a, b, from;
   schema_term term;
   const dfa *set;
   document_text name;
@@ -43,10 +45,11 @@ typedef struct option {
 
 typedef struct expansion {
   schema_case value;
-  const task *todo, *choices;
+  const task *todo, *choices, *somes;
   const term_scope *scope;  // of the term under way
   schema_term term;         // under way
   bool is_part;             // it is among the parts
+  uint32_t node;            // where the set is refused
 } expansion;
 
 static inline const json_node *node_of(const schema_compiler *c, uint32_t node) {
@@ -65,7 +68,20 @@ void schema_push(schema_compiler *c, const task **list, task made);
 void schema_push_term(schema_compiler *c, const expansion *x, const task **list, term_kind kind,
                       uint32_t node);
 void schema_push_types(schema_compiler *c, const task **list, uint32_t types);
+void schema_push_name(schema_compiler *c, const task **list, task_kind kind, document_text name,
+                      schema_term term);
+void schema_push_count(schema_compiler *c, const task **list, task_kind kind, uint32_t least,
+                       uint32_t most);
+void schema_push_set(schema_compiler *c, const task **list, task_kind kind, const dfa *set);
+void schema_push_choice(schema_compiler *c, expansion *x, const option *options);
 void schema_add_option(schema_compiler *c, const option **options, const task *tasks);
+// A way to break a keyword that only speaks about values of some types.
+void schema_add_broken(schema_compiler *c, const task *tasks, uint32_t types,
+                       const option **options);
+// The texts or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and one of them as a way
+// to break a keyword.
+const dfa *schema_rest(schema_compiler *c, uint32_t type, const dfa *set);
+void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const option **options);
 void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
                      const option **options);
 void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, uint32_t list,
@@ -75,7 +91,7 @@ void schema_restrict_numbers(schema_compiler *c, schema_case *value, const dfa *
 void schema_restrict_texts(schema_compiler *c, schema_case *value, const dfa *set);
 void schema_restrict_count(uint32_t *least, uint32_t *most, uint32_t low, uint32_t high,
                            uint32_t *types, uint32_t type);
-void schema_add_member(schema_compiler *c, schema_case *value, case_member member);
+void schema_add_member(schema_compiler *c, const case_member **list, case_member member);
 
 // ---- schema_values.c ----
 void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node);
@@ -91,11 +107,17 @@ keyword_no schema_no_number, schema_no_pattern, schema_no_format, schema_no_coun
 
 // ---- schema_properties.c ----
 keyword_yes schema_yes_required, schema_yes_part, schema_yes_dependencies;
-keyword_no schema_no_required, schema_no_properties, schema_no_member_part, schema_no_named_parts,
-    schema_no_item_part, schema_no_contains, schema_no_unique, schema_no_items;
+keyword_no schema_no_required, schema_no_properties, schema_no_additional, schema_no_patterns,
+    schema_no_names, schema_no_unevaluated, schema_no_additional_items, schema_no_contains,
+    schema_no_unique, schema_no_items, schema_no_dependencies;
+// minContains or maxContains of a schema.
+uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *name,
+                               uint32_t otherwise);
+
+// The member that a TASK_SOME is about: one that is declared, or another one.
+const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some);
 
 // ---- schema_combine.c ----
-void schema_push_choice(schema_compiler *c, expansion *x, const option *options);
 keyword_yes schema_yes_ref, schema_yes_all_of, schema_yes_any_of, schema_yes_one_of, schema_yes_not,
     schema_yes_if, schema_refuse_keyword;
 keyword_no schema_no_ref, schema_no_all_of, schema_no_any_of, schema_no_one_of, schema_no_not,

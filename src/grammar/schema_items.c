@@ -1,13 +1,8 @@
 // grammar/schema_items.c — arrays: items by their place, then all others;
 // contains.
-#include "grammar/numbers.h"
-#include "grammar/schema_parts.h"
+#include "grammar/schema_expansion.h"
 
-enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000, WANTED_MAX = 4 };
-
-static const json_node *node_of(const schema_compiler *c, uint32_t node) {
-  return document_node(&c->document, node);
-}
+enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000 };
 
 // The content of one part: items by place, and the schema of all others (0: none).
 typedef struct item_part {
@@ -78,7 +73,9 @@ static uint32_t item_terms(schema_compiler *c, const schema_case *value, uint32_
   }
   for (const case_member *at = value->members; at != NULL; at = at->previous) {
     const bool is_this = at->is_item && !at->is_any_item && at->index == index;
-    if (is_this && count < TERMS_MAX) terms[count++] = at->term;
+    const bool is_none = at->is_any_item && at->most == 0;
+    if (!is_this && !is_none) continue;
+    if (count < TERMS_MAX) terms[count++] = is_none ? term_opposite(at->term) : at->term;
   }
   return count;
 }
@@ -103,26 +100,31 @@ typedef struct array_plan {
   const schema_case *value;
   uint32_t prefix;  // items with a schema by their place
   uint32_t least, most;
+  uint32_t unique;       // the node of uniqueItems; 0: none
   schema_term contains;  // what items are counted that are it; 0: none
   uint32_t contains_least, contains_most;
-  schema_term wanted[WANTED_MAX];  // some item is the first of these, some item
-                                   // the second, ...
+  // some item is the first of these, some item the second, ..., from a place on
+  schema_term wanted[WANTED_MAX];
+  uint32_t wanted_from[WANTED_MAX];
   uint32_t wanted_count;
 } array_plan;
 
-static uint32_t count_beside(schema_compiler *c, const case_part *part, const char *name,
-                             uint32_t otherwise) {
-  const uint32_t node = document_find(&c->document, term_node(part->term), name);
-  if (node == 0 || c->dialect < 2019) return otherwise;
-  const uint32_t count = numbers_count(node_of(c, node)->text);
-  return count < NUMBERS_COUNT_MAX ? count : UINT32_MAX;
-}
-
-static bool want_item(schema_compiler *c, array_plan *plan, schema_term term) {
-  if (plan->wanted_count == WANTED_MAX) {
-    return schema_refuse(c, term_node(term), "a fifth requirement on an item");
+// At least and at most as many items are what `term` says, from place `from` on.
+static bool count_items(schema_compiler *c, array_plan *plan, schema_term term, uint32_t from,
+                        uint32_t least, uint32_t most) {
+  if (least == 0 && most == UINT32_MAX) return true;
+  if (least == 1 && most == UINT32_MAX) {
+    if (plan->wanted_count == WANTED_MAX) {
+      return schema_refuse(c, term_node(term), "a fifth thing that an item must be");
+    }
+    plan->wanted_from[plan->wanted_count] = from;
+    plan->wanted[plan->wanted_count++] = term;
+    return true;
   }
-  plan->wanted[plan->wanted_count++] = term;
+  if (plan->contains != 0) return schema_refuse(c, term_node(term), "a second contains");
+  plan->contains = term;
+  plan->contains_least = least;
+  plan->contains_most = most;
   return true;
 }
 
@@ -134,22 +136,13 @@ static bool plan_part(schema_compiler *c, array_plan *plan, const case_part *par
     if (said.count < plan->most) plan->most = said.count;
   }
   const uint32_t unique = keyword_of(c, part, "uniqueItems");
-  if (node_of(c, unique)->kind == JSON_TRUE && plan->most > 1) {
-    return schema_refuse(c, unique, "uniqueItems");
-  }
+  if (node_of(c, unique)->kind == JSON_TRUE) plan->unique = unique;
   const uint32_t contains = keyword_of(c, part, "contains");
   if (contains == 0) return true;
-  const uint32_t least = count_beside(c, part, "minContains", 1);
-  const uint32_t most = count_beside(c, part, "maxContains", UINT32_MAX);
-  if (least == 0 && most == UINT32_MAX) return true;
-  if (least == 1 && most == UINT32_MAX) {
-    return want_item(c, plan, term_of(TERM_SCHEMA, contains));
-  }
-  if (plan->contains != 0) return schema_refuse(c, contains, "a second contains");
-  plan->contains = term_of(TERM_SCHEMA, contains);
-  plan->contains_least = least;
-  plan->contains_most = most;
-  return true;
+  const uint32_t schema = term_node(part->term);
+  const uint32_t least = schema_contains_count(c, schema, "minContains", 1);
+  const uint32_t most = schema_contains_count(c, schema, "maxContains", UINT32_MAX);
+  return count_items(c, plan, term_of(TERM_SCHEMA, contains), 0, least, most);
 }
 
 static bool make_plan(schema_compiler *c, const schema_case *value, array_plan *plan) {
@@ -159,8 +152,10 @@ static bool make_plan(schema_compiler *c, const schema_case *value, array_plan *
   }
   for (const case_member *at = value->members; at != NULL; at = at->previous) {
     if (!at->is_item) continue;
-    if (!at->is_any_item && at->index >= plan->prefix) plan->prefix = at->index + 1;
-    if (at->is_any_item && !want_item(c, plan, at->term)) return false;
+    const uint32_t prefix = at->index + !at->is_any_item;
+    if (prefix > plan->prefix) plan->prefix = prefix;
+    if (!at->is_any_item || at->most == 0) continue;
+    if (!count_items(c, plan, at->term, at->index, at->least, at->most)) return false;
   }
   if (plan->prefix <= PREFIX_MAX) return true;
   return schema_refuse(c, 1, "more than 10000 items with separate schemas");
@@ -182,9 +177,7 @@ static void build_items(schema_compiler *c, const array_plan *plan, uint32_t fro
     if (i > 0) from = schema_call(c, from, c->comma);
     from = schema_call(c, from, schema_rule(c, schema_item_set(c, plan->value, i)));
   }
-  const uint32_t unit = program_rule(builder);
-  const uint32_t behind = schema_call(c, program_start(builder, unit), c->comma);
-  if (rest != 0) program_end(builder, schema_call(c, behind, rest));
+  const uint32_t unit = rest == 0 ? 0 : schema_after_comma(c, rest);
   const uint32_t least = plan->least > plan->prefix ? plan->least - plan->prefix : 0;
   const uint32_t most = plan->most == UINT32_MAX ? plan->most : plan->most - plan->prefix;
   program_repeat(builder, from, unit, 0, least, most, false, to);
@@ -211,10 +204,12 @@ static void add_item(schema_compiler *c, const item_grid *grid, uint32_t row, ui
   schema_term more[WANTED_MAX + 1];
   uint32_t count = 0;
   for (uint32_t i = 0; i < plan->wanted_count; i++) {
-    if ((now >> i & 1) != 0) more[count++] = plan->wanted[i];
+    if ((now >> i & 1) == 0) continue;
+    if (row < plan->wanted_from[i]) return;
+    more[count++] = plan->wanted[i];
   }
   if (counts) more[count++] = plan->contains;
-  if (!counts && grid->is_limited) more[count++] = term_of(TERM_NOT, term_node(plan->contains));
+  if (!counts && grid->is_limited) more[count++] = term_opposite(plan->contains);
   const uint32_t rule = schema_rule(c, item_set(c, plan->value, row, more, count));
   const uint32_t next = row == grid->rows ? row : row + 1;
   for (uint32_t column = 0; column <= grid->columns && work_is_ok(c->work); column++) {
@@ -276,7 +271,14 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
   if (plan.least > plan.most) return true;
   from = schema_open(c, from, "[");
   const uint32_t behind = program_place(&c->builder);
-  if (plan.contains != 0 || plan.wanted_count > 0) {
+  const bool has_contains = plan.contains != 0 || plan.wanted_count > 0;
+  if (plan.unique != 0 && plan.most > 1) {
+    if (has_contains || plan.prefix != 0) {
+      return schema_refuse(c, plan.unique, "uniqueItems together with contains or items by place");
+    }
+    const uint32_t set = schema_item_set(c, value, 0);
+    schema_build_unique(c, &(schema_count){set, plan.least, plan.most, plan.unique}, from, behind);
+  } else if (has_contains) {
     build_containing(c, &plan, from, behind);
   } else {
     build_items(c, &plan, from, behind);

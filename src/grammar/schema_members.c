@@ -1,15 +1,11 @@
 // grammar/schema_members.c — objects: declared members in their order, others after them.
 #include <string.h>
 
-#include "grammar/schema_parts.h"
+#include "grammar/schema_expansion.h"
 
-enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 256, PART_STEPS = 40 };
+enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
 // Each of them may follow the one before: more than the machine has room for (machine.h).
 enum { OPTIONAL_MAX = 900 };
-
-static const json_node *node_of(const schema_compiler *c, uint32_t node) {
-  return document_node(&c->document, node);
-}
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
   if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
@@ -31,7 +27,7 @@ static bool find_patterns(schema_compiler *c, const schema_case *value, name_pat
     if (list == 0) continue;
     for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
       if (out->count == PATTERNS_MAX)
-        return schema_refuse(c, list, "more than 7 patterns of names");
+        return schema_refuse(c, list, "more than 31 patterns of names");
       out->nodes[out->count] = child;
       out->sets[out->count] = schema_pattern(c, node_of(c, child)->key);
       if (out->sets[out->count++] == NULL) return false;
@@ -48,22 +44,31 @@ static uint32_t patterns_of(const name_patterns *patterns, document_text name) {
   return bits;
 }
 
-const dfa *schema_names(schema_compiler *c, uint32_t node) {
-  if (c->names[node] != NULL) return c->names[node];
-  schema_term term = term_of(TERM_SCHEMA, node);
-  const uint32_t set = schema_set(c, &term, 1);
-  case_list cases;
-  const dfa *names = dfa_none(c->work);
-  if (set == UINT32_MAX || !schema_expand(c, set, &cases)) return NULL;
-  for (uint32_t i = 0; i < cases.count; i++) {
-    const schema_case *value = &cases.items[i];
+const dfa *schema_texts(schema_compiler *c, const case_list *cases) {
+  const dfa *texts = dfa_none(c->work);
+  for (uint32_t i = 0; i < cases->count; i++) {
+    const schema_case *value = &cases->items[i];
     if ((value->types & TYPE_STRING) == 0) continue;
     const dfa *some = dfa_of_lengths(c->work, value->length_least, value->length_most);
     if (value->texts != NULL) some = dfa_combine(c->work, some, value->texts, DFA_AND);
-    names = dfa_combine(c->work, names, some, DFA_OR);
+    texts = dfa_combine(c->work, texts, some, DFA_OR);
   }
-  c->names[node] = names;
-  return names;
+  return texts;
+}
+
+const dfa *schema_names(schema_compiler *c, uint32_t node) {
+  schema_term term = term_of(TERM_SCHEMA, node);
+  case_list cases;
+  if (c->names[node] != NULL) return c->names[node];
+  const uint32_t set = schema_set(c, &term, 1);
+  if (set == UINT32_MAX || !schema_expand(c, set, &cases)) return NULL;
+  c->names[node] = schema_texts(c, &cases);
+  return c->names[node];
+}
+
+// Where a case is refused.
+static uint32_t node_for(const schema_case *value) {
+  return value->parts == NULL ? 1 : term_node(value->parts->term);
 }
 
 // ---- what is said of one member ----
@@ -82,10 +87,11 @@ static void add_term(schema_compiler *c, term_list *list, term_kind kind, uint32
 }
 
 // Names that no part declares have no bytes; `bits` are the patterns that they match.
+// They also are what the case says of some member, by bits of `now`.
 typedef struct member_name {
   document_text name;
   bool is_declared;
-  uint32_t bits;
+  uint32_t bits, now;
   const name_patterns *patterns;
 } member_name;
 
@@ -164,13 +170,18 @@ static uint32_t set_of_name(schema_compiler *c, const schema_case *value, const 
     if (at->is_forbidden) add_term(c, terms, TERM_SCHEMA, c->nothing);
     if (at->term != 0) add_term(c, terms, term_kind_of(at->term), term_node(at->term));
   }
+  uint32_t now = name->now;
+  for (const case_member *at = value->somes; now != 0; at = at->previous, now >>= 1) {
+    if ((now & 1) == 0 || at->term == 0) continue;
+    add_term(c, terms, term_kind_of(at->term), term_node(at->term));
+  }
   return work_is_ok(c->work) ? schema_set(c, terms->terms, terms->count) : UINT32_MAX;
 }
 
 uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name) {
   name_patterns patterns;
   if (!find_patterns(c, value, &patterns)) return UINT32_MAX;
-  const member_name one = {name, true, patterns_of(&patterns, name), &patterns};
+  const member_name one = {name, true, patterns_of(&patterns, name), 0, &patterns};
   return set_of_name(c, value, &one);
 }
 
@@ -182,6 +193,11 @@ typedef struct member {
   uint32_t rule;  // the name, the colon and the value
 } member;
 
+typedef struct name_group {
+  const dfa *names;
+  uint32_t bits;
+} name_group;
+
 typedef struct object_plan {
   const schema_case *value;
   name_patterns patterns;
@@ -190,9 +206,15 @@ typedef struct object_plan {
     uint32_t count, capacity;
   } members;
   uint32_t declared;  // of `members`, by "properties"
-  bool allows_others;
+  // Names that nobody declares, by the patterns that they match.
+  struct {
+    name_group *items;
+    uint32_t count, capacity;
+  } groups;
   bool is_impossible;  // a member that is required cannot be
-  uint32_t other;      // the rule of a member that nobody declared; 0: none
+  // Rules of members that nobody declares, by what the case says of some member; 0: none.
+  uint32_t others[1 << WANTED_MAX];
+  uint32_t all;  // the last of them: they have to be all that is said
 } object_plan;
 
 static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {
@@ -238,11 +260,11 @@ static void build_members(schema_compiler *c, object_plan *plan) {
   program_builder *builder = &c->builder;
   for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
     member *member = &plan->members.items[i];
-    const member_name name = {member->name, true, patterns_of(&plan->patterns, member->name),
+    const member_name name = {member->name, true, patterns_of(&plan->patterns, member->name), 0,
                               &plan->patterns};
     const uint32_t set = set_of_name(c, plan->value, &name);
-    const bool is_empty = set != UINT32_MAX && schema_set_is_empty(c, set, 3);
-    plan->is_impossible = plan->is_impossible || (member->is_required && is_empty);
+    const bool is_empty = member->is_required && schema_set_is_empty(c, set, 3);
+    plan->is_impossible = plan->is_impossible || is_empty;
     if (c->is_outermost) {
       member->rule = argument_member_rule(c, member->name, set);
       continue;
@@ -266,25 +288,66 @@ static const dfa *other_names(schema_compiler *c, object_plan *plan) {
   const uint32_t start = nfa_state(&known), end = nfa_state(&known);
   for (uint32_t i = 0; i < plan->members.count; i++) {
     const document_text name = plan->members.items[i].name;
-    const dfa *one = dfa_of_text(c->work, name.bytes, name.size_bytes);
-    uint32_t from = start;
-    for (uint32_t j = 0; one != NULL && j + 1 < one->count; j++) {
-      const uint32_t next = nfa_state(&known);
-      nfa_range(&known, from, one->edges[j].low, one->edges[j].high, next);
-      from = next;
-    }
-    nfa_skip(&known, from, NFA_SKIP, end);
+    nfa_text(&known, start, name.bytes, name.size_bytes, end);
   }
-  const dfa *names = dfa_any_text(c->work);
-  if (plan->members.count != 0) {
-    names = dfa_combine(c->work, names, dfa_of_nfa(&known, start, end), DFA_WITHOUT);
-  }
+  const dfa *names = schema_rest(c, TYPE_STRING, dfa_of_nfa(&known, start, end));
   for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
+    if (term_kind_of(part->term) == TERM_CONST) return dfa_none(c->work);
     const uint32_t allowed = keyword_of(c, part, "propertyNames");
     if (allowed == 0) continue;
     names = dfa_combine(c->work, names, schema_names(c, allowed), DFA_AND);
   }
   return names;
+}
+
+static void split_names(schema_compiler *c, object_plan *plan, const dfa *names, uint32_t patterns,
+                        uint32_t bits) {
+  if (names == NULL || names->count == 0) return;
+  if (patterns == 0 && plan->groups.count == GROUPS_MAX) {
+    schema_refuse(c, node_for(plan->value), "more than 128 kinds of names by patterns");
+    return;
+  }
+  if (patterns == 0) {
+    (void)WORK_PUSH(c->work, &plan->groups, ((name_group){names, bits}));
+    return;
+  }
+  const dfa *set = plan->patterns.sets[--patterns];
+  split_names(c, plan, dfa_combine(c->work, names, set, DFA_WITHOUT), patterns, bits);
+  split_names(c, plan, dfa_combine(c->work, names, set, DFA_AND), patterns, bits | 1u << patterns);
+}
+
+static bool plan_names(schema_compiler *c, object_plan *plan, const schema_case *value) {
+  plan->value = value;
+  if (!find_patterns(c, value, &plan->patterns)) return false;
+  declare_all(c, plan);
+  split_names(c, plan, other_names(c, plan), plan->patterns.count, 0);
+  return work_is_ok(c->work);
+}
+
+const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some) {
+  object_plan plan = {0};
+  const option *options = NULL;
+  const task *other = NULL;
+  if (!plan_names(c, &plan, value)) return NULL;
+  schema_push(c, &other, (task){.kind = TASK_OTHER, .set = some->set, .term = some->term});
+  for (uint32_t i = 0; i < plan.groups.count && options == NULL; i++) {
+    const dfa *names = dfa_combine(c->work, plan.groups.items[i].names, some->set, DFA_AND);
+    const member_name name = {.bits = plan.groups.items[i].bits, .patterns = &plan.patterns};
+    if (names == NULL || names->count == 0) continue;
+    if (schema_set_is_empty(c, set_of_name(c, value, &name), 3)) continue;
+    schema_add_option(c, &options, other);
+  }
+  for (uint32_t i = 0; i < plan.members.count && work_is_ok(c->work); i++) {
+    const document_text name = plan.members.items[i].name;
+    const task *tasks = NULL;
+    if (!dfa_holds(some->set, name.bytes, name.size_bytes)) continue;
+    if (some->term != 0) {
+      schema_push_name(c, &tasks, TASK_MEMBER, name, some->term);
+    }
+    schema_push_name(c, &tasks, TASK_REQUIRE, name, 0);
+    schema_add_option(c, &options, tasks);
+  }
+  return options;
 }
 
 // Whether decoding offers members that neither a name nor a pattern declares.
@@ -300,42 +363,47 @@ static bool offers_others(schema_compiler *c, const object_plan *plan) {
   return false;
 }
 
-static void add_others(schema_compiler *c, object_plan *plan, const dfa *names, uint32_t bits,
+// Members with names of a group, as the rule of what they say together.
+static void add_others(schema_compiler *c, object_plan *plan, const name_group *group, uint32_t now,
                        uint32_t end) {
   program_builder *builder = &c->builder;
-  for (uint32_t i = 0; i < plan->patterns.count; i++) {
-    const dfa_operation operation = (bits >> i & 1) != 0 ? DFA_AND : DFA_WITHOUT;
-    names = dfa_combine(c->work, names, plan->patterns.sets[i], operation);
-    if (names == NULL || names->count == 0) return;
+  const dfa *names = group->names;
+  const case_member *some = plan->value->somes;
+  for (uint32_t rest = now; rest != 0; some = some->previous, rest >>= 1) {
+    if ((rest & 1) != 0) names = dfa_combine(c->work, names, some->names, DFA_AND);
   }
   if (names == NULL || names->count == 0) return;
-  const member_name name = {.bits = bits, .patterns = &plan->patterns};
+  const member_name name = {.bits = group->bits, .now = now, .patterns = &plan->patterns};
   const uint32_t set = set_of_name(c, plan->value, &name);
-  if (set == UINT32_MAX || schema_set_is_empty(c, set, 3)) return;
+  if (schema_set_is_empty(c, set, 3)) return;
+  if (plan->others[now] == 0) plan->others[now] = program_rule(builder);
   const uint32_t behind = program_place(builder);
-  const uint32_t quote = schema_quote(c, program_start(builder, plan->other));
+  const uint32_t quote = schema_quote(c, program_start(builder, plan->others[now]));
   if (c->spelling == SPELL_RAW) names = argument_texts(c, names);
   spell_set(builder, names, c->spelling, quote, behind);
   const uint32_t at = schema_call(c, schema_quote(c, behind), c->colon);
   program_skip(builder, schema_call(c, at, schema_rule(c, set)), end);
-  plan->allows_others = true;
 }
 
-static void build_others(schema_compiler *c, object_plan *plan) {
-  plan->other = program_rule(&c->builder);
-  const uint32_t end = program_place(&c->builder);
-  program_end(&c->builder, end);
-  if (c->is_outermost) return;
-  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
-    if (term_kind_of(part->term) == TERM_CONST) return;
-  }
+static bool build_others(schema_compiler *c, object_plan *plan) {
   const bool offers = offers_others(c, plan);
-  if (!offers && plan->patterns.count == 0) return;
-  const dfa *names = other_names(c, plan);
-  for (uint32_t bits = offers ? 0 : 1; bits < 1u << plan->patterns.count; bits++) {
-    if (!work_is_ok(c->work)) return;
-    add_others(c, plan, names, bits, end);
+  uint32_t said = 0, count = 0;
+  for (const case_member *at = plan->value->somes; at != NULL; at = at->previous) count++;
+  if (count > WANTED_MAX) {
+    return schema_refuse(c, node_for(plan->value), "a fifth thing that a member must be");
   }
+  plan->all = (1u << count) - 1;
+  for (uint32_t now = 0; now <= plan->all && !c->is_outermost; now++) {
+    const uint32_t end = program_place(&c->builder);
+    program_end(&c->builder, end);
+    for (uint32_t i = 0; i < plan->groups.count && work_is_ok(c->work); i++) {
+      const name_group *group = &plan->groups.items[i];
+      if (now != 0 || offers || group->bits != 0) add_others(c, plan, group, now, end);
+    }
+    if (plan->others[now] != 0) said |= now;
+  }
+  plan->is_impossible = plan->is_impossible || said != plan->all;
+  return work_is_ok(c->work);
 }
 
 // ---- the object ----
@@ -353,7 +421,12 @@ static uint32_t *new_row(schema_compiler *c, const member_grid *grid) {
   return row;
 }
 
-// Adds one member after `count` others; false where there may be no more.
+// In decoding a member that has to be there comes last, so that no other one replaces it.
+static bool may_follow(const schema_compiler *c, uint32_t came, uint32_t now) {
+  return (came & now) == 0 && (c->any || now != 0 || came == 0);
+}
+
+// Adds one member behind `count` others; false where there may be no more.
 static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t from, uint32_t count,
                        uint32_t rule, const uint32_t *to) {
   if (grid->is_limited && count == grid->cap) return false;
@@ -364,22 +437,32 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
   return true;
 }
 
-// The members that may follow the declared ones. Members that nobody declared may have one name, so
-// they count as one.
+// What may stand behind the declared members: others, by what those that came say of some member.
+// Members that nobody declared may have one name, so they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {
   const uint32_t least = plan->value->members_least;
-  uint32_t *others = plan->allows_others ? new_row(c, grid) : NULL;
+  uint32_t *others[1 << WANTED_MAX];
+  for (uint32_t came = 0; came <= plan->all; came++) others[came] = new_row(c, grid);
   for (uint32_t count = 0; count <= grid->cap && work_is_ok(c->work); count++) {
-    if (count >= least) program_skip(&c->builder, row[count], to);
-    if (others == NULL) continue;
-    if (c->any || count + 1 >= least) {
-      add_to_row(c, grid, row[count], count, plan->other, others);
+    if (count >= least && plan->all == 0) program_skip(&c->builder, row[count], to);
+    for (uint32_t now = 0; now <= plan->all; now++) {
+      if (plan->others[now] == 0) continue;
+      if (c->any || count + 1 >= least) {
+        add_to_row(c, grid, row[count], count, plan->others[now], others[now]);
+      }
+      for (uint32_t came = 0; came <= plan->all && count != 0; came++) {
+        if (!may_follow(c, came, now)) continue;
+        add_to_row(c, grid, others[came][count], count, plan->others[now], others[came | now]);
+      }
     }
-    if (count == 0) continue;
-    add_to_row(c, grid, others[count], count, plan->other, others);
-    if (!c->any || count >= least) program_skip(&c->builder, others[count], to);
+    if (count == 0 || (c->any && count < least)) continue;
+    program_skip(&c->builder, others[plan->all][count], to);
   }
+}
+
+static bool allows_others(const object_plan *plan) {
+  return plan->others[0] != 0 || plan->all != 0;
 }
 
 static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *grid) {
@@ -390,51 +473,52 @@ static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *
     required += is_required;
     optional = is_required ? 0 : optional + 1;
     if (optional <= OPTIONAL_MAX) continue;
-    const uint32_t node = value->parts == NULL ? 1 : term_node(value->parts->term);
-    return schema_refuse(c, node, "more than 900 optional members in a row");
+    return schema_refuse(c, node_for(value), "more than 900 optional members in a row");
   }
   grid->is_limited = value->members_most != UINT32_MAX &&
-                     (plan->allows_others || value->members_most < plan->members.count);
+                     (allows_others(plan) || value->members_most < plan->members.count);
   grid->cap =
       value->members_least > required || value->members_least > 1 ? value->members_least : 1;
   if (grid->is_limited) grid->cap = value->members_most;
   if (grid->cap == 0 && !grid->is_limited) grid->cap = 1;
   if ((uint64_t)(grid->cap + 1) * (plan->members.count + 1) > GRID_MAX) {
-    const uint32_t node = value->parts == NULL ? 1 : term_node(value->parts->term);
-    return schema_refuse(c, node, "a number of members this large");
+    return schema_refuse(c, node_for(value), "a number of members this large");
   }
   return true;
 }
 
-// The same with a comma before it.
 static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
-  if (c->is_outermost && c->form->style == ARGUMENT_PARAMS) return rule;
-  const uint32_t further = program_rule(&c->builder);
-  const uint32_t at = schema_call(c, program_start(&c->builder, further), c->comma);
-  program_end(&c->builder, schema_call(c, at, rule));
-  return further;
+  const bool has_comma = !c->is_outermost || c->form->style != ARGUMENT_PARAMS;
+  return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
-// Members in any order, each once.
-static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t from,
+// Members in any order, each declared one once.
+static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t first,
                             uint32_t to) {
   program_builder *builder = &c->builder;
-  const uint32_t first = program_place(builder), behind = program_place(builder);
-  uint32_t required = 0;
-  program_skip(builder, from, first);
+  uint32_t required = 0, behind[1 << WANTED_MAX];
+  for (uint32_t came = 0; came <= plan->all; came++) behind[came] = program_place(builder);
   for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
     const member *member = &plan->members.items[i];
     const uint32_t place = program_member_place(builder, member->is_required);
-    program_member(builder, first, member->rule, place, behind);
-    program_member(builder, behind, further_rule(c, member->rule), place, behind);
+    const uint32_t further = further_rule(c, member->rule);
+    program_member(builder, first, member->rule, place, behind[0]);
+    for (uint32_t came = 0; came <= plan->all; came++) {
+      program_member(builder, behind[came], further, place, behind[came]);
+    }
     required += member->is_required;
   }
-  if (plan->allows_others) {
-    program_call(builder, first, plan->other, behind);
-    program_call(builder, behind, further_rule(c, plan->other), behind);
+  for (uint32_t now = 0; now <= plan->all; now++) {
+    if (plan->others[now] == 0) continue;
+    const uint32_t further = further_rule(c, plan->others[now]);
+    program_call(builder, first, plan->others[now], behind[now]);
+    for (uint32_t came = 0; came <= plan->all; came++) {
+      if (may_follow(c, came, now))
+        program_call(builder, behind[came], further, behind[came | now]);
+    }
   }
-  program_members(builder, behind, required, to);
-  if (required == 0) program_skip(builder, first, to);
+  program_members(builder, behind[plan->all], required, to);
+  if (required == 0 && plan->all == 0) program_skip(builder, first, to);
   return work_is_ok(c->work);
 }
 
@@ -460,12 +544,10 @@ static bool build_in_order(schema_compiler *c, const object_plan *plan, uint32_t
 }
 
 bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
-  object_plan plan = {.value = value};
-  if (!find_patterns(c, value, &plan.patterns)) return false;
-  declare_all(c, &plan);
+  object_plan plan = {0};
+  if (!plan_names(c, &plan, value)) return false;
   build_members(c, &plan);
-  build_others(c, &plan);
-  if (!work_is_ok(c->work)) return false;
+  if (!build_others(c, &plan)) return false;
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
   const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);

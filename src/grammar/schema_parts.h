@@ -22,9 +22,11 @@ enum {
   TYPE_ARRAY = 32,
   TYPE_OBJECT = 64,
   TYPE_ANY = 127,
+  ANY_ORDER_MAX = 256,     // members, or unique items, in any order
   CASES_MAX = 512,         // of a set of terms
   CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
-  PATTERNS_MAX = 7,        // that speak about the names of one object
+  PATTERNS_MAX = 31,       // that speak about the names of one object
+  WANTED_MAX = 4,          // of what some item, or some member that nobody declared, has to be
 };
 
 // A node of the document and what is said of it.
@@ -50,10 +52,12 @@ typedef struct case_part {
   const struct case_part *previous;
 } case_part;
 
-// The requirements on one member (by name) or one item (by index).
+// What is said of one member (by name), of one item (by index), of a number of items (of those from
+// an index on), or of some member that nobody declares (of those with a name in a set).
 typedef struct case_member {
   document_text name;
-  uint32_t index;
+  uint32_t index, least, most;
+  const dfa *names;
   bool is_item, is_any_item, is_required, is_forbidden;
   schema_term term;  // 0: none
   const struct case_member *previous;
@@ -70,7 +74,7 @@ typedef struct schema_case {
   const dfa *numbers, *texts;  // NULL: all
   uint32_t length_least, length_most, items_least, items_most, members_least, members_most;
   const case_part *parts;
-  const case_member *members;
+  const case_member *members, *somes;
   const seen_term *seen;
 } schema_case;
 
@@ -179,6 +183,8 @@ bool schema_is_true(const schema_compiler *c, uint32_t node);
 // The set of terms for a member with this name, or an item; UINT32_MAX after a failure.
 uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name);
 uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index);
+// All texts among the values of cases.
+const dfa *schema_texts(schema_compiler *c, const case_list *cases);
 // The texts that a schema for names allows.
 const dfa *schema_names(schema_compiler *c, uint32_t node);
 // Whether a part is within the reach of the unevaluated... keyword of a schema.
@@ -188,6 +194,12 @@ static inline bool part_is_within(const case_part *part, uint32_t node) {
   return scope != NULL;
 }
 bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
+// Between `least` and `most` items of a set, no two of them equal. `node` says so.
+typedef struct schema_count {
+  uint32_t set, least, most, node;
+} schema_count;
+bool schema_build_unique(schema_compiler *c, const schema_count *count, uint32_t from, uint32_t to);
+void schema_build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
 bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
 
 // ---- schema_arguments.c ----
@@ -208,7 +220,9 @@ uint32_t schema_rule(schema_compiler *c, uint32_t set);
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
-// The text around a value: quotes, or marks. Returns the place after it.
+// The rule of a comma and a rule.
+uint32_t schema_after_comma(schema_compiler *c, uint32_t rule);
+// What stands around a text: quotes, or marks. Returns the place behind.
 uint32_t schema_quote(schema_compiler *c, uint32_t from);
 
 #endif

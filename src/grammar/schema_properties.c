@@ -1,23 +1,28 @@
 // grammar/schema_properties.c — the keywords that speak about members and items: required,
-// properties, dependencies, contains and similar ones.
+// properties, dependencies, contains and the like.
+#include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 
 void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
   (void)schema;
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
-    schema_push(c, &x->todo, (task){.kind = TASK_REQUIRE, .name = node_of(c, child)->text});
+    schema_push_name(c, &x->todo, TASK_REQUIRE, node_of(c, child)->text, 0);
   }
 }
 
+// A name that is required, and of which "properties" says something, is one way to break both: it
+// is missing, or it is not what they say.
 void schema_no_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
-  (void)schema;
+  const uint32_t list = schema_keyword(c, schema, "properties");
   (void)x;
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
+    const document_text name = node_of(c, child)->text;
+    const uint32_t declared = list == 0 ? 0 : document_member(&c->document, list, name);
     const task *tasks = NULL;
-    schema_push(c, &tasks, (task){.kind = TASK_FORBID, .name = node_of(c, child)->text});
-    schema_push_types(c, &tasks, TYPE_OBJECT);
-    schema_add_option(c, options, tasks);
+    if (declared != 0 && !schema_is_true(c, declared)) continue;
+    schema_push_name(c, &tasks, TASK_FORBID, name, 0);
+    schema_add_broken(c, tasks, TYPE_OBJECT, options);
   }
 }
 
@@ -27,19 +32,26 @@ void schema_yes_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   schema_push_part(c, x);
 }
 
+static bool is_required(schema_compiler *c, uint32_t schema, document_text name) {
+  uint32_t child = node_of(c, document_find(&c->document, schema, "required"))->first;
+  while (child != 0 && work_step(c->work, 1) && !text_is_same(node_of(c, child)->text, name)) {
+    child = node_of(c, child)->next;
+  }
+  return child != 0;
+}
+
 void schema_no_properties(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                           const option **options) {
-  (void)schema;
   (void)x;
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     const document_text name = node_of(c, child)->key;
     const task *tasks = NULL;
     if (schema_is_true(c, child)) continue;
-    schema_push(c, &tasks,
-                (task){.kind = TASK_MEMBER, .name = name, .term = term_of(TERM_NOT, child)});
-    schema_push(c, &tasks, (task){.kind = TASK_REQUIRE, .name = name});
-    schema_push_types(c, &tasks, TYPE_OBJECT);
-    schema_add_option(c, options, tasks);
+    schema_push_name(c, &tasks, TASK_MEMBER, name, term_of(TERM_NOT, child));
+    if (!is_required(c, schema, name)) {
+      schema_push_name(c, &tasks, TASK_REQUIRE, name, 0);
+    }
+    schema_add_broken(c, tasks, TYPE_OBJECT, options);
   }
 }
 
@@ -48,40 +60,62 @@ static void refuse_type(schema_compiler *c, const expansion *x, uint32_t value, 
   schema_refuse(c, value, "this keyword below 'not' (or in a 'oneOf' whose schemas overlap)");
 }
 
-static void refuse_not(schema_compiler *c, const expansion *x, uint32_t value, uint32_t type) {
-  if (!schema_is_true(c, value)) refuse_type(c, x, value, type);
+// A member with a name in a set breaks a schema; or, where nothing satisfies that, is there.
+static void add_some(schema_compiler *c, const expansion *x, const dfa *names, uint32_t schema,
+                     const option **options) {
+  const task *tasks = NULL;
+  if ((x->value.types & TYPE_OBJECT) == 0 || schema_is_true(c, schema)) return;
+  const bool is_any = node_of(c, schema)->kind == JSON_FALSE;
+  const schema_term term = is_any ? 0 : term_of(TERM_NOT, schema);
+  schema_push(c, &tasks, (task){.kind = TASK_SOME, .set = names, .term = term});
+  schema_add_broken(c, tasks, TYPE_OBJECT, options);
 }
 
-void schema_no_member_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                           const option **options) {
-  (void)schema;
-  (void)options;
-  refuse_not(c, x, value, TYPE_OBJECT);
+// The names that additionalProperties of a schema is about.
+static const dfa *additional_names(schema_compiler *c, uint32_t schema) {
+  nfa known;
+  nfa_begin(&known, c->work);
+  const uint32_t start = nfa_state(&known), end = nfa_state(&known);
+  uint32_t list = document_find(&c->document, schema, "properties");
+  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+    const document_text name = node_of(c, child)->key;
+    nfa_text(&known, start, name.bytes, name.size_bytes, end);
+  }
+  list = document_find(&c->document, schema, "patternProperties");
+  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+    const dfa *some = schema_pattern(c, node_of(c, child)->key);
+    if (some != NULL) nfa_copy(&known, some, start, end);
+  }
+  return schema_rest(c, TYPE_STRING, dfa_of_nfa(&known, start, end));
 }
 
-// In a list by names, each entry is independent.
-void schema_no_named_parts(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                           const option **options) {
+void schema_no_additional(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                          const option **options) {
+  add_some(c, x, additional_names(c, schema), value, options);
+}
+
+void schema_no_patterns(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                        const option **options) {
   (void)schema;
-  (void)options;
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
-    refuse_not(c, x, child, TYPE_OBJECT);
+    add_some(c, x, schema_pattern(c, node_of(c, child)->key), child, options);
   }
 }
 
-void schema_no_item_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                         const option **options) {
+void schema_no_names(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                     const option **options) {
   (void)schema;
-  (void)options;
-  refuse_not(c, x, value, TYPE_ARRAY);
+  if ((x->value.types & TYPE_OBJECT) == 0 || schema_is_true(c, value)) return;
+  add_some(c, x, schema_rest(c, TYPE_STRING, schema_names(c, value)), c->nothing, options);
 }
 
-// If there is no item, even a schema that says nothing is broken.
-void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                        const option **options) {
+void schema_no_unevaluated(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                           const option **options) {
   (void)schema;
   (void)options;
-  refuse_type(c, x, value, TYPE_ARRAY);
+  if (schema_is_true(c, value)) return;
+  refuse_type(c, x, value,
+              text_is(node_of(c, value)->key, "unevaluatedItems") ? TYPE_ARRAY : TYPE_OBJECT);
 }
 
 void schema_no_unique(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
@@ -91,31 +125,89 @@ void schema_no_unique(schema_compiler *c, expansion *x, uint32_t schema, uint32_
   if (node_of(c, value)->kind != JSON_FALSE) refuse_type(c, x, value, TYPE_ARRAY);
 }
 
-// Some item breaks the schema of all, or one at its place the schema for it.
+uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *name,
+                               uint32_t otherwise) {
+  const uint32_t node = document_find(&c->document, schema, name);
+  if (node == 0 || c->dialect < 2019) return otherwise;
+  const uint32_t count = numbers_count(node_of(c, node)->text);
+  return count < NUMBERS_COUNT_MAX ? count : UINT32_MAX;
+}
+
+// Too few items, or too many.
+void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                        const option **options) {
+  (void)x;
+  const uint32_t least = schema_contains_count(c, schema, "minContains", 1);
+  const uint32_t most = schema_contains_count(c, schema, "maxContains", UINT32_MAX);
+  task made = {.kind = TASK_CONTAINS, .b = least - 1, .term = term_of(TERM_SCHEMA, value)};
+  const task *few = NULL, *many = NULL;
+  schema_push(c, &few, made);
+  if (least != 0) schema_add_broken(c, few, TYPE_ARRAY, options);
+  made.a = most + 1;
+  made.b = UINT32_MAX;
+  schema_push(c, &many, made);
+  if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, options);
+}
+
+// Some item from a place on breaks a schema.
+static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
+                          const option **options) {
+  const task *tasks = NULL;
+  if (schema_is_true(c, value)) return;
+  schema_push(c, &tasks,
+              (task){.kind = TASK_CONTAINS,
+                     .a = 1,
+                     .b = UINT32_MAX,
+                     .from = from,
+                     .term = term_of(TERM_NOT, value)});
+  schema_push_count(c, &tasks, TASK_ITEMS, from + 1, UINT32_MAX);
+  schema_add_broken(c, tasks, TYPE_ARRAY, options);
+}
+
+void schema_no_additional_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                                const option **options) {
+  (void)x;
+  const json_node *list = node_of(c, document_find(&c->document, schema, "items"));
+  if (list->kind == JSON_ARRAY) add_some_item(c, list->count, value, options);
+}
+
+// One item breaks the schema for its place, or some item the schema of the others.
 void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                      const option **options) {
+  (void)x;
   const json_node *at = node_of(c, value);
-  const uint32_t prefix = schema_keyword(c, schema, "prefixItems");
-  const bool has_prefix = prefix != value && prefix != 0;
-  if (has_prefix) {
-    refuse_not(c, x, value, TYPE_ARRAY);
-    return;
-  }
   for (uint32_t child = at->kind == JSON_ARRAY ? at->first : 0; child != 0;) {
     const uint32_t index = node_of(c, child)->index;
     const task *tasks = NULL;
-    schema_push(c, &tasks, (task){.kind = TASK_ITEM, .a = index, .term = term_of(TERM_NOT, child)});
-    schema_push(c, &tasks, (task){.kind = TASK_ITEMS, .a = index + 1, .b = UINT32_MAX});
-    schema_push_types(c, &tasks, TYPE_ARRAY);
-    schema_add_option(c, options, tasks);
+    schema_push(c, &tasks,
+                (task){.kind = TASK_ITEM, .from = index, .term = term_of(TERM_NOT, child)});
+    schema_push_count(c, &tasks, TASK_ITEMS, index + 1, UINT32_MAX);
+    schema_add_broken(c, tasks, TYPE_ARRAY, options);
     child = node_of(c, child)->next;
   }
-  if (at->kind == JSON_ARRAY || schema_is_true(c, value)) return;
-  const task *tasks = NULL;
-  schema_push(c, &tasks, (task){.kind = TASK_CONTAINS, .term = term_of(TERM_NOT, value)});
-  schema_push(c, &tasks, (task){.kind = TASK_ITEMS, .a = 1, .b = UINT32_MAX});
-  schema_push_types(c, &tasks, TYPE_ARRAY);
-  schema_add_option(c, options, tasks);
+  const uint32_t prefix = schema_keyword(c, schema, "prefixItems");
+  if (at->kind != JSON_ARRAY) add_some_item(c, node_of(c, prefix)->count, value, options);
+}
+
+// A member is there, and what depends on it does not hold.
+void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                            const option **options) {
+  (void)schema;
+  for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
+    const json_node *at = node_of(c, child);
+    const bool is_list = at->kind == JSON_ARRAY;
+    for (uint32_t one = is_list ? at->first : child; one != 0;
+         one = is_list ? node_of(c, one)->next : 0) {
+      const task *tasks = NULL;
+      if (node_of(c, one)->kind == JSON_STRING) {
+        schema_push_name(c, &tasks, TASK_FORBID, node_of(c, one)->text, 0);
+      } else {
+        schema_push_term(c, x, &tasks, TERM_NOT, one);
+      }
+      schema_push_name(c, &tasks, TASK_REQUIRE, at->key, 0);
+      schema_add_broken(c, tasks, TYPE_OBJECT, options);
+    }
+  }
 }
 
 // An object with the member `name` also satisfies `value`; others may be anything.
@@ -124,19 +216,18 @@ static void depend(schema_compiler *c, expansion *x, document_text name, uint32_
   const task *has = NULL, *lacks = NULL;
   if (node_of(c, value)->kind == JSON_ARRAY) {
     for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
-      schema_push(c, &has, (task){.kind = TASK_REQUIRE, .name = node_of(c, child)->text});
+      schema_push_name(c, &has, TASK_REQUIRE, node_of(c, child)->text, 0);
     }
   } else if (node_of(c, value)->kind == JSON_STRING) {
-    schema_push(c, &has, (task){.kind = TASK_REQUIRE, .name = node_of(c, value)->text});
+    schema_push_name(c, &has, TASK_REQUIRE, node_of(c, value)->text, 0);
   } else {
     schema_push_term(c, x, &has, TERM_SCHEMA, value);
   }
-  schema_push(c, &has, (task){.kind = TASK_REQUIRE, .name = name});
-  schema_push_types(c, &has, TYPE_OBJECT);
-  schema_add_option(c, &options, has);
-  schema_push(c, &lacks, (task){.kind = TASK_FORBID, .name = name});
+  schema_push_name(c, &has, TASK_REQUIRE, name, 0);
+  schema_add_broken(c, has, TYPE_OBJECT, &options);
+  schema_push_name(c, &lacks, TASK_FORBID, name, 0);
   schema_add_option(c, &options, lacks);
-  schema_push(c, &x->choices, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
+  schema_push_choice(c, x, options);
 }
 
 void schema_yes_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {

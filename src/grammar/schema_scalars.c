@@ -33,14 +33,9 @@ void schema_yes_number(schema_compiler *c, expansion *x, uint32_t schema, uint32
 
 void schema_no_number(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                       const option **options) {
-  const task *tasks = NULL;
   if ((x->value.types & TYPE_NUMBER) == 0) return;
   const dfa *allowed = allowed_numbers(c, schema, value);
-  if (allowed == NULL) return;
-  const dfa *rest = dfa_combine(c->work, c->all_numbers, allowed, DFA_WITHOUT);
-  schema_push(c, &tasks, (task){.kind = TASK_NUMBERS, .set = rest});
-  schema_push_types(c, &tasks, TYPE_NUMBER);
-  schema_add_option(c, options, tasks);
+  if (allowed != NULL) schema_add_rest(c, TYPE_NUMBER, allowed, options);
 }
 
 // ---- texts ----
@@ -84,14 +79,9 @@ void schema_yes_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint3
 
 void schema_no_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                        const option **options) {
-  const task *tasks = NULL;
   (void)schema;
   if ((x->value.types & TYPE_STRING) == 0) return;
-  const dfa *allowed = schema_pattern(c, node_of(c, value)->text);
-  const dfa *rest = dfa_combine(c->work, dfa_any_text(c->work), allowed, DFA_WITHOUT);
-  schema_push(c, &tasks, (task){.kind = TASK_TEXTS, .set = rest});
-  schema_push_types(c, &tasks, TYPE_STRING);
-  schema_add_option(c, options, tasks);
+  schema_add_rest(c, TYPE_STRING, schema_pattern(c, node_of(c, value)->text), options);
 }
 
 void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
@@ -107,10 +97,9 @@ void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32
   if (kind == FORMAT_TEXTS && (x->value.types & TYPE_STRING) != 0) {
     schema_restrict_texts(c, &x->value, texts);
   }
-  if (kind >= FORMAT_INT32 && (x->value.types & TYPE_NUMBER) != 0) {
-    schema_restrict_numbers(c, &x->value, schema_integers(c));
-  }
-  if (kind == FORMAT_INT32 && (x->value.types & TYPE_NUMBER) != 0) {
+  if (kind < FORMAT_INT32 || (x->value.types & TYPE_NUMBER) == 0) return;
+  schema_restrict_numbers(c, &x->value, schema_integers(c));
+  if (kind == FORMAT_INT32) {
     schema_restrict_numbers(c, &x->value, numbers_bounded(c->work, LOW, NUMBER_AT_LEAST));
     schema_restrict_numbers(c, &x->value, numbers_bounded(c->work, HIGH, NUMBER_AT_MOST));
   }
@@ -119,17 +108,12 @@ void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32
 void schema_no_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                       const option **options) {
   const json_node *at = node_of(c, value);
-  const task *tasks = NULL;
   const dfa *texts = NULL;
   (void)schema;
   if ((x->value.types & TYPE_STRING) == 0) return;
   const format_kind kind = find_format(c, at->text, FORMAT_AT_MOST, &texts);
   if (kind == FORMAT_REFUSED) schema_refuse(c, value, "this format");
-  if (kind != FORMAT_TEXTS) return;
-  const dfa *rest = dfa_combine(c->work, dfa_any_text(c->work), texts, DFA_WITHOUT);
-  schema_push(c, &tasks, (task){.kind = TASK_TEXTS, .set = rest});
-  schema_push_types(c, &tasks, TYPE_STRING);
-  schema_add_option(c, options, tasks);
+  if (kind == FORMAT_TEXTS) schema_add_rest(c, TYPE_STRING, texts, options);
 }
 
 // ---- counts ----
@@ -164,6 +148,5 @@ void schema_no_count(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   (void)x;
   if (made.b == UINT32_MAX && made.a == 0) return;  // at least 0: never broken
   schema_push(c, &tasks, made);
-  schema_push_types(c, &tasks, type);
-  schema_add_option(c, options, tasks);
+  schema_add_broken(c, tasks, type, options);
 }

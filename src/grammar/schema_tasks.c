@@ -20,11 +20,47 @@ void schema_push_types(schema_compiler *c, const task **list, uint32_t types) {
   schema_push(c, list, (task){.kind = TASK_TYPES, .a = types});
 }
 
+void schema_push_name(schema_compiler *c, const task **list, task_kind kind, document_text name,
+                      schema_term term) {
+  schema_push(c, list, (task){.kind = kind, .name = name, .term = term});
+}
+
+void schema_push_count(schema_compiler *c, const task **list, task_kind kind, uint32_t least,
+                       uint32_t most) {
+  schema_push(c, list, (task){.kind = kind, .a = least, .b = most});
+}
+
+void schema_push_set(schema_compiler *c, const task **list, task_kind kind, const dfa *set) {
+  schema_push(c, list, (task){.kind = kind, .set = set});
+}
+
+void schema_push_choice(schema_compiler *c, expansion *x, const option *options) {
+  schema_push(c, &x->choices, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
+}
+
 void schema_add_option(schema_compiler *c, const option **options, const task *tasks) {
   option *made = work_alloc(c->work, 1, sizeof *made);
   if (made == NULL) return;
   *made = (option){tasks, *options};
   *options = made;
+}
+
+void schema_add_broken(schema_compiler *c, const task *tasks, uint32_t types,
+                       const option **options) {
+  schema_push_types(c, &tasks, types);
+  schema_add_option(c, options, tasks);
+}
+
+const dfa *schema_rest(schema_compiler *c, uint32_t type, const dfa *set) {
+  const dfa *all = type == TYPE_STRING ? dfa_any_text(c->work) : c->all_numbers;
+  return dfa_combine(c->work, all, set, DFA_WITHOUT);
+}
+
+void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const option **options) {
+  const task *tasks = NULL;
+  schema_push_set(c, &tasks, type == TYPE_STRING ? TASK_TEXTS : TASK_NUMBERS,
+                  schema_rest(c, type, set));
+  schema_add_broken(c, tasks, type, options);
 }
 
 // An alternative of one term.
@@ -73,10 +109,10 @@ void schema_restrict_count(uint32_t *least, uint32_t *most, uint32_t low, uint32
   if (*least > *most) *types &= ~type;
 }
 
-void schema_add_member(schema_compiler *c, schema_case *value, case_member member) {
+void schema_add_member(schema_compiler *c, const case_member **list, case_member member) {
   case_member *made = work_alloc(c->work, 1, sizeof *made);
   if (made == NULL) return;
   *made = member;
-  made->previous = value->members;
-  value->members = made;
+  made->previous = *list;
+  *list = made;
 }

@@ -25,21 +25,16 @@ void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node) {
 static void differ_in_object(schema_compiler *c, const expansion *x, uint32_t node,
                              const option **options) {
   const task *more = NULL;
-  schema_push(c, &more,
-              (task){.kind = TASK_MEMBERS, .a = node_of(c, node)->count + 1, .b = UINT32_MAX});
-  schema_push_types(c, &more, TYPE_OBJECT);
-  schema_add_option(c, options, more);
+  schema_push_count(c, &more, TASK_MEMBERS, node_of(c, node)->count + 1, UINT32_MAX);
+  schema_add_broken(c, more, TYPE_OBJECT, options);
   for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const document_text name = node_of(c, child)->key;
     const task *lacks = NULL, *differs = NULL;
-    schema_push(c, &lacks, (task){.kind = TASK_FORBID, .name = name});
-    schema_push_types(c, &lacks, TYPE_OBJECT);
-    schema_add_option(c, options, lacks);
-    schema_push(c, &differs,
-                (task){.kind = TASK_MEMBER, .name = name, .term = term_of(TERM_NOT_CONST, child)});
-    schema_push(c, &differs, (task){.kind = TASK_REQUIRE, .name = name});
-    schema_push_types(c, &differs, TYPE_OBJECT);
-    schema_add_option(c, options, differs);
+    schema_push_name(c, &lacks, TASK_FORBID, name, 0);
+    schema_add_broken(c, lacks, TYPE_OBJECT, options);
+    schema_push_name(c, &differs, TASK_MEMBER, name, term_of(TERM_NOT_CONST, child));
+    schema_push_name(c, &differs, TASK_REQUIRE, name, 0);
+    schema_add_broken(c, differs, TYPE_OBJECT, options);
   }
   (void)x;
 }
@@ -47,21 +42,18 @@ static void differ_in_object(schema_compiler *c, const expansion *x, uint32_t no
 static void differ_in_array(schema_compiler *c, uint32_t node, const option **options) {
   const uint32_t count = node_of(c, node)->count;
   const task *more = NULL, *fewer = NULL;
-  schema_push(c, &more, (task){.kind = TASK_ITEMS, .a = count + 1, .b = UINT32_MAX});
-  schema_push_types(c, &more, TYPE_ARRAY);
-  schema_add_option(c, options, more);
+  schema_push_count(c, &more, TASK_ITEMS, count + 1, UINT32_MAX);
+  schema_add_broken(c, more, TYPE_ARRAY, options);
   if (count == 0) return;
-  schema_push(c, &fewer, (task){.kind = TASK_ITEMS, .a = 0, .b = count - 1});
-  schema_push_types(c, &fewer, TYPE_ARRAY);
-  schema_add_option(c, options, fewer);
+  schema_push_count(c, &fewer, TASK_ITEMS, 0, count - 1);
+  schema_add_broken(c, fewer, TYPE_ARRAY, options);
   for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const task *differs = NULL;
     const schema_term term = term_of(TERM_NOT_CONST, child);
     schema_push(c, &differs,
-                (task){.kind = TASK_ITEM, .a = node_of(c, child)->index, .term = term});
-    schema_push(c, &differs, (task){.kind = TASK_ITEMS, .a = count, .b = count});
-    schema_push_types(c, &differs, TYPE_ARRAY);
-    schema_add_option(c, options, differs);
+                (task){.kind = TASK_ITEM, .from = node_of(c, child)->index, .term = term});
+    schema_push_count(c, &differs, TASK_ITEMS, count, count);
+    schema_add_broken(c, differs, TYPE_ARRAY, options);
   }
 }
 
@@ -73,11 +65,11 @@ void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node) {
   if (at->kind == JSON_FALSE) value->types &= ~(uint32_t)TYPE_FALSE;
   if (at->kind == JSON_NUMBER && (value->types & TYPE_NUMBER) != 0) {
     const dfa *same = numbers_equal(c->work, at->text);
-    schema_restrict_numbers(c, value, dfa_combine(c->work, c->all_numbers, same, DFA_WITHOUT));
+    schema_restrict_numbers(c, value, schema_rest(c, TYPE_NUMBER, same));
   }
   if (at->kind == JSON_STRING && (value->types & TYPE_STRING) != 0) {
     const dfa *same = text_set(c, at->text);
-    schema_restrict_texts(c, value, dfa_combine(c->work, dfa_any_text(c->work), same, DFA_WITHOUT));
+    schema_restrict_texts(c, value, schema_rest(c, TYPE_STRING, same));
   }
   const uint32_t type = at->kind == JSON_ARRAY    ? TYPE_ARRAY
                         : at->kind == JSON_OBJECT ? TYPE_OBJECT
@@ -89,7 +81,7 @@ void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node) {
   if (type == TYPE_OBJECT) differ_in_object(c, x, node, &options);
   schema_push_types(c, &other, TYPE_ANY & ~type);
   schema_add_option(c, &options, other);
-  schema_push(c, &x->choices, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
+  schema_push_choice(c, x, options);
 }
 
 // All texts of an enum as one set, all numbers as another.
@@ -111,19 +103,12 @@ static void enum_scalars(schema_compiler *c, uint32_t list, const task **tasks) 
     }
     if (at->kind != JSON_STRING) continue;
     types |= TYPE_STRING;
-    const dfa *one = text_set(c, at->text);
-    uint32_t from = start;
-    for (uint32_t i = 0; one != NULL && i + 1 < one->count; i++) {
-      const uint32_t next = nfa_state(&texts);
-      nfa_range(&texts, from, one->edges[i].low, one->edges[i].high, next);
-      from = next;
-    }
-    nfa_skip(&texts, from, NFA_SKIP, end);
+    nfa_text(&texts, start, at->text.bytes, at->text.size_bytes, end);
   }
   if ((types & TYPE_STRING) != 0) {
-    schema_push(c, tasks, (task){.kind = TASK_TEXTS, .set = dfa_of_nfa(&texts, start, end)});
+    schema_push_set(c, tasks, TASK_TEXTS, dfa_of_nfa(&texts, start, end));
   }
-  if (numbers != NULL) schema_push(c, tasks, (task){.kind = TASK_NUMBERS, .set = numbers});
+  if (numbers != NULL) schema_push_set(c, tasks, TASK_NUMBERS, numbers);
   schema_push_types(c, tasks, types);
 }
 
@@ -210,15 +195,12 @@ void schema_no_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t 
                     const option **options) {
   bool has_integer;
   const uint32_t types = schema_type_bits(c, value, &has_integer);
-  const task *others = NULL, *broken = NULL;
+  const task *others = NULL;
   (void)schema;
   (void)x;
   schema_push_types(c, &others,
                     TYPE_ANY & ~types & (has_integer ? ~(uint32_t)TYPE_NUMBER : TYPE_ANY));
   schema_add_option(c, options, others);
   if (!has_integer || (types & TYPE_NUMBER) != 0) return;
-  const dfa *rest = dfa_combine(c->work, c->all_numbers, schema_integers(c), DFA_WITHOUT);
-  schema_push(c, &broken, (task){.kind = TASK_NUMBERS, .set = rest});
-  schema_push_types(c, &broken, TYPE_NUMBER);
-  schema_add_option(c, options, broken);
+  schema_add_rest(c, TYPE_NUMBER, schema_integers(c), options);
 }

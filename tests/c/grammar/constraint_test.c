@@ -79,6 +79,24 @@ TEST(texts_are_checked_with_an_engine_and_without) {
   free(file.bytes);
 }
 
+// Alternatives that share no beginning are more places than a machine has.
+TEST(a_text_that_the_machine_cannot_follow_is_a_status) {
+  static char text[400000];
+  size_t count = (size_t)snprintf(text, sizeof text, "root ::= \"x\" (\"?\"");
+  for (int i = 0; i < 9000; i++) {
+    count += (size_t)snprintf(text + count, sizeof text - count, " | \"0\"* \"a%d\"", i);
+  }
+  snprintf(text + count, sizeof text - count, ")");
+  const wick_grammar grammar = grammar_of(WICK_GRAMMAR_GBNF, text);
+  wick_constraint *constraint = NULL;
+  wick_error error = {0};
+  REQUIRE(wick_constraint_create(NULL, &grammar, &constraint, &error) == WICK_OK);
+  CHECK_EQ_INT(check(constraint, "[\"x0a7\"]", &error), WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(error.message, "item 0: grammar state exceeds 8192 positions");
+  CHECK_EQ_INT(check(constraint, "[\"b\"]", &error), WICK_OK);
+  wick_constraint_destroy(constraint);
+}
+
 // Token ids in place of a text: this vocabulary has bytes, and five more.
 TEST(an_engine_takes_ids_of_tokens_for_a_text) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);

@@ -178,6 +178,7 @@ static const char *const NUMBER_SCHEMAS[] = {
     "{\"enum\":[1000,0.001,5,-70,1.5]}",
     "{\"not\":{\"const\":100},\"type\":\"integer\"}",
     "{\"not\":{\"type\":\"integer\"},\"type\":\"number\"}",
+    "{\"type\":\"number\"}",
 };
 
 // A number is held with an exponent where it is held without one.
@@ -225,16 +226,59 @@ TEST(large_and_small_exponents_are_held_where_there_is_no_bound) {
     uint32_t schema;
     const char *text;
     bool holds;
-  } CASES[] = {
-      {0, "1e3", true},       {0, "1.5e3", true},    {0, "1.5e0", false},   {0, "1e308", true},
-      {0, "1.25e+100", true}, {0, "-1E23", true},    {0, "1e-1", false},    {0, "0e-400", true},
-      {0, "0.00E99", true},   {0, "1e", false},      {0, "1e+", false},     {0, "01e3", false},
-      {0, "1.e3", false},     {0, ".5e1", false},    {0, "1e3.0", false},   {0, "5e-0", true},
-      {0, "1000e-3", true},   {0, "1001e-3", false}, {1, "1.5e1", true},    {1, "1e400", false},
-      {1, "1.6e1", false},    {2, "1e-300", true},   {2, "-1e-300", false}, {2, "1e300", true},
-      {2, "-1e300", false},   {2, "-0e5", true},     {3, "1.5e-13", true},  {3, "0e7", false},
-      {4, "-1e99", true},     {4, "1e99", false},    {5, "-1e-13", true},   {5, "1e-99", true},
-      {6, "7e30", true},      {8, "1e30", true},     {8, "1e2", false},     {12, "1e-30", true}};
+  } CASES[] = {{0, "1e3", true},
+               {0, "1.5e3", true},
+               {0, "1.5e0", false},
+               {0, "1e307", true},
+               {0, "1.25e+100", true},
+               {0, "-1E23", true},
+               {0, "1e-1", false},
+               {0, "0e-400", true},
+               {0, "0.00E99", true},
+               {0, "1e", false},
+               {0, "1e+", false},
+               {0, "01e3", false},
+               {0, "1.e3", false},
+               {0, ".5e1", false},
+               {0, "1e3.0", false},
+               {0, "5e-0", true},
+               {0, "1000e-3", true},
+               {0, "1001e-3", false},
+               {1, "1.5e1", true},
+               {1, "1e400", false},
+               {1, "1.6e1", false},
+               {2, "1e-300", true},
+               {2, "-1e-300", false},
+               {2, "1e300", true},
+               {2, "-1e300", false},
+               {2, "-0e5", true},
+               {3, "1.5e-13", true},
+               {3, "0e7", false},
+               {4, "-1e99", true},
+               {4, "1e99", false},
+               {5, "-1e-13", true},
+               {5, "1e-99", true},
+               {6, "7e30", true},
+               {8, "1e30", true},
+               {8, "1e2", false},
+               {12, "1e-30", true},
+               // numbers are finite as doubles
+               {0, "1e309", false},
+               {0, "0.6E+8589", false},
+               {0, "9.5e307", true},
+               {0, "99e307", false},
+               {0, "12.5e99", true},
+               {0, "12.5e100", false},
+               {2, "1e1000", false},
+               {13, "1e307", true},
+               {13, "1.5E+307", true},
+               {13, "1e308", false},
+               {13, "0.5e999", false},
+               {13, "123e99", true},
+               {13, "123e100", false},
+               {13, "1e-999", true},
+               {13, "0e99", true},
+               {13, "1e007", true}};
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     grammar_rig rig;
     const char *schema = NUMBER_SCHEMAS[CASES[i].schema];
