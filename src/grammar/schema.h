@@ -38,6 +38,7 @@ typedef struct argument_form {
   const char *wrap, *unwrap;  // around a text that may have the end; NULL: there are none
   bool has_lines;             // a line break before and after each value
   bool has_attribute;         // before_text and before_json tell a reader which it is
+  bool escapes_names;         // & and " are &amp; and &quot;
 } argument_form;
 
 // The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also where the form

@@ -21,11 +21,11 @@ static bool is_word(document_text name) {
   return is_one;
 }
 
-static bool can_stand_between_marks(document_text name) {
+static bool can_stand_between_marks(document_text name, bool is_escaped) {
   bool can = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
   for (uint32_t i = 0; i < name.size_bytes && can; i++) {
     const uint8_t byte = name.bytes[i];
-    can = byte >= ' ' && byte != '<' && byte != '>' && byte != '"';
+    can = byte >= ' ' && byte != '<' && byte != '>' && (byte != '"' || is_escaped);
   }
   return can;
 }
@@ -253,7 +253,8 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   const bool is_param = c->form->style == ARGUMENT_PARAMS;
   const bool is_tag = is_param && has_byte(c->form->end, SCHEMA_NAME[0]);
   if (set == UINT32_MAX) return rule;
-  if (is_param && !is_tag ? !can_stand_between_marks(name) : !is_word(name)) {
+  if (is_param && !is_tag ? !can_stand_between_marks(name, c->form->escapes_names)
+                          : !is_word(name)) {
     work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
               "the model's form of calls cannot write the name %.*s",
               (int)(name.size_bytes < 80 ? name.size_bytes : 80), (const char *)name.bytes);
@@ -261,7 +262,15 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   }
   uint32_t at = program_start(builder, rule);
   if (is_param) at = put_pattern(c, at, c->form->before_name, &(written){.name = name, .type = ""});
-  at = program_text(builder, at, name.bytes, name.size_bytes);
+  for (uint32_t i = 0; i < name.size_bytes; i++) {
+    const char byte = (char)name.bytes[i];
+    const char *escaped = !c->form->escapes_names ? NULL
+                          : byte == '&'           ? "&amp;"
+                          : byte == '"'           ? "&quot;"
+                                                  : NULL;
+    at = escaped == NULL ? program_text(builder, at, &byte, 1)
+                         : program_text(builder, at, escaped, strlen(escaped));
+  }
   if (is_param) {
     put_param(c, at, name, set, end);
   } else {

@@ -67,7 +67,8 @@ static const reply_params KIMI_PARAMS = {.key = "<|open|>argument key=\"",
                                          .end = "<|close|>call<|sep|>",
                                          .says_text = " type=\"string\"",
                                          .says_json = " type=\"" SCHEMA_TYPE "\"",
-                                         .attributes_end = "<|sep|>"};
+                                         .attributes_end = "<|sep|>",
+                                         .escapes_keys = true};
 #define KIMI_CALL "<|open|>call tool=\"" N "\" index=\"" PATTERN_INDEX "\"<|sep|>"
 #define MINIMAX "]<]minimax[>["
 static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",

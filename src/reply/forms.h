@@ -52,6 +52,7 @@ typedef struct reply_params {
   const char *attributes_end;  // NULL: ">"
   const char *wrap, *unwrap;   // marks within which a text may have those around values; or NULL
   bool has_elements;           // lists and objects are elements with the same marks
+  bool escapes_keys;           // & and " are &amp; and &quot;
 } reply_params;
 
 static inline const char *params_attributes_end(const reply_params *params) {

@@ -128,7 +128,8 @@ static argument_form form_of_params(hold *h, const reply_form *form) {
                          .wrap = params->wrap,
                          .unwrap = params->unwrap,
                          .has_lines = (form->flags & FORM_LINES) != 0,
-                         .has_attribute = params->says_text != NULL};
+                         .has_attribute = params->says_text != NULL,
+                         .escapes_names = params->escapes_keys};
 }
 
 // Leftovers of a failed schema are not part of the grammar.

@@ -210,8 +210,22 @@ static reply_step begin_value(reply_parser *p) {
   return STEP_MORE;
 }
 
+// Replaces what stands for & and " in a key.
+static void unescape_key(reply_text *key) {
+  static const char *const NAMES[] = {"&amp;", "&quot;"};
+  uint32_t count = 0;
+  for (uint32_t at = 0; at < key->size_bytes; count++) {
+    const value_text rest = {(const uint8_t *)key->bytes + at, key->size_bytes - at};
+    const int name = begins_with(rest, NAMES[0]) ? 0 : begins_with(rest, NAMES[1]) ? 1 : 2;
+    key->bytes[count] = name < 2 ? "&\""[name] : key->bytes[at];
+    at += name < 2 ? (uint32_t)strlen(NAMES[name]) : 1;
+  }
+  key->size_bytes = count;
+}
+
 static reply_step end_key(reply_parser *p) {
   params_state *params = &p->reads.params;
+  if (p->form->params->escapes_keys) unescape_key(&p->key);
   if (!p->begun && !call_begin(p)) return STEP_FAIL;
   parser_put_text(p, params->has_items ? ", \"" : "{\"");
   for (uint32_t i = 0; i < p->key.size_bytes; i++) {

@@ -626,3 +626,38 @@ TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
     held_close(&h);
   }
 }
+
+// MiniMax M3 ends reasoning also where it has not begun any.
+TEST(the_end_of_reasoning_is_no_call) {
+  static const char *const ENDINGS[] = {"]~b]ai\n", "]~b]ai\n<mm:think>", "]~b]ai\n</mm:think>"};
+  for (size_t i = 0; i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
+    static held h;
+    held_open(&h, "<mm:think> " MINIMAX "<tool_call>", ENDINGS[i], WEATHER, true, true);
+    FITS_AS_IS(&h, false, "</mm:think>");
+    FITS_AS_IS(&h, false, "hm</mm:think>");
+    FITS_AS_IS(&h, i == 1, "hm</mm:think>" MINIMAX "<tool_call>", MINIMAX_CALL,
+               MINIMAX "</tool_call>");
+    FITS_AS_IS(&h, i == 1, "</mm:think>" MINIMAX "<tool_call>", MINIMAX_CALL,
+               MINIMAX "</tool_call>");
+    held_close(&h);
+  }
+}
+
+// As the template of Kimi K3 writes them.
+TEST(names_of_arguments_are_escaped) {
+  static const char TOOL[] =
+      "[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":"
+      "\"object\",\"properties\":{\"a&\\\"b&amp;\":{\"type\":\"string\"}},\"required\":[\"a&\\\"b"
+      "&amp;\"]}}}]";
+#define KIMI_ARGUMENT(key)                                                                \
+  "<|open|>tools<|sep|><|open|>call tool=\"weather\" index=\"1\"<|sep|><|open|>argument " \
+  "key=\"" key                                                                            \
+  "\" type=\"string\"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|>"             \
+  "<|close|>tools<|sep|>"
+  static held h;
+  held_open(&h, "<|open|>", "", TOOL, true, true);
+  FITS_AS_IS(&h, true, KIMI_ARGUMENT("a&amp;&quot;b&amp;amp;"));
+  FITS_AS_IS(&h, false, KIMI_ARGUMENT("a&&quot;b&amp;amp;"));
+  FITS_AS_IS(&h, false, KIMI_ARGUMENT("a&amp;&quot;b&amp;"));
+  held_close(&h);
+}
