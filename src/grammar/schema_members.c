@@ -316,11 +316,27 @@ static void split_names(schema_compiler *c, object_plan *plan, const dfa *names,
   split_names(c, plan, dfa_combine(c->work, names, set, DFA_AND), patterns, bits | 1u << patterns);
 }
 
-static bool plan_names(schema_compiler *c, object_plan *plan, const schema_case *value) {
+// Whether decoding offers members that neither a name nor a pattern declares.
+static bool offers_others(schema_compiler *c, const object_plan *plan) {
+  if (c->any || (plan->declared == 0 && plan->patterns.count == 0)) return true;
+  if (plan->value->members_least > plan->members.count) return true;
+  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
+    if (keyword_of(c, part, "additionalProperties") != 0 ||
+        keyword_of(c, part, "unevaluatedProperties") != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool plan_names(schema_compiler *c, object_plan *plan, const schema_case *value,
+                       bool needs_others) {
   plan->value = value;
   if (!find_patterns(c, value, &plan->patterns)) return false;
   declare_all(c, plan);
-  split_names(c, plan, other_names(c, plan), plan->patterns.count, 0);
+  if (needs_others || plan->patterns.count != 0 || offers_others(c, plan)) {
+    split_names(c, plan, other_names(c, plan), plan->patterns.count, 0);
+  }
   return work_is_ok(c->work);
 }
 
@@ -328,7 +344,7 @@ const option *schema_choose_member(schema_compiler *c, const schema_case *value,
   object_plan plan = {0};
   const option *options = NULL;
   const task *other = NULL;
-  if (!plan_names(c, &plan, value)) return NULL;
+  if (!plan_names(c, &plan, value, true)) return NULL;
   schema_push(c, &other, (task){.kind = TASK_OTHER, .set = some->set, .term = some->term});
   for (uint32_t i = 0; i < plan.groups.count && options == NULL; i++) {
     const dfa *names = dfa_combine(c->work, plan.groups.items[i].names, some->set, DFA_AND);
@@ -348,19 +364,6 @@ const option *schema_choose_member(schema_compiler *c, const schema_case *value,
     schema_add_option(c, &options, tasks);
   }
   return options;
-}
-
-// Whether decoding offers members that neither a name nor a pattern declares.
-static bool offers_others(schema_compiler *c, const object_plan *plan) {
-  if (c->any || (plan->declared == 0 && plan->patterns.count == 0)) return true;
-  if (plan->value->members_least > plan->members.count) return true;
-  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
-    if (keyword_of(c, part, "additionalProperties") != 0 ||
-        keyword_of(c, part, "unevaluatedProperties") != 0) {
-      return true;
-    }
-  }
-  return false;
 }
 
 // Members with names of a group, as the rule of what they say together.
@@ -545,7 +548,7 @@ static bool build_in_order(schema_compiler *c, const object_plan *plan, uint32_t
 
 bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
   object_plan plan = {0};
-  if (!plan_names(c, &plan, value)) return false;
+  if (!plan_names(c, &plan, value, value->somes != NULL)) return false;
   build_members(c, &plan);
   if (!build_others(c, &plan)) return false;
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};

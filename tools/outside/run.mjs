@@ -135,7 +135,7 @@ writeFileSync(
 \`make outside\` installs pinned versions of these suites into \`.toolchain/outside\`, runs them on the native command line, and writes
 this table. A case is an instance of a schema; it is refused when Wick names a keyword of the schema that it does not support.
 Optional parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. The public reports that were rebuilt as tests are in
-[tests/outside](../tests/outside/README.md).
+\`tests/outside/README.md\`.
 
 | suite | version | cases | passed | refused | wrong |
 |---|---|---:|---:|---:|---:|
