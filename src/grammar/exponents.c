@@ -7,23 +7,23 @@
 // RIGHT_MAX: how far the point moves to the right, digit by digit; LEFT_MAX: to the left. FAR:
 // further than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // zeros behind which a set that does not end has no bounds
+enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
 // The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
 // have these numbers. NO_LIMIT: of a mantissa that is 0, and of exponents below 0.
 enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
-// What of the mantissa was read. The number beside it: in RIGHT how many digits behind the point,
-// which stand before it in the value; in PLAIN how many did; in LEFT how many digits before the
-// point stand behind it in the value; in WHOLE whether there are several.
+// The part of the mantissa that was read. The number with it: in RIGHT how many digits after the
+// point are before it in the value; in PLAIN how many there were; in LEFT how many digits before
+// the point are after it in the value; in WHOLE whether there are several.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point
   ZERO,        // the only digit before the point, 0
-  ZERO_RIGHT,  // zeros behind it
-  RIGHT,       // digits behind the point
+  ZERO_RIGHT,  // zeros after it
+  RIGHT,       // digits after the point
   RIGHT_LONG,  // the same, with several digits before the point
-  PLAIN,       // digits behind the point, which are behind that of the value
-  LEFT,        // digits before the point, which are behind that of the value
+  PLAIN,       // digits after the point, which are after that of the value
+  LEFT,        // digits before the point, which are after that of the value
   LEFT_ALONE,  // the same, no more of them
   LEFT_POINT,  // the point
   LEFT_AFTER,  // digits after it

@@ -7,7 +7,7 @@
 
 // Adds them from a place to another. `set` is one of numbers.h: it has all spellings of a value
 // without an exponent. Left out are spellings of sets with more than EXPONENTS_STATES_MAX states,
-// with more than 22 digits behind the point or 12 that the point moves over to the left, and
+// with more than 22 digits after the point or 12 that the point moves over to the left, and
 // exponents beyond where the set has bounds there. The numbers are finite as doubles, if they have
 // at most 209 digits before the point.
 enum { EXPONENTS_STATES_MAX = 1000 };

@@ -49,9 +49,9 @@ static void apply_term(schema_compiler *c, expansion *x, const task *task) {
   }
 }
 
-// ---- what is left of a choice ----
+// ---- choices that hold already ----
 
-// What a case says of one member by name; a term beyond MEMBER_TERMS_MAX is left out.
+// The terms and flags of one member by name; a term beyond MEMBER_TERMS_MAX is left out.
 typedef struct member_says {
   schema_term terms[MEMBER_TERMS_MAX + 1];
   uint32_t count;
@@ -118,8 +118,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// A member that is required and may be nothing leaves no object. What cannot be expanded here is
-// refused elsewhere, if it stays.
+// A member that is required and may be nothing leaves no object. A set that cannot be expanded
+// here is refused elsewhere, if it stays.
 static void check_member(schema_compiler *c, schema_case *value, document_text name) {
   member_says says = ask_member(c, value, name);
   if (!says.is_required) return;

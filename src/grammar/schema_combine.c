@@ -38,7 +38,7 @@ static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index
   return child;
 }
 
-// Where it matters which schemas hold, all combinations are tried: those that hold together say
+// If it matters which schemas hold, all combinations are tried: those that hold together say
 // together which members are evaluated.
 void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;

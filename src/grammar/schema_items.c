@@ -115,7 +115,7 @@ static bool count_items(schema_compiler *c, array_plan *plan, schema_term term, 
   if (least == 0 && most == UINT32_MAX) return true;
   if (least == 1 && most == UINT32_MAX) {
     if (plan->wanted_count == WANTED_MAX) {
-      return schema_refuse(c, term_node(term), "a fifth thing that an item must be");
+      return schema_refuse(c, term_node(term), "a fifth requirement on an item");
     }
     plan->wanted_from[plan->wanted_count] = from;
     plan->wanted[plan->wanted_count++] = term;

@@ -393,7 +393,7 @@ static bool build_others(schema_compiler *c, object_plan *plan) {
   uint32_t said = 0, count = 0;
   for (const case_member *at = plan->value->somes; at != NULL; at = at->previous) count++;
   if (count > WANTED_MAX) {
-    return schema_refuse(c, node_for(plan->value), "a fifth thing that a member must be");
+    return schema_refuse(c, node_for(plan->value), "a fifth requirement on a member");
   }
   plan->all = (1u << count) - 1;
   for (uint32_t now = 0; now <= plan->all && !c->is_outermost; now++) {
@@ -429,7 +429,7 @@ static bool may_follow(const schema_compiler *c, uint32_t came, uint32_t now) {
   return (came & now) == 0 && (c->any || now != 0 || came == 0);
 }
 
-// Adds one member behind `count` others; false where there may be no more.
+// Adds one member after `count` others; false where there may be no more.
 static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t from, uint32_t count,
                        uint32_t rule, const uint32_t *to) {
   if (grid->is_limited && count == grid->cap) return false;
@@ -440,7 +440,7 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
   return true;
 }
 
-// What may stand behind the declared members: others, by what those that came say of some member.
+// Adds the members after the declared ones, by what those that came say of some member.
 // Members that nobody declared may have one name, so they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {

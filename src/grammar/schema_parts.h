@@ -52,7 +52,7 @@ typedef struct case_part {
   const struct case_part *previous;
 } case_part;
 
-// What is said of one member (by name), of one item (by index), of a number of items (of those from
+// Constraints on one member (by name), of one item (by index), of a number of items (of those from
 // an index on), or of some member that nobody declares (of those with a name in a set).
 typedef struct case_member {
   document_text name;
@@ -222,7 +222,7 @@ uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
 // The rule of a comma and a rule.
 uint32_t schema_after_comma(schema_compiler *c, uint32_t rule);
-// What stands around a text: quotes, or marks. Returns the place behind.
+// Puts the quote or mark around a text. Returns the place after it.
 uint32_t schema_quote(schema_compiler *c, uint32_t from);
 
 #endif

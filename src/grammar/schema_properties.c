@@ -1,5 +1,5 @@
 // grammar/schema_properties.c — the keywords that speak about members and items: required,
-// properties, dependencies, contains and the like.
+// properties, dependencies, contains and similar ones.
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 

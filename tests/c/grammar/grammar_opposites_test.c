@@ -1,4 +1,4 @@
-// What breaks a schema, below 'not' and in a 'oneOf' whose schemas overlap; and unique items.
+// Values that break a schema, below 'not' and in a 'oneOf' whose schemas overlap; and unique items.
 #include "grammar_rig.h"
 
 enum { TEXTS_MAX = 8 };

@@ -229,7 +229,7 @@ TEST(broken_schemas_are_told_by_their_place) {
       {"{\"$ref\":1}", WICK_E_ARG, "#/$ref: a text is expected"},
       {"{\"not\":{\"$ref\":\"#x\"}}", WICK_E_ARG, "#/not/$ref: $ref target does not exist"},
       {"{\"items\":{\"$ref\":\"other.json\"}}", WICK_E_UNSUPPORTED,
-       "#/items/$ref: $ref to what is not in the document"},
+       "#/items/$ref: $ref target is outside of the document"},
       {"{\"format\":\"idn-hostname\"}", WICK_E_UNSUPPORTED, "#/format: this format"},
       {"{\"not\":{\"format\":\"regex\"}}", WICK_E_UNSUPPORTED, "#/not/format: this format"},
       {"{\"$dynamicRef\":\"#a\"}", WICK_E_UNSUPPORTED, "#/$dynamicRef: this keyword"},
@@ -247,7 +247,7 @@ TEST(broken_schemas_are_told_by_their_place) {
        "\"patternProperties\":{\"b\":false}}},{\"not\":{\"patternProperties\":{\"c\":false}}},{"
        "\"not\":{\"patternProperties\":{\"d\":false}}},{\"not\":{\"patternProperties\":{\"e\":"
        "false}}}]}",
-       WICK_E_UNSUPPORTED, "a fifth thing that a member must be"},
+       WICK_E_UNSUPPORTED, "a fifth requirement on a member"},
       {"{\"contains\":{\"const\":1},\"minContains\":2,\"allOf\":[{\"contains\":{\"const\":2},"
        "\"maxContains\":3}]}",
        WICK_E_UNSUPPORTED, "contains: a second contains"},
