@@ -249,7 +249,8 @@ wick_status program_finish(program_builder *builder, uint32_t root, program_name
   find_endings(&e);
   if (!check_left_recursion(builder, name_of, context)) return work->status;
   if (!e.ends[program_start(builder, root)]) {
-    work_fail(work, WICK_E_ARG, WICK_NO_OFFSET, "no text satisfies the grammar");
+    work_fail(work, work->left_out == NULL ? WICK_E_ARG : WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "%s",
+              work->left_out == NULL ? "no text satisfies the grammar" : work->left_out);
     return work->status;
   }
   drop_dead_edges(&e);

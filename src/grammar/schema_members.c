@@ -446,6 +446,9 @@ static void end_object(schema_compiler *c, const object_plan *plan, const member
                        const uint32_t *row, uint32_t to) {
   const uint32_t least = plan->value->members_least;
   uint32_t *others[1 << WANTED_MAX];
+  if (!c->any && least > plan->members.count + 1) {
+    c->work->left_out = "schema: minProperties needs several members that are not declared";
+  }
   for (uint32_t came = 0; came <= plan->all; came++) others[came] = new_row(c, grid);
   for (uint32_t count = 0; count <= grid->cap && work_is_ok(c->work); count++) {
     if (count >= least && plan->all == 0) program_skip(&c->builder, row[count], to);

@@ -49,6 +49,7 @@ typedef struct grammar_work {
   uint32_t memo_count, memo_slots;
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
+  const char *left_out;  // what is refused if no text is left without it, or NULL
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);

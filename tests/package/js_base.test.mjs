@@ -42,7 +42,7 @@ describe('the samplers', () => {
   /** The same of those that most clients have. The greatest of undefined is that of a float. @type {[string, string, number, number, number?, true?][]} */
   const usual = [
     ['temperature', 'temperature', 0.8, 0],
-    ['topK', 'top_k', 40, 0, u32, true],
+    ['topK', 'top_k', 40, -1, u32, true],
     ['topP', 'top_p', 0.95, 0, 1],
     ['minP', 'min_p', 0.05, 0, 1],
     ['repeatPenalty', 'repeat_penalty', 1, 0],
