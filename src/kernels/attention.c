@@ -5,7 +5,7 @@
 // The order of additions is fixed: p by the place in the page (add_places), V in the order of t.
 // Tokens outside of [first, last) are never read; their memory may hold anything. Sums over Q8 and
 // Q4 codes are integers: V's codes of all pages of a step, a block of 32 dims at a time
-// (kv_pages.h: factors), K's with scales of channels KV_CHANNELS dims at a time.
+// (kv_pages.h: factors).
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -199,83 +199,6 @@ static void code_values(float *acc, uint32_t dims, const kernel_page *pages, uin
   }
 }
 
-// ---- Codes with scales of channels ----
-
-// A piece of a page of KV_CHANNELS dims, unpacked.
-typedef struct channel_piece {
-  uint8_t scales[KV_CHANNELS];
-  float offsets[KV_CHANNELS];
-  uint8_t codes[KV_CHANNELS][KERNEL_PAGE_TOKENS];
-} channel_piece;
-
-typedef void channel_function(const void *page, uint32_t dim, uint32_t i, channel_piece *piece);
-
-static void c8_channel(const void *page, uint32_t dim, uint32_t i, channel_piece *piece) {
-  const kv_c8_block *block = (const kv_c8_block *)page + dim / BLOCK;
-  const uint32_t d = dim % BLOCK;
-  piece->scales[i] = block->scales[d];
-  piece->offsets[i] = kv_channel_offset(block->offsets[kv_f16_slot(d, BLOCK)]);
-  for (uint32_t t = 0; t < KERNEL_PAGE_TOKENS; t++) {
-    piece->codes[i][t] = (uint8_t)kv_c8_code(block, kv_k_code_at(d, t));
-  }
-}
-
-static void c4_channel(const void *page, uint32_t dim, uint32_t i, channel_piece *piece) {
-  const kv_c4_block *block = (const kv_c4_block *)page + dim / BLOCK;
-  const uint32_t d = dim % BLOCK;
-  piece->scales[i] = block->scales[d];
-  piece->offsets[i] = kv_channel_offset(block->offsets[kv_f16_slot(d, BLOCK)]);
-  for (uint32_t t = 0; t < KERNEL_PAGE_TOKENS; t++) {
-    piece->codes[i][t] = (uint8_t)kv_c4_code(block, kv_k_code_at(d, t));
-  }
-}
-
-static kv_factor_size query_size(const float *q, uint32_t dims) {
-  float most = 0;
-  for (uint32_t d = 0; d < dims; d++) {
-    const float magnitude = q[d] < 0 ? -q[d] : q[d];
-    most = magnitude > most ? magnitude : most;
-  }
-  return kv_factor_size_of(most);
-}
-
-// Adds the products of `count` dims to the scores. Returns the sum of the query times offsets.
-static float add_piece(const float *q, uint32_t count, float size, const channel_piece *piece,
-                       const kernel_page *page, float *scores) {
-  float lanes[16] = {0};
-  int32_t factors[KV_CHANNELS];
-  for (uint32_t i = 0; i < count; i++) {
-    lanes[i % 16] += q[i] * piece->offsets[i];
-    factors[i] = kv_scaled_factor(kv_factor(q[i] * size), piece->scales[i]);
-  }
-  for (uint32_t t = page->first; t < page->last; t++) {
-    int32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++) sum += factors[i] * piece->codes[i][t];
-    scores[t] += (float)sum;
-  }
-  for (uint32_t i = 0; i < 4; i++) {
-    lanes[i] = (lanes[i] + lanes[i + 4]) + (lanes[i + 8] + lanes[i + 12]);
-  }
-  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-}
-
-static void channel_scores(const float *q, uint32_t dims, const kernel_page *page, float *scores,
-                           channel_function *take) {
-  const kv_factor_size size = query_size(q, dims);
-  float base = 0;
-  for (uint32_t first = 0; first < dims; first += KV_CHANNELS) {
-    const uint32_t some = dims - first < KV_CHANNELS ? dims - first : KV_CHANNELS;
-    channel_piece piece;
-    for (uint32_t i = 0; i < some; i++) take(page->k, first + i, i, &piece);
-    base += add_piece(q + first, some, size.size, &piece, page, scores);
-  }
-  const float page_unit = kv_channel_unit((const uint16_t *)(const void *)page->k) * KV_SCALED_UNIT;
-  const float unit = size.unit * page_unit;
-  for (uint32_t t = page->first; t < page->last; t++) scores[t] = scores[t] * unit + base;
-}
-
-static void scores_f16(const float *q, uint32_t dims, const kernel_page *page, float *scores);
-
 static void attention_step(const kernel_attention *state, const kernel_page *pages, uint32_t count,
                            scores_function *k_scores, values_function *v_values) {
   const uint32_t dims = state->head_dim;
@@ -283,8 +206,7 @@ static void attention_step(const kernel_attention *state, const kernel_page *pag
     float *acc = state->acc + (size_t)h * dims;
     float scores[KERNEL_STEP_PAGES][KERNEL_PAGE_TOKENS] = {{0}};
     for (uint32_t n = 0; n < count; n++) {
-      (pages[n].is_open ? scores_f16 : k_scores)(state->q + (size_t)h * dims, dims, &pages[n],
-                                                 scores[n]);
+      k_scores(state->q + (size_t)h * dims, dims, &pages[n], scores[n]);
       bend_scores(state, h, &pages[n], scores[n]);
     }
     const float correction = step_softmax(scores, pages, count, &state->max[h], &state->sum[h]);
@@ -293,13 +215,11 @@ static void attention_step(const kernel_attention *state, const kernel_page *pag
   }
 }
 
-#define KEYS(name, kind, of)                                                        \
-  static void scores_##name(const float *q, uint32_t dims, const kernel_page *page, \
-                            float *scores) {                                        \
-    kind##_scores(q, dims, page, scores, of);                                       \
-  }
 #define SIDES(name, kind, of)                                                                    \
-  KEYS(name, kind, of)                                                                           \
+  static void scores_##name(const float *q, uint32_t dims, const kernel_page *page,              \
+                            float *scores) {                                                     \
+    kind##_scores(q, dims, page, scores, of);                                                    \
+  }                                                                                              \
   static void values_##name(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count, \
                             float p[][KERNEL_PAGE_TOKENS]) {                                     \
     kind##_values(acc, dims, pages, count, p, of);                                               \
@@ -309,8 +229,6 @@ SIDES(f32, float, f32_element)
 SIDES(f16, float, f16_element)
 SIDES(q8, code, q8_block)
 SIDES(q4, code, q4_block)
-KEYS(c8, channel, c8_channel)
-KEYS(c4, channel, c4_channel)
 
 #define ATTENTION_STEP(k, v)                                                                      \
   void attention_step_##k##_##v##_scalar(const kernel_attention *state, const kernel_page *pages, \
@@ -328,5 +246,3 @@ ATTENTION_STEPS(f32)
 ATTENTION_STEPS(f16)
 ATTENTION_STEPS(q8)
 ATTENTION_STEPS(q4)
-ATTENTION_STEPS(c8)
-ATTENTION_STEPS(c4)

@@ -15,14 +15,8 @@
 //   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
 //   high
 //        one, two dims of a token: no byte belongs to two tokens, which threads may write at a time
-//   C8   of K alone, per 32 dims {f16 offset [32 dims], u8 scale [32 dims], u8 code [512]}: a value
-//        is offset + code * scale * the page's unit. Offsets lie as in F16, codes as in Q8's K, but
-//        from 0 to 255. The unit, an f32, is spread over the lowest bits of the first block's
-//        offsets: bit i is that of the i-th in memory.
-//   C4   the same with codes from 0 to 15, which lie as in Q4
-//   R4   of V alone: Q4 of rows that were rotated (kv_rotate)
 //
-// In Q8, Q4, C8 and C4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
+// In Q8 and Q4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
 #ifndef WICK_KERNELS_KV_PAGES_H
 #define WICK_KERNELS_KV_PAGES_H
 
@@ -49,29 +43,6 @@ typedef struct kv_q4_block {
   float scales[KERNEL_PAGE_TOKENS];
   uint8_t bytes[KV_BLOCK_CODES / 2];
 } kv_q4_block;
-
-typedef struct kv_c8_block {
-  uint16_t offsets[KV_BLOCK_VALUES];
-  uint8_t scales[KV_BLOCK_VALUES];
-  uint8_t codes[KV_BLOCK_CODES];
-} kv_c8_block;
-
-typedef struct kv_c4_block {
-  uint16_t offsets[KV_BLOCK_VALUES];
-  uint8_t scales[KV_BLOCK_VALUES];
-  uint8_t bytes[KV_BLOCK_CODES / 2];
-} kv_c4_block;
-
-_Static_assert(sizeof(kv_c8_block) % 16 == 0 && sizeof(kv_c4_block) % 16 == 0, "vectors fit");
-
-static inline float kv_channel_offset(uint16_t half) { return f32_of_f16(half & 0xfffeu); }
-
-// The unit of a page's scales; `offsets`: those of its first block.
-static inline float kv_channel_unit(const uint16_t offsets[KV_BLOCK_VALUES]) {
-  uint32_t bits = 0;
-  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) bits |= (offsets[i] & 1u) << i;
-  return f32_of_bits(bits);
-}
 
 static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + KV_BLOCK_VALUES - 1) / KV_BLOCK_VALUES;
@@ -116,25 +87,7 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
   return (kv_q4_is_high(at) ? byte >> 4 : byte & 15) - 8;
 }
 
-static inline uint32_t kv_c8_code(const kv_c8_block *block, uint32_t at) {
-  return at % 2 == 0 ? block->codes[at] : block->codes[at] ^ 128u;
-}
-
-static inline uint32_t kv_c4_code(const kv_c4_block *block, uint32_t at) {
-  const uint8_t byte = block->bytes[kv_q4_byte_at(at)];
-  return kv_q4_is_high(at) ? byte >> 4 : byte & 15u;
-}
-
-// A Hadamard transform of each of the largest blocks of a power of two that fit into the rest of
-// the row, up to KV_ROTATED_MOST; it is its own inverse.
-enum { KV_ROTATED_MOST = 512 };
-void kv_rotate(float *row, uint32_t head_dim);
-
 // ---- Factors that meet codes ----
-//
-// The scale of a channel of C8 and C4 belongs to the factors, which are made for each page: the
-// 16-bit factor of the query times the scale, an 8-bit integer, rounded to 16 bits
-// (kv_scaled_factor). KV_CHANNELS dims are summed as integers at a time.
 //
 // Codes are multiplied and summed as integers, so the other operand becomes 16-bit integers, called
 // factors. A query is scaled by the largest value of its row. Probabilities, at most 1, times the
@@ -150,15 +103,6 @@ static inline int16_t kv_factor(float value) {
   const int32_t code = (int32_t)(bits_of_f32(value + KV_ROUND) - (uint32_t)KV_ROUND_BITS);
   if (code > KV_FACTOR_MOST) return KV_FACTOR_MOST;
   return (int16_t)(code < -KV_FACTOR_MOST ? -KV_FACTOR_MOST : code);
-}
-
-enum { KV_CHANNELS = 4 * KV_BLOCK_VALUES };
-// The shift of a scale, and the unit of a page's factors relative to the query's.
-#define KV_SCALE_SHIFT 7
-#define KV_SCALED_UNIT 256.0f
-
-static inline int16_t kv_scaled_factor(int16_t factor, uint8_t scale) {
-  return (int16_t)((factor * (scale << KV_SCALE_SHIFT) + (1 << 14)) >> 15);
 }
 
 // A row of a query of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types:

@@ -151,10 +151,9 @@ typedef struct simd_masks {
   uint8_t f16_tiny[16];  // simd_f16_tiny's
   int16_t f16_low[8];    // multiplied with pairs of halves: the low ones, moved as f16_tiny needs
   int16_t ones[8];
-  float code_round[4];      // KV_ROUND
-  int32_t code_bits[4];     // KV_ROUND_BITS
-  uint8_t offset_tiny[16];  // f16_tiny without the lowest bit of a half
-  uint8_t q4_offsets[16];   // from codes of 0 to 15 to the content of a kv_q8_block
+  float code_round[4];     // KV_ROUND
+  int32_t code_bits[4];    // KV_ROUND_BITS
+  uint8_t q4_offsets[16];  // from codes of 0 to 15 to the content of a kv_q8_block
 } simd_masks;
 
 extern const simd_masks simd_mask;
