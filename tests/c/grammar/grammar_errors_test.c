@@ -359,6 +359,8 @@ TEST(schemas_that_are_refused) {
       {WICK_E_ARG, WICK_NO_OFFSET,
        "{\"type\": \"object\", \"minProperties\": 2, \"maxProperties\": 1}",
        "no text satisfies the grammar"},
+      {WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "{\"type\": \"object\", \"minProperties\": 3}",
+       "schema: minProperties needs several members that are not declared"},
       {WICK_E_ARG, 12, "{\"pattern\": 1}", "schema, #/pattern: a text is expected"},
       {WICK_E_ARG, 1, "{\"pattern\": \"(\"}", "pattern '(', byte 1: the group has no ')'"},
       {WICK_E_ARG, 1, "{\"type\": \"string\", \"pattern\": \"(\"}",
