@@ -4,9 +4,9 @@
 import { withBook } from './book.js';
 import { messagesOfRounds, withCalls } from './calling.js';
 import { note } from './developer.js';
-import { keepSpeed } from './examine.js';
 import { inKnownWords } from './known_words.js';
 import { settings } from './settings.js';
+import { keepSpeed } from './speeds.js';
 import { toolsTold } from './tools.js';
 import { isForgotten, saidUntil } from './tree.js';
 

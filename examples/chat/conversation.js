@@ -10,7 +10,6 @@ import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons, makeSureButton } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
-import { readBytesOf } from './examine.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { keeper } from './keeper.js';
 import { Live } from './live.js';
@@ -29,6 +28,7 @@ import {
   showElsewhere,
 } from './shown.js';
 import { Voice } from './speaking.js';
+import { readBytesOf } from './speeds.js';
 import { tab } from './tabs.js';
 import {
   add,

@@ -1,20 +1,12 @@
-// examples/chat/developer.js — the developer panel: the engine's pages of keys and values while it answers,
-// their owners, and the part of the prompts that was not read again.
+// examples/chat/developer.js — when the developer panel shows something: while the engine answers, and when it is opened.
 
-import { drawPages } from '../fork/kv_map.js';
-import { byId, formatBytes } from './dom.js';
+import { byId } from './dom.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').KvStats} KvStats */
 
 const INTERVAL_MS = 150;
 
 const panel = /** @type {HTMLDetailsElement} */ (byId('developer'));
-const where = {
-  picture: byId('kv-pages'),
-  legend: byId('kv-legend'),
-  words: { shared: 'shared', private: "an answer's own", cached: 'kept for later', free: 'free' },
-};
 
 /** @type {Engine | undefined} */
 let engine;
@@ -26,36 +18,21 @@ let facts = [];
 /** Other modules' reports, by their names. @type {Map<string, string>} */
 const notes = new Map();
 
-/** @param {KvStats} stats @returns {[name: string, text: string][]} */
-function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cowCopies, prefix }) {
-  const types = `keys ${kType}, values ${vType}; a page is ${pageTokens} tokens, ${formatBytes(pageBytes)}`;
-  const used = `${formatBytes(bytes.used)} of ${formatBytes(bytes.capacity)} in use, ${forks} forks, ${cowCopies} copies`;
-  const saved = prefix && `${prefix.hits} hits, ${prefix.tokensSaved} tokens not read again`;
-  return [
-    ['Types', types],
-    ['Memory', used],
-    ['Prefix cache', saved ?? 'off'],
-  ];
-}
+const loadPanel = () => import('./developer_panel.js');
 
-function showFacts() {
-  const list = [...facts, ...notes].flatMap(([name, text]) => {
-    const [term, description] = ['dt', 'dd'].map((tag) => document.createElement(tag));
-    term.textContent = name;
-    description.textContent = text;
-    description.dataset.fact = name;
-    return [term, description];
-  });
-  byId('kv-facts').replaceChildren(...list);
+async function showNotes() {
+  const { showFacts } = await loadPanel();
+  showFacts([...facts, ...notes]);
 }
 
 /** @param {Engine} shown */
 async function draw(shown) {
+  const { drawStats, factsOf } = await loadPanel();
   const stats = await shown.kvStats({ map: true });
   if (shown !== engine) return;
-  drawPages(where, stats);
+  drawStats(stats);
   facts = factsOf(stats);
-  showFacts();
+  await showNotes();
 }
 
 /** Draws while the panel is open: once, and repeatedly while an answer is written. */
@@ -89,7 +66,7 @@ export function showAnswering(isBusy) {
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);
-  if (panel.open) showFacts(); // at once: the engine is not asked
+  if (panel.open) showNotes().catch(() => {}); // at once: the engine is not asked
   watch();
 }
 

@@ -1,29 +1,13 @@
-// examples/chat/examine.js — reads a model's header, and nothing of its weights; and what this machine can do: its memory,
-// its room, and how fast models were that have answered here.
+// examples/chat/examine.js — reads a model's header, and nothing of its weights; and the memory and storage of this machine.
+// Loaded with the lists of models and the settings.
 
 import { createEngine } from 'wick-llm';
 import { isPhone } from './host.js';
 import { keptModels } from './kept.js';
+import { activeBytesOf } from './speeds.js';
 
 /** @typedef {import('./verdict.js').Facts} Facts */
 /** @typedef {import('./verdict.js').Device} Device */
-/** @typedef {import('./verdict.js').Measured} Measured */
-
-const SPEEDS = 'wick-chat-speeds';
-const SPEEDS_MAX = 12;
-
-/** @param {import('wick-llm').ModelInspection} found @returns {number} bytes of weights that a token reads */
-function activeBytesOf({ tensors, metadata }) {
-  const number = (/** @type {string} */ end) =>
-    Number(/** @type {any} */ (metadata.find(({ key }) => key.endsWith(end)))?.value ?? 0);
-  const [all, used] = [number('.expert_count'), number('.expert_used_count')];
-  const share = all > 0 && used > 0 ? used / all : 1;
-  const hasOutput = tensors.some(({ name }) => name === 'output.weight');
-  return tensors.reduce((sum, { name, size_bytes: bytes }) => {
-    if (name === 'token_embd.weight' && hasOutput) return sum; // a row of it
-    return sum + (/_exps\b/.test(name) ? bytes * share : bytes);
-  }, 0);
-}
 
 /**
  * @param {{url: string} | {file: File[]}} source
@@ -68,43 +52,4 @@ export async function readDevice(limitBytes) {
     ...(memoryGb && { memoryGb }),
     ...(freeBytes !== undefined && { freeBytes }),
   };
-}
-
-/** Bytes of weights that a token reads. @type {WeakMap<import('wick-llm').Engine, number>} */
-const readBytes = new WeakMap();
-
-/** @param {import('wick-llm').Engine} engine that answers from now on */
-export async function learnBytes(engine) {
-  readBytes.set(engine, activeBytesOf(await engine.inspect()));
-}
-
-/** @param {import('wick-llm').Engine} engine @returns {number} 0: not known yet */
-export const readBytesOf = (engine) => readBytes.get(engine) ?? 0;
-
-/** @returns {Measured[]} how fast models have answered in this browser */
-export function speedsHere() {
-  try {
-    const found = JSON.parse(localStorage.getItem(SPEEDS) ?? '[]');
-    return Array.isArray(found)
-      ? found.filter((one) => one?.bytes > 0 && one.tokensPerSecond > 0)
-      : [];
-  } catch {
-    return []; // no storage here, or unknown content
-  }
-}
-
-/**
- * An answer has shown how fast this machine is; the newest of each size is kept.
- * @param {number} bytes of the model's weights
- * @param {number} tokensPerSecond
- */
-export function keepSpeed(bytes, tokensPerSecond) {
-  if (!(bytes > 0) || !(tokensPerSecond > 0)) return;
-  const others = speedsHere().filter((one) => one.bytes !== bytes);
-  try {
-    const all = [{ bytes, tokensPerSecond }, ...others].slice(0, SPEEDS_MAX);
-    localStorage.setItem(SPEEDS, JSON.stringify(all));
-  } catch {
-    // no storage here
-  }
 }

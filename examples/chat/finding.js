@@ -3,10 +3,12 @@
 
 import * as conversation from './conversation.js';
 import { formatBytes, makeButton } from './dom.js';
-import { examine, keepSpeed, readBytesOf, readDevice, speedsHere } from './examine.js';
-import { hubAddress, listHubFiles, mirrored, searchHub } from './hub.js';
+import { examine, readDevice } from './examine.js';
+import { hubAddress, mirrored } from './hub.js';
+import { listHubFiles, searchHub } from './hub_search.js';
 import { nameOfUrl } from './models.js';
 import { specOf } from './specs.js';
+import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 import { judge } from './verdict.js';
 
 /** @typedef {import('./verdict.js').Verdict} Verdict */

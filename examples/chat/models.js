@@ -1,5 +1,5 @@
 // examples/chat/models.js — the models that the page offers: the one that comes with it, those of its server, and those of
-// good_models.json, whose sizes follow from their shapes: `shape` of a dense transformer, `weightsBytes` of others as `wick synth SYNTH TYPE -` writes them.
+// good_models.json, whose `bytes` are those of their weights (tools/build/model_bytes.mjs).
 // Their hashes are learnt from the hub at the first download.
 
 import good from './good_models.json' with { type: 'json' };
@@ -9,27 +9,8 @@ import good from './good_models.json' with { type: 'json' };
  * @typedef {{id: string, name: string, note: string, url: string, bytes: number, temperature?: number, isBuiltIn?: boolean}} ModelChoice
  */
 /** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'temperature'> & {use: string}} ServedModel */
-/** @typedef {{layers: number, hidden: number, ffn: number, heads: number, kvHeads: number, headDim: number, vocab: number, isTied: boolean, outputType?: string}} Shape */
 
 const hub = 'https://huggingface.co';
-
-/** Bytes of a block of 32 weights. @type {Record<string, number>} */
-const blockBytes = { F16: 64, Q8_0: 34, Q4_0: 18, Q1_0: 4.5 };
-
-/**
- * @param {Shape} shape of a dense transformer
- * @param {string} type of its matrices; embeddings that are the output matrix, too, are at least Q6_K
- * @returns {number} bytes of all weights
- */
-export function bytesOfShape(shape, type) {
-  const { layers, hidden, ffn, heads, kvHeads, headDim, vocab, isTied, outputType } = shape;
-  const attention = 2 * hidden * headDim * (heads + kvHeads);
-  const matrices = layers * (attention + 3 * hidden * ffn);
-  const each = blockBytes[type] / 32;
-  const output = outputType ? blockBytes[outputType] / 32 : Math.max(each, 210 / 256);
-  const outputs = isTied ? output : each + output;
-  return Math.round(matrices * each + hidden * vocab * outputs);
-}
 
 /** @param {number} bytes */
 const roundly = (bytes) =>
@@ -47,8 +28,7 @@ const served = listed.map(({ use, url, ...model }) => ({
 }));
 
 /** @type {ModelChoice[]} */
-const ofHub = good.map(({ id, name, use, repo, file, type, shape, weightsBytes, temperature }) => {
-  const bytes = weightsBytes ?? bytesOfShape(/** @type {Shape} */ (shape), type);
+const ofHub = good.map(({ id, name, use, repo, file, type, bytes, temperature }) => {
   const url = `${hub}/${repo}/resolve/main/${file}`;
   const note = `${roundly(bytes)}: ${use}`;
   return { id, name: `${name}, ${type}`, note, url, bytes, temperature };

@@ -4,7 +4,7 @@
 import { attach, watchPastes } from './attaching.js';
 import { byId } from './dom.js';
 import { isModel } from './first_bytes.js';
-import { hubAddress, useHub } from './hub.js';
+import { hubAddress } from './hub.js';
 import { isKept } from './kept.js';
 import { models, nameOfUrl } from './models.js';
 import { wishFor } from './wishes.js';
@@ -207,6 +207,7 @@ async function takeHub() {
   const address = /** @type {HTMLInputElement} */ (byId('hub-address'));
   says.textContent = 'Asking it …';
   try {
+    const { useHub } = await import('./hub_search.js');
     await useHub(address.value);
     address.value = hubAddress();
     says.textContent = 'Models are searched for and downloaded there.';

@@ -87,10 +87,18 @@ test('stopping keeps the focus and what was told, which can be forked', {
   await page.evaluate("document.getElementById('begin').click()"); // no engine yet
   await page.waitForSelector(isOn('begin'));
   assert.equal(await page.locator('article').count(), 0);
-  await page.click('#begin');
-  await page.waitForSelector(isOn('stop'));
-  await page.evaluate("document.getElementById('begin').click()"); // they are being written
-  await page.focus('#stop');
+  // in the page, because the stories may be written in less time than a command takes
+  await page.evaluate(`new Promise((settle) => {
+    const [begin, stop] = ['begin', 'stop'].map((id) => document.getElementById(id));
+    new MutationObserver((_, observer) => {
+      if (stop.getAttribute('aria-disabled') === 'true') return;
+      observer.disconnect();
+      begin.click(); // ignored while they are written
+      stop.focus();
+      settle();
+    }).observe(stop, { attributes: true });
+    begin.click();
+  })`);
   await page.locator('article:first-child .new:not(:empty)').waitFor();
   await page.keyboard.press('Enter');
   await page.waitForSelector(isOn('begin'));

@@ -1,11 +1,11 @@
-// Writes the tables of models in the guide and in the package's README: download sizes follow from the shapes in
+// Writes the tables of models in the guide and in the package's README: download sizes are those of
 // examples/chat/good_models.json, speeds are those of docs/benchmarks.md.
 //   node tools/build/model_table.mjs --write
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bytesOfShape } from '../../examples/chat/models.js';
+import { bytesOfShape, shapes } from './model_bytes.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const read = (/** @type {string} */ name) => readFileSync(join(root, name), 'utf8');
@@ -38,8 +38,11 @@ function measuredSpeeds() {
 }
 
 const speeds = measuredSpeeds();
-const bytesOf = (/** @type {any} */ model, type = model.type) =>
-  model.weightsBytes ?? bytesOfShape(model.shape, type);
+/** @param {any} model @param {string} [type] @returns {number} */
+function bytesOf(model, type = model.type) {
+  const shape = shapes[model.id];
+  return 'synth' in shape ? model.bytes : bytesOfShape(shape, type);
+}
 
 /** @param {any} model @returns {string} tokens a second, and where they come from */
 function speedOf(model) {

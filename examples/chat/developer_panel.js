@@ -1,0 +1,41 @@
+// examples/chat/developer_panel.js — what the developer panel shows: a picture of the engine's pages of keys and values, and
+// facts. Loaded when the panel is opened.
+
+import { drawPages } from '../fork/kv_map.js';
+import { byId, formatBytes } from './dom.js';
+
+/** @typedef {import('wick-llm').KvStats} KvStats */
+/** @typedef {[name: string, text: string]} Fact */
+
+const where = {
+  picture: byId('kv-pages'),
+  legend: byId('kv-legend'),
+  words: { shared: 'shared', private: "an answer's own", cached: 'kept for later', free: 'free' },
+};
+
+/** @param {KvStats} stats @returns {Fact[]} */
+export function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cowCopies, prefix }) {
+  const types = `keys ${kType}, values ${vType}; a page is ${pageTokens} tokens, ${formatBytes(pageBytes)}`;
+  const used = `${formatBytes(bytes.used)} of ${formatBytes(bytes.capacity)} in use, ${forks} forks, ${cowCopies} copies`;
+  const saved = prefix && `${prefix.hits} hits, ${prefix.tokensSaved} tokens not read again`;
+  return [
+    ['Types', types],
+    ['Memory', used],
+    ['Prefix cache', saved ?? 'off'],
+  ];
+}
+
+/** @param {Fact[]} all */
+export function showFacts(all) {
+  const list = all.flatMap(([name, text]) => {
+    const [term, description] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+    term.textContent = name;
+    description.textContent = text;
+    description.dataset.fact = name;
+    return [term, description];
+  });
+  byId('kv-facts').replaceChildren(...list);
+}
+
+/** @param {KvStats} stats with the map of the pages */
+export const drawStats = (stats) => drawPages(where, stats);

@@ -1,0 +1,93 @@
+// examples/chat/hub_search.js — asks the hub for models, and for the files of a repository. Loaded when something is searched for.
+
+import { ADDRESS, DEFAULT, hubAddress, readAddress } from './hub.js';
+
+/** @typedef {{name: string, downloads: number, isGated: boolean}} Found */
+/** @typedef {{path: string, bytes: number, url: string}} HubFile */
+
+const RESULTS_MAX = 12;
+const PAGES_MAX = 10;
+
+/**
+ * From now on models are searched for and downloaded there.
+ * @param {string} typed an address; empty: the usual hub again
+ * @throws {Error} that says why it is not used
+ */
+export async function useHub(typed) {
+  const address = typed.trim() === '' ? DEFAULT : readAddress(typed);
+  if (address === DEFAULT) return void localStorage.removeItem(ADDRESS);
+  try {
+    const { isList } = await ask(`${address}/api/models?limit=1`);
+    if (!isList) throw new Error('its answer is no list of models');
+  } catch (error) {
+    throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
+  }
+  localStorage.setItem(ADDRESS, address);
+}
+
+/** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], isList: boolean, next?: string}>} */
+async function ask(url, signal) {
+  const response = await fetch(url, { signal }).catch((error) => {
+    if (signal?.aborted) throw error;
+    throw new Error(`${new URL(url).host} could not be reached`); // browsers say no more than that it failed
+  });
+  if (!response.ok) {
+    const why = response.headers.get('X-Error-Message') ?? `the hub answered ${response.status}`;
+    throw new Error(why);
+  }
+  const rows = await response.json();
+  const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
+  const isList = Array.isArray(rows);
+  return { rows: isList ? rows : [], isList, next };
+}
+
+/** @param {string} text @param {AbortSignal} [signal] @returns {Promise<Found[]>} repositories with GGUF files, the most loaded first */
+export async function searchHub(text, signal) {
+  const query = new URLSearchParams({
+    search: text,
+    filter: 'gguf',
+    sort: 'downloads',
+    limit: String(RESULTS_MAX),
+  });
+  const { rows } = await ask(`${hubAddress()}/api/models?${query}`, signal);
+  return rows
+    .filter(({ id }) => typeof id === 'string' && id.includes('/'))
+    .slice(0, RESULTS_MAX)
+    .map(({ id, downloads, gated }) => ({
+      name: id,
+      downloads: Number(downloads) || 0,
+      isGated: Boolean(gated),
+    }));
+}
+
+/**
+ * @param {string} name of a repository
+ * @param {string} revision
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<HubFile[]>} its models, the smallest first; of a split one the first file, with the bytes of all
+ */
+export async function listHubFiles(name, revision, signal) {
+  /** @type {Map<string, HubFile>} */
+  const files = new Map();
+  const hub = hubAddress();
+  /** @type {string | undefined} */
+  let url = `${hub}/api/models/${name}/tree/${encodeURIComponent(revision)}?recursive=true`;
+  for (let page = 0; url && page < PAGES_MAX; page++) {
+    const { rows, next } = await ask(url, signal);
+    for (const { type, path, size, lfs } of rows) {
+      const isModel = type === 'file' && /\.gguf$/i.test(path) && !/(^|[-_./])mmproj/i.test(path);
+      if (!isModel) continue;
+      const first = path.replace(/-\d{5}(-of-\d{5}\.gguf)$/i, '-00001$1');
+      const known = files.get(first);
+      const bytes = (known?.bytes ?? 0) + Number(lfs?.size ?? size ?? 0);
+      const address = first.split('/').map(encodeURIComponent).join('/');
+      files.set(first, {
+        path: first,
+        bytes,
+        url: `${hub}/${name}/resolve/${revision}/${address}`,
+      });
+    }
+    url = next && new URL(next, hub).origin === new URL(hub).origin ? next : undefined;
+  }
+  return [...files.values()].sort((a, b) => a.bytes - b.bytes);
+}
