@@ -17,7 +17,7 @@ const LENGTH = 10_000;
 
 const steps = /takes more than 60000000 steps to compile \(WICK_E_FULL\)/;
 const bytes = /takes more than 201326592 bytes to compile \(WICK_E_FULL\)/;
-const choices = /schema, #: too many choices in one value \(WICK_E_UNSUPPORTED/;
+const choices = /schema, #[^:]*: too many choices in one value \(WICK_E_UNSUPPORTED/;
 
 /**
  * Definitions of which each refers to the next one.

@@ -206,7 +206,7 @@ TEST(content_that_could_be_something_else_is_refused) {
        "{\"name\": \"weather\""},
       {"<tool_call>", CONTENT(2, "{\\\"type\\\":\\\"object\\\"}") TOOLS_OF("\"auto\""), WICK_OK,
        NULL},
-      {"<think>", CONTENT(2, "{\\\"type\\\":\\\"thing\\\"}"), WICK_E_ARG, "no type"},
+      {"<think>", CONTENT(2, "{\\\"type\\\":\\\"thing\\\"}"), WICK_E_ARG, "unknown type"},
       {"<think>", CONTENT(9, "x"), WICK_E_ARG, "kind 9"},
       {"<think>", CONTENT(1, "root ::= x"), WICK_E_ARG, "x"},
   };
