@@ -668,7 +668,7 @@ TEST(numbers_that_do_not_go_together_are_refused) {
   check_number(&FIXTURE_QWEN35, state, 16, WICK_E_SHAPE, "blk.0.attn_qkv.weight");
   check_number(&FIXTURE_QWEN35, state, 11, WICK_E_SHAPE, "blk.0.attn_qkv.weight");
   check_number(&FIXTURE_QWEN35, keys, 0, WICK_E_FORMAT, "qwen35.ssm.group_count");
-  check_number(&FIXTURE_QWEN35, keys, 2, WICK_E_FORMAT, "no multiple of ssm.group_count 2");
+  check_number(&FIXTURE_QWEN35, keys, 2, WICK_E_FORMAT, "not a multiple of ssm.group_count 2");
   check_number(&FIXTURE_QWEN35, keys, UINT32_MAX, WICK_E_FORMAT, "qwen35.ssm.group_count");
   check_number(&FIXTURE_QWEN35, values, 0, WICK_E_FORMAT, "qwen35.ssm.time_step_rank");
   check_number(&FIXTURE_QWEN35, offsetof(fixture_hybrid, interval), 0, WICK_E_FORMAT,
@@ -702,8 +702,9 @@ TEST(numbers_of_scans_that_do_not_go_together_are_refused) {
   check_number(&FIXTURE_JAMBA, inner, 41, WICK_E_SHAPE, "blk.0.ssm_in.weight");
   check_number(&FIXTURE_JAMBA, state, 11, WICK_E_SHAPE, "blk.0.ssm_a");
   check_number(&FIXTURE_JAMBA, heads, 4, WICK_E_SHAPE, "blk.0.ssm_x.weight");
-  check_number(&FIXTURE_GRANITE, inner, 41, WICK_E_FORMAT, "no multiple of ssm.time_step_rank 6");
-  check_number(&FIXTURE_GRANITE, groups, 4, WICK_E_FORMAT, "no multiple of ssm.group_count 4");
+  check_number(&FIXTURE_GRANITE, inner, 41, WICK_E_FORMAT,
+               "not a multiple of ssm.time_step_rank 6");
+  check_number(&FIXTURE_GRANITE, groups, 4, WICK_E_FORMAT, "not a multiple of ssm.group_count 4");
   check_number(&FIXTURE_GRANITE, groups, 3, WICK_E_SHAPE, "blk.0.ssm_in.weight");
   check_number(&FIXTURE_GRANITE, state, 8, WICK_E_SHAPE, "blk.0.ssm_in.weight");
 }
