@@ -196,7 +196,7 @@ export class Conversation {
       const { code, message } = /** @type {any} */ (error);
       if (!isLimited || code !== 'ARG') throw error;
       // no answer that begins with the prefix is of the responseConstraint
-      const isBegun = /\bbegins so\b/.test(message);
+      const isBegun = /^prefix does not match/.test(message);
       throw domError(isBegun ? 'SyntaxError' : 'NotSupportedError', message, error);
     }
   }

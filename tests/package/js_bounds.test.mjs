@@ -67,7 +67,7 @@ describe('of a request', () => {
   test('bounds', () => {
     checkBounds('maxTokens', plain, { taken: [1, U32_MAX], not: [0, -2, 1.5, U32_MAX + 1] });
     checkBounds('temperature', plain, { taken: [0, 1e9], not: [-1e-9] });
-    checkBounds('topK', plain, { taken: [0, U32_MAX], not: [-1, 0.5, U32_MAX + 1] });
+    checkBounds('topK', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5, U32_MAX + 1] });
     checkBounds('penaltyLast', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5, U32_MAX + 1] });
     for (const name of ['topP', 'minP']) {
       checkBounds(name, plain, { taken: [0, 0.5, 1], not: [-0.01, 1.01] });
