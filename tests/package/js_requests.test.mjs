@@ -98,7 +98,7 @@ describe('settings', () => {
   const ranges = [
     ['maxTokens', 1, u32, true],
     ['temperature', 0, most, false],
-    ['topK', 0, u32, true],
+    ['topK', -1, u32, true],
     ['topP', 0, 1, false],
     ['minP', 0, 1, false],
     ['repeatPenalty', 0, most, false],

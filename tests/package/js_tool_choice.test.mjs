@@ -419,7 +419,7 @@ describe('a form of the content beside tools', { skip: shared.skip }, () => {
     const body = { ...wild, messages: begun, tools, logit_bias, max_tokens: 200, n: 4, seed: 1 };
     await assert.rejects(engine.chat.completions.create({ ...body, response_format }), {
       code: 'ARG',
-      message: /allows no text that begins so: byte 0/,
+      message: /prefix does not match the grammar at byte 0/,
     });
     const prefix = '{ "answer": ';
     const within = /** @type {any} */ ([
