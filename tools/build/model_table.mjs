@@ -62,8 +62,9 @@ const rounded = (bytes) =>
   bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
 /** @param {any} model @returns {string} memory for the keys and values of a full context */
-function cacheOf({ shape }) {
-  if (!shape) return '—';
+function cacheOf({ id }) {
+  const shape = shapes[id];
+  if ('synth' in shape) return '—';
   return rounded(2 * F16_BYTES * CONTEXT * shape.layers * shape.kvHeads * shape.headDim);
 }
 
