@@ -31,8 +31,8 @@ static inline uint64_t fetch_end_us(const fetch_url *url) {
 }
 
 // GET with this Range header, "bytes=0-99". Reads the body's first bytes, at most `size_bytes`, and
-// sets *count. Waits for them; no other request is served meanwhile. False: there was no answer,
-// its body broke off, or they took too long.
+// sets *count. Blocks until they have arrived; no other request is served meanwhile. Returns false
+// without an answer, if the body ends early, and after a timeout.
 bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
                size_t *count, fetch_answer *out);
 

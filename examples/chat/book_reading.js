@@ -100,7 +100,7 @@ export class BookReading {
   /** Of the last storing. */
   #storedAt = 0;
   #storingMs = 0;
-  /** The state that there was no room for. @type {Session | undefined} */
+  /** The session whose state was too large for the storage. @type {Session | undefined} */
   #left;
   /** @type {() => void} */
   #tell;

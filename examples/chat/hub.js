@@ -2,9 +2,9 @@
 
 import { parseUrl } from './specs.js';
 
-export const DEFAULT = 'https://huggingface.co';
+export const DEFAULT_HUB = 'https://huggingface.co';
 /** In localStorage, for a mirror. */
-export const ADDRESS = 'wick-chat-hub';
+export const ADDRESS_KEY = 'wick-chat-hub';
 
 /** A page's policy lets it ask these. @param {URL} url */
 const canBeAsked = ({ protocol, hostname }) =>
@@ -29,10 +29,10 @@ export function readAddress(typed) {
 /** @returns {string} the hub's address, or that of a mirror */
 export function hubAddress() {
   try {
-    const own = localStorage.getItem(ADDRESS) ?? '';
-    return own === '' ? DEFAULT : readAddress(own);
+    const own = localStorage.getItem(ADDRESS_KEY) ?? '';
+    return own === '' ? DEFAULT_HUB : readAddress(own);
   } catch {
-    return DEFAULT; // no storage here, or unknown content
+    return DEFAULT_HUB; // no storage here, or unknown content
   }
 }
 
@@ -52,7 +52,7 @@ export function decoded(path) {
  * @returns {string | undefined} nothing: it is not a file of the hub
  */
 export function hubNameOf(url) {
-  const hub = [hubAddress(), DEFAULT].find((one) => url.startsWith(`${one}/`));
+  const hub = [hubAddress(), DEFAULT_HUB].find((one) => url.startsWith(`${one}/`));
   if (!hub) return undefined;
   const found = /^\/([\w.-]+\/[\w.-]+)\/resolve\/([\w.-]+)\/(.+\.gguf)$/i.exec(
     url.slice(hub.length),
@@ -64,4 +64,4 @@ export function hubNameOf(url) {
 
 /** @param {string} url @returns {string} where the file of the hub is fetched from: the mirror, if there is one */
 export const mirrored = (url) =>
-  url.startsWith(`${DEFAULT}/`) ? hubAddress() + url.slice(DEFAULT.length) : url;
+  url.startsWith(`${DEFAULT_HUB}/`) ? hubAddress() + url.slice(DEFAULT_HUB.length) : url;

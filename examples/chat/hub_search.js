@@ -1,6 +1,6 @@
 // examples/chat/hub_search.js — asks the hub for models, and for the files of a repository. Loaded when something is searched for.
 
-import { ADDRESS, DEFAULT, hubAddress, readAddress } from './hub.js';
+import { ADDRESS_KEY, DEFAULT_HUB, hubAddress, readAddress } from './hub.js';
 
 /** @typedef {{name: string, downloads: number, isGated: boolean}} Found */
 /** @typedef {{path: string, bytes: number, url: string}} HubFile */
@@ -14,15 +14,15 @@ const PAGES_MAX = 10;
  * @throws {Error} that says why it is not used
  */
 export async function useHub(typed) {
-  const address = typed.trim() === '' ? DEFAULT : readAddress(typed);
-  if (address === DEFAULT) return void localStorage.removeItem(ADDRESS);
+  const address = typed.trim() === '' ? DEFAULT_HUB : readAddress(typed);
+  if (address === DEFAULT_HUB) return void localStorage.removeItem(ADDRESS_KEY);
   try {
     const { isList } = await ask(`${address}/api/models?limit=1`);
     if (!isList) throw new Error('its answer is no list of models');
   } catch (error) {
     throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
   }
-  localStorage.setItem(ADDRESS, address);
+  localStorage.setItem(ADDRESS_KEY, address);
 }
 
 /** @param {string} url @param {AbortSignal} [signal] @returns {Promise<{rows: any[], isList: boolean, next?: string}>} */

@@ -157,7 +157,7 @@ async function fetchModel(wanted, signal) {
   }
 }
 
-/** There is no room for all of them, and the user insists. @type {Set<string>} */
+/** Models that the user loads although the storage cannot hold them. @type {Set<string>} */
 const notToKeep = new Set();
 
 /**
