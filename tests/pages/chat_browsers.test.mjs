@@ -11,6 +11,7 @@ import { copyChat } from '../support/built_pages.mjs';
 import { stubEngine, stubModels } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { pdfOf } from '../support/pdf.mjs';
+import { runFirst } from '../support/two_browsers.mjs';
 
 const site = resolve(root, 'build/chat-browsers');
 /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -29,7 +30,8 @@ const prelude = `
 
 before(async () => {
   await copyChat(site);
-  writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + stubEngine);
+  runFirst(site, prelude);
+  writeFileSync(resolve(site, 'wick-llm/index.js'), stubEngine);
   writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
   server = await serve({ root: site });
 });

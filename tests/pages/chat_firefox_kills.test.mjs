@@ -18,6 +18,7 @@ import { locate, root } from '../support/locate.mjs';
 import { pretendedModel, serveModel, TAIL_BYTES } from '../support/model_server.mjs';
 import { randomOf } from '../support/random_bytes.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
+import { runFirst } from '../support/two_browsers.mjs';
 
 const site = resolve(root, 'build/chat-firefox-kills');
 const words = 'The answer has some words, which come one after the other. '.repeat(15).trim();
@@ -26,8 +27,9 @@ let server;
 
 before(async () => {
   await copyChat(site);
+  runFirst(site, prelude);
   const answers = `globalThis.answersByItself = ${JSON.stringify(words)};`;
-  writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + answers + stubEngine);
+  writeFileSync(resolve(site, 'wick-llm/index.js'), answers + stubEngine);
   server = await serve({ root: site });
 });
 
@@ -41,7 +43,8 @@ const look = `
     const [one] = await store.list();
     await store.close();
     const { turns, drafts } = await readAll();
-    const answers = new Map(turns.filter(({ role }) => role === 'assistant').map(({ parent, content }) => [parent, content]));
+    runFirst(site, prelude);
+  const answers = new Map(turns.filter(({ role }) => role === 'assistant').map(({ parent, content }) => [parent, content]));
     return { bytes: one?.storedBytes ?? 0, isWhole: one?.isWhole ?? false, drafts: drafts.map(({ text }) => text),
       said: turns.filter(({ role }) => role === 'user').map(({ id, content }) => [content, answers.get(id) ?? '']) };
   };`;

@@ -1,8 +1,8 @@
-// The chat page in Firefox and WebKitGTK: the page built in a separate folder with what a test puts before the package's entry, a
-// server, and a test in each of both browsers. Their drivers run no script before a page's own, so that the entry has it.
+// The chat page in Firefox and WebKitGTK: the page built in a separate folder with a test's own script first, a server, and a
+// test in each of both browsers. Their drivers run no script before a page's own, so the page has it as its first script.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -83,19 +83,30 @@ function useSite(name, change) {
   return { site, url: () => server.url };
 }
 
-/** Over an engine of the test's own. @param {string} name @param {string} [script] before the page's own */
+/** Has the page run a script before its own modules, whatever their order. @param {string} site @param {string} script */
+export function runFirst(site, script) {
+  const page = resolve(site, 'index.html');
+  const html = readFileSync(page, 'utf8');
+  assert.ok(html.includes('<head>'));
+  writeFileSync(page, html.replace('<head>', '<head><script src="first.js"></script>'));
+  writeFileSync(resolve(site, 'first.js'), `{ ${script} }`);
+}
+
+/** Over an engine of the test's own. @param {string} name @param {string} [script] before the engine's */
 export const useStub = (name, script = '') =>
   useSite(name, (site) => {
-    writeFileSync(resolve(site, 'wick-llm/index.js'), prelude + script + stubEngine);
+    runFirst(site, prelude);
+    writeFileSync(resolve(site, 'wick-llm/index.js'), script + stubEngine);
     writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
   });
 
-/** Over the package's own engine, which is `engine` in the page. @param {string} name @param {string} [script] before the page's own */
+/** Over the package's own engine, which is `engine` in the page. @param {string} name @param {string} [script] before the engine's */
 export const useReal = (name, script = '') =>
   useSite(name, (site) => {
     const entry = resolve(site, 'wick-llm/index.js');
     copyFileSync(entry, resolve(site, 'wick-llm/own.js'));
-    writeFileSync(entry, prelude + script + capturing('./own.js'));
+    runFirst(site, prelude);
+    writeFileSync(entry, script + capturing('./own.js'));
   });
 
 /**
