@@ -29,6 +29,9 @@ const HELD = {
   refused: 'instead of an invented word',
 };
 
+/** Between the facts of an answer. */
+const SEPARATOR = ' · ';
+
 /** Shorter answers tell little of how fast a model is. */
 const MEASURED_MS_MIN = 20;
 
@@ -48,7 +51,21 @@ function describe(timings, state, { isEarly, held } = {}) {
   if (isEarly) facts.push('begun before Enter');
   if (held) facts.push(HELD[held]);
   if (state === 'length') facts.push('it is not finished: as long as was allowed');
-  return facts.join(' · ');
+  return facts.join(SEPARATOR);
+}
+
+/**
+ * Figures are shown on request, notes always.
+ * @param {string} facts of an answer, also of one that was stored by an earlier version of the page
+ * @returns {{figures: string, notes: string}}
+ */
+export function splitFacts(facts) {
+  const parts = facts.split(SEPARATOR);
+  const isFigure = (/** @type {string} */ part) => /^(\d|first after|begun before)/.test(part);
+  return {
+    figures: parts.filter(isFigure).join(SEPARATOR),
+    notes: parts.filter((part) => !isFigure(part)).join(SEPARATOR),
+  };
 }
 
 /** The model's instructions for a summary. */

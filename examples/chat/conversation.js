@@ -2,13 +2,14 @@
 // written. A new branch is read only from the message where it leaves an older one: the engine's prefix
 // cache has the rest.
 
+import { makeCopyIcons, makeIconButton, makeMenu } from './actions.js';
 import { showAddress, tellGone } from './address.js';
 import { takeEarly } from './ahead.js';
-import { messagesOf, request, write } from './answering.js';
+import { messagesOf, request, splitFacts, write } from './answering.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { note, showAnswering } from './developer.js';
-import { byId, makeButton, makeCopyButtons, makeSureButton } from './dom.js';
+import { byId, makeButton, makeSureButton } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { keeper } from './keeper.js';
@@ -57,6 +58,9 @@ import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './writ
 /** The number of answers that are written side by side. */
 const VARIANTS = 3;
 
+const UNFINISHED = 'it is not finished';
+const REGENERATE = 'regenerate branching';
+
 /** Of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
@@ -85,18 +89,35 @@ const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 /** Whether an answer has an end that Continue can resume from. @param {Message} message */
 const isOpenEnded = ({ state }) => state !== 'whole';
 
+/** Rows for rare actions on an answer. @param {Message} message @param {Message} question @returns {import('./actions.js').Item[]} */
+const itemsOf = (message, question) => [
+  {
+    name: `${VARIANTS} variants`,
+    hint: 'Write several answers side by side, and go on with one of them.',
+    action: () => answerAnew(question, VARIANTS),
+    className: 'compare',
+  },
+  {
+    name: 'Words',
+    hint: 'Choose another word in the answer, and it goes on from there.',
+    action: () => openWords(message),
+    className: 'open-words',
+  },
+  forgetItem(question),
+];
+
 /** @param {Message} message @param {HTMLElement} article */
 function addControls(message, article) {
   const arrows = makeArrows(message, (id, direction) => turnTo(message.parent, id, direction));
   if (message.role === 'user' && message.forgotten) return addForgotten(message, article, arrows);
   if (message.role === 'user') {
     const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
-    const edit = makeButton('Edit', () => openEdit(message), 'branching');
+    const edit = makeIconButton('edit', 'Edit', () => openEdit(message), 'branching');
     if (message.isStart)
       arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
     const all = [...arrows, edit, ...(message.children.length === 0 ? [again] : [])];
     const isBeingAnswered = message.children.some(({ state }) => state === 'writing');
-    if (!isBeingAnswered) all.push(makeForget(message));
+    if (!isBeingAnswered) all.push(...makeMenu([forgetItem(message)]));
     addFooter(article, '', all);
     return;
   }
@@ -106,14 +127,13 @@ function addControls(message, article) {
   article.querySelector('.body')?.classList.toggle('waiting', isElsewhere);
   if (isElsewhere) return addFooter(article, 'being written in another tab', arrows);
   const goOn = makeButton('Continue', () => continueAnswer(message), 'continue branching');
-  addFooter(article, message.facts ?? (isOpenEnded(message) ? 'it is not finished' : ''), [
+  const { figures, notes } = splitFacts(message.facts ?? (isOpenEnded(message) ? UNFINISHED : ''));
+  addFooter(article, notes, [
     ...arrows,
     ...(isOpenEnded(message) ? [goOn] : []),
-    ...makeCopyButtons('', () => message.content),
-    makeButton('Regenerate', () => answerAnew(question, 1), 'regenerate branching'),
-    makeButton(`${VARIANTS} variants`, () => answerAnew(question, VARIANTS), 'compare branching'),
-    makeButton('Words', () => openWords(message), 'open-words branching'),
-    makeForget(question),
+    ...makeCopyIcons(() => message.content),
+    makeIconButton('regenerate', 'Regenerate', () => answerAnew(question, 1), REGENERATE),
+    ...makeMenu(itemsOf(message, question), figures),
   ]);
   showFork(message, article);
 }
@@ -170,12 +190,13 @@ function showFork({ fork, parent }, article) {
 
 // ---- text that the model no longer sees ----
 
-/** @param {Message} question */
-function makeForget(question) {
-  const button = makeButton('Forget', () => forget(question, 'forget'), 'forget branching');
-  button.setAttribute('aria-label', 'Forget this question and its answer');
-  return button;
-}
+/** @param {Message} question @returns {import('./actions.js').Item} */
+const forgetItem = (question) => ({
+  name: 'Forget',
+  hint: 'The model no longer sees this question and its answer.',
+  action: () => forget(question, 'forget'),
+  className: 'forget',
+});
 
 /** @param {Message} question @param {'forget' | 'bringBack' | 'erase'} how */
 async function forget(question, how) {

@@ -63,16 +63,15 @@ const COPIED_MS = 1500;
 /**
  * @param {string} className
  * @param {() => string} textOf what is copied
- * @returns {HTMLElement[]} one, or none: only pages served over HTTPS or from localhost may copy
+ * @returns {HTMLButtonElement[]} one, or none: only pages served over HTTPS or from localhost may copy
  */
 export function makeCopyButtons(className, textOf) {
   if (!navigator.clipboard) return [];
   /** @param {string} words */
   const say = (words) => {
+    const before = [...button.childNodes];
     button.textContent = words;
-    setTimeout(() => {
-      button.textContent = 'Copy';
-    }, COPIED_MS);
+    setTimeout(() => button.replaceChildren(...before), COPIED_MS);
   };
   const copy = () =>
     navigator.clipboard.writeText(textOf()).then(

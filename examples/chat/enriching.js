@@ -1,34 +1,13 @@
 // examples/chat/enriching.js — code in colours and formulas typeset. The libraries for that are not part of the page's first
 // scripts: each comes with the first answer that has something for it, and what is seen until then can be read, too.
 
+import { later } from './later.js';
+
 /** Longer ones stay as they are: they would hold the page up. */
 const CODE_MAX = 50_000;
 const FORMULA_MAX = 2_000;
 /** The same output is made again with each piece of an answer, so it is cached. */
 const KEPT_MAX = 200;
-
-/**
- * A library that comes when it is first wanted.
- * @template T
- * @param {() => Promise<T>} bring
- */
-function later(bring) {
-  /** @type {T | undefined} */
-  let here;
-  /** @type {Promise<T | undefined> | undefined} */
-  let coming;
-  return {
-    here: () => here,
-    async come() {
-      coming ??= bring().catch(() => {
-        coming = undefined; // there is no network, perhaps later
-        return undefined;
-      });
-      here = await coming;
-      return here;
-    },
-  };
-}
 
 const colouring = later(() => import('./colouring.js'));
 const typesetting = later(() => import('./typesetting.js'));

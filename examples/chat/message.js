@@ -2,7 +2,7 @@
 // below it, and the field in which a question is edited.
 
 import { byId, isSending, makeButton } from './dom.js';
-import { addCopyButtons, renderMarkdown } from './markdown.js';
+import { renderMarkdown } from './markdown.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 
@@ -79,7 +79,6 @@ export function makeRenderer(body, text = '') {
     finish() {
       body.classList.remove('waiting');
       render(true);
-      addCopyButtons(body);
       return text;
     },
   };

@@ -3,7 +3,7 @@
 
 import { showCalls } from './calling.js';
 import { byId } from './dom.js';
-import { addCopyButtons, renderMarkdown } from './markdown.js';
+import { renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
 import { showReasoning } from './reasoning.js';
 import { isForgotten, saidUntil, shownAfter } from './tree.js';
@@ -54,10 +54,8 @@ function fill(message) {
     showCalls(body, isGone ? [] : message.rounds);
   }
   if (isGone) body.textContent = isAnswer ? '' : 'A question and its answer were forgotten.';
-  else if (isAnswer) {
-    renderMarkdown(body, message.content);
-    addCopyButtons(body);
-  } else body.textContent = message.content;
+  else if (isAnswer) renderMarkdown(body, message.content);
+  else body.textContent = message.content;
   article.querySelector('footer')?.remove();
   article.classList.toggle('start', message.isStart === true);
   showFold(article, (message.isStart && message.fold) || '');

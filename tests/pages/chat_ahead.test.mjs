@@ -81,7 +81,8 @@ test('what is typed is answered at Enter with what would have been answered, and
     await type(page, text);
     await page.keyboard.press('Enter');
     const footer = page.locator('.message.assistant footer').nth(index);
-    assert.match(await footer.innerText(), /tokens\/s.*first after 0 ms.*begun before Enter/s);
+    const figures = /tokens\/s.*first after 0 ms.*begun before Enter/s;
+    assert.match((await footer.textContent()) ?? '', figures);
   }
   const bodies = await page.locator('.message.assistant .body').allInnerTexts();
   assert.deepEqual(
@@ -159,7 +160,7 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   await untilTrue(page, 'engine.kvStats().then(({ pages }) => pages.shared > 0)');
   await chips.first().click();
   const footer = page.locator('.message.assistant footer').nth(1);
-  assert.match(await footer.innerText(), /begun before Enter/);
+  assert.match((await footer.textContent()) ?? '', /begun before Enter/);
   assert.equal(await page.locator('.message.user .body').nth(1).innerText(), question);
 });
 

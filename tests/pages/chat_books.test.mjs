@@ -9,7 +9,7 @@ import { serve } from '../../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
 import { bytesOf } from '../support/chat_page.mjs';
-import { onBattery, watchBars } from '../support/chat_stub.mjs';
+import { chooseRow, lastAnswer, onBattery, watchBars } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -128,7 +128,7 @@ async function ask(page, question) {
   await footer.waitFor();
   const facts = await page.locator('#kv-facts').innerText();
   const [, prompt, cached] = lastPrompt(facts);
-  const [, ms] = /first after (\d+) ms/.exec(await footer.innerText()) ?? [];
+  const [, ms] = /first after (\d+) ms/.exec((await footer.textContent()) ?? '') ?? [];
   return { prompt: Number(prompt), cached: Number(cached), ms: Number(ms) };
 }
 
@@ -184,7 +184,7 @@ test('a document is read once; questions, their variants and the next visit read
   await takePicture(page, 'books-talk');
   await page.locator('.regenerate').last().click();
   await page.getByText('2 / 2').waitFor();
-  await page.locator('.compare').last().click();
+  await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.choose').nth(2).waitFor();
   const facts = await page.locator('#kv-facts').innerText();
   const [, prompt, cached] = lastPrompt(facts);
@@ -213,7 +213,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   await ask(page, 'Where does the fox live?');
   await ask(page, 'Tell me a story about a fox.');
   const forgotten = page.locator('#kv-facts dd[data-fact="Forgotten"]', { hasText: /read again$/ });
-  await page.getByRole('button', { name: 'Forget this' }).first().click();
+  await chooseRow(page.locator('.message.user').first(), '.forget');
   await forgotten.waitFor();
   const [, again, all] = /(\d+) of (\d+) tokens/.exec(await forgotten.innerText()) ?? [];
   assert.ok(Number(all) > tokens && Number(again) <= Number(all) - tokens, `${again} of ${all}`);
@@ -224,7 +224,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   await forgotten.waitFor();
   const whole = await ask(page, 'And then?');
   assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
-  await page.locator('.open-words').last().click();
+  await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').first().click();
   // an answer that ends there asks nothing
   const others = page.locator('.words li button:enabled', { hasNotText: /^end here/ });

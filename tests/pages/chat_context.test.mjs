@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { ask, chooseRow, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
@@ -97,7 +97,7 @@ test('while a model downloads and an answer comes, a conversation is edited, for
   await page.keyboard.press('Enter');
   await page.evaluate("say('Again one.'); end()");
   await page.locator('.message.assistant footer').waitFor();
-  await page.getByRole('button', { name: 'Forget this' }).first().click();
+  await chooseRow(page.locator('.message.user').first(), '.forget');
   await page.locator('.message.forgotten').first().waitFor();
   await page.click('#undo');
   await page.locator('.message.user .body', { hasText: 'Anew' }).waitFor();
@@ -417,7 +417,7 @@ test('the oldest turns are folded into a summary, which is told, shown, kept and
   await page.reload();
   await page.locator('.fold', { hasText: 'They spoke of foxes.' }).waitFor();
   await takePicture(page, 'chat-folded');
-  await page.locator('.forget').first().click();
+  await chooseRow(page.locator('.message.user').first(), '.forget');
   await page.locator('.fold').waitFor({ state: 'detached' });
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
-import { openStub, readAll, shown, untilKept } from '../support/chat_stub.mjs';
+import { chooseRow, openStub, readAll, shown, untilKept } from '../support/chat_stub.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
@@ -165,12 +165,12 @@ test('killed while tools run and questions are forgotten: what was kept of both 
     await type(page, text, true);
     await page.locator('.message.user .body', { hasText: text }).waitFor();
     asked.push(text);
-    const buttons = page.getByRole('button', { name: 'Forget this' });
+    const questions = page.locator('.message.user:has(.forget)');
     const isForgetting = random() < 0.4;
     if (isForgetting) {
       await page.locator('#log[aria-busy=false]').waitFor();
-      const count = await buttons.count();
-      await buttons.nth(Math.floor(random() * count)).click();
+      const count = await questions.count();
+      await chooseRow(questions.nth(Math.floor(random() * count)), '.forget');
     }
     await new Promise((settle) => setTimeout(settle, random() * 500));
     const before = stateOf((await readAll(page)).turns);

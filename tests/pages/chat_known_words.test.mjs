@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, saying } from '../support/chat_real.mjs';
+import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, browser, url } = useChat('chat-known-words');
@@ -64,7 +65,7 @@ test('a made-up word that the user has typed is copied', { skip }, async (t) => 
   assert.deepEqual(await page.evaluate('again'), []);
   await page.click('.regenerate');
   await untilTrue(page, `document.querySelectorAll('.message.assistant footer').length === 1`);
-  await page.locator('.compare:enabled').click();
+  await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.choose').first().waitFor();
   const all = await page.locator('.message.assistant .body').allInnerTexts();
   assert.deepEqual(

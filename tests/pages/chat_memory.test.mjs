@@ -7,7 +7,15 @@ import { assertAccessible } from '../support/accessible.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, setTemperature, untilFact } from '../support/chat_real.mjs';
-import { ask, onBattery, readAll, talk, untilKept } from '../support/chat_stub.mjs';
+import {
+  ask,
+  chooseRow,
+  lastAnswer,
+  onBattery,
+  readAll,
+  talk,
+  untilKept,
+} from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -19,8 +27,7 @@ const { skip, openPage, browser, url: siteUrl } = useChat('chat-memory');
 const line = 'A question and its answer were forgotten.';
 
 /** @param {Page} page @param {number} index of the question */
-const forget = (page, index) =>
-  page.locator('.message.user').nth(index).getByRole('button', { name: 'Forget this' }).click();
+const forget = (page, index) => chooseRow(page.locator('.message.user').nth(index), '.forget');
 
 /** @param {Page} page @param {string[]} texts of the messages, once they are these */
 const untilShown = (page, texts) =>
@@ -69,7 +76,7 @@ test('the words behind the 4,000th can be read, and the page says that they cann
 }, async (t) => {
   const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
   await talk(page, 'Much', `${'word '.repeat(4000)}and the end`);
-  await page.locator('.open-words').click();
+  await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words .hint').waitFor();
   assert.match(
     await page.locator('.words').innerText(),
@@ -77,7 +84,7 @@ test('the words behind the 4,000th can be read, and the page says that they cann
   );
   assert.equal(await page.locator('.words-text span').count(), 4000);
   await talk(page, 'Little', 'word '.repeat(4000));
-  await page.locator('.open-words').last().click();
+  await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text').last().waitFor();
   assert.equal(await page.locator('.words .hint').count(), 1);
 });
@@ -373,11 +380,7 @@ test('another tab forgets while an answer comes here: it comes to its end, and t
   await other.waitForSelector('#log[data-conversation] .message');
   await other.getByText('being written in another tab').waitFor();
   assert.equal(
-    await other
-      .locator('.message.user')
-      .nth(1)
-      .getByRole('button', { name: 'Forget this' })
-      .count(),
+    await other.locator('.message.user').nth(1).locator('.forget').count(),
     0,
     'what is being answered stays',
   );
@@ -429,7 +432,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
 }, async (t) => {
   const page = await open(t);
   const old = await askReal(page, 'Tell me a story about a fox.');
-  await page.locator('.open-words').click();
+  await chooseRow(lastAnswer(page), '.open-words');
   const words = page.locator('.words-text span');
   await words.first().waitFor();
   assert.equal((await words.allInnerTexts()).join('').trim(), old);
@@ -465,7 +468,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
 test('an answer can end at a word', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');
-  await page.locator('.open-words').click();
+  await chooseRow(lastAnswer(page), '.open-words');
   const words = page.locator('.words-text span');
   await words.first().waitFor();
   const all = await words.allInnerTexts();
@@ -487,7 +490,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox and a very old lantern that nobody had seen.');
   // Another word continues otherwise for certain; another draw can give the same text.
-  await page.locator('.open-words').click();
+  await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').nth(8).click();
   await page.locator('.words li button:enabled').nth(1).click();
   await page.locator('.versions', { hasText: '2 / 2' }).waitFor();
@@ -542,7 +545,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
 }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox.');
-  await page.locator('.open-words').click();
+  await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').nth(5).click();
   await page.locator('.words li').first().waitFor();
   const look = async (/** @type {string} */ name) => {
@@ -561,7 +564,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
   await page.locator('.words li button:enabled').first().click();
   await page.locator('.fork').waitFor();
   await page.locator('#log[aria-busy=false]').waitFor();
-  await page.locator('.forget').first().click();
+  await chooseRow(page.locator('.message.user').first(), '.forget');
   await page.locator('.message.forgotten').first().waitFor();
   await page.click('#dismiss-notice');
   await page.getByRole('button', { name: 'Bring back' }).click();

@@ -175,9 +175,31 @@ test('without its library a formula is read as it was written', {
   assert.equal(await page.locator('.formula').count(), 0);
 });
 
+test('an answer that comes before its libraries is read as text, and is rendered when they are there', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  let release = () => {};
+  const released = new Promise((settle) => {
+    release = () => settle(undefined);
+  });
+  await page.route('**/rendering-*.js', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  const body = await talk(page, 'One?', `It is **bold**,\nthen code:\n\n${code}`);
+  assert.match(await body.locator('.plain').innerText(), /^It is \*\*bold\*\*,\nthen code:/);
+  release();
+  await body.locator('strong', { hasText: 'bold' }).waitFor();
+  assert.equal(await body.locator('pre .copy-code').count(), 1);
+  assert.equal(await body.locator('.plain').count(), 0);
+});
+
 test('the libraries are files of the page, which it keeps for when there is no network', () => {
   const names = readdirSync(site);
-  for (const part of ['colouring', 'typesetting']) {
+  for (const part of ['colouring', 'rendering', 'typesetting']) {
     const own = names.filter((name) => name.startsWith(part));
     assert.equal(own.length, 1, names.join(' '));
   }

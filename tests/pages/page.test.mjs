@@ -107,7 +107,8 @@ for (const [name, options] of Object.entries({
     await takePicture(page, `${name}-welcome`);
     assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
     assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
-    assert.match(await page.locator(answered).last().innerText(), /tokens\/s.*first after/s);
+    const figures = (await page.locator(answered).last().textContent()) ?? '';
+    assert.match(figures, /tokens\/s.*first after/s);
     await takePicture(page, `${name}-chat`);
     await page.click('#developer summary');
     await page.locator('#kv-pages .cached').first().waitFor();

@@ -111,7 +111,8 @@ async function ask(page, text) {
   await page.locator(answered).nth(count).waitFor();
   await page.getByText('kept in this browser').waitFor();
   const [, tokens, kept] = /^(\d+) tokens, (\d+) of/.exec(await fact(page, 'Last prompt')) ?? [];
-  const [, ms] = /first after (\d+) ms/.exec(await page.locator(answered).last().innerText()) ?? [];
+  const [, ms] =
+    /first after (\d+) ms/.exec((await page.locator(answered).last().textContent()) ?? '') ?? [];
   const answer = await page.locator('.message.assistant .body').last().innerText();
   return { answer, tokens: Number(tokens), kept: Number(kept), ttftMs: Number(ms) };
 }

@@ -16,6 +16,7 @@ import {
 } from '../../examples/chat/tree.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
+import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
@@ -172,7 +173,7 @@ for (const [name, options] of Object.entries({
     await page.click('#developer summary');
     await ask(page, 'Tell me a story.');
     const [, first] = await shown(page);
-    await page.click('.compare');
+    await chooseRow(lastAnswer(page), '.compare');
     await page.locator('.variant .choose').nth(2).waitFor();
     // they ran together: two of them are forks of the first one's prompt
     await page.getByText(/ in use, 2 forks, /).waitFor();
@@ -204,13 +205,13 @@ test('who does not choose goes on with the first, and stopping keeps all', {
 }, async (t) => {
   const { page, problems } = await openPage(t);
   await ask(page, 'Tell me a story about a fox.');
-  await page.click('.compare');
+  await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.variant .choose').nth(2).waitFor();
   const [chosen] = await page.locator('.variant .body').allInnerTexts();
   await ask(page, 'What is Wick?');
   assert.equal((await shown(page))[1], chosen);
   assert.equal(await page.locator('.variant').count(), 0);
-  await page.locator('.compare').last().click();
+  await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.variant .body:not(:empty)').first().waitFor();
   await page.evaluate("document.getElementById('stop').click()"); // if they have not ended on its own
   await page.locator('.variant .choose').nth(2).waitFor();

@@ -205,6 +205,19 @@ export const readStores = (page, database, names) =>
     /** @type {const} */ ([database, names]),
   );
 
+/**
+ * Chooses a row of a message's menu.
+ * @param {import('playwright-core').Locator} message
+ * @param {'.compare' | '.forget' | '.open-words'} row
+ */
+export async function chooseRow(message, row) {
+  await message.locator('.open-menu').click();
+  await message.locator(row).click();
+}
+
+/** The last answer. @param {Page} page */
+export const lastAnswer = (page) => page.locator('.message.assistant:has(.open-menu)').last();
+
 /** The contents of the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
 export async function readAll(page) {
   const names = ['conversations', 'turns', 'drafts'];

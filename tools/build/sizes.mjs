@@ -26,7 +26,7 @@ const goals = [
   [/^build\/web\/.*-extras\.wasm$/, 75_000],
   [/^build\/web\/.*-grammar\.wasm$/, 50_000],
   [/^build\/wasi\/wick(-relaxed)?\.wasm$/, 280_000],
-  [new RegExp(`^${CHAT_PAGE}$`), 130_000],
+  [new RegExp(`^${CHAT_PAGE}$`), 110_000],
 ];
 /** @param {string} name @returns {number | undefined} */
 const goalOf = (name) => goals.find(([names]) => names.test(name))?.[1];

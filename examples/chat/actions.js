@@ -1,0 +1,77 @@
+// examples/chat/actions.js — what can be done with a message: buttons with an icon for what is done often, and a menu of the rest,
+// where each has a line that says what it is for.
+
+import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';
+import { makeButton, makeCopyButtons } from './dom.js';
+
+const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw };
+
+/**
+ * A row of the menu. Without an action it is only read.
+ * @typedef {{name: string, hint: string, action: () => void, className: string}} Item
+ */
+
+/**
+ * Gives a button an icon. Its text becomes the name that is read aloud.
+ * @param {HTMLButtonElement} button
+ * @param {keyof typeof icons} icon
+ */
+function addIcon(button, icon) {
+  const name = document.createElement('span');
+  name.className = 'visually-hidden';
+  name.append(...button.childNodes);
+  button.title = name.textContent ?? '';
+  button.classList.add('icon');
+  button.append(createElement(icons[icon], { 'aria-hidden': 'true' }), name);
+  return button;
+}
+
+/** @param {keyof typeof icons} icon @param {string} name @param {() => void} action @param {string} [className] */
+export const makeIconButton = (icon, name, action, className) =>
+  addIcon(makeButton(name, action, className), icon);
+
+/** @param {() => string} textOf what is copied @returns {HTMLElement[]} one, or none where a page may not copy */
+export const makeCopyIcons = (textOf) =>
+  makeCopyButtons('', textOf).map((button) => addIcon(button, 'copy'));
+
+/** @param {Item} item */
+function rowOf({ name, hint, action, className }) {
+  const button = makeButton('', action, `${className} branching`);
+  const [title, line] = ['span', 'small'].map((tag) => document.createElement(tag));
+  title.textContent = name;
+  line.textContent = hint;
+  button.append(title, ' ', line);
+  return button;
+}
+
+/**
+ * A button, and the menu that it opens below the other buttons. Escape closes it.
+ * @param {Item[]} items
+ * @param {string} [details] figures, which are shown below the items
+ * @returns {HTMLElement[]}
+ */
+export function makeMenu(items, details = '') {
+  const menu = document.createElement('div');
+  menu.className = 'menu';
+  menu.hidden = true;
+  menu.append(...items.map(rowOf));
+  if (details) {
+    const line = document.createElement('p');
+    line.textContent = details;
+    menu.append(line);
+  }
+  const open = makeIconButton('more', 'More', () => show(menu.hidden !== false), 'open-menu');
+  const show = (/** @type {boolean} */ isOpen) => {
+    menu.hidden = !isOpen;
+    open.setAttribute('aria-expanded', String(isOpen));
+    if (isOpen) menu.scrollIntoView({ block: 'nearest' });
+  };
+  show(false);
+  menu.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    show(false);
+    open.focus();
+  });
+  return [open, menu];
+}

@@ -1,0 +1,80 @@
+// examples/chat/rendering.js — a model's answer as HTML. Libraries render and sanitise it; it is never trusted. Links open in
+// a new tab, and code has a button that copies it. Loaded by markdown.js.
+
+import DOMPurify from 'dompurify';
+import { marked } from 'marked';
+import { makeCopyButtons } from './dom.js';
+import { enrich } from './enriching.js';
+import { formulas } from './formulas.js';
+
+/** @param {string} text */
+const escaped = (text) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
+marked.setOptions({ gfm: true, breaks: true });
+marked.use({
+  extensions: formulas.map((one) => ({
+    ...one,
+    renderer: ({ text, isBlock }) =>
+      `<code class="math ${isBlock ? 'block' : 'inline'}">${escaped(text)}</code>`,
+  })),
+  renderer: {
+    // nothing may load: what a picture shows, with a link to it
+    image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text || href)}</a>`,
+  },
+});
+
+/**
+ * The elements that Markdown makes. Nothing may load, look like a part of the page (class, id, style) or
+ * take input.
+ */
+const allowed = {
+  ALLOWED_TAGS: [
+    ...['a', 'b', 'blockquote', 'br', 'code', 'del', 'details', 'em', 'hr', 'i', 'img', 'kbd'],
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'mark', 'p', 'pre', 's', 'strong', 'sub', 'summary'],
+    ...['dd', 'dl', 'dt', 'li', 'ol', 'sup', 'ul', 'table', 'tbody', 'td', 'th', 'thead', 'tr'],
+    'input',
+  ],
+  ALLOWED_ATTR: [
+    ...['align', 'alt', 'checked', 'class', 'colspan', 'disabled', 'href', 'rowspan', 'start'],
+    'type',
+  ],
+  ALLOW_ARIA_ATTR: false,
+  ALLOW_DATA_ATTR: false,
+};
+
+/** Of code: its language, and that it is a formula. */
+const CODE_CLASS = /^(language-[\w+#.-]{1,20}|math (inline|block))$/;
+
+DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
+  if (data.attrName === 'class')
+    data.keepAttr = node.nodeName === 'CODE' && CODE_CLASS.test(data.attrValue);
+});
+
+/** @param {HTMLElement} element @param {string} text @param {boolean} isWhole nothing comes after it */
+export function render(element, text, isWhole) {
+  const html = /** @type {string} */ (marked.parse(text, { async: false }));
+  element.innerHTML = DOMPurify.sanitize(html, allowed);
+  for (const link of element.querySelectorAll('a')) {
+    link.target = '_blank';
+    link.rel = 'noopener noreferrer';
+  }
+  for (const box of element.querySelectorAll('input')) {
+    if (box.type !== 'checkbox' || !box.disabled) box.remove(); // task lists have disabled checkboxes only
+  }
+  for (const image of element.querySelectorAll('img'))
+    image.replaceWith(image.alt ? `Picture: ${image.alt}` : '');
+  // what is wider than the page is scrolled with the keyboard, too
+  for (const wide of element.querySelectorAll('pre > code, table'))
+    wide.setAttribute('tabindex', '0');
+  enrich(element, isWhole);
+  if (isWhole) addCopyButtons(element);
+}
+
+/** Adds a button to each block of code. @param {HTMLElement} element */
+function addCopyButtons(element) {
+  for (const block of element.querySelectorAll('pre')) {
+    const text = () => block.querySelector('code')?.textContent ?? '';
+    block.append(...makeCopyButtons('copy-code', text));
+  }
+}
