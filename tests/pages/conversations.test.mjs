@@ -422,11 +422,11 @@ const firstVisit = `
   await until(() => document.querySelector('.message.assistant footer'));
   type('half a question');
   await until(async () => (await readDrafts()).includes('half a question'));
-  return document.querySelector('.message.assistant .body').textContent;`;
+  return document.querySelector('.message.assistant .body').textContent.trim();`;
 
 const secondVisit = `
   for (;;) {
-    const said = [...document.querySelectorAll('.message .body')].map((one) => one.textContent);
+    const said = [...document.querySelectorAll('.message .body')].map((one) => one.textContent.trim());
     const { value } = document.getElementById('prompt');
     if (said.length === 2 && value !== '') return { said, value };
     await new Promise((settle) => setTimeout(settle, 50));
