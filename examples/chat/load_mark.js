@@ -7,14 +7,14 @@ import { keyOf, modelOf, wishOf } from './wishes.js';
 
 const MARK = 'wick-chat-load';
 
-/** Held for as long as this page loads: the browser releases it when the page dies. @param {string} key */
-const lockOf = (key) => `${MARK}:${key}`;
+/** Held while this page loads: the browser releases it when the page dies. @param {string} id */
+const lockOf = (id) => `${MARK}:${id}`;
 
-/** @returns {{key: string, model: any} | undefined} */
+/** @returns {{id: string, model: any} | undefined} */
 function readMark() {
   try {
     const found = JSON.parse(localStorage.getItem(MARK) ?? 'null');
-    return typeof found?.key === 'string' ? found : undefined;
+    return typeof found?.id === 'string' ? found : undefined;
   } catch {
     return undefined; // no storage here, or unknown content
   }
@@ -29,32 +29,41 @@ export function clearLoadMark() {
   }
 }
 
+/** @param {string} id @param {Wish} wish */
+function writeMark(id, wish) {
+  try {
+    localStorage.setItem(MARK, JSON.stringify({ id, model: modelOf(wish) }));
+  } catch {
+    // no storage here
+  }
+}
+
 /**
  * @param {Wish} wish whose load begins
  * @returns {() => void} to be called when it has ended
  */
 export function markLoad(wish) {
-  const key = keyOf(wish);
-  if (wish.isBuiltIn || key === '') return () => {};
-  try {
-    localStorage.setItem(MARK, JSON.stringify({ key, model: modelOf(wish) }));
-  } catch {
-    return () => {}; // no storage here
-  }
-  /** @type {() => void} */
-  let release = () => {};
-  const held = new Promise((settle) => {
-    release = () => settle(undefined);
+  if (wish.isBuiltIn || keyOf(wish) === '') return () => {};
+  const id = Math.random().toString(36).slice(2); // another tab, or a later load, may have the same model
+  const ended = new AbortController();
+  const { signal } = ended;
+  const held = new Promise((settle) => signal.addEventListener('abort', settle));
+  const begin = () => !signal.aborted && writeMark(id, wish);
+  const clear = () => readMark()?.id === id && clearLoadMark();
+  // the lock comes first: a tab that is opened meanwhile must not find a mark without it
+  const locked = navigator.locks?.request(lockOf(id), { signal }, () => {
+    begin();
+    return held;
   });
-  navigator.locks?.request(lockOf(key), { mode: 'shared' }, () => held).catch(() => {});
-  const end = () => {
-    removeEventListener('pagehide', end);
-    release();
-    if (readMark()?.key === key) clearLoadMark();
+  if (locked) locked.catch(begin);
+  else begin();
+  // a page that is closed or reloaded was not killed; one that comes back continues to load
+  addEventListener('pagehide', clear, { signal });
+  addEventListener('pageshow', ({ persisted }) => persisted && begin(), { signal });
+  return () => {
+    ended.abort();
+    clear();
   };
-  // a page that is closed or reloaded was not killed
-  addEventListener('pagehide', end);
-  return end;
 }
 
 /** @returns {Promise<Wish | undefined>} the model that an earlier page was loading when it died */
@@ -62,6 +71,6 @@ export async function findDeadLoad() {
   const mark = readMark();
   if (!mark) return undefined;
   const { held = [] } = (await navigator.locks?.query().catch(() => undefined)) ?? {};
-  if (held.some(({ name }) => name === lockOf(mark.key))) return undefined; // another tab loads it
+  if (held.some(({ name }) => name === lockOf(mark.id))) return undefined; // another tab loads it
   return wishOf(mark.model);
 }

@@ -191,13 +191,12 @@ onDownload((one) => {
   if (wish) showNotice(`${one.name} is here.`, () => choose(wish), 'Use it');
 });
 
-/** The browser ended this page while it loaded a model, and would again. @param {Wish} wish */
-async function loadBuiltInInstead(wish) {
-  await load(builtIn);
-  showProblem(
-    `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here. ${builtIn.name} answers instead.`,
-    () => choose(wish),
-  );
+/** The browser ended an earlier page while it loaded this model. @param {Wish} wish */
+function tellDeath(wish) {
+  const reason = `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here.`;
+  const { loaded } = current();
+  const instead = loaded ? ` ${loaded.name} answers instead.` : '';
+  showProblem(reason + instead, () => choose(wish));
 }
 
 /** The model that the address names, or that answered last; while it is not here, the page's own answers. */
@@ -211,10 +210,12 @@ async function loadFirst() {
     ? wishOf({ name: nameOfUrl(asked), url: new URL(asked, document.baseURI).href })
     : remembered;
   const dead = await findDeadLoad();
-  if (dead && named && isSame(dead, named)) return loadBuiltInInstead(dead);
-  clearLoadMark();
-  const first = named && (await isHere(named)) ? named : builtIn;
+  const wouldDie = dead && named && isSame(dead, named);
+  if (dead && !wouldDie) clearLoadMark(); // else it is not loaded at the next start either
+  const first = named && !wouldDie && (await isHere(named)) ? named : builtIn;
   await load(first);
+  if (dead) tellDeath(dead);
+  if (wouldDie) return undefined;
   if (asked && named && named !== first) return load(named);
   if (underWay) return load({ name: underWay.name, source: { url: underWay.url } });
   if (named && named !== first) offer(named);

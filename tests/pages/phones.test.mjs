@@ -11,7 +11,7 @@ import { judge } from '../../examples/chat/verdict.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { openStub } from '../support/chat_stub.mjs';
+import { openStub, shown } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -45,6 +45,7 @@ async function heldModel(t, chunks, holdAt) {
   model.state.holdAt = holdAt;
   const address = `${model.url.replace(/\/[^/]*$/, '')}/slow.gguf`;
   return {
+    address,
     state: model.state,
     drop: model.drop,
     url: `${siteUrl()}?model=${encodeURIComponent(address)}`,
@@ -84,6 +85,58 @@ test('a model that killed the page while it loaded is not loaded at the next vis
   await untilTrue(last, 'loaded.some((one) => one.includes("large"))');
 });
 
+test('a page that crashes twice while it loads a chosen model starts with the built-in one and says why', {
+  skip,
+}, async (t) => {
+  const { context } = await realPage(t);
+  const { address } = await heldModel(t, 0, Infinity);
+  const marked = "localStorage.getItem('wick-chat-load') !== null";
+  let isHeld = false;
+  // its worker does not start, so the model loads until the page ends
+  await context.route('**/wick-llm/worker.js', async (route) => {
+    const isMarked = await route.request().frame().evaluate(marked);
+    if (!isHeld || !isMarked) await route.continue();
+  });
+  const open = async () => {
+    const page = await context.newPage();
+    await page.goto(siteUrl());
+    await page.waitForSelector('#send:not([disabled])');
+    return page;
+  };
+  /** @param {Page} page */
+  const crash = async (page) => {
+    await untilTrue(page, marked);
+    const crashed = page.waitForEvent('crash');
+    const session = await context.newCDPSession(page);
+    session.send('Page.crash').catch(() => {}); // never answered
+    await crashed;
+    isHeld = false;
+  };
+  const first = await open();
+  await first.fill('#prompt', 'Hello');
+  await first.click('#send');
+  await first.locator('.message.assistant footer').waitFor();
+  const said = await shown(first);
+  isHeld = true;
+  await first.click('#choose-model');
+  await first.fill('#model-url', address);
+  await first.click('#load-model');
+  await crash(first);
+  for (const visit of ['second', 'third']) {
+    const page = await open();
+    await untilShown(page, 'The browser closed this page while slow.gguf was loading');
+    assert.notEqual(await page.textContent('#model-name'), 'slow.gguf', visit);
+    assert.deepEqual(await shown(page), said, visit);
+    isHeld = true;
+    await page.click('#retry-loading');
+    await crash(page);
+  }
+  const last = await open();
+  await untilShown(last, 'The browser closed this page while slow.gguf was loading');
+  await last.click('#retry-loading');
+  await untilTrue(last, "document.getElementById('model-name').textContent === 'slow.gguf'");
+});
+
 test('a reload while a model loads is not taken for a death of the page', { skip }, async (t) => {
   const model = 'https://models.example/large.gguf';
   const held = `globalThis.holdLoading = ({ url, model }) =>
@@ -93,6 +146,38 @@ test('a reload while a model loads is not taken for a death of the page', { skip
   await untilTrue(page, "localStorage.getItem('wick-chat-load') !== null");
   await page.reload();
   await untilTrue(page, 'globalThis.loaded?.some((one) => one.includes("large"))');
+});
+
+test('the mark of a load outlives the start of another tab, an earlier load, and a pause of its page', {
+  skip,
+}, async (t) => {
+  const model = 'https://models.example/large.gguf';
+  const held = `globalThis.finish = [];
+    globalThis.holdLoading = ({ url, model }) => (url ?? model ?? '').includes('large')
+      ? new Promise((settle) => finish.push(settle)) : undefined;
+    localStorage.setItem('stub-kept', JSON.stringify(['${model}']));`;
+  const marked = "localStorage.getItem('wick-chat-load') !== null";
+  const page = await openPage(t, { script: held, path: `?model=${model}`, isReady: false });
+  await untilTrue(page, 'finish.length === 1');
+  const other = await openStub(page.context(), siteUrl(), { script: held });
+  assert.equal(await other.locator('#problem').isHidden(), true);
+  assert.equal(await other.evaluate(marked), true);
+  await other.close();
+  const turn = (/** @type {string} */ name) =>
+    page.evaluate(`dispatchEvent(new PageTransitionEvent('${name}', { persisted: true }))`);
+  await turn('pagehide');
+  assert.equal(await page.evaluate(marked), false);
+  await turn('pageshow');
+  assert.equal(await page.evaluate(marked), true);
+  await page.click('#choose-model');
+  await page.fill('#model-url', model);
+  await page.click('#load-model');
+  await untilTrue(page, 'finish.length === 2');
+  await page.evaluate('finish[0]()');
+  await untilTrue(page, `closedEngines.length > 0`);
+  assert.equal(await page.evaluate(marked), true);
+  await page.evaluate('finish[1]()');
+  await untilTrue(page, `!(${marked})`);
 });
 
 test('a download continues after a loss of the network', { skip }, async (t) => {
