@@ -88,6 +88,78 @@ describe('the package on phones', { skip }, () => {
     assert.equal((await second.evaluate(ask, kept)).text, text);
   });
 
+  /** Before the text of worker.js. The memory that a helper gets is lost on its way, or empty. */
+  const losing = (/** @type {boolean} */ isEmpty) => `{
+    const notes = new BroadcastChannel('asks');
+    const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
+    Object.defineProperty(MessagePort.prototype, 'onmessage', { set(listener) {
+      onmessage.set.call(this, (event) => {
+        if (!event.data?.memory) return listener.call(this, event);
+        notes.postMessage('lost');
+        if (${isEmpty}) return listener.call(this, { data: { ...event.data, memory: undefined } });
+        this.onmessageerror?.(new MessageEvent('messageerror'));
+      });
+    } });
+  }\n`;
+
+  for (const isEmpty of [false, true]) {
+    test(`one thread computes where shared memory is ${isEmpty ? 'empty' : 'lost'} on its way to a helper`, async (t) => {
+      const { context, open } = await openContext(t);
+      const given = { url: '/models/wick-2.6m-q8_0.gguf', threads: 2 };
+      const wanted = await (await open()).evaluate(ask, { ...given, threads: 1 });
+      await context.route('**/wick-llm/worker.js', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: losing(isEmpty) + (await response.text()) });
+      });
+      const page = await open();
+      /** @type {string[]} */
+      const warned = [];
+      page.on('console', (message) => warned.push(message.text()));
+      await page.evaluate(() => {
+        /** @type {any} */ (globalThis).losses = 0;
+        new BroadcastChannel('asks').onmessage = () => /** @type {any} */ (globalThis).losses++;
+      });
+      assert.deepEqual(await page.evaluate(ask, given), wanted);
+      assert.equal(await page.evaluate('losses'), 10, 'the helper stops asking');
+      assert.deepEqual(
+        warned.map((text) => text.includes('does not share memory with a helper')),
+        [true],
+      );
+      await page.evaluate('engine.close()');
+    });
+  }
+
+  test('models and states are stored rightly where a write ignores the bounds of its view', async (t) => {
+    // as Safari 26 (WebKit bug 302733)
+    const { context, open } = await openContext(
+      t,
+      `{
+        const { write } = FileSystemWritableFileStream.prototype;
+        FileSystemWritableFileStream.prototype.write = function (data) {
+          return write.call(this, ArrayBuffer.isView(data) ? data.buffer : data);
+        };
+      }`,
+    );
+    const given = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
+    const first = await open();
+    const { text } = await first.evaluate(ask, given);
+    const saved = await first.evaluate(async () => {
+      const { engine } = /** @type {any} */ (globalThis);
+      return [...(await engine.saveState('state'))];
+    });
+    await first.close();
+    await context.route('**/models/**', (route) => route.abort());
+    const second = await open();
+    assert.equal((await second.evaluate(ask, given)).text, text);
+    const stored = await second.evaluate(async () => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle('wick-llm');
+      const file = await (await folder.getFileHandle('state')).getFile();
+      return [...new Uint8Array(await file.arrayBuffer())];
+    });
+    assert.deepEqual(stored, saved);
+  });
+
   /** Before the text of worker.js. A thread notes what it reserves and when it has finished as a helper. */
   const limited = (/** @type {number} */ visit, /** @type {number} */ grantedBytes) => `{
     const notes = new BroadcastChannel('notes');
