@@ -15,6 +15,7 @@ import { openStub, shown } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage, browser, url: siteUrl } = useChat('phones');
 
@@ -364,6 +365,14 @@ for (const [width, height, keyboard] of [
     const seen = height - keyboard;
     const box = (/** @type {string} */ selector) =>
       page.locator(selector).evaluate((one) => one.getBoundingClientRect().toJSON());
+    /** What is visible above the keyboard. @param {string} what */
+    const take = async (what) => {
+      for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+        await page.emulateMedia({ colorScheme });
+        const clip = { x: 0, y: 0, width, height: seen };
+        await takePicture(page, `phone-${width}-${what}-${colorScheme}`, { clip });
+      }
+    };
     await page.fill('#prompt', 'Hello');
     await page.click('#send');
     await page.evaluate(`say('word '.repeat(300) + '\\n\\nthe last line'); end()`);
@@ -380,10 +389,12 @@ for (const [width, height, keyboard] of [
     );
     assert.ok((await box('#log')).height > 100, 'no room for the answer');
     assert.ok((await box('#composer')).bottom <= seen);
+    await take('keyboard');
     await page.evaluate(`cover(${height})`);
     await page.click('#open-settings');
     await page.evaluate(`cover(${seen})`);
     assert.ok((await box('dialog[open]')).bottom <= seen, 'the keyboard covers the dialog');
+    await take('settings');
   });
 }
 
