@@ -89,6 +89,35 @@ TEST(pools_are_destroyed_before_their_helpers_arrive) {
   }
 }
 
+typedef struct slow_sums {
+  sums of;
+  uint32_t slow;  // threads: a bit for each
+} slow_sums;
+
+static void add_slowly(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const slow_sums *work = context;
+  if ((work->slow >> thread & 1u) != 0) sleep_us(50);
+  for (uint32_t i = first; i < last; i++) work->of.out[i] += work->of.in[i] + work->of.job;
+}
+
+TEST(pieces_of_slow_threads_are_taken_once) {
+  enum { THREADS = 8, SLOW_JOBS = 300 };
+  static uint32_t in[UNITS_MAX], out[UNITS_MAX];
+  thread_pool *pool = pool_open(THREADS);
+  REQUIRE(pool != NULL);
+  uint32_t total = 0;
+  for (uint32_t job = 1; job <= SLOW_JOBS; job++) {
+    const uint32_t units = 1 + random_below(UNITS_MAX);
+    slow_sums work = {{in, out, job}, random_below(1u << THREADS)};
+    thread_pool_limit(pool, random_below(THREADS + 1));
+    thread_pool_for_pieces(pool, units, 1 + random_below(40), add_slowly, &work);
+    for (uint32_t i = units; i < UNITS_MAX; i++) out[i] += job;
+    total += job;
+  }
+  for (uint32_t i = 0; i < UNITS_MAX; i++) CHECK_EQ_UINT(out[i], total);
+  thread_pool_destroy(pool);
+}
+
 typedef struct stranger {
   thread_pool *pool;
   uint32_t index;
