@@ -18,6 +18,15 @@ const FORKS_MAX = 2;
 /** Books whose reading continues after a reload. */
 export const READING = 'wick-chat-reading';
 
+/** Whether a book was being read when an earlier page ended. */
+function isReadingListed() {
+  try {
+    return localStorage.getItem(READING) !== null;
+  } catch {
+    return false; // no storage here
+  }
+}
+
 /** @type {Open | undefined} */
 let open;
 /** @type {Promise<unknown>} */
@@ -101,8 +110,7 @@ export function startBooks(now, page) {
   byId('log').addEventListener('conversation', follow);
   byId('log').addEventListener('engine', () => {
     follow();
-    if (now().engine && globalThis.localStorage?.getItem(READING))
-      shelf().then((one) => one.goOn(), late);
+    if (now().engine && isReadingListed()) shelf().then((one) => one.goOn(), late);
   });
   byId('open-books').addEventListener('click', () => shelf().then((one) => one.show(), late));
 }

@@ -10,6 +10,14 @@ const FORMER = 'wick-chat-tab';
 /** This one. */
 export const tab = newId();
 
+function leaveName() {
+  try {
+    sessionStorage.setItem(FORMER, tab);
+  } catch {
+    // there is no room
+  }
+}
+
 /**
  * The page that had this tab before: after a reload its lock may not have been released yet. It
  * says so as it goes, so a duplicate, which begins with a copy of the session storage, finds
@@ -20,7 +28,7 @@ function takeFormer() {
   try {
     const former = sessionStorage.getItem(FORMER);
     sessionStorage.removeItem(FORMER);
-    addEventListener('pagehide', () => sessionStorage.setItem(FORMER, tab));
+    addEventListener('pagehide', leaveName);
     addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // it has come back
     return former;
   } catch {

@@ -138,6 +138,28 @@ test('a page that crashes twice while it loads a chosen model starts with the bu
   await untilTrue(last, "document.getElementById('model-name').textContent === 'slow.gguf'");
 });
 
+for (const [kind, script] of Object.entries({
+  forbidden: `Object.defineProperty(window, 'localStorage', {
+    get() { throw new DOMException('no', 'SecurityError'); } });`,
+  full: `Storage.prototype.setItem = () => { throw new DOMException('no', 'QuotaExceededError'); };`,
+})) {
+  test(`a model is loaded and answers where the local storage is ${kind}`, { skip }, async (t) => {
+    const { open } = await realPage(t, script);
+    const { url } = await heldModel(t, 0, Infinity);
+    const page = await open('about:blank');
+    /** @type {string[]} */
+    const problems = [];
+    page.on('pageerror', ({ message }) => problems.push(message));
+    await page.goto(url);
+    await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
+    await page.fill('#prompt', 'Hello');
+    await page.click('#send:not([disabled])');
+    await page.locator('.message.assistant footer').waitFor();
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))");
+    assert.deepEqual(problems, []);
+  });
+}
+
 test('a reload while a model loads is not taken for a death of the page', { skip }, async (t) => {
   const model = 'https://models.example/large.gguf';
   const held = `globalThis.holdLoading = ({ url, model }) =>
