@@ -160,6 +160,70 @@ describe('the package on phones', { skip }, () => {
     assert.deepEqual(stored, saved);
   });
 
+  // Chromium's workers have 500 KB, Safari's 512
+  test('the small stack of a worker suffices to answer or to refuse the deepest requests', async (t) => {
+    const { open } = await openContext(t);
+    const page = await open();
+    await page.evaluate(ask, { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 });
+    const found = await page.evaluate(async () => {
+      const { engine } = /** @type {any} */ (globalThis);
+      const nest = (
+        /** @type {string} */ before,
+        /** @type {string} */ middle,
+        /** @type {string} */ end,
+        /** @type {number} */ depth,
+      ) => before.repeat(depth) + middle + end.repeat(depth);
+      /** @type {Record<string, (depth: number) => object>} */
+      const constraints = {
+        schema: (depth) => ({ jsonSchema: JSON.parse(nest('{"items":', '{}', '}', depth)) }),
+        regex: (depth) => ({ regex: nest('(', 'a', ')', depth) }),
+        grammar: (depth) => ({ grammar: `root ::= ${nest('(', '"a"', ')', depth)}` }),
+      };
+      const parameters = (/** @type {number} */ depth) =>
+        JSON.parse(nest('{"properties":{"a":', '{}', '}}', depth));
+      const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));
+      const render = async (/** @type {number} */ depth) => {
+        const chatTemplate = `{{ ${nest('[', '1', ']', depth)} | tojson }}`;
+        const url = '/models/wick-2.6m-q8_0.gguf';
+        const own = await createEngine({ url, chatTemplate, directoryOnly: true });
+        const messages = [{ role: 'user', content: 'x' }];
+        return own.applyTemplate(messages).finally(() => own.close());
+      };
+      /** @type {Record<string, string[]>} */
+      const outcomes = {};
+      const note = async (
+        /** @type {string} */ name,
+        /** @type {() => Promise<unknown>} */ action,
+      ) => {
+        const outcome = await action().then(
+          () => 'answer',
+          (error) => error.code ?? `${error}`,
+        );
+        outcomes[name] = [...(outcomes[name] ?? []), outcome];
+      };
+      for (const depth of [10, 96, 199, 1000, 3000]) {
+        for (const [name, make] of Object.entries(constraints)) {
+          const settings = { temperature: 0, maxTokens: 4, ...make(depth) };
+          await note(name, () => engine.generate('Once', settings).text());
+        }
+        await note('tool', () =>
+          engine.chat.completions.create({
+            messages: [{ role: 'user', content: 'x' }],
+            tools: [{ type: 'function', function: { name: 'f', parameters: parameters(depth) } }],
+            max_tokens: 4,
+          }),
+        );
+        await note('template', () => render(depth));
+      }
+      return outcomes;
+    });
+    for (const [name, [first, ...others]] of Object.entries(found)) {
+      assert.equal(first, 'answer', name);
+      for (const other of others)
+        assert.match(other, /^(answer|ARG|TEMPLATE|GRAMMAR_TOO_LARGE)$/, name);
+    }
+  });
+
   /** Before the text of worker.js. A thread notes what it reserves and when it has finished as a helper. */
   const limited = (/** @type {number} */ visit, /** @type {number} */ grantedBytes) => `{
     const notes = new BroadcastChannel('notes');
