@@ -59,6 +59,14 @@ describe('the package on phones', { skip }, () => {
     return { text, threads: now };
   };
 
+  /** The last chunk may be stored after the model has answered. @param {import('playwright-core').Page} page @param {string} url */
+  const untilKept = (page, url) =>
+    page.evaluate(async (name) => {
+      const { openModels } = await import(/** @type {any} */ ('/wick-llm/models.js'));
+      const store = await openModels();
+      while (!(await store.has(name))) await new Promise((settle) => setTimeout(settle, 20));
+    }, url);
+
   test('a cached model is loaded where handles cannot be sent to workers', async (t) => {
     // as WebKit before July 2026
     const refuse = `{
@@ -82,6 +90,7 @@ describe('the package on phones', { skip }, () => {
     const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
     const first = await open();
     const { text } = await first.evaluate(ask, kept);
+    await untilKept(first, kept.url);
     await first.close();
     await context.route('**/models/**', (route) => route.abort());
     const second = await open();
@@ -147,6 +156,7 @@ describe('the package on phones', { skip }, () => {
       const { engine } = /** @type {any} */ (globalThis);
       return [...(await engine.saveState('state'))];
     });
+    await untilKept(first, given.url);
     await first.close();
     await context.route('**/models/**', (route) => route.abort());
     const second = await open();
