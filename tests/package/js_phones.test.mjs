@@ -97,6 +97,27 @@ describe('the package on phones', { skip }, () => {
     assert.equal((await second.evaluate(ask, kept)).text, text);
   });
 
+  for (const [what, script] of Object.entries({
+    'the folder': 'StorageManager.prototype.getDirectory = async () => { throw new Error(); };',
+    'a file': 'FileSystemFileHandle.prototype.createSyncAccessHandle = undefined;',
+  })) {
+    test(`a cached model is read from blobs where a worker cannot open ${what}`, async (t) => {
+      const { context, open } = await openContext(t);
+      const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
+      const first = await open();
+      const { text } = await first.evaluate(ask, kept);
+      await untilKept(first, kept.url);
+      await first.close();
+      await context.route('**/models/**', (route) => route.abort());
+      await context.route('**/wick-llm/worker.js', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: `${script}\n${await response.text()}` });
+      });
+      const second = await open();
+      assert.equal((await second.evaluate(ask, kept)).text, text);
+    });
+  }
+
   /** Before the text of worker.js. The memory that a helper gets is lost on its way, or empty. */
   const losing = (/** @type {boolean} */ isEmpty) => `{
     const notes = new BroadcastChannel('asks');
