@@ -50,6 +50,7 @@ void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, ui
 
 void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                       uint32_t from, uint32_t to) {
+  if (string->is_used != NULL) *string->is_used = true;
   if (from >= to) return;
   if (string->marks == NULL) {
     jinja_write(run, buffer, string->bytes + from, to - from, string->mark);

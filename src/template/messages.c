@@ -2,6 +2,8 @@
 // templates do not know are replaced.
 #include "template/messages.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 
 // ---- parts ----
@@ -43,17 +45,14 @@ bool messages_template_has(const jinja_run *run, const char *word) {
   return false;
 }
 
-void messages_remove_variable(jinja_run *run, const char *name) {
-  const jinja_value key = jinja_text_value(run, name);
-  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(run->variables, key) : NULL;
-  if (entry != NULL) jinja_dict_remove(run->variables, entry);
+bool messages_template_names(const jinja_run *run, const char *word) {
+  for (uint32_t i = 0; i < run->program->name_count; i++) {
+    if (jinja_string_is(run->program->names[i], word)) return true;
+  }
+  return false;
 }
 
-static jinja_value empty_text(jinja_run *run) { return jinja_text_value(run, ""); }
-
-// ---- members ----
-
-static bool is_nothing(jinja_value value) {
+bool messages_is_nothing(jinja_value value) {
   switch (value.kind) {
     case JINJA_NONE:
       return true;
@@ -68,13 +67,23 @@ static bool is_nothing(jinja_value value) {
   }
 }
 
+void messages_remove_variable(jinja_run *run, const char *name) {
+  const jinja_value key = jinja_text_value(run, name);
+  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(run->variables, key) : NULL;
+  if (entry != NULL) jinja_dict_remove(run->variables, entry);
+}
+
+static jinja_value empty_text(jinja_run *run) { return jinja_text_value(run, ""); }
+
+// ---- members ----
+
 static void remove_empty(jinja_run *run, jinja_dict *message) {
   for (uint32_t i = message->count; i-- > 0 && jinja_step(run, 1);) {
     jinja_entry *entry = &message->entries[i];
     const bool stays =
         entry->key.kind == JINJA_STRING && (jinja_string_is(entry->key.string, "role") ||
                                             jinja_string_is(entry->key.string, "content"));
-    if (!stays && is_nothing(entry->value)) jinja_dict_remove(message, entry);
+    if (!stays && messages_is_nothing(entry->value)) jinja_dict_remove(message, entry);
   }
 }
 
@@ -102,8 +111,9 @@ static void prepare_content(jinja_run *run, jinja_value message) {
   } else if (content->kind == JINJA_LIST) {
     text = text_of_parts(run, content->list);
   }
-  const bool is_empty = text.kind == JINJA_STRING ? text.string->size_bytes == 0
-                                                  : content != NULL && is_nothing(*content);
+  const bool is_empty = text.kind == JINJA_STRING
+                            ? text.string->size_bytes == 0
+                            : content != NULL && messages_is_nothing(*content);
   if (is_empty && refused != NULL && refused->kind == JINJA_STRING) text = *refused;
   if (text.kind == JINJA_STRING) messages_set(run, message, "content", text);
 }
@@ -153,7 +163,7 @@ static bool is_short_id(const jinja_value *id) {
 
 // The same for the same id, so that a call and its result stay together.
 static jinja_value short_id(jinja_run *run, const jinja_value *id, uint32_t index) {
-  const bool is_text = id != NULL && id->kind == JINJA_STRING;
+  const bool is_text = id != NULL && id->kind == JINJA_STRING && id->string->size_bytes > 0;
   const void *bytes = is_text ? (const void *)id->string->bytes : &index;
   uint64_t hash = hash_bytes(bytes, is_text ? id->string->size_bytes : sizeof index, is_text);
   char name[SHORT_ID_BYTES + 1] = {0};
@@ -171,19 +181,82 @@ static void prepare_id(jinja_run *run, jinja_value holder, const char *name, uin
   if (is_short) messages_set(run, holder, name, short_id(run, id, index));
 }
 
-// Calls and results without an id belong together by their order.
+// The newest message with calls, and the results that follow it.
+typedef struct call_turn {
+  const jinja_list *calls;  // NULL: there is none
+  uint32_t calls_before, results;
+} call_turn;
+
+bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result) {
+  const jinja_value *id = messages_member(call, "id");
+  const jinja_value *wanted = messages_member(result, "tool_call_id");
+  return id != NULL && wanted != NULL && jinja_equal(run, *id, *wanted);
+}
+
+// A result without an id, or with one that no call has, belongs to the call of the same place.
+static void prepare_result(jinja_run *run, jinja_value result, call_turn *turn, bool is_short,
+                           messages *out) {
+  const uint32_t place = turn->results++;
+  prepare_id(run, result, "tool_call_id", turn->calls_before + place, is_short, out);
+  if (turn->calls == NULL || place >= turn->calls->count) return;
+  for (uint32_t i = 0; i < turn->calls->count && run->status == WICK_OK; i++) {
+    if (messages_has_id(run, turn->calls->items[i], result)) return;
+  }
+  out->has_long_ids = true;
+  const jinja_value *id = messages_member(turn->calls->items[place], "id");
+  if (is_short && id != NULL) messages_set(run, result, "tool_call_id", *id);
+}
+
 static void prepare_ids(jinja_run *run, const messages_form *form, messages *out) {
-  uint32_t calls_seen = 0, results_seen = 0;
+  call_turn turn = {0};
+  uint32_t calls_seen = 0;
   for (uint32_t i = 0; i < out->list->count && run->status == WICK_OK; i++) {
     const jinja_value message = out->list->items[i];
     const jinja_value *calls = messages_member(message, "tool_calls");
     const bool has_calls = calls != NULL && calls->kind == JINJA_LIST;
-    if (has_calls) results_seen = calls_seen;
+    if (has_calls) turn = (call_turn){.calls = calls->list, .calls_before = calls_seen};
     for (uint32_t k = 0; has_calls && k < calls->list->count; k++) {
       prepare_id(run, calls->list->items[k], "id", calls_seen++, form->has_short_ids, out);
     }
-    if (!messages_have_role(message, "tool")) continue;
-    prepare_id(run, message, "tool_call_id", results_seen++, form->has_short_ids, out);
+    if (messages_have_role(message, "tool")) {
+      prepare_result(run, message, &turn, form->has_short_ids, out);
+    }
+  }
+}
+
+// ---- what a template leaves out ----
+
+// True when the text is written; a text that is empty is not missed.
+static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
+  jinja_value *value = messages_member(holder, name);
+  if (value == NULL || value->kind != JINJA_STRING || value->string->size_bytes == 0) return;
+  jinja_string *followed = jinja_take(run, sizeof *followed);
+  if (followed == NULL) return;
+  *followed = *value->string;
+  followed->is_used = &out->used[out->used_count++];
+  value->string = followed;
+}
+
+static uint32_t count_calls(jinja_value message) {
+  const jinja_value *calls = messages_member(message, "tool_calls");
+  return calls != NULL && calls->kind == JINJA_LIST ? calls->list->count : 0;
+}
+
+static void follow_parts(jinja_run *run, messages *out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < out->list->count; i++) count += 1 + count_calls(out->list->items[i]);
+  out->used = jinja_take(run, count * sizeof *out->used);
+  if (out->used == NULL) return;
+  memset(out->used, 0, count * sizeof *out->used);
+  for (uint32_t i = 0; i < out->list->count && run->status == WICK_OK; i++) {
+    const jinja_value message = out->list->items[i];
+    // what stays of the assistant's earlier texts is the template's decision
+    if (!messages_have_role(message, "assistant")) follow(run, message, "content", out);
+    for (uint32_t k = 0; k < count_calls(message); k++) {
+      const jinja_value call = messages_member(message, "tool_calls")->list->items[k];
+      const jinja_value *function = messages_member(call, "function");
+      follow(run, function == NULL ? call : *function, "name", out);
+    }
   }
 }
 
@@ -191,8 +264,7 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
 
 void messages_prepare(jinja_run *run, const messages_form *form, messages *out) {
   *out = (messages){0};
-  const jinja_value *tools = jinja_dict_find_text(run->variables, "tools");
-  if (tools != NULL && is_nothing(*tools)) messages_remove_variable(run, "tools");
+  tools_prepare(run, form, out);
   effort_prepare(run, form, out);
   const jinja_value *list = jinja_dict_find_text(run->variables, "messages");
   if (list == NULL || list->kind != JINJA_LIST) return;
@@ -205,4 +277,5 @@ void messages_prepare(jinja_run *run, const messages_form *form, messages *out) 
   prepare_ids(run, form, out);
   systems_prepare(run, form, out);
   turns_prepare(run, form, out);
+  if (run->status == WICK_OK) follow_parts(run, out);
 }

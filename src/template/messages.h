@@ -15,26 +15,41 @@ typedef enum system_form {
 } system_form;
 enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
 
+typedef enum turns_form {
+  TURNS_AS_GIVEN,
+  TURNS_NULL_CONTENT,  // a message with calls and no text has the content null
+  // Neighbours of one role are joined, and the roles alternate. For a template that knows no tools,
+  // calls are text of the assistant and results are the user's.
+  TURNS_JOINED,
+  TURNS_SPLIT,  // in addition, a message has one call or text, and is followed by the call's result
+  TURNS_SPLIT_NULL_CONTENT
+} turns_form;
+enum { TURNS_FORMS = TURNS_SPLIT_NULL_CONTENT + 1 };
+
 // The parts that are written in another form than they were given.
 typedef struct messages_form {
   system_form system;
-  bool has_short_ids;     // ids of calls have nine letters and digits, as Mistral's templates need
+  turns_form turns;
+  // ids of calls have nine letters and digits, as Mistral's templates need, and results have those
+  // of calls
+  bool has_short_ids;
   bool has_known_effort;  // reasoning_effort is one of the words that the template contains
-  // Neighbours of one role are joined. For a template that knows no tools, calls are text of the
-  // assistant and results are the user's.
-  bool joins_turns;
+  bool has_whole_tools;   // tools and parameters without type or description get one
 } messages_form;
 
 typedef struct messages {
   jinja_list *list;     // NULL: there are none
   jinja_list *systems;  // texts of system messages, trimmed; none where a leading one is alone
+  bool *used;           // [used_count] which messages and calls are written
+  uint32_t used_count;
   // Forms that would change anything.
-  bool has_system, has_several_systems, has_long_ids, has_unknown_effort, has_repeated_turns;
+  bool has_system, has_several_systems, has_long_ids, has_unknown_effort, has_partial_tools;
+  bool has_repeated_turns, has_calls;
 } messages;
 
 // Changes run->variables.
 void messages_prepare(jinja_run *run, const messages_form *form, messages *out);
-// Does what was rendered contain the texts of all system messages?
+// Does what was rendered contain all messages but the assistant's, and all calls?
 bool messages_are_rendered(jinja_run *run, const messages *prepared, const jinja_buffer *text);
 
 // ---- parts ----
@@ -45,12 +60,17 @@ void messages_set(jinja_run *run, jinja_value message, const char *name, jinja_v
 // Both texts with a separator between; an empty one is left out.
 jinja_value messages_join(jinja_run *run, jinja_value first, const char *separator,
                           jinja_value second);
+bool messages_is_nothing(jinja_value value);  // null, or a text, list or dict that is empty
 // Is this word one of the template's string literals?
 bool messages_template_has(const jinja_run *run, const char *word);
+// Is it one of its names of variables and attributes?
+bool messages_template_names(const jinja_run *run, const char *word);
+bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result);
 void messages_remove_variable(jinja_run *run, const char *name);
 // Of the variables: the words of OpenAI for how much a model should reason become the template's.
 void effort_prepare(jinja_run *run, const messages_form *form, messages *out);
 void systems_prepare(jinja_run *run, const messages_form *form, messages *out);
 void turns_prepare(jinja_run *run, const messages_form *form, messages *out);
+void tools_prepare(jinja_run *run, const messages_form *form, messages *out);
 
 #endif

@@ -82,6 +82,9 @@ static void join_all(jinja_run *run, const jinja_list *list, bool has_role, jinj
     if (!has_role && !is_placed && is_user(message)) {
       set_text(run, *message, messages_join(run, text, "\n\n", text_of(*message)));
       is_placed = true;
+    } else if (!has_role && !is_placed && out->count == 0) {
+      jinja_add_item(run, out, make_message(run, "user", text));
+      is_placed = true;
     }
     jinja_add_item(run, out, *message);
   }
@@ -112,7 +115,11 @@ void systems_prepare(jinja_run *run, const messages_form *form, messages *out) {
 }
 
 bool messages_are_rendered(jinja_run *run, const messages *prepared, const jinja_buffer *text) {
-  if (!prepared->has_several_systems || run->status != WICK_OK) return true;
+  if (run->status != WICK_OK) return true;
+  for (uint32_t i = 0; i < prepared->used_count; i++) {
+    if (!prepared->used[i]) return false;
+  }
+  if (!prepared->has_several_systems) return true;
   const jinja_value whole = jinja_buffer_value(run, text);
   for (uint32_t i = 0; i < prepared->systems->count && run->status == WICK_OK; i++) {
     const jinja_string *system = prepared->systems->items[i].string;

@@ -228,7 +228,7 @@ typedef struct attempt {
   bool has_arguments;
   bool is_doubtful;   // arguments were quoted twice or printed as Python does
   messages prepared;  // its lists are freed
-  bool is_complete;   // the texts of all system messages are in it
+  bool is_complete;   // no message or call was left out
 } attempt;
 
 static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input *input) {
@@ -313,18 +313,41 @@ static bool has_system_form(const messages *prepared, system_form form) {
   return form == SYSTEM_NONE ? prepared->has_system : prepared->has_several_systems;
 }
 
-// The forms that change anything, those that change less first. False: there are no more.
-static bool next_form(const messages *prepared, messages_form *form) {
-  do {
+static bool has_turns_form(const messages *prepared, turns_form form) {
+  return prepared->has_calls || (form == TURNS_JOINED && prepared->has_repeated_turns);
+}
+
+static bool next_turns(const messages *prepared, messages_form *form) {
+  for (uint32_t next = (uint32_t)form->turns + 1; next < TURNS_FORMS; next++) {
+    form->turns = (turns_form)next;
+    if (has_turns_form(prepared, form->turns)) return true;
+  }
+  form->turns = TURNS_AS_GIVEN;
+  return false;
+}
+
+// The forms that change anything, those that change less first. False: there are no more. If the
+// template leaves parts out, only other turns and system messages can help.
+static bool next_form(const messages *prepared, bool is_refused, messages_form *form) {
+  if (is_refused) {
+    form->has_whole_tools = !form->has_whole_tools && prepared->has_partial_tools;
+    if (form->has_whole_tools) return true;
     form->has_short_ids = !form->has_short_ids && prepared->has_long_ids;
     if (form->has_short_ids) return true;
     form->has_known_effort = !form->has_known_effort && prepared->has_unknown_effort;
     if (form->has_known_effort) return true;
-    form->joins_turns = !form->joins_turns && prepared->has_repeated_turns;
-    if (form->joins_turns) return true;
+  }
+  do {
+    if (next_turns(prepared, form)) return true;
     if (++form->system == SYSTEM_FORMS) return false;
   } while (!has_system_form(prepared, form->system));
   return true;
+}
+
+// Some templates go round and round where a tool lacks a type.
+static bool is_hopeless(const attempt *rendered, const messages_form *form) {
+  const bool lacks_type = rendered->status == WICK_E_FULL && rendered->prepared.has_partial_tools;
+  return is_limit(rendered) && !(lacks_type && !form->has_whole_tools);
 }
 
 wick_status template_render(const chat_template *template, const template_input *input,
@@ -333,8 +356,8 @@ wick_status template_render(const chat_template *template, const template_input 
   attempt best, other;
   *text = (template_text){0};
   render_form(template, input, &form, &best);
-  while ((best.status != WICK_OK || !best.is_complete) && !is_limit(&best) &&
-         next_form(&best.prepared, &form)) {
+  while ((best.status != WICK_OK || !best.is_complete) && !is_hopeless(&best, &form) &&
+         next_form(&best.prepared, best.status != WICK_OK, &form)) {
     render_form(template, input, &form, &other);
     const bool is_better = other.status == WICK_OK && (best.status != WICK_OK || other.is_complete);
     if (is_better || other.status == WICK_E_NOMEM) {

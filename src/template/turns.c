@@ -22,6 +22,21 @@ static bool are_one_turn(jinja_value first, jinja_value second) {
          messages_member(first, "tool_calls") == NULL;
 }
 
+static void remove_calls(jinja_run *run, jinja_value message) {
+  const jinja_value key = jinja_text_value(run, "tool_calls");
+  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(message.dict, key) : NULL;
+  if (entry != NULL) jinja_dict_remove(message.dict, entry);
+}
+
+static jinja_value text_of_arguments(jinja_run *run, const jinja_value *arguments) {
+  if (arguments == NULL) return jinja_text_value(run, "");
+  if (arguments->kind == JINJA_STRING) return *arguments;
+  const jinja_json_style style = {0};
+  jinja_buffer text = {0};
+  jinja_write_json(run, &text, *arguments, &style);
+  return jinja_buffer_value(run, &text);
+}
+
 // "name arguments" of each call, a line each, after the text.
 static void write_calls(jinja_run *run, jinja_value message) {
   const jinja_value *calls = messages_member(message, "tool_calls");
@@ -33,32 +48,59 @@ static void write_calls(jinja_run *run, jinja_value message) {
     const jinja_value *name = messages_member(holder, "name");
     const jinja_value *arguments = messages_member(holder, "arguments");
     if (name == NULL || name->kind != JINJA_STRING) continue;
-    const bool is_text = arguments != NULL && arguments->kind == JINJA_STRING;
-    const jinja_value call = is_text ? messages_join(run, *name, " ", *arguments) : *name;
+    const jinja_value text = text_of_arguments(run, arguments);
+    if (run->status != WICK_OK) return;
+    const jinja_value call = messages_join(run, *name, " ", text);
     if (run->status != WICK_OK) return;
     messages_set(run, message, "content",
                  messages_join(run, *messages_member(message, "content"), "\n", call));
   }
-  jinja_entry *entry = jinja_dict_find(message.dict, jinja_text_value(run, "tool_calls"));
-  if (run->status == WICK_OK && entry != NULL) jinja_dict_remove(message.dict, entry);
+  remove_calls(run, message);
 }
 
-// The answer after the results of calls, where the user did not wait for it.
-static void add_missing_answer(jinja_run *run, jinja_list *list) {
-  const jinja_value answer = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
-  if (run->status != WICK_OK) return;
-  messages_set(run, answer, "role", jinja_text_value(run, "assistant"));
-  messages_set(run, answer, "content", jinja_text_value(run, ""));
-  jinja_add_item(run, list, answer);
+static jinja_value make_message(jinja_run *run, const char *role, const char *content) {
+  const jinja_value message = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  messages_set(run, message, "role", jinja_text_value(run, role));
+  messages_set(run, message, "content", jinja_text_value(run, content));
+  return message;
+}
+
+static bool has_calls(jinja_value message) {
+  return messages_member(message, "tool_calls") != NULL;
+}
+
+static bool is_empty_answer(jinja_value message) {
+  return messages_have_role(message, "assistant") && !has_calls(message) && has_text(message) &&
+         messages_member(message, "content")->string->size_bytes == 0;
+}
+
+static bool is_called(const jinja_value *last) {
+  return last != NULL && (is_tool(*last) || has_calls(*last));
+}
+
+// The message that a template misses before this one: after calls and results an answer, where the
+// user did not wait for it, and at the beginning the user's. Answers that are empty are refused,
+// too.
+static void add_missing(jinja_run *run, jinja_list *list, const jinja_value *last,
+                        jinja_value message) {
+  const bool is_first = last == NULL || is_system(*last);
+  if (is_called(last) && messages_have_role(message, "user")) {
+    jinja_add_item(run, list, make_message(run, "assistant", " "));
+  } else if (is_first && messages_have_role(message, "assistant")) {
+    jinja_add_item(run, list, make_message(run, "user", ""));
+  }
 }
 
 static void add(jinja_run *run, jinja_list *list, jinja_value message) {
   jinja_value *last = list->count > 0 ? &list->items[list->count - 1] : NULL;
+  if (is_empty_answer(message)) return;
+  if (is_tool(message) && !is_called(last)) {
+    messages_set(run, message, "role", jinja_text_value(run, "user"));
+  }
   if (last == NULL || !are_one_turn(*last, message)) {
-    if (last != NULL && is_tool(*last) && messages_have_role(message, "user")) {
-      add_missing_answer(run, list);
-    }
-    jinja_add_item(run, list, message);
+    add_missing(run, list, last, message);
+    if (run->status == WICK_OK) jinja_add_item(run, list, message);
     return;
   }
   const jinja_value both = messages_join(run, *messages_member(*last, "content"), "\n\n",
@@ -68,33 +110,105 @@ static void add(jinja_run *run, jinja_list *list, jinja_value message) {
   if (calls != NULL) messages_set(run, *last, "tool_calls", *calls);
 }
 
-static bool have_turns_to_join(const jinja_list *list) {
+// ---- one call of each message ----
+
+static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
+  jinja_list *calls = jinja_new_list(run, 1);
+  const jinja_value message = make_message(run, "assistant", "");
+  if (run->status != WICK_OK) return;
+  jinja_add_item(run, calls, call);
+  messages_set(run, message, "tool_calls", jinja_list_value(calls));
+  jinja_add_item(run, list, message);
+}
+
+// Adds the results of messages [from, end) that have the call's id, or for a call NULL all that are
+// left. Added ones become undefined.
+static void add_results(jinja_run *run, jinja_list *list, const jinja_list *messages, uint32_t from,
+                        uint32_t end, const jinja_value *call) {
+  for (uint32_t i = from; i < end && run->status == WICK_OK; i++) {
+    jinja_value *result = &messages->items[i];
+    if (result->kind != JINJA_DICT) continue;
+    if (call != NULL && !messages_has_id(run, *call, *result)) continue;
+    jinja_add_item(run, list, *result);
+    *result = JINJA_NOTHING;
+  }
+}
+
+// Answers the index after the message at `at` and its results.
+static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *messages,
+                          uint32_t at) {
+  const jinja_value message = messages->items[at];
+  const jinja_list *calls = messages_member(message, "tool_calls")->list;
+  uint32_t end = at + 1;
+  while (end < messages->count && is_tool(messages->items[end])) end++;
+  remove_calls(run, message);
+  add(run, list, message);
+  for (uint32_t i = 0; i < calls->count && run->status == WICK_OK; i++) {
+    add_call(run, list, calls->items[i]);
+    add_results(run, list, messages, at + 1, end, &calls->items[i]);
+  }
+  add_results(run, list, messages, at + 1, end, NULL);
+  return end;
+}
+
+// ---- all ----
+
+static void look(const jinja_list *list, messages *out) {
   const jinja_value *last = NULL;
   for (uint32_t i = 0; i < list->count; i++) {
     const jinja_value *message = &list->items[i];
     if (is_system(*message)) continue;
-    if (is_tool(*message) || (last != NULL && are_one_turn(*last, *message))) return true;
+    out->has_calls = out->has_calls || is_tool(*message) || has_calls(*message);
+    const bool is_out_of_turn =
+        last == NULL ? messages_have_role(*message, "assistant") : are_one_turn(*last, *message);
+    if (is_out_of_turn || is_empty_answer(*message)) out->has_repeated_turns = true;
     last = message;
   }
-  return false;
+}
+
+static void null_contents(jinja_run *run, const jinja_list *list) {
+  for (uint32_t i = 0; i < list->count && run->status == WICK_OK; i++) {
+    const jinja_value message = list->items[i];
+    if (!has_calls(message) || !has_text(message)) continue;
+    if (messages_member(message, "content")->string->size_bytes > 0) continue;
+    messages_set(run, message, "content", jinja_none());
+  }
+}
+
+static void join_turns(jinja_run *run, const jinja_list *list, bool is_splitting, jinja_list *out) {
+  const bool knows_results = messages_template_has(run, "tool");
+  const bool knows_calls =
+      messages_template_has(run, "tool_calls") || messages_template_names(run, "tool_calls");
+  for (uint32_t i = 0; i < list->count && run->status == WICK_OK;) {
+    const jinja_value message = list->items[i];
+    if (!knows_calls) write_calls(run, message);
+    if (!knows_results && is_tool(message)) {
+      messages_set(run, message, "role", jinja_text_value(run, "user"));
+    }
+    if (run->status != WICK_OK) return;
+    const jinja_value *calls = messages_member(message, "tool_calls");
+    if (is_splitting && calls != NULL && calls->kind == JINJA_LIST) {
+      i = add_split(run, out, list, i);
+    } else {
+      add(run, out, message);
+      i++;
+    }
+  }
+}
+
+static void change_turns(jinja_run *run, bool is_splitting, messages *out) {
+  jinja_list *joined = jinja_new_list(run, out->list->count);
+  if (joined == NULL) return;
+  join_turns(run, out->list, is_splitting, joined);
+  if (run->status != WICK_OK) return;
+  *jinja_dict_find_text(run->variables, "messages") = jinja_list_value(joined);
+  out->list = joined;
 }
 
 void turns_prepare(jinja_run *run, const messages_form *form, messages *out) {
   if (run->status != WICK_OK) return;
-  const jinja_list *list = out->list;
-  out->has_repeated_turns = have_turns_to_join(list);
-  if (!form->joins_turns) return;
-  const bool knows_tools = messages_template_has(run, "tool");
-  jinja_list *joined = jinja_new_list(run, list->count);
-  for (uint32_t i = 0; joined != NULL && i < list->count && run->status == WICK_OK; i++) {
-    const jinja_value message = list->items[i];
-    if (!knows_tools) write_calls(run, message);
-    if (!knows_tools && is_tool(message)) {
-      messages_set(run, message, "role", jinja_text_value(run, "user"));
-    }
-    if (run->status == WICK_OK) add(run, joined, message);
-  }
-  if (run->status != WICK_OK) return;
-  *jinja_dict_find_text(run->variables, "messages") = jinja_list_value(joined);
-  out->list = joined;
+  look(out->list, out);
+  if (form->turns >= TURNS_JOINED) change_turns(run, form->turns >= TURNS_SPLIT, out);
+  const bool is_null = form->turns == TURNS_NULL_CONTENT || form->turns == TURNS_SPLIT_NULL_CONTENT;
+  if (is_null && run->status == WICK_OK) null_contents(run, out->list);
 }

@@ -93,7 +93,10 @@ TEST(a_template_that_knows_no_system_message) {
       {MESSAGE("user", "a") "," MESSAGE("assistant", "b") "," MESSAGE("system", "c"),
        "u:a;a:b;u:c;"},
       {MESSAGE("system", "a"), "u:a;"},
-      {MESSAGE("assistant", "a") "," MESSAGE("user", "b"), NULL}};
+      {MESSAGE("assistant", "a") "," MESSAGE("user", "b"), "u:;a:a;u:b;"},
+      {MESSAGE("user", "a") "," MESSAGE("tool", "b") "," MESSAGE("assistant", "c") "," MESSAGE("x",
+                                                                                               "d"),
+       NULL}};
   CHECK_ALL(NONE, "", SAMPLES);
 }
 
@@ -132,8 +135,108 @@ TEST(an_answer_that_the_user_did_not_wait_for) {
                             "[{\"function\": {\"name\": "
                             "\"f\", \"arguments\": \"{}\"}}]}," MESSAGE("tool", "1") "," MESSAGE(
                                 "user", "b"),
-       "u:a;a:;t:1;a:;u:b;"}};
+       "u:a;a:;t:1;a: ;u:b;"}};
   CHECK_ALL(PLAIN, "", SAMPLES);
+}
+
+#define ASSISTANT(content, calls) \
+  "{\"role\": \"assistant\", \"content\": " content ", \"tool_calls\": [" calls "]}"
+#define CALL_OF(id, name, arguments) \
+  "{\"id\": \"" id "\", \"function\": {\"name\": \"" name "\", \"arguments\": " arguments "}}"
+#define RESULT(id, content) \
+  "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"" content "\"}"
+#define TWO_CALLS CALL_OF("1", "f", "{}") "," CALL_OF("2", "g", "{}")
+
+// Llama 3's templates raise for several calls, gpt-oss's leaves all but the first out.
+TEST(several_calls_for_a_template_that_knows_one) {
+  static const char RAISES[] =
+      "{% for m in messages %}{% if m.tool_calls %}{% if m.tool_calls | length > 1 %}"
+      "{{ raise_exception('one') }}{% endif %}{{ m.tool_calls[0].function.name }};{% else %}" PRINT
+      "{% endif %}{% endfor %}";
+  static const char OMITS[] =
+      "{% for m in messages %}{{ '' if 'x' in m.content }}{% if m.tool_calls %}{{ "
+      "m.tool_calls[0].function.name }};"
+      "{% else %}" PRINT "{% endif %}{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") "," ASSISTANT("null", TWO_CALLS) "," RESULT("1", "x") "," RESULT("2",
+                                                                                             "y"),
+       "u:a;f;t:x;g;t:y;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"b\"", TWO_CALLS) "," RESULT("2", "y") "," RESULT("1",
+                                                                                              "x"),
+       "u:a;a:b;f;t:x;g;t:y;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"\"", TWO_CALLS) "," RESULT("9", "z") "," MESSAGE(
+           "user", "b"),
+       "u:a;f;g;t:z;a: ;u:b;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"\"", CALL_OF("1", "f", "{}")) "," RESULT("1", "x"),
+       "u:a;f;t:x;"}};
+  CHECK_ALL(RAISES, "", SAMPLES);
+  CHECK_ALL(OMITS, "", SAMPLES);
+}
+
+// DeepSeek R1's template writes calls only where the content is null.
+TEST(calls_that_a_template_writes_without_content_only) {
+  static const char WITHOUT[] =
+      "{% for m in messages %}{% if m.content is none %}{% for c in m.tool_calls %}"
+      "{{ c.function.name }};{% endfor %}{% else %}" PRINT "{% endif %}{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") "," ASSISTANT("null", TWO_CALLS) "," RESULT("1", "x"), "u:a;f;g;t:x;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"b\"", TWO_CALLS), "u:a;a:b;f;g;"}};
+  CHECK_ALL(WITHOUT, "", SAMPLES);
+}
+
+TEST(calls_and_results_that_a_template_would_leave_out) {
+  static const char TEXT[] = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}" PRINT
+                             "{% endif %}{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") "," ASSISTANT("null", CALL_OF("1", "f", "{\"b\": \"c\"}")) "," RESULT(
+           "1", "x"),
+       "u:a;a:f {\"b\": \"c\"};u:x;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"b\"", CALL_OF("1", "f", "\"{}\"")), "u:a;a:b\nf {};"}};
+  CHECK_ALL(TEXT, "", SAMPLES);
+}
+
+// A client that drops the oldest messages can begin with the result of a call.
+TEST(results_that_no_call_precedes) {
+  static const char NEEDS_CALL[] =
+      "{% set ns = namespace(called=false) %}{% for m in messages %}{% if m.tool_calls %}"
+      "{% set ns.called = true %}{{ m.tool_calls[0].function.name }};{% elif m.role == 'tool' and "
+      "not "
+      "ns.called %}{{ raise_exception('call') }}{% else %}{% set ns.called = m.role == 'tool' "
+      "%}" PRINT "{% endif %}{% endfor %}";
+  static const sample SAMPLES[] = {
+      {RESULT("1", "x") "," MESSAGE("user", "a"), "u:x\n\na;"},
+      {RESULT("1", "x"), "u:x;"},
+      {MESSAGE("user", "a") "," RESULT("1", "x") "," MESSAGE("assistant", "b"), "u:a\n\nx;a:b;"},
+      {MESSAGE("user", "a") "," ASSISTANT("\"\"", CALL_OF("1", "f", "{}")) "," MESSAGE(
+           "user", "b") "," RESULT("1", "x"),
+       "u:a;f;a: ;u:b\n\nx;"}};
+  CHECK_ALL(NEEDS_CALL, "", SAMPLES);
+}
+
+TEST(a_conversation_that_begins_with_the_assistant) {
+  static const char TURNS[] =
+      "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) or not m.content "
+      "and "
+      "loop.index0 > 0 %}{{ raise_exception('alternate') }}{% endif %}" PRINT "{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("assistant", "a") "," MESSAGE("user", "b"), "u:;a:a;u:b;"},
+      {MESSAGE("system", "s") "," MESSAGE("assistant", "a") "," MESSAGE("user", "b"),
+       "u:s;a:a;u:b;"},
+      {MESSAGE("assistant", "a"), "u:;a:a;"},
+      {MESSAGE("user", "a") "," MESSAGE("assistant", "") "," MESSAGE("user", "b"), "u:a\n\nb;"}};
+  CHECK_ALL(TURNS, "", SAMPLES);
+}
+
+// Mistral's templates write the system message next to the last one of the user.
+TEST(a_system_message_alone_that_a_template_would_leave_out) {
+  static const char LAST[] =
+      "{% for m in messages if m.role == 'user' %}{% if loop.last and messages[0].role == 'system' "
+      "%}"
+      "{{ messages[0].content }};{% endif %}" PRINT "{% endfor %}";
+  static const sample SAMPLES[] = {{MESSAGE("system", "a"), "u:a;"},
+                                   {MESSAGE("developer", "a"), "u:a;"},
+                                   {MESSAGE("system", "a") "," MESSAGE("user", "b"), "a;u:b;"}};
+  CHECK_ALL(LAST, "", SAMPLES);
 }
 
 TEST(arguments_that_are_no_objects) {
@@ -199,6 +302,74 @@ TEST(ids_of_calls_that_a_template_refuses) {
        "{\"role\": \"tool\", \"tool_call_id\": \"abcDEF123\"}, {\"role\": \"tool\"}",
        "TrueTrueTrue"}};
   CHECK_ALL(NINE, "", SAMPLES);
+}
+
+// gemma 4 finds the name of a result by the id of its call.
+TEST(ids_of_results_that_no_call_has) {
+  static const char KNOWN[] =
+      "{% for c in messages[0].tool_calls %}{% if c.id != messages[loop.index].tool_call_id %}"
+      "{{ raise_exception('id') }}{% endif %}{{ c.function.name }};{% endfor %}";
+  static const sample SAMPLES[] = {
+      {ASSISTANT("null", TWO_CALLS) "," RESULT("8", "x") "," RESULT("9", "y"), "f;g;"},
+      {ASSISTANT("null", TWO_CALLS) "," RESULT("", "x") "," RESULT("2", "y"), "f;g;"},
+      {ASSISTANT("null", CALL_OF("", "f", "{}")) "," RESULT("", "x"), "f;"}};
+  CHECK_ALL(KNOWN, "", SAMPLES);
+}
+
+TEST(tools_that_lack_what_a_template_needs) {
+  static const char NEEDS[] =
+      "{% for t in tools %}{{ t.function.name + ': ' + t.function.description }}("
+      "{% for k, p in t.function.parameters.properties.items() %}{{ k + ' ' + p.type + ' ' + "
+      "p.description }},{% endfor %});{% endfor %}";
+  static const sample ONE[] = {{"", "f: ();"}};
+#define TOOL(members) \
+  "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"" members "}}], "
+#define PARAMETERS(properties) ", \"parameters\": {\"properties\": {" properties "}}"
+  CHECK_ALL(NEEDS, TOOL(""), ONE);
+  CHECK_ALL(NEEDS, TOOL(", \"description\": null, \"parameters\": null"), ONE);
+  CHECK_ALL(NEEDS, TOOL(", \"description\": \"\", \"parameters\": {}"), ONE);
+  CHECK_ALL(NEEDS, TOOL(PARAMETERS("")), ONE);
+  static const sample PLAIN[] = {{"", "f: (a string d,);"}};
+  CHECK_ALL(NEEDS, TOOL(PARAMETERS("\"a\": {\"type\": \"string\", \"description\": \"d\"}")),
+            PLAIN);
+  static const sample TYPES[] = {
+      {"", "f: (a string ,b integer ,c integer ,d object ,e array ,f string ,);"}};
+  CHECK_ALL(
+      NEEDS,
+      TOOL(PARAMETERS("\"a\": true, \"b\": {\"enum\": [1]}, "
+                      "\"c\": {\"type\": [\"null\", \"integer\"]}, \"d\": {\"properties\": {}}, "
+                      "\"e\": {\"anyOf\": [{\"type\": \"array\"}]}, \"f\": {}")),
+      TYPES);
+}
+
+TEST(tools_that_lack_nothing_for_a_template_are_unchanged) {
+  static const char PRINTS[] = "{{ tools | tojson }}";
+  static const sample SAMPLES[] = {
+      {"", "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]"}};
+  CHECK_ALL(PRINTS, TOOL(", \"description\": null"), SAMPLES);
+  // Command R's macro calls itself for the parts of a type that it does not know
+  static const char NESTS[] =
+      "{% macro type(p) %}{% if p.type == 'string' %}string{% elif p.type == 'object' %}"
+      "<{{ p.additionalProperties.type }}>{% else %}[{{ type(p['items']) }}]{% endif %}"
+      "{% endmacro %}{% for p in tools[0].function.parameters.properties.values() %}{{ type(p) "
+      "}}{% endfor %}";
+  static const sample DEEP[] = {{"", "[string]<>"}};
+  CHECK_ALL(NESTS,
+            TOOL(PARAMETERS("\"a\": {\"type\": \"array\", \"items\": {\"enum\": [\"x\"]}}, "
+                            "\"b\": {\"type\": \"object\"}")),
+            DEEP);
+}
+
+// Firefunction's template has the tools as a text, SmolLM3's under another name.
+TEST(tools_under_the_names_that_templates_have) {
+  static const sample TEXT[] = {
+      {"", "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]"}};
+  CHECK_ALL("{{ '' + functions }}", TOOL(""), TEXT);
+  CHECK_ALL("{{ xml_tools | tojson }}", TOOL(""), TEXT);
+  static const sample NONE[] = {{"", "-False"}};
+  CHECK_ALL("{{ '-' + functions }}{{ xml_tools is defined }}", "", NONE);
+  static const sample OWN[] = {{"", "Falsex"}};
+  CHECK_ALL("{{ functions is defined }}{{ 'x' if tools }}", TOOL(""), OWN);
 }
 
 TEST(efforts_that_a_template_knows) {
