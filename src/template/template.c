@@ -344,6 +344,10 @@ static bool next_form(const messages *prepared, bool is_refused, messages_form *
   return true;
 }
 
+// Forms that are tried: of short conversations all, of long ones as many as have this size
+// together.
+enum { FORMS_MAX = 24, FORMS_BYTES_MAX = 2 << 20 };
+
 // Some templates go round and round where a tool lacks a type.
 static bool is_hopeless(const attempt *rendered, const messages_form *form) {
   const bool lacks_type = rendered->status == WICK_E_FULL && rendered->prepared.has_partial_tools;
@@ -354,10 +358,11 @@ wick_status template_render(const chat_template *template, const template_input 
                             template_text *text, wick_error *error) {
   messages_form form = {0};
   attempt best, other;
+  size_t left = FORMS_MAX + FORMS_BYTES_MAX / (input->variables_bytes + 1);
   *text = (template_text){0};
   render_form(template, input, &form, &best);
-  while ((best.status != WICK_OK || !best.is_complete) && !is_hopeless(&best, &form) &&
-         next_form(&best.prepared, best.status != WICK_OK, &form)) {
+  while (left-- > 0 && (best.status != WICK_OK || !best.is_complete) &&
+         !is_hopeless(&best, &form) && next_form(&best.prepared, best.status != WICK_OK, &form)) {
     render_form(template, input, &form, &other);
     const bool is_better = other.status == WICK_OK && (best.status != WICK_OK || other.is_complete);
     if (is_better || other.status == WICK_E_NOMEM) {
