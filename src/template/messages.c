@@ -125,6 +125,17 @@ static void prepare_reasoning(jinja_run *run, jinja_value message) {
   messages_set(run, message, "reasoning_content", *reasoning);
 }
 
+// gpt-oss's and LFM 2.5's templates know it as `thinking`.
+static void prepare_thinking(jinja_run *run, jinja_value message) {
+  const jinja_value *reasoning = messages_member(message, "reasoning_content");
+  const bool has_other_name =
+      messages_template_has(run, "thinking") || messages_template_names(run, "thinking");
+  if (reasoning == NULL || messages_member(message, "thinking") != NULL || !has_other_name) return;
+  if (messages_template_has(run, "reasoning_content")) return;
+  if (messages_template_names(run, "reasoning_content")) return;
+  messages_set(run, message, "thinking", *reasoning);
+}
+
 static void prepare_types(jinja_run *run, jinja_value message) {
   const jinja_value *calls = messages_member(message, "tool_calls");
   const bool has_calls = calls != NULL && calls->kind == JINJA_LIST;
@@ -140,6 +151,7 @@ static void prepare_message(jinja_run *run, jinja_value message, bool knows_deve
   remove_empty(run, message.dict);
   prepare_content(run, message);
   prepare_reasoning(run, message);
+  if (run->status == WICK_OK) prepare_thinking(run, message);
   prepare_types(run, message);
   if (!knows_developer && messages_have_role(message, "developer")) {
     messages_set(run, message, "role", jinja_text_value(run, "system"));

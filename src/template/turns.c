@@ -22,8 +22,8 @@ static bool are_one_turn(jinja_value first, jinja_value second) {
          messages_member(first, "tool_calls") == NULL;
 }
 
-static void remove_calls(jinja_run *run, jinja_value message) {
-  const jinja_value key = jinja_text_value(run, "tool_calls");
+static void remove_member(jinja_run *run, jinja_value message, const char *name) {
+  const jinja_value key = jinja_text_value(run, name);
   jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(message.dict, key) : NULL;
   if (entry != NULL) jinja_dict_remove(message.dict, entry);
 }
@@ -55,7 +55,7 @@ static void write_calls(jinja_run *run, jinja_value message) {
     messages_set(run, message, "content",
                  messages_join(run, *messages_member(message, "content"), "\n", call));
   }
-  remove_calls(run, message);
+  remove_member(run, message, "tool_calls");
 }
 
 static jinja_value make_message(jinja_run *run, const char *role, const char *content) {
@@ -141,7 +141,7 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   const jinja_list *calls = messages_member(message, "tool_calls")->list;
   uint32_t end = at + 1;
   while (end < messages->count && is_tool(messages->items[end])) end++;
-  remove_calls(run, message);
+  remove_member(run, message, "tool_calls");
   add(run, list, message);
   for (uint32_t i = 0; i < calls->count && run->status == WICK_OK; i++) {
     add_call(run, list, calls->items[i]);
@@ -149,6 +149,17 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   }
   add_results(run, list, messages, at + 1, end, NULL);
   return end;
+}
+
+// gpt-oss's template refuses thoughts next to the text of a message with calls, and writes that
+// text as thoughts.
+static void join_thoughts(jinja_run *run, jinja_value message) {
+  const jinja_value *thoughts = messages_member(message, "thinking");
+  if (thoughts == NULL || thoughts->kind != JINJA_STRING || !has_calls(message)) return;
+  if (!has_text(message) || messages_member(message, "content")->string->size_bytes == 0) return;
+  messages_set(run, message, "content",
+               messages_join(run, *thoughts, "\n\n", *messages_member(message, "content")));
+  remove_member(run, message, "thinking");
 }
 
 // ---- all ----
@@ -181,6 +192,7 @@ static void join_turns(jinja_run *run, const jinja_list *list, bool is_splitting
       messages_template_has(run, "tool_calls") || messages_template_names(run, "tool_calls");
   for (uint32_t i = 0; i < list->count && run->status == WICK_OK;) {
     const jinja_value message = list->items[i];
+    join_thoughts(run, message);
     if (!knows_calls) write_calls(run, message);
     if (!knows_results && is_tool(message)) {
       messages_set(run, message, "role", jinja_text_value(run, "user"));

@@ -195,6 +195,22 @@ TEST(calls_and_results_that_a_template_would_leave_out) {
   CHECK_ALL(TEXT, "", SAMPLES);
 }
 
+// gpt-oss needs the thoughts before a call, and refuses them next to a text.
+TEST(reasoning_for_a_template_that_knows_thinking) {
+  static const char THINKING[] =
+      "{% for m in messages %}{% if m.tool_calls %}{% if m.content and m.thinking %}"
+      "{{ raise_exception('both') }}{% endif %}<{{ m.content or m.thinking }}>{{ "
+      "m.tool_calls[0].function.name }};{% else %}" PRINT "{% endif %}{% endfor %}";
+  static const sample SAMPLES[] = {
+      {MESSAGE("user", "a") ",{\"role\": \"assistant\", \"reasoning_content\": \"r\", "
+                            "\"tool_calls\": [" CALL_OF("1", "f", "{}") "]}",
+       "u:a;<r>f;"},
+      {MESSAGE("user", "a") ",{\"role\": \"assistant\", \"reasoning\": \"r\", \"content\": "
+                            "\"b\", \"tool_calls\": [" CALL_OF("1", "f", "{}") "]}",
+       "u:a;<r\n\nb>f;"}};
+  CHECK_ALL(THINKING, "", SAMPLES);
+}
+
 // A client that drops the oldest messages can begin with the result of a call.
 TEST(results_that_no_call_precedes) {
   static const char NEEDS_CALL[] =
