@@ -14,6 +14,8 @@ static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                     {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
                                     {"reasoning_effort", FIELD_EFFORT, 0, 0, NULL},
+                                    {"enable_thinking", FIELD_BOOLEAN, 0, 0, NULL},
+                                    {"thinking", FIELD_IGNORED, 0, 0, NULL},
                                     {"response_format", FIELD_OBJECT, 0, 0, NULL},
                                     {"tools", FIELD_IGNORED, 0, 0, NULL},
                                     {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
@@ -115,10 +117,9 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   if (!check_calls(read, calls, name, refused)) return false;
   snprintf(name, sizeof name, "%s.content", at);
   if (content != 0) return check_content(read, content, name, refused);
-  // a reply that was only reasoning comes back without content
-  return body_node(read, calls)->count > 0 || body_find(read, node, "refusal") != 0 ||
-         body_find(read, node, "reasoning_content") != 0 ||
-         body_find(read, node, "reasoning") != 0 ||
+  // a reply of reasoning or calls alone comes back without content, as a result that is empty does
+  const uint32_t role = body_find(read, node, "role");
+  return body_is(read, role, "assistant") || body_is(read, role, "tool") ||
          refuse(refused, 400, "invalid_value", name, "%s is missing", name);
 }
 
@@ -229,6 +230,28 @@ static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
 
 // ---- the prompt ----
 
+// Z.ai's, Moonshot's and DeepSeek's switch.
+static bool check_thinking(const body *read, refusal *refused) {
+  const uint32_t thinking = body_find(read, BODY_ROOT, "thinking");
+  const uint32_t type = body_find(read, thinking, "type");
+  return thinking == 0 || body_is(read, type, "enabled") || body_is(read, type, "disabled") ||
+         refuse_value(refused, "thinking", "an object with the type enabled or disabled");
+}
+
+// The switch under both names that templates have for it; members of chat_template_kwargs go
+// before it.
+static void put_thinking(json_writer *json, const body *read, uint32_t more) {
+  static const char *const NAMES[] = {"enable_thinking", "thinking"};
+  const uint32_t given = body_find(read, BODY_ROOT, NAMES[0]);
+  const uint32_t other = body_find(read, BODY_ROOT, NAMES[1]);
+  if (given == 0 && other == 0) return;
+  const bool is_on = given != 0 ? body_is_true(read, given)
+                                : body_is(read, body_find(read, other, "type"), "enabled");
+  for (uint32_t i = 0; i < 2; i++) {
+    if (body_find(read, more, NAMES[i]) == 0) json_bool(json, NAMES[i], is_on);
+  }
+}
+
 static void put_source(buffer *out, const body *read, uint32_t node) {
   const wick_text source = body_source(read, node);
   buffer_put(out, source.bytes, source.size_bytes);
@@ -245,6 +268,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
     json_member(&json, "reasoning_effort");
     put_source(out, read, effort);
   }
+  put_thinking(&json, read, more);
   for (uint32_t node = body_node(read, more)->first; node != 0;
        node = body_node(read, node)->next) {
     const json_node *member = body_node(read, node);
@@ -402,8 +426,9 @@ typedef struct conversation {
 static bool take_fields(body *read, const char *tenant, conversation *chat, refusal *refused) {
   const field_tables tables = {fields_chat, fields_common, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_messages(read, refused) ||
-      !fields_take(read, tenant, &chat->asked, refused) || !fields_check_adapters(read, refused) ||
-      !take_tools(read, &chat->tools, refused) || !take_format(read, &chat->grammar, refused) ||
+      !check_thinking(read, refused) || !fields_take(read, tenant, &chat->asked, refused) ||
+      !fields_check_adapters(read, refused) || !take_tools(read, &chat->tools, refused) ||
+      !take_format(read, &chat->grammar, refused) ||
       !fields_take_grammar(read, &chat->grammar, refused)) {
     return false;
   }

@@ -248,6 +248,86 @@ bool response_is_server_call(wick_text name, char end) {
   return ends && size > call && memcmp(name.bytes + size - call, CALL, call) == 0;
 }
 
+// The members that describe a call of another tool, as an object.
+static void put_own_members(buffer *out, const body *read, uint32_t item) {
+  static const char *const OTHERS[] = {"type", "id", "status", "call_id", "output"};
+  json_writer json;
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  for (uint32_t node = body_node(read, item)->first; node != 0;
+       node = body_node(read, node)->next) {
+    const document_text key = body_node(read, node)->key;
+    bool is_other = false;
+    for (uint32_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+      is_other = is_other || text_is(key, OTHERS[i]);
+    }
+    if (is_other) continue;
+    const wick_text source = body_source(read, node);
+    json_member(&json, (const char *)key.bytes);
+    buffer_put(out, source.bytes, source.size_bytes);
+  }
+  json_close(&json, '{');
+}
+
+// Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that
+// OpenAI's server runs have no call_id, and their items say nothing that a model can read.
+static void take_other_call(conversation *to, const body *read, uint32_t item, wick_text type) {
+  const uint32_t id = body_find(read, item, "call_id");
+  const wick_text name = {type.bytes, type.size_bytes - strlen("_call")};
+  if (id == 0 || body_node(read, id)->kind != JSON_STRING) return;
+  buffer arguments = {0};
+  put_own_members(&arguments, read, item);
+  add_call(to, body_text(read, id), name, (wick_text){arguments.bytes, arguments.size_bytes});
+  to->calls.has_failed = to->calls.has_failed || arguments.has_failed;
+  buffer_free(&arguments);
+}
+
+// Its output is a text, or JSON.
+static bool take_other_output(conversation *to, const body *read, uint32_t item, const char *at,
+                              refusal *refused) {
+  uint32_t id = body_find(read, item, "call_id");
+  const uint32_t output = body_find(read, item, "output");
+  if (id == 0) id = body_find(read, item, "id");
+  if (id == 0) return has_text(read, item, "call_id", at, refused);
+  if (body_node(read, id)->kind != JSON_STRING) {
+    char param[REFUSAL_PARAM_BYTES];
+    snprintf(param, sizeof param, "%s.call_id", at);
+    return refuse_value(refused, param, "a string");
+  }
+  const bool is_text = body_node(read, output)->kind == JSON_STRING;
+  const wick_text text = is_text ? body_text(read, output) : body_source(read, output);
+  begin_message(to, "tool");
+  to->id = body_text(read, id);
+  if (output == 0) {
+    buffer_put_text(&to->content, "null");
+  } else {
+    buffer_put(&to->content, text.bytes, text.size_bytes);
+  }
+  return true;
+}
+
+static bool take_other(conversation *to, const body *read, uint32_t item, const char *at,
+                       refusal *refused) {
+  static const char OUTPUT[] = "_output";
+  const uint32_t kind = body_find(read, item, "type");
+  wick_text type = body_text(read, kind);
+  if (response_is_server_call(type, '\0')) {
+    take_other_call(to, read, item, type);
+    return true;
+  }
+  const size_t end = sizeof OUTPUT - 1;
+  const bool is_output =
+      type.size_bytes > end && memcmp(type.bytes + type.size_bytes - end, OUTPUT, end) == 0;
+  if (is_output) type.size_bytes -= end;
+  const bool is_picture = body_is(read, kind, "computer_call_output");
+  if (is_output && !is_picture && response_is_server_call(type, '\0')) {
+    return take_other_output(to, read, item, at, refused);
+  }
+  const wick_text source = body_source(read, kind);
+  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s, which is not supported",
+                at, (int)(source.size_bytes < 40 ? source.size_bytes : 40), source.bytes);
+}
+
 static bool take_item(conversation *to, const body *read, uint32_t item, refusal *refused) {
   static const struct {
     const char *type;
@@ -258,8 +338,7 @@ static bool take_item(conversation *to, const body *read, uint32_t item, refusal
                 {"function_call_output", take_output},
                 {"custom_tool_call", take_custom_call},
                 {"custom_tool_call_output", take_output},
-                {"local_shell_call", take_shell_call},
-                {"local_shell_call_output", take_output}};
+                {"local_shell_call", take_shell_call}};
   char at[REFUSAL_PARAM_BYTES];
   snprintf(at, sizeof at, "input[%u]", (unsigned)body_node(read, item)->index);
   if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
@@ -268,10 +347,7 @@ static bool take_item(conversation *to, const body *read, uint32_t item, refusal
   for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {
     if (body_is(read, type, TAKERS[i].type)) return TAKERS[i].take(to, read, item, at, refused);
   }
-  if (response_is_server_call(body_text(read, type), '\0')) return true;
-  const wick_text kind = body_source(read, type);
-  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s, which is not supported",
-                at, (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+  return take_other(to, read, item, at, refused);
 }
 
 // ---- the conversation ----
@@ -299,9 +375,11 @@ static bool take_input(conversation *to, const body *read, refusal *refused) {
 
 bool response_put_messages(buffer *out, const body *read, refusal *refused) {
   conversation made = {.out = out};
+  const size_t begin_bytes = out->size_bytes;
   json_begin(&made.json, buffer_put, out);
   const bool is_taken = take_input(&made, read, refused);
   end_turn(&made);
+  const bool has_messages = made.role != NULL || out->size_bytes > begin_bytes;
   flush(&made);
   out->has_failed = out->has_failed || made.content.has_failed || made.calls.has_failed ||
                     made.thoughts.has_failed || made.reasoning.has_failed;
@@ -309,5 +387,6 @@ bool response_put_messages(buffer *out, const body *read, refusal *refused) {
   buffer_free(&made.calls);
   buffer_free(&made.thoughts);
   buffer_free(&made.reasoning);
-  return is_taken;
+  if (!is_taken || has_messages) return is_taken;
+  return refuse(refused, 400, "invalid_value", "input", "input has no item that a model can read");
 }

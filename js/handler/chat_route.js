@@ -37,6 +37,12 @@ export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join('
 /** The engine's. */
 export const LOGPROBS_MAX = 20;
 
+/** Z.ai's, Moonshot's and DeepSeek's switch. */
+const thinking = must(
+  (value) => isObject(value) && ['enabled', 'disabled'].includes(value.type),
+  'an object with the type enabled or disabled',
+);
+
 /** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {
   ...commonFields,
@@ -57,6 +63,7 @@ const effective = {
 const fields = {
   ...effective,
   ...idleFields,
+  ...{ enable_thinking: boolean, thinking },
   ...{ store: ignored, metadata: ignored, service_tier: ignored, prediction: ignored },
   ...{ safety_identifier: ignored, prompt_cache_key: ignored, prompt_cache_retention: ignored },
   functions: missing(isEmptyArray),
@@ -149,11 +156,9 @@ const messageFields = {
 function checkMessage(message, at) {
   if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
   checkFields(pickFields(message, messageFields), messageFields, `${at}.`);
-  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
-  // a reply that was only reasoning comes back without content
-  const words = [message.refusal, message.reasoning_content, message.reasoning];
-  const hasText = words.some(isText) || hasCalls;
-  for (const name of hasText ? ['role'] : ['role', 'content']) {
+  // a reply of reasoning or calls alone comes back without content, as a result that is empty does
+  const mayBeEmpty = ['assistant', 'tool'].includes(message.role);
+  for (const name of mayBeEmpty ? ['role'] : ['role', 'content']) {
     if (message[name] === undefined || message[name] === null) {
       throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
     }
@@ -185,6 +190,16 @@ function checkContent(content, name) {
 }
 
 /**
+ * The variables of the template, which has the one or the other name for the switch.
+ * @param {Record<string, any>} body that was checked
+ * @returns {object | undefined}
+ */
+function variablesOf({ enable_thinking, thinking, chat_template_kwargs: own }) {
+  const isOn = enable_thinking ?? (thinking ? thinking.type === 'enabled' : undefined);
+  return isOn === undefined ? own : { enable_thinking: isOn, thinking: isOn, ...own };
+}
+
+/**
  * @param {Engine} engine
  * @param {Record<string, any>} body
  * @param {import('./create_handler.js').Asked} asked
@@ -200,6 +215,7 @@ export async function answerChat(engine, body, { signal, salt, model, adapters }
   wanted.salt = saltWithin(salt, body.salt);
   wanted.adapters = await adaptersOf(engine, body.lora, adapters);
   delete wanted.lora;
+  wanted.chat_template_kwargs = variablesOf(body) ?? undefined;
   const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
   if (!body.stream) return Object.assign(answer, { model });
   const chunks = answer[Symbol.asyncIterator]();

@@ -1,7 +1,7 @@
 // js/handler/echo.js — `echo` of /v1/completions: the prompt's own text before each choice, and with `logprobs` how
 // probable the model finds each of its tokens. The engine reads the prompt's first token and is made to write the others.
 
-import { HttpError } from './http_errors.js';
+import { HttpError, invalidField } from './http_errors.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -70,6 +70,8 @@ export async function echoOf(engine, prompt, options) {
   const text =
     typeof prompt === 'string' ? prompt : await engine.detokenize(ids, { special: true, signal });
   const promptTokens = ids.length;
+  if (ids.length === 0)
+    throw invalidField('prompt', 'prompt is empty, and the model adds no tokens');
   if (options.logprobs === undefined) return { text, promptTokens, tokens: [] };
   const details = ids.length > 1 ? await detailsOf(engine, ids, options) : [];
   if (first > 0) return { text, promptTokens, tokens: details };

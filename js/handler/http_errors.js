@@ -85,7 +85,8 @@ function paramOf(error, fields) {
     const format = ['response_format', 'text'].find((name) => fields.has(name));
     if (format) return format;
   }
-  const named = [error.cause?.option, /^\w+/.exec(error.message)?.[0]];
+  const isOfPrompt = /^(token|the prompt|the tokens)\b/i.test(error.message);
+  const named = [error.cause?.option, isOfPrompt ? 'prompt' : /^\w+/.exec(error.message)?.[0]];
   const found = named.filter((name) => typeof name === 'string').map(snake);
   return found.find((name) => fields.has(name)) ?? null;
 }

@@ -127,13 +127,27 @@ const takers = {
     checkItem(item, ['call_id'], at);
     conversation.call(item.call_id, 'local_shell', JSON.stringify(item.action ?? {}));
   },
-  local_shell_call_output(item, at, conversation) {
-    takers.function_call_output(item, at, conversation);
-  },
 };
 
-/** The items of tools that OpenAI's server runs, which say nothing that a model can read. */
-const isOfServer = (/** @type {unknown} */ type) => /^[a-z_]+_call$/.test(String(type));
+/**
+ * Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that OpenAI's server runs have
+ * no call_id and say nothing that a model can read.
+ * @param {any} item @param {string} at @param {Conversation} conversation
+ * @returns {boolean} whether it is one of these
+ */
+function takeOther(item, at, conversation) {
+  const [, name, isOutput] = /^([a-z_]+)_call(_output)?$/.exec(String(item.type)) ?? [];
+  if (!name || (isOutput && name === 'computer')) return false; // a picture
+  const { type, id, status, call_id: call, output, ...own } = item;
+  if (isOutput) {
+    checkItem({ call_id: call ?? id }, ['call_id'], at);
+    const text = isText(output) ? output : JSON.stringify(output ?? null);
+    conversation.answer(call ?? id, text);
+  } else if (isText(call)) {
+    conversation.call(call, name, JSON.stringify(own));
+  }
+  return true;
+}
 
 /** Further members of an item are left out. @param {any} item @param {string[]} names of texts @param {string} at */
 function checkItem(item, names, at) {
@@ -164,10 +178,12 @@ export function messagesOfInput(instructions, input) {
     const type = item.type ?? 'message';
     if (Object.hasOwn(takers, type)) {
       takers[type](item, at, conversation);
-    } else if (!isOfServer(type)) {
+    } else if (!takeOther(item, at, conversation)) {
       const message = `${at} is of type ${String(type).slice(0, 40)}, which is not supported`;
       throw new HttpError(400, 'unsupported_value', message, { param: at });
     }
   }
-  return conversation.messages;
+  const { messages } = conversation;
+  if (messages.length > 0) return messages;
+  throw invalidField('input', 'input has no item that a model can read');
 }

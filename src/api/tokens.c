@@ -46,8 +46,9 @@ wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t c
   size_t written = 0;
   for (size_t i = 0; i < count; i++) {
     if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocab) {
-      return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "token %d is not in the vocabulary of %u",
-                       tokens[i], vocab);
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "token %d is not in the vocabulary of %u",
+                tokens[i], vocab);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, i, vocab);
     }
     written += detokenizer_feed(&state, model, tokens[i], out + written);
   }

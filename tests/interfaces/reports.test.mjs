@@ -2,11 +2,15 @@
 // tests/outside/README.md lists them with what went wrong elsewhere.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { locate } from '../support/locate.mjs';
 import { createEngine, dist, modelPath } from '../support/package.mjs';
 
 const { createHandler } = await import(`${dist}/openai.js`);
 
+const shared = locate('shared');
 const hello = { role: 'user', content: 'hi' };
 const CHAT = '/v1/chat/completions';
 
@@ -81,6 +85,136 @@ test('a base URL that ends with a slash, and a path that does', async () => {
   }
   const list = await handle(new Request('http://localhost/v1/models/'));
   assert.equal((await list.json()).object, 'list');
+});
+
+// zai-org/feedback#629: the switch of Z.ai's and Alibaba's services
+test('thinking is switched by the fields of other services', async () => {
+  const chatTemplate =
+    '{{ "Think step by step. " if enable_thinking and thinking }}{{ messages[0].content }}';
+  const own = await createEngine({ file: modelPath, threads: 1, chatTemplate });
+  const handleOwn = createHandler(own);
+  const count = async (/** @type {object} */ more) => {
+    const answer = await handleOwn(
+      new Request(`http://localhost${CHAT}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ messages: [hello], max_tokens: 1, ...more }),
+      }),
+    );
+    const body = await answer.json();
+    return answer.status === 200 ? body.usage.prompt_tokens : body.error.param;
+  };
+  const kwargs = (/** @type {boolean} */ is) =>
+    count({ chat_template_kwargs: { enable_thinking: is, thinking: is } });
+  const [on, off] = [await kwargs(true), await kwargs(false)];
+  assert.notEqual(on, off);
+  assert.equal(await count({ enable_thinking: true }), on);
+  assert.equal(await count({ enable_thinking: false }), off);
+  assert.equal(await count({ thinking: { type: 'enabled', budget_tokens: 1024 } }), on);
+  assert.equal(await count({ thinking: { type: 'disabled' } }), off);
+  assert.equal(await count({ thinking: { type: 'disabled' }, enable_thinking: null }), off);
+  assert.equal(
+    await count({
+      enable_thinking: true,
+      chat_template_kwargs: { enable_thinking: false, thinking: false },
+    }),
+    off,
+  );
+  assert.equal(await count({ enable_thinking: 'no' }), 'enable_thinking');
+  assert.equal(await count({ thinking: { type: 'maybe' } }), 'thinking');
+  await own.close();
+});
+
+// ggml-org/llama.cpp#23465, unslothai/unsloth#5141
+test('Codex’s tools and results in every form', async () => {
+  const output = [{ type: 'output_text', text: 'a.c' }];
+  const call = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' };
+  const input = [{ role: 'user', content: 'hi' }, call];
+  const tools = [
+    { type: 'custom', name: 'p' },
+    { type: 'web_search' },
+    { type: 'function', name: 'f' },
+  ];
+  for (const one of ['a.c', output, [{ type: 'input_text', text: 'a.c' }]]) {
+    const items = [...input, { type: 'function_call_output', call_id: 'a', output: one }];
+    const { usage } = await ask('/v1/responses', { input: items, tools, max_output_tokens: 1 });
+    assert.ok(usage.input_tokens > 0);
+  }
+});
+
+// vllm-project/vllm#53626, #9426
+test('a choice of tools that is not available is the client’s error', async () => {
+  const tools = [{ type: 'function', name: 'f' }];
+  for (const tool_choice of [{ type: 'web_search' }, { type: 'function', name: 'g' }, 'maybe']) {
+    const { error } = await ask('/v1/responses', { input: 'hi', tools, tool_choice }, 400);
+    assert.equal(error.param, 'tool_choice');
+  }
+  assert.equal((await chat([hello], { tool_choice: 'none' })).object, 'chat.completion');
+});
+
+// vllm-project/vllm#6862, charmbracelet/crush#279, NousResearch/hermes-agent#20154, datarobot-oss/datarobot-genai#264:
+// what Mistral's templates refuse
+test('turns out of order', { skip: shared.skip }, async () => {
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const called = { role: 'assistant', content: null, tool_calls: [call] };
+  const result = { role: 'tool', tool_call_id: 'call_1', content: 'a.c' };
+  const system = { role: 'system', content: 'Be brief.' };
+  const conversations = [
+    [system, hello, hello],
+    [hello, called, result, hello],
+    [hello, called, hello],
+    [hello, called, hello, result],
+    [result, hello],
+    [system, { role: 'assistant', content: 'Hello' }, hello],
+    [hello, { role: 'assistant', content: null }, hello],
+  ];
+  for (const name of [
+    'mistralai-Ministral-3-14B-Reasoning-2512',
+    'mistralai-Mistral-Nemo-Instruct-2407',
+  ]) {
+    const chatTemplate = readFileSync(join(shared.path, `vectors/templates/${name}.jinja`), 'utf8');
+    const own = await createEngine({ file: modelPath, threads: 1, chatTemplate });
+    for (const messages of conversations) {
+      assert.ok((await own.countTokens(/** @type {any} */ (messages))) > 0);
+    }
+    await own.close();
+  }
+});
+
+// ggml-org/llama.cpp#17040, openai/gpt-oss#225
+test('gpt-oss reads its thoughts before a call, next to a text as well', {
+  skip: shared.skip,
+}, async () => {
+  const path = 'vectors/templates/openai-gpt-oss-120b.jinja';
+  const chatTemplate = readFileSync(join(shared.path, path), 'utf8');
+  const own = await createEngine({ file: modelPath, threads: 1, chatTemplate });
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+  for (const content of [null, 'I look.']) {
+    const thought = {
+      role: 'assistant',
+      content,
+      reasoning_content: 'Files first.',
+      tool_calls: [call],
+    };
+    const messages = [hello, thought, { role: 'tool', tool_call_id: 'call_1', content: 'a.c' }];
+    const ids = await own.tokenize(/** @type {any} */ (messages));
+    const prompt = await own.detokenize(ids, { special: true });
+    assert.match(prompt, /<\|channel\|>analysis<\|message\|>Files first\./);
+    assert.ok(prompt.includes(content ?? ''));
+  }
+  await own.close();
+});
+
+test('answers and results without content are empty', async () => {
+  const whole = await promptTokens([hello, { role: 'assistant', content: '' }, hello]);
+  for (const content of [null, undefined]) {
+    assert.equal(await promptTokens([hello, { role: 'assistant', content }, hello]), whole);
+    assert.ok(await promptTokens([hello, { role: 'tool', tool_call_id: 'a', content }]));
+    assert.equal(
+      (await ask(CHAT, { messages: [{ role: 'user', content }] }, 400)).error.param,
+      'messages[0].content',
+    );
+  }
 });
 
 const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];

@@ -26,6 +26,16 @@ const weather = {
 const short = { input: 'Tell me a story.', temperature: 0, max_output_tokens: 16 };
 const called = { type: 'function_call', call_id: 'a', name: 'weather', arguments: '{}' };
 const answered = { type: 'function_call_output', call_id: 'a', output: 'sunny' };
+/** Items of tools that a client runs. @type {object[]} */
+const otherTools = [
+  { type: 'shell_call', id: 'x', call_id: 'c', status: 'completed', action: { commands: ['ls'] } },
+  { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'a.c', outcome: null }] },
+  { type: 'apply_patch_call', call_id: 'd', operation: { type: 'delete_file', path: 'a.c' } },
+  { type: 'apply_patch_call_output', call_id: 'd', status: 'completed' },
+  { type: 'local_shell_call', call_id: 'e', action: { type: 'exec', command: ['ls'] } },
+  { type: 'local_shell_call_output', id: 'e', output: 'a.c' },
+  { type: 'mcp_call', id: 'f', name: 'a', arguments: '{}', output: 'b' },
+];
 const said = { role: 'assistant', content: [{ type: 'output_text', text: 'Once.' }] };
 
 /** Bodies of /v1/responses that are answered, each whole and streamed. */
@@ -88,6 +98,7 @@ const responses = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'R4' }] },
     ],
   },
+  { ...short, input: [{ role: 'user', content: 'a' }, ...otherTools] },
   { ...short, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'] },
   {
     ...short,
@@ -171,7 +182,14 @@ const chats = [
   ...replayed.map((body) => ({ ...brief, ...body })),
   ...limited.map((body) => ({ ...brief, messages: [asked], ...body })),
   { messages: [asked], regex: 'a', response_format: { type: 'json_object' } },
-  { messages: [{ role: 'assistant' }] },
+  { ...brief, messages: [{ role: 'assistant' }] },
+  { ...brief, messages: [asked, { role: 'tool', tool_call_id: 'a', content: null }] },
+  { messages: [{ role: 'system', content: null }] },
+  ...[true, false, 'yes'].map((is) => ({ ...brief, messages: [asked], enable_thinking: is })),
+  ...[{ type: 'enabled' }, { type: 'disabled' }, { type: 'x' }, true].map((thinking) => ({
+    ...{ ...brief, messages: [asked] },
+    thinking,
+  })),
   { messages: [{ ...asked, audio: { id: 'a' } }] },
   { messages: [{ ...asked, refusal: 5 }] },
 ].map((body) => [CHAT, body]);
@@ -227,6 +245,10 @@ const wrongResponses = [
     { include: [5] },
     { include: ['_call.a'] },
     { input: [{ type: 'item_reference', id: 'a' }] },
+    { input: [{ type: 'web_search_call' }] },
+    { input: [{ type: 'reasoning', summary: [] }] },
+    { input: [{ type: 'shell_call_output', output: 'a' }] },
+    { input: [{ type: 'computer_call_output', call_id: 'a', output: {} }] },
     { input: [{ type: '_call' }] },
     { input: [{ type: 'custom_tool_call', call_id: 'a', name: 'b' }] },
     { truncation: 'some' },

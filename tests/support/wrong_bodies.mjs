@@ -54,7 +54,7 @@ export const wrongBodies = [
     { messages: [{ role: 'function', content: '1' }] },
     ...[400, 'messages[0].role', 'unsupported_parameter'],
   ],
-  [CHAT, { messages: [{ role: 'tool' }] }, 400, 'messages[0].content', 'invalid_value'],
+  [CHAT, { messages: [{ role: 'user' }] }, 400, 'messages[0].content', 'invalid_value'],
   [
     CHAT,
     { messages: [{ role: 'assistant', content: '', tool_calls: [{ function: {} }] }] },
@@ -147,7 +147,8 @@ export const wrongBodies = [
   [COMPLETIONS, { prompt: 'a', max_tokens: 0 }, 400, 'max_tokens', 'invalid_value'],
   [COMPLETIONS, { prompt: 'a', suffix: 'b' }, 400, 'suffix', 'unsupported_parameter'],
   [COMPLETIONS, { prompt: 'a', best_of: 3 }, 400, 'best_of', 'unsupported_parameter'],
-  [COMPLETIONS, { prompt: [-5] }, 400, null, 'invalid_value'],
+  [COMPLETIONS, { prompt: [-5] }, 400, 'prompt', 'invalid_value'],
+  [COMPLETIONS, { prompt: '', echo: true, logprobs: 1 }, 400, 'prompt', 'invalid_value'],
   [COMPLETIONS, { prompt: 'a '.repeat(9000) }, 400, 'prompt', 'context_length_exceeded'],
   ['/v1/embeddings', {}, 400, 'input', 'missing_required_parameter'],
   ['/v1/embeddings', { input: [] }, 400, 'input', 'invalid_value'],
