@@ -45,6 +45,7 @@ static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
                                        {"refusal", FIELD_TEXT, 0, 0, NULL},
                                        {"function_call", FIELD_MISSING, 0, 0, "{}"},
                                        {"audio", FIELD_MISSING, 0, 0, "{}"},
+                                       {"prefix", FIELD_MISSING, 0, 0, "false"},
                                        {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // ---- messages ----

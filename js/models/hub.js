@@ -123,14 +123,18 @@ function chooseFiles(files, { owner, repo, path, type }) {
   });
 }
 
-/** Next to a model: projectors and importance matrices, which are not models. */
-const NOT_A_MODEL = /(^|[-_./])(mmproj|imatrix)/i;
+/** Next to a model: projectors and importance matrices. Models made with such a matrix have a type in their name. */
+const PROJECTOR = /(^|[-_./])mmproj/i;
+const MATRIX = /(^|[-_./])imatrix/i;
+const TYPED = /[-_.](I?Q\d\w*|BF16|F16|F32)[-_.]/i;
 /** Models that draft for another one, by the names that publishers give them. */
 const DRAFTER = /(^|[-_./])(mtp|draft|drafter|eagle\d*)([-_./]|$)/i;
 
 /** @param {HubFile[]} files @returns {HubFile[]} drafters only if the repository has no other model */
 function modelsAmong(files) {
-  const models = files.filter(({ path }) => !NOT_A_MODEL.test(path));
+  const models = files.filter(
+    ({ path }) => !PROJECTOR.test(path) && (!MATRIX.test(path) || TYPED.test(path)),
+  );
   const main = models.filter(({ path }) => !DRAFTER.test(path));
   return main.length > 0 ? main : models;
 }

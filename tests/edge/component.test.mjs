@@ -201,6 +201,18 @@ for (const [name, start] of Object.entries(servers)) {
       }
     });
 
+    test('the beginning of a reply is refused', async () => {
+      const begun = { role: 'assistant', content: 'Once', prefix: true };
+      const messages = [{ role: 'user', content: 'Hi' }, begun];
+      const ask = (/** @type {object[]} */ list) =>
+        post('/v1/chat/completions', { messages: list, max_tokens: 1 });
+      const response = await ask(messages);
+      assert.equal(response.status, 400);
+      const { error } = /** @type {any} */ (await response.json());
+      assert.equal(error.param, 'messages[1].prefix');
+      assert.equal((await ask([messages[0], { ...begun, prefix: false }])).status, 200);
+    });
+
     test('models, health, methods, media types and sizes', async () => {
       const get = async (/** @type {string} */ path, init = {}) =>
         fetch(`${server.origin}${path}`, init);

@@ -151,6 +151,7 @@ describe('a model of a hub', () => {
       'o/matrix': { 'imatrix_unsloth.gguf': bytes, 'toy-Q8_0.gguf': bytes },
       'o/large': { 'BF16/toy-BF16.gguf': bytes, 'toy-Q4_K_S.gguf': bytes, 'toy-Q8_0.gguf': bytes },
       'o/only': { 'toy-MTP-BF16.gguf': bytes },
+      'o/made': { 'toy.imatrix.gguf': bytes, 'toy-Q4_K_M-imatrix.gguf': bytes },
     });
     t.after(() => hub.close());
     const pathOf = async (/** @type {string} */ text) => {
@@ -162,6 +163,8 @@ describe('a model of a hub', () => {
     assert.equal(await pathOf('hf:o/matrix'), 'toy-Q8_0.gguf');
     assert.equal(await pathOf('hf:o/large'), 'toy-Q4_K_S.gguf');
     assert.equal(await pathOf('hf:o/only'), 'toy-MTP-BF16.gguf');
+    assert.equal(await pathOf('hf:o/made'), 'toy-Q4_K_M-imatrix.gguf');
+    assert.equal(await pathOf('o/made:Q4_K_M'), 'toy-Q4_K_M-imatrix.gguf');
   });
 
   test('is taken from the store without a question to the hub', async (t) => {
