@@ -49,7 +49,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     pages_json reply state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json salt split_name text) \
   $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers program regex \
-    schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
+    machine mask schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values shelf spell trie work) \
   $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
   $(call in,src/kv,page pool prefix prefix_entries sequence state statistics) \
@@ -65,7 +65,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
 SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
-  $(call in,src/grammar,machine mask said) \
+  $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 lowbits) \
   $(call in,src/kv,write) \
   $(call in,src/model,adapter_product forward pass rope segments) \

@@ -338,17 +338,20 @@ static const dfa *run_product(product *p) {
   return end_maker(&p->maker);
 }
 
-static const dfa *combine(grammar_work *work, product like, work_memo *memo) {
-  const uint32_t start[2] = {like.a->count == 0 ? GONE : 0, like.b->count == 0 ? GONE : 0};
-  if (memo->progress == NULL) {
-    if (!product_lives(&like, start[0], start[1])) return dfa_none(work);
-    product *p = work_alloc(work, 1, sizeof *p);
-    if (p == NULL) return NULL;
-    *p = like;
-    work_intern(work, &p->pairs, start, 2);
-    memo->progress = p;
+static const dfa *resume(grammar_work *work, work_memo *memo);
+
+static void begin_product(grammar_work *work, const product *like, work_memo *memo) {
+  const uint32_t start[2] = {like->a->count == 0 ? GONE : 0, like->b->count == 0 ? GONE : 0};
+  if (!product_lives(like, start[0], start[1])) {
+    memo->value = dfa_none(work);
+    return;
   }
-  return run_product(memo->progress);
+  product *p = work_alloc(work, 1, sizeof *p);
+  if (p == NULL) return;
+  *p = *like;
+  work_intern(work, &p->pairs, start, 2);
+  memo->progress = p;
+  memo->is_product = true;
 }
 
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation) {
@@ -358,11 +361,13 @@ const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_opera
       .work = work, .a = a, .b = b, .operation = operation, .maker = {.work = work}};
   work_memo *memo = work_remember(work, MEMO_PRODUCT, key, sizeof key);
   if (memo == NULL) return NULL;
-  const bool was_lasting = work->is_lasting;
-  work->is_lasting = true;
-  if (memo->value == NULL) memo->value = combine(work, like, memo);
-  work->is_lasting = was_lasting;
-  return work_is_ok(work) ? memo->value : NULL;
+  if (memo->value == NULL && memo->progress == NULL) {
+    const bool was_lasting = work->is_lasting;
+    work->is_lasting = true;
+    begin_product(work, &like, memo);
+    work->is_lasting = was_lasting;
+  }
+  return resume(work, memo);
 }
 
 // ---- the subset construction ----
@@ -390,6 +395,9 @@ static void nfa_edge(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, nfa_k
   nfa->edges.items[nfa->edges.count].high = high;
   nfa->edges.items[nfa->edges.count].to = to;
   nfa->edges.items[nfa->edges.count].kind = kind;
+  const uint64_t codes = (uint64_t)low << 32 | high, states = (uint64_t)from << 32 | to << 2 | kind;
+  nfa->key[0] = hash_mix_u64(hash_mix_u64(nfa->key[0] ^ codes) + states);
+  nfa->key[1] = hash_mix_u64(hash_mix_u64(nfa->key[1] + states) ^ codes);
   nfa->first.items[from] = ++nfa->edges.count;
 }
 
@@ -402,8 +410,16 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to) {
 }
 
 void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to) {
-  const dfa *one = dfa_of_text(nfa->work, text, size_bytes);
-  if (one != NULL) nfa_copy(nfa, one, from, to);
+  for (size_t at = 0; at < size_bytes && work_is_ok(nfa->work);) {
+    uint32_t code = 0;
+    const int count = utf8_decode(text + at, size_bytes - at, &code);
+    if (count <= 0) return;
+    const uint32_t next = nfa_state(nfa);
+    nfa_range(nfa, from, code, code, next);
+    from = next;
+    at += (size_t)count;
+  }
+  nfa_skip(nfa, from, NFA_SKIP, to);
 }
 
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to) {
@@ -559,13 +575,7 @@ static const dfa *run_subsets(subsets *s) {
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {
   grammar_work *work = nfa->work;
   if (!work_is_ok(work)) return NULL;
-  const uint64_t key[] = {
-      start,
-      end,
-      hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 3),
-      hash_bytes(nfa->edges.items, nfa->edges.count * sizeof *nfa->edges.items, 4),
-      hash_bytes(nfa->first.items, nfa->first.count * sizeof *nfa->first.items, 5),
-      hash_bytes(nfa->first.items, nfa->first.count * sizeof *nfa->first.items, 6)};
+  const uint64_t key[] = {start, end, nfa->first.count, nfa->key[0], nfa->key[1]};
   work_memo *memo = work_remember(work, MEMO_NFA, key, sizeof key);
   if (memo == NULL) return NULL;
   if (memo->progress == NULL && memo->value == NULL) {
@@ -574,14 +584,23 @@ const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end) {
     memo->progress = begin_subsets(nfa, start, end);
     work->is_lasting = was_lasting;
   }
-  return dfa_resume(work, memo);
+  return resume(work, memo);
 }
 
-const dfa *dfa_resume(grammar_work *work, work_memo *memo) {
+static const dfa *resume(grammar_work *work, work_memo *memo) {
   const bool was_lasting = work->is_lasting;
   work->is_lasting = true;
-  if (memo->progress != NULL && memo->value == NULL) memo->value = run_subsets(memo->progress);
+  if (memo->progress != NULL && memo->value == NULL) {
+    memo->value = memo->is_product ? run_product(memo->progress) : run_subsets(memo->progress);
+  }
   work->is_lasting = was_lasting;
   if (work_is_paused(work)) work->paused = memo;
   return work_is_ok(work) ? memo->value : NULL;
+}
+
+bool dfa_resume_paused(grammar_work *work) {
+  work_memo *memo = work->paused;
+  work->paused = NULL;
+  if (memo != NULL) (void)resume(work, memo);
+  return work_is_ok(work) && !work_pause(work);
 }

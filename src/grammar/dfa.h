@@ -54,6 +54,7 @@ typedef struct nfa {
     uint32_t count, capacity;
   } edges;
   work_u32_list first;  // of a state; edge + 1
+  uint64_t key[2];      // of all edges
 } nfa;
 
 void nfa_begin(nfa *nfa, grammar_work *work);
@@ -66,7 +67,7 @@ void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, u
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
 // No edge leads to `start`: so the beginning of a text is distinguished from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
-// Continues after a pause (work->paused), without the automaton.
-const dfa *dfa_resume(grammar_work *work, work_memo *memo);
+// Continues the set that was being made at the pause. False: another pause, or a failure.
+bool dfa_resume_paused(grammar_work *work);
 
 #endif

@@ -124,7 +124,8 @@ wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_
   if (made == NULL) return memory_fail(memory, error, "a grammar");
   made->memory = memory;
   work_resume(work);
-  wick_status status = compile(work, tokens, wanted, &made->program);
+  wick_status status =
+      dfa_resume_paused(work) ? compile(work, tokens, wanted, &made->program) : work->status;
   if (status != WICK_OK && error != NULL) *error = work->error;
   if (status == WICK_OK) status = machine_create(memory, &made->program, &made->machine, error);
   if (status == WICK_OK) status = check_beginning(made, error);

@@ -609,15 +609,11 @@ static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool
   return dfa_of_nfa(&nfa, start, end);
 }
 
-static const dfa *compile(parser *p, work_memo *memo) {
+static const dfa *compile(parser *p) {
   const rest_list all = {parse_choice(p), NULL};
   if (work_is_ok(p->work) && !is_at_end(p)) fail(p, WICK_E_ARG, "the ')' closes no group");
   if (!work_is_ok(p->work) || p->nodes.items == NULL) return NULL;
-  const bool has_look = p->nodes.items[all.node].has_look;
-  const dfa *set = dfa_of_rest(p, &all, p->whole, false);
-  // a large automaton is not built again after each pause
-  if (work_is_paused(p->work) && !has_look) memo->progress = p->work->paused;
-  return set;
+  return dfa_of_rest(p, &all, p->whole, false);
 }
 
 const dfa *regex_compile(grammar_work *work, const uint8_t *pattern, size_t size_bytes,
@@ -625,6 +621,6 @@ const dfa *regex_compile(grammar_work *work, const uint8_t *pattern, size_t size
   parser p = {.work = work, .text = pattern, .size_bytes = size_bytes, .whole = whole};
   work_memo *memo = work_remember(work, MEMO_REGEX + whole, pattern, size_bytes);
   if (memo == NULL || memo->value != NULL) return memo == NULL ? NULL : memo->value;
-  memo->value = memo->progress != NULL ? dfa_resume(work, memo->progress) : compile(&p, memo);
+  memo->value = compile(&p);
   return memo->value;
 }

@@ -12,7 +12,10 @@ const char *const SCHEMA_TYPES[] = {"object", "string", "null", "boolean", "numb
 
 uint32_t schema_rule(schema_compiler *c, uint32_t set) {
   if (set == UINT32_MAX || !work_is_ok(c->work)) return 0;
-  if (c->rules.items[set] == 0) c->rules.items[set] = program_rule(&c->builder);
+  if (c->rules.items[set] == 0) {
+    c->rules.items[set] = program_rule(&c->builder);
+    (void)WORK_PUSH(c->work, &c->queue, set);
+  }
   return c->rules.items[set];
 }
 
@@ -206,6 +209,8 @@ static void build_set(schema_compiler *c, uint32_t set) {
 
 static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   const json_node nothing = {.kind = JSON_FALSE};
+  c->all_numbers = numbers_all(c->work);
+  c->short_numbers = numbers_short(c->work);
   if (!document_read(c->work, text, size_bytes, &c->document)) return false;
   c->nothing = c->document.nodes.count;
   if (!WORK_PUSH(c->work, &c->document.nodes, nothing)) return false;
@@ -215,8 +220,6 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   if (c->names == NULL || c->targets == NULL || c->shapes == NULL) return false;
   schema_find_dialect(c);
   if (!schema_check(c, 1)) return false;
-  c->all_numbers = numbers_all(c->work);
-  c->short_numbers = numbers_short(c->work);
   c->space = space_rule(c);
   c->comma = separator_rule(c, ", ");
   c->colon = separator_rule(c, ": ");
@@ -225,17 +228,7 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
 
 // Rules are built until none is requested that is not there.
 static void build_all(schema_compiler *c) {
-  work_u32_list built = {0};
-  for (bool goes_on = true; goes_on && work_is_ok(c->work);) {
-    goes_on = false;
-    for (uint32_t i = 0; i < c->rules.count && work_is_ok(c->work); i++) {
-      if (built.count <= i && !WORK_PUSH(c->work, &built, 0)) return;
-      if (c->rules.items[i] == 0 || built.items[i] != 0) continue;
-      built.items[i] = 1;
-      goes_on = true;
-      build_set(c, i);
-    }
-  }
+  while (c->built < c->queue.count && work_is_ok(c->work)) build_set(c, c->queue.items[c->built++]);
 }
 
 // The schema {"type": type}: two nodes of the document.
@@ -280,17 +273,68 @@ uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, si
   return work_is_ok(builder->work) ? rule : 0;
 }
 
-uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any) {
-  schema_compiler c = {.work = builder->work, .builder = *builder, .any = any};
-  c.spelling = any ? SPELL_JSON_ANY : SPELL_JSON;
-  if (!begin(&c, text, size_bytes)) return 0;
+// ---- in slices ----
+
+// A compilation that continues after a pause with what was kept.
+typedef struct schema_job {
+  schema_compiler now, kept;
+  uint32_t rule;
+} schema_job;
+
+// After a pause in the midst of a rule: undoes what has been built since the last one that was
+// kept. Facts about sets stay.
+static void restore(schema_job *job) {
+  const schema_compiler *now = &job->now, *kept = &job->kept;
+  const program_builder *builder = &kept->builder;
+  for (uint32_t place = 0; place < builder->places.count; place++) {
+    uint32_t *edge = &builder->places.items[place].edges;
+    while (*edge >= builder->edges.count) *edge = now->builder.edges.items[*edge].next;
+  }
+  for (uint32_t set = 0; set < now->rules.count; set++) {
+    uint32_t *rule = &now->rules.items[set];
+    if (*rule >= builder->rules.count) *rule = 0;
+  }
+  job->kept.sets = now->sets;
+  job->kept.rules = now->rules;
+  job->kept.emptiness = now->emptiness;
+  job->now = job->kept;
+}
+
+static schema_job *begin_job(grammar_work *work, const uint8_t *text, size_t size_bytes, bool any) {
+  schema_job *job = work_alloc(work, 1, sizeof *job);
+  if (job == NULL) return NULL;
+  schema_compiler *c = &job->now;
+  *c = (schema_compiler){.work = work, .any = any, .is_kept = true};
+  c->spelling = any ? SPELL_JSON_ANY : SPELL_JSON;
+  if (!program_begin(&c->builder, work) || !begin(c, text, size_bytes)) return NULL;
   schema_term root = term_of(TERM_SCHEMA, 1);
-  const uint32_t set = schema_set(&c, &root, 1);
-  const uint32_t rule = program_rule(&c.builder);
-  uint32_t at = schema_call(&c, program_start(&c.builder, rule), c.space);
-  at = schema_call(&c, at, schema_rule(&c, set));
-  program_end(&c.builder, schema_call(&c, at, c.space));
-  build_all(&c);
-  *builder = c.builder;
-  return work_is_ok(builder->work) ? rule : 0;
+  const uint32_t set = schema_set(c, &root, 1);
+  job->rule = program_rule(&c->builder);
+  uint32_t at = schema_call(c, program_start(&c->builder, job->rule), c->space);
+  at = schema_call(c, at, schema_rule(c, set));
+  program_end(&c->builder, schema_call(c, at, c->space));
+  job->kept = *c;
+  return work_is_ok(work) ? job : NULL;
+}
+
+uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any) {
+  grammar_work *work = builder->work;
+  if (work->kept == NULL) {
+    work->is_lasting = true;
+    work->kept = begin_job(work, text, size_bytes, any);
+    work->is_lasting = false;
+  }
+  schema_job *job = work->kept;
+  if (job == NULL) return 0;
+  schema_compiler *c = &job->now;
+  while (!work_keep(work) && c->built < c->queue.count) {
+    build_set(c, c->queue.items[c->built++]);
+    if (work_is_paused(work)) {
+      restore(job);
+      return 0;
+    }
+  }
+  job->kept = *c;
+  *builder = c->builder;
+  return work_is_ok(work) ? job->rule : 0;
 }

@@ -266,10 +266,13 @@ uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count) {
     terms[at] = term;
     kept++;
   }
+  const bool was_lasting = c->work->is_lasting;
+  c->work->is_lasting = was_lasting || c->is_kept;
   const uint32_t set = work_intern(c->work, &c->sets, terms, kept);
   while (work_is_ok(c->work) && c->emptiness.count <= set) {
     if (!WORK_PUSH(c->work, &c->emptiness, 0) || !WORK_PUSH(c->work, &c->rules, 0)) break;
   }
+  c->work->is_lasting = was_lasting;
   return work_is_ok(c->work) ? set : UINT32_MAX;
 }
 

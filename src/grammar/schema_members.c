@@ -1,6 +1,7 @@
 // grammar/schema_members.c — objects: declared members in their order, others after them.
 #include <string.h>
 
+#include "base/hash.h"
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
@@ -205,6 +206,7 @@ typedef struct object_plan {
     member *items;
     uint32_t count, capacity;
   } members;
+  work_sets names;    // of `members`, by two hashes of 64 bits
   uint32_t declared;  // of `members`, by "properties"
   // Names that nobody declares, by the patterns that they match.
   struct {
@@ -218,15 +220,18 @@ typedef struct object_plan {
 } object_plan;
 
 static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {
+  const uint64_t hashes[2] = {hash_bytes(name.bytes, name.size_bytes, 1),
+                              hash_bytes(name.bytes, name.size_bytes, 2)};
+  uint32_t key[4];
+  memcpy(key, hashes, sizeof key);
+  const uint32_t at = work_intern(c->work, &plan->names, key, 4);
   const member made = {.name = name, .is_required = is_required};
-  for (uint32_t i = 0; i < plan->members.count; i++) {
-    member *known = &plan->members.items[i];
-    if (!work_step(c->work, 1)) return;
-    if (!text_is_same(known->name, name)) continue;
-    known->is_required = known->is_required || is_required;
-    return;
+  if (!work_step(c->work, 1)) return;
+  if (at == plan->members.count) {
+    (void)WORK_PUSH(c->work, &plan->members, made);
+  } else if (is_required) {
+    plan->members.items[at].is_required = true;
   }
-  (void)WORK_PUSH(c->work, &plan->members, made);
 }
 
 static void declare_part(schema_compiler *c, object_plan *plan, const case_part *part) {
@@ -253,6 +258,13 @@ static void declare_all(schema_compiler *c, object_plan *plan) {
   for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
     const case_member *member = members[count++];
     if (!member->is_item) declare(c, plan, member->name, member->is_required);
+  }
+  uint32_t optional = 0;
+  for (uint32_t i = 0; i < plan->members.count && optional <= OPTIONAL_MAX; i++) {
+    optional = plan->members.items[i].is_required ? 0 : optional + 1;
+  }
+  if (optional > OPTIONAL_MAX) {
+    schema_refuse(c, node_for(plan->value), "more than 900 optional members in a row");
   }
 }
 
@@ -473,13 +485,9 @@ static bool allows_others(const object_plan *plan) {
 
 static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *grid) {
   const schema_case *value = plan->value;
-  uint32_t required = 0, optional = 0;
+  uint32_t required = 0;
   for (uint32_t i = 0; i < plan->members.count; i++) {
-    const bool is_required = plan->members.items[i].is_required;
-    required += is_required;
-    optional = is_required ? 0 : optional + 1;
-    if (optional <= OPTIONAL_MAX) continue;
-    return schema_refuse(c, node_for(value), "more than 900 optional members in a row");
+    required += plan->members.items[i].is_required;
   }
   grid->is_limited = value->members_most != UINT32_MAX &&
                      (allows_others(plan) || value->members_most < plan->members.count);

@@ -57,6 +57,7 @@ typedef struct case_part {
 typedef struct case_member {
   document_text name;
   uint32_t index, least, most;
+  uint32_t count;  // with those before
   const dfa *names;
   bool is_item, is_any_item, is_required, is_forbidden;
   schema_term term;  // 0: none
@@ -110,6 +111,9 @@ typedef struct schema_compiler {
   work_sets sets;           // of terms
   work_u32_list rules;      // [sets] 0: not made yet
   work_u32_list emptiness;  // [sets] 0: unknown, else of schema_types
+  work_u32_list queue;      // sets that have a rule
+  uint32_t built;           // of the queue
+  bool is_kept;             // the document and the sets last beyond a pause
   const dfa *all_numbers, *short_numbers;
   uint32_t nothing;                 // a node that says false
   uint32_t number_rule, text_rule;  // of all numbers and texts; 0: not made yet

@@ -1,6 +1,9 @@
 // grammar/schema_tasks.c — lists of tasks, and what a task restricts in a case.
 #include "grammar/schema_expansion.h"
 
+// Each is compared with all others.
+enum { MEMBERS_MAX = 2048 };
+
 // ---- tasks ----
 
 void schema_push(schema_compiler *c, const task **list, task made) {
@@ -113,6 +116,10 @@ void schema_add_member(schema_compiler *c, const case_member **list, case_member
   case_member *made = work_alloc(c->work, 1, sizeof *made);
   if (made == NULL) return;
   *made = member;
+  made->count = *list == NULL ? 1 : (*list)->count + 1;
   made->previous = *list;
   *list = made;
+  if (made->count > MEMBERS_MAX) {
+    schema_refuse(c, c->nothing, "more than 2,048 requirements on members of one value");
+  }
 }

@@ -64,6 +64,21 @@ bool work_pause(grammar_work *work) {
   return true;
 }
 
+bool work_keep(grammar_work *work) {
+  if (work->status != WICK_OK) return true;
+  if (work->slice_steps == 0 || 2 * work->slice_taken < work->slice_steps) return false;
+  work_arena *from = &work->arenas[0], *to = &work->arenas[1];
+  work_chunk **end = &from->chunks;
+  while (*end != NULL) end = &(*end)->next;
+  *end = to->chunks;
+  from->used += to->used;
+  *to = *from;
+  *from = (work_arena){0};
+  work->lasting_steps = work->steps;
+  work->status = WICK_E_BUSY;
+  return true;
+}
+
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
                ...) {
   if (work->status != WICK_OK) return false;

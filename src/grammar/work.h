@@ -3,8 +3,8 @@
 // that matters, so that callers may check once at their end.
 //
 // A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume takes
-// back: the compilation then begins again, and finds the sets of texts that it has made already,
-// and the one that was being made, which are most of its work (work_memo).
+// back. The set of texts that was being made continues first. Then the compilation begins again: it
+// finds the sets that it has made already (work_memo) and, of a schema, the rules (work_keep).
 #ifndef WICK_GRAMMAR_WORK_H
 #define WICK_GRAMMAR_WORK_H
 
@@ -34,6 +34,7 @@ typedef struct work_arena {
 typedef struct work_memo {
   const void *value;
   void *progress;
+  bool is_product;  // dfa.c
   uint64_t key[2];
 } work_memo;
 
@@ -47,6 +48,7 @@ typedef struct grammar_work {
   work_memo *paused;  // what was being made at the pause
   work_memo **memos;  // [memo_slots], a power of two
   uint32_t memo_count, memo_slots;
+  void *kept;          // what a compilation continues with after a pause, or NULL
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
   const char *left_out;  // what is refused if no text is left without it, or NULL
@@ -61,6 +63,9 @@ void work_resume(grammar_work *work);
 static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
 // Between two parts of lasting work: true after a failure, which the end of the slice is.
 bool work_pause(grammar_work *work);
+// Between two parts of a compilation. If the slice is nearly over, it ends, and what has been
+// allocated lasts: true, as after a failure.
+bool work_keep(grammar_work *work);
 // The entry of a key, which is made when there is none; NULL after a failure. `kind` tells keys of
 // one function from those of others. The value must depend on nothing but the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);

@@ -173,9 +173,8 @@ static grammar *compile_in(memory_gate *gate, const wick_grammar *wanted, uint64
   work_begin(&work, gate);
   work_limit(&work, &LIMITS, slice_steps);
   for (*slices = 0; status == WICK_E_BUSY; ++*slices) {
-    const uint64_t before = work.lasting_steps;
     status = grammar_run(&work, NULL, wanted, &made, error);
-    if (slice_steps != 0) CHECK(work.lasting_steps - before < 20 * slice_steps);
+    if (slice_steps != 0) CHECK(work.slice_taken < 100 * slice_steps);
   }
   work_end(&work);
   return made;
@@ -203,6 +202,84 @@ TEST(a_compilation_in_slices_makes_the_same_program) {
     }
     grammar_destroy(whole);
     grammar_destroy(sliced);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
+// ---- slices of what is large ----
+
+enum { WORDS = 10000, LARGE_BYTES = 600000 };
+
+typedef size_t put_word(char *to, size_t left, uint32_t i);
+
+static size_t put_enum(char *to, size_t left, uint32_t i) {
+  return (size_t)snprintf(to, left, "%s\"%x-%u\"", i == 0 ? "" : ",", i * 2654435761u, i);
+}
+
+static size_t put_optional(char *to, size_t left, uint32_t i) {
+  return (size_t)snprintf(to, left, "%s\"p%u\":{\"type\":\"integer\"}", i == 0 ? "" : ",", i);
+}
+
+static size_t put_required(char *to, size_t left, uint32_t i) {
+  return (size_t)snprintf(to, left, "%s\"p%u\"", i == 0 ? "" : ",", i);
+}
+
+static size_t put_branch(char *to, size_t left, uint32_t i) {
+  if (i >= 300) return 0;
+  return (size_t)snprintf(to, left, "%s{\"const\":\"%x\"}", i == 0 ? "" : ",", i * 2654435761u);
+}
+
+// Each slice takes few steps, and all slices together not many times those of one go.
+TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
+  static char text[LARGE_BYTES];
+  static const grammar_limits DEFAULTS = {0};
+  static const struct {
+    const char *begin;
+    put_word *put;
+    const char *end;
+    wick_status status;
+    const char *message;
+    uint32_t slice, all;  // times SLICE at most
+  } CASES[] = {
+      {"{\"enum\":[", put_enum, "]}", WICK_OK, "", 18, 60},
+      {"{\"type\":\"object\",\"properties\":{", put_optional, "}}", WICK_E_UNSUPPORTED,
+       "schema, #: more than 900 optional members in a row", 16, 20},
+      {"{\"additionalProperties\":false,\"properties\":{", put_optional, "}}", WICK_E_UNSUPPORTED,
+       "schema, #: more than 900 optional members in a row", 16, 20},
+      {"{\"required\":[", put_required, "]}", WICK_E_UNSUPPORTED,
+       "schema, #: more than 2,048 requirements on members of one value", 40, 60},
+      {"{\"oneOf\":[", put_branch, "]}", WICK_OK, "", 20, 200},
+  };
+  enum { SLICE = 60000 };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    size_t size = (size_t)snprintf(text, sizeof text, "%s", CASES[i].begin);
+    for (uint32_t word = 0; word < WORDS; word++) {
+      size += CASES[i].put(text + size, sizeof text - size, word);
+    }
+    size += (size_t)snprintf(text + size, sizeof text - size, "%s", CASES[i].end);
+    REQUIRE(size < sizeof text);
+    const wick_grammar wanted = {
+        .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = text, .text_bytes = size};
+    grammar *made = NULL;
+    wick_error error = {0};
+    wick_status status = WICK_E_BUSY;
+    uint64_t most = 0, all = 0;
+    begin();
+    work_limit(&work, &DEFAULTS, SLICE);
+    while (status == WICK_E_BUSY) {
+      status = grammar_run(&work, NULL, &wanted, &made, &error);
+      all += work.slice_taken;
+      if (work.slice_taken > most) most = work.slice_taken;
+    }
+    CHECK_EQ_INT(status, CASES[i].status);
+    CHECK_EQ_STR(error.message, CASES[i].message);
+    const bool is_short = most < CASES[i].slice * (uint64_t)SLICE;
+    if (!CHECK(is_short && all < CASES[i].all * (uint64_t)SLICE)) {
+      printf("# %zu: %llu steps in a slice, %llu in all\n", i, (unsigned long long)most,
+             (unsigned long long)all);
+    }
+    grammar_destroy(made);
+    work_end(&work);
     CHECK_EQ_UINT(memory.blocks_now, 0);
   }
 }
