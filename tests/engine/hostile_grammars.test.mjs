@@ -82,9 +82,12 @@ const schemas = {
   ],
   'members that 5,000 schemas declare': [
     { allOf: Array.from({ length: 5000 }, (_, i) => ({ properties: { [`p${i}`]: {} } })) },
-    steps,
+    /more than 900 optional members in a row/,
   ],
-  'one member required 20,000 times': [{ required: Array(20_000).fill('a') }, steps],
+  'one member required 20,000 times': [
+    { required: Array(20_000).fill('a') },
+    /more than 2,048 requirements on members/,
+  ],
 };
 
 /** @type {Record<string, [string, RegExp]>} */
