@@ -146,7 +146,7 @@ test('a file may be 3 % above its row, never above its goal', () => {
     ['build/web/wick-simd128-threads-grammar.wasm', 50_000],
     ['build/web/wick-simd128-threads-extras.wasm', 75_000],
     ['build/wasi/wick-relaxed.wasm', 280_000],
-    [CHAT_PAGE, 130_000],
+    [CHAT_PAGE, 110_000],
   ])) {
     const large = new Map([[name, goal]]);
     assert.equal(sizeFault(name, goal, large), undefined);

@@ -891,6 +891,7 @@ describe('append, measure, the context', () => {
     const chatTemplate =
       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}" +
       "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}" +
+      "{% if 'never' in m.content %}{{ raise_exception('never') }}{% endif %}" +
       '<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
     const { engine, session } = await open(t, {}, { chatTemplate });
     await session.append('One.');
@@ -908,9 +909,8 @@ describe('append, measure, the context', () => {
     const plain = await LanguageModel.create(exact);
     assert.equal(await asked.prompt('Hello', short), await plain.prompt('x\n\nHello', short));
     // what it refuses all the same is an error of the prompt
-    const wrong = [{ role: /** @type {const} */ ('assistant'), content: 'x' }];
-    const refused = await LanguageModel.create({ initialPrompts: wrong });
-    await assert.rejects(refused.prompt('Hello'), named('OperationError'));
+    const refused = await LanguageModel.create();
+    await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
 
   test('measureContextUsage is what a prompt adds', async (t) => {

@@ -43,8 +43,7 @@ const look = `
     const [one] = await store.list();
     await store.close();
     const { turns, drafts } = await readAll();
-    runFirst(site, prelude);
-  const answers = new Map(turns.filter(({ role }) => role === 'assistant').map(({ parent, content }) => [parent, content]));
+    const answers = new Map(turns.filter(({ role }) => role === 'assistant').map(({ parent, content }) => [parent, content]));
     return { bytes: one?.storedBytes ?? 0, isWhole: one?.isWhole ?? false, drafts: drafts.map(({ text }) => text),
       said: turns.filter(({ role }) => role === 'user').map(({ id, content }) => [content, answers.get(id) ?? '']) };
   };`;

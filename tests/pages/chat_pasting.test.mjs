@@ -4,11 +4,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PATIENCE_MS } from '../support/browsers.mjs';
+import { launchOwnChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { shown, talk, untilKept } from '../support/chat_stub.mjs';
 
-const { skip, openPage, url } = useChat('chat-pasting');
+const { skip, openPage, url } = useChat('chat-pasting', { launch: () => launchOwnChromium() });
 
 const line = `${'word '.repeat(16)}\n`;
 

@@ -19,9 +19,10 @@ export async function bytesOf(download) {
 
 /**
  * @param {string} name of the test, and of its folder in build/
- * @param {{onRequest?: (path: string) => void}} [serving]
+ * @param {{onRequest?: (path: string) => void, launch?: () => Promise<import('playwright-core').Browser>}} [how] `launch`: the
+ *   shared Chromium unless the test needs one of its own, for example because it uses the clipboard, which all pages share
  */
-export function useChat(name, serving = {}) {
+export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   const { skip } = locate('chromium');
   const site = resolve(root, 'build', name);
   /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -32,7 +33,7 @@ export function useChat(name, serving = {}) {
   before(async () => {
     await copyChat(site);
     server = await serve({ root: site, ...serving });
-    if (!skip) browser = await launchChromium();
+    if (!skip) browser = await launch();
   });
 
   after(async () => {
