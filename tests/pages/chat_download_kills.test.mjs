@@ -45,7 +45,7 @@ const crash = (page) =>
     page.goto('chrome://crash').catch(() => new Promise(() => {})),
   ]);
 
-/** A page that crashed at the moment of the load does not load the model again by itself, but offers it. @param {Page} page */
+/** A page that crashed at the moment of the load offers the model instead of loading it automatically. @param {Page} page */
 async function untilLoaded(page) {
   const isLoaded = "document.getElementById('model-name').textContent === 'slow.gguf'";
   await untilTrue(page, `${isLoaded} || !document.getElementById('retry-loading').hidden`);

@@ -20,7 +20,7 @@ export async function bytesOf(download) {
 /**
  * @param {string} name of the test, and of its folder in build/
  * @param {{onRequest?: (path: string) => void, launch?: () => Promise<import('playwright-core').Browser>}} [how] `launch`: the
- *   shared Chromium unless the test needs one of its own, for example because it uses the clipboard, which all pages share
+ *   shared Chromium unless the test needs a separate one, for example because it uses the clipboard, which all pages share
  */
 export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   const { skip } = locate('chromium');
