@@ -67,11 +67,14 @@ const COPIED_MS = 1500;
  */
 export function makeCopyButtons(className, textOf) {
   if (!navigator.clipboard) return [];
+  /** The button's text or icon. @type {ChildNode[] | undefined} */
+  let face;
   /** @param {string} words */
   const say = (words) => {
-    const before = [...button.childNodes];
+    face ??= [...button.childNodes];
+    const shown = face;
     button.textContent = words;
-    setTimeout(() => button.replaceChildren(...before), COPIED_MS);
+    setTimeout(() => button.replaceChildren(...shown), COPIED_MS);
   };
   const copy = () =>
     navigator.clipboard.writeText(textOf()).then(

@@ -154,6 +154,9 @@ test('code keeps its button, which copies it', { skip: skip || !isFull }, async 
   await body.locator('.copy-code').click();
   await body.getByText('Copied').waitFor();
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'const one = 1;\n');
+  await body.locator('.copy-code').click(); // while it still says that it has copied
+  await page.waitForTimeout(4000);
+  assert.equal(await body.locator('.copy-code').innerText(), 'Copy');
 });
 
 test('what is typed while it answers stays; the focus goes from Send to Stop and back', {
