@@ -42,7 +42,7 @@ void effort_prepare(jinja_run *run, const messages_form *form, messages *out) {
   if (level == LEVEL_COUNT) return;  // a word of the template's own
   out->has_unknown_effort = level != NONE && nearest(run, level) != usual(run, level);
   if (level == NONE && !is_known(run, NONE)) {
-    messages_remove_variable(run, "reasoning_effort");
+    messages_remove(run, run->variables, "reasoning_effort");
   } else if (level != NONE) {
     level = form->has_known_effort ? nearest(run, level) : usual(run, level);
     *given = jinja_text_value(run, LEVELS[level].word);

@@ -67,10 +67,18 @@ bool messages_is_nothing(jinja_value value) {
   }
 }
 
-void messages_remove_variable(jinja_run *run, const char *name) {
+void messages_remove(jinja_run *run, jinja_dict *dict, const char *name) {
   const jinja_value key = jinja_text_value(run, name);
-  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(run->variables, key) : NULL;
-  if (entry != NULL) jinja_dict_remove(run->variables, entry);
+  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(dict, key) : NULL;
+  if (entry != NULL) jinja_dict_remove(dict, entry);
+}
+
+jinja_value messages_make(jinja_run *run, const char *role, jinja_value text) {
+  const jinja_value message = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  messages_set(run, message, "role", jinja_text_value(run, role));
+  messages_set(run, message, "content", text);
+  return message;
 }
 
 static jinja_value empty_text(jinja_run *run) { return jinja_text_value(run, ""); }

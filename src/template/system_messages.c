@@ -21,14 +21,6 @@ static void set_text(jinja_run *run, jinja_value message, jinja_value text) {
   messages_set(run, message, "content", text);
 }
 
-static jinja_value make_message(jinja_run *run, const char *role, jinja_value text) {
-  const jinja_value message = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
-  if (run->status != WICK_OK) return JINJA_NOTHING;
-  messages_set(run, message, "role", jinja_text_value(run, role));
-  set_text(run, message, text);
-  return message;
-}
-
 // The texts of the system messages [*at, ...) that follow each other, joined; *at is after them.
 static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at) {
   jinja_value text = jinja_text_value(run, "");
@@ -49,14 +41,14 @@ static void add_later(jinja_run *run, const jinja_list *list, uint32_t next, jin
   } else if (is_user(before)) {
     set_text(run, *before, messages_join(run, text_of(*before), "\n\n", text));
   } else {
-    jinja_add_item(run, out, make_message(run, "user", text));
+    jinja_add_item(run, out, messages_make(run, "user", text));
   }
 }
 
 static void join_leading(jinja_run *run, const jinja_list *list, jinja_list *out) {
   uint32_t at = 0;
   const jinja_value leading = take_run(run, list, &at);
-  if (at > 0) jinja_add_item(run, out, make_message(run, "system", leading));
+  if (at > 0) jinja_add_item(run, out, messages_make(run, "system", leading));
   while (at < list->count && run->status == WICK_OK) {
     if (!is_system(list->items[at])) {
       jinja_add_item(run, out, list->items[at++]);
@@ -75,7 +67,7 @@ static void join_all(jinja_run *run, const jinja_list *list, bool has_role, jinj
     }
   }
   bool is_placed = false;
-  if (has_role) jinja_add_item(run, out, make_message(run, "system", text));
+  if (has_role) jinja_add_item(run, out, messages_make(run, "system", text));
   for (uint32_t i = 0; i < list->count && run->status == WICK_OK; i++) {
     jinja_value *message = &list->items[i];
     if (is_system(*message)) continue;
@@ -83,12 +75,12 @@ static void join_all(jinja_run *run, const jinja_list *list, bool has_role, jinj
       set_text(run, *message, messages_join(run, text, "\n\n", text_of(*message)));
       is_placed = true;
     } else if (!has_role && !is_placed && out->count == 0) {
-      jinja_add_item(run, out, make_message(run, "user", text));
+      jinja_add_item(run, out, messages_make(run, "user", text));
       is_placed = true;
     }
     jinja_add_item(run, out, *message);
   }
-  if (!has_role && !is_placed) jinja_add_item(run, out, make_message(run, "user", text));
+  if (!has_role && !is_placed) jinja_add_item(run, out, messages_make(run, "user", text));
 }
 
 void systems_prepare(jinja_run *run, const messages_form *form, messages *out) {

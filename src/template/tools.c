@@ -129,7 +129,7 @@ static void add_names(jinja_run *run, const jinja_value *tools) {
 void tools_prepare(jinja_run *run, const messages_form *form, messages *out) {
   jinja_value *tools = jinja_dict_find_text(run->variables, "tools");
   if (tools != NULL && messages_is_nothing(*tools)) {
-    messages_remove_variable(run, "tools");
+    messages_remove(run, run->variables, "tools");
     tools = NULL;
   }
   tools_walk walk = {.run = run, .is_filling = form->has_whole_tools};

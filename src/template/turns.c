@@ -22,12 +22,6 @@ static bool are_one_turn(jinja_value first, jinja_value second) {
          messages_member(first, "tool_calls") == NULL;
 }
 
-static void remove_member(jinja_run *run, jinja_value message, const char *name) {
-  const jinja_value key = jinja_text_value(run, name);
-  jinja_entry *entry = run->status == WICK_OK ? jinja_dict_find(message.dict, key) : NULL;
-  if (entry != NULL) jinja_dict_remove(message.dict, entry);
-}
-
 static jinja_value text_of_arguments(jinja_run *run, const jinja_value *arguments) {
   if (arguments == NULL) return jinja_text_value(run, "");
   if (arguments->kind == JINJA_STRING) return *arguments;
@@ -55,15 +49,7 @@ static void write_calls(jinja_run *run, jinja_value message) {
     messages_set(run, message, "content",
                  messages_join(run, *messages_member(message, "content"), "\n", call));
   }
-  remove_member(run, message, "tool_calls");
-}
-
-static jinja_value make_message(jinja_run *run, const char *role, const char *content) {
-  const jinja_value message = {.kind = JINJA_DICT, .dict = jinja_new_dict(run)};
-  if (run->status != WICK_OK) return JINJA_NOTHING;
-  messages_set(run, message, "role", jinja_text_value(run, role));
-  messages_set(run, message, "content", jinja_text_value(run, content));
-  return message;
+  messages_remove(run, message.dict, "tool_calls");
 }
 
 static bool has_calls(jinja_value message) {
@@ -86,9 +72,9 @@ static void add_missing(jinja_run *run, jinja_list *list, const jinja_value *las
                         jinja_value message) {
   const bool is_first = last == NULL || is_system(*last);
   if (is_called(last) && messages_have_role(message, "user")) {
-    jinja_add_item(run, list, make_message(run, "assistant", " "));
+    jinja_add_item(run, list, messages_make(run, "assistant", jinja_text_value(run, " ")));
   } else if (is_first && messages_have_role(message, "assistant")) {
-    jinja_add_item(run, list, make_message(run, "user", ""));
+    jinja_add_item(run, list, messages_make(run, "user", jinja_text_value(run, "")));
   }
 }
 
@@ -114,7 +100,7 @@ static void add(jinja_run *run, jinja_list *list, jinja_value message) {
 
 static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
   jinja_list *calls = jinja_new_list(run, 1);
-  const jinja_value message = make_message(run, "assistant", "");
+  const jinja_value message = messages_make(run, "assistant", jinja_text_value(run, ""));
   if (run->status != WICK_OK) return;
   jinja_add_item(run, calls, call);
   messages_set(run, message, "tool_calls", jinja_list_value(calls));
@@ -141,7 +127,7 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   const jinja_list *calls = messages_member(message, "tool_calls")->list;
   uint32_t end = at + 1;
   while (end < messages->count && is_tool(messages->items[end])) end++;
-  remove_member(run, message, "tool_calls");
+  messages_remove(run, message.dict, "tool_calls");
   add(run, list, message);
   for (uint32_t i = 0; i < calls->count && run->status == WICK_OK; i++) {
     add_call(run, list, calls->items[i]);
@@ -159,7 +145,7 @@ static void join_thoughts(jinja_run *run, jinja_value message) {
   if (!has_text(message) || messages_member(message, "content")->string->size_bytes == 0) return;
   messages_set(run, message, "content",
                messages_join(run, *thoughts, "\n\n", *messages_member(message, "content")));
-  remove_member(run, message, "thinking");
+  messages_remove(run, message.dict, "thinking");
 }
 
 // ---- all ----
