@@ -67,6 +67,24 @@ describe('the package on phones', { skip }, () => {
       while (!(await store.has(name))) await new Promise((settle) => setTimeout(settle, 20));
     }, url);
 
+  /**
+   * A second page gives the same text by the model that the first one has stored, without the server.
+   * @param {import('playwright-core').BrowserContext} context
+   * @param {() => Promise<import('playwright-core').Page>} open
+   * @param {() => Promise<unknown>} [change] what is different for the second page
+   */
+  async function assertKept(context, open, change) {
+    const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
+    const first = await open();
+    const { text } = await first.evaluate(ask, kept);
+    await untilKept(first, kept.url);
+    await first.close();
+    await context.route('**/models/**', (route) => route.abort());
+    await change?.();
+    const second = await open();
+    assert.equal((await second.evaluate(ask, kept)).text, text);
+  }
+
   test('a cached model is loaded where handles cannot be sent to workers', async (t) => {
     // as WebKit before July 2026
     const refuse = `{
@@ -87,14 +105,7 @@ describe('the package on phones', { skip }, () => {
       globalThis.structuredClone = (value, ...more) => { refuse(value); return clone(value, ...more); };
     }`;
     const { context, open } = await openContext(t, refuse);
-    const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
-    const first = await open();
-    const { text } = await first.evaluate(ask, kept);
-    await untilKept(first, kept.url);
-    await first.close();
-    await context.route('**/models/**', (route) => route.abort());
-    const second = await open();
-    assert.equal((await second.evaluate(ask, kept)).text, text);
+    await assertKept(context, open);
   });
 
   for (const [what, script] of Object.entries({
@@ -103,18 +114,12 @@ describe('the package on phones', { skip }, () => {
   })) {
     test(`a cached model is read from blobs where a worker cannot open ${what}`, async (t) => {
       const { context, open } = await openContext(t);
-      const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };
-      const first = await open();
-      const { text } = await first.evaluate(ask, kept);
-      await untilKept(first, kept.url);
-      await first.close();
-      await context.route('**/models/**', (route) => route.abort());
-      await context.route('**/wick-llm/worker.js', async (route) => {
-        const response = await route.fetch();
-        await route.fulfill({ response, body: `${script}\n${await response.text()}` });
-      });
-      const second = await open();
-      assert.equal((await second.evaluate(ask, kept)).text, text);
+      await assertKept(context, open, () =>
+        context.route('**/wick-llm/worker.js', async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, body: `${script}\n${await response.text()}` });
+        }),
+      );
     });
   }
 
