@@ -7,7 +7,7 @@ import { makeButton, makeCopyButtons } from './dom.js';
 const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw };
 
 /**
- * A row of the menu. Without an action it is only read.
+ * A row of the menu.
  * @typedef {{name: string, hint: string, action: () => void, className: string}} Item
  */
 

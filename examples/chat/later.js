@@ -14,7 +14,7 @@ export function later(bring) {
     here: () => here,
     async come() {
       coming ??= bring().catch(() => {
-        coming = undefined; // there is no network, perhaps later
+        coming = undefined; // the next call tries again
         return undefined;
       });
       here = await coming;

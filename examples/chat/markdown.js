@@ -1,5 +1,5 @@
-// examples/chat/markdown.js — a model's answer, rendered by libraries that are loaded after the page can be used. Until they are
-// there, or while there is no network for them, its text is shown as it is.
+// examples/chat/markdown.js — a model's answer, rendered by libraries that are loaded after the page can be used. The text is
+// shown unrendered until they have loaded.
 
 import { later } from './later.js';
 

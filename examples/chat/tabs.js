@@ -14,7 +14,7 @@ function leaveName() {
   try {
     sessionStorage.setItem(FORMER, tab);
   } catch {
-    // there is no room
+    // the storage is full
   }
 }
 

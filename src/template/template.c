@@ -326,8 +326,9 @@ static bool next_turns(const messages *prepared, messages_form *form) {
   return false;
 }
 
-// The forms that change anything, those that change less first. False: there are no more. If the
-// template leaves parts out, only other turns and system messages can help.
+// Moves on to the next form that would change the conversation, smaller changes first. Returns
+// false after the last one. If the template only leaves parts out, only the turns and the system
+// messages are varied.
 static bool next_form(const messages *prepared, bool is_refused, messages_form *form) {
   if (is_refused) {
     form->has_whole_tools = !form->has_whole_tools && prepared->has_partial_tools;
