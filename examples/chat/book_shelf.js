@@ -145,6 +145,8 @@ function tell(error) {
 // ---- drawing ----
 
 let isDue = false;
+/** Settles when the last requested drawing is on the page. @type {Promise<void>} */
+let drawn = Promise.resolve();
 
 /** Soon, and once for all that happens at a time. */
 export function draw() {
@@ -156,7 +158,13 @@ export function draw() {
   }, DRAWN_MS);
 }
 
-async function drawNow() {
+/** One drawing at a time: an earlier one that reads slowly would show what has changed since. */
+function drawNow() {
+  drawn = drawn.catch(() => {}).then(drawRows);
+  return drawn;
+}
+
+async function drawRows() {
   const { engine } = now();
   const fingerprint = await fingerprintOf(engine).catch(() => '');
   const { books, readings: kept } = await listBooks();
@@ -315,6 +323,7 @@ const actions = {
     readings.get(book.id)?.pause();
     answered(book.id);
     await changeBook(book.id, () => ({ deleted: Date.now() })).catch(tell);
+    await drawNow().catch(tell);
     say(`“${book.title}” was deleted.`, () =>
       changeBook(book.id, () => ({ deleted: 0 })).catch(tell),
     );
@@ -419,8 +428,8 @@ async function takeAll(files) {
     }
   }
   const text = said.filter(Boolean).join(' ');
+  await drawNow();
   if (text) say(text);
-  draw();
 }
 
 // ---- the page's side ----

@@ -502,7 +502,21 @@ test('what was deleted comes back, with what was read of it', {
   await openShelf(page);
   await add(page, 'gone.txt', textOf(1500));
   await untilRead(page, 'gone.txt');
+  const rowsWhenSaid = page.evaluate(
+    () =>
+      new Promise((settle) => {
+        const note = /** @type {Element} */ (document.querySelector('#books-note'));
+        const look = () => {
+          if (!note.textContent?.includes('was deleted')) return;
+          observer.disconnect();
+          settle(document.querySelectorAll('#books > li').length);
+        };
+        const observer = new MutationObserver(look);
+        observer.observe(note, { childList: true });
+      }),
+  );
   await button(page, 'Delete', 'gone.txt').click();
+  assert.equal(await rowsWhenSaid, 0);
   await page.getByRole('button', { name: 'Undo' }).last().click();
   await untilRead(page, 'gone.txt');
   await button(page, 'Delete', 'gone.txt').click();
