@@ -368,6 +368,15 @@ test('31 turns and a long paste in a small context end in no error', {
   await page.locator('#gauge-text', { hasText: /^2\d\d of 64|^3\d\d of 64/ }).waitFor();
 });
 
+test('Send stays where it is when the first tokens have been counted', { skip }, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  const before = await page.locator('#send').boundingBox();
+  await page.fill('#prompt', 'A question');
+  await page.getByRole('button', { name: 'Memory' }).waitFor();
+  assert.deepEqual(await page.locator('#send').boundingBox(), before);
+});
+
 test('of a conversation of 3,000 turns it is soon found how many must go', {
   skip: skip || !isFull,
 }, async (t) => {
