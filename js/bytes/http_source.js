@@ -19,6 +19,8 @@ const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
 /** The last bytes that were delivered. A range that cannot be checked by its headers begins with them. */
 const TAIL_BYTES = 4096;
+/** Of an answer that is not a model, its beginning is in the error. */
+const REFUSAL_BYTES = 40;
 /** How long the title of a web page may take. It only improves the text of an error. */
 const TITLE_MS = 30_000;
 
@@ -183,7 +185,8 @@ class HttpStream {
       if (this.#part && this.#part.end === undefined) {
         throw new UnusableRange('the range begins elsewhere');
       }
-      throw this.#changed();
+      const start = new TextDecoder().decode(bytes.subarray(0, REFUSAL_BYTES));
+      throw (first === 0 && refusalOf(this.#url, start)) || this.#changed();
     }
     this.#ignored -= skipped;
     return bytes.subarray(skipped);
@@ -305,8 +308,13 @@ class HttpStream {
     this.#ignored = wanted - (part?.start ?? 0);
     if (this.#ignored > 0) this.#tail ??= await this.#options.known?.tail?.();
     this.#isCompressed = isCompressed(response);
-    this.#checkValidator(response);
-    this.size = this.#sizeOf(response, part);
+    try {
+      this.#checkValidator(response);
+      this.size = this.#sizeOf(response, part);
+    } catch (error) {
+      // a proxy's text with status 200 is not a new version: what is stored stays
+      throw (isPart ? undefined : refusalOf(this.#url, await startOfText(response))) ?? error;
+    }
     return true;
   }
 
@@ -501,6 +509,17 @@ function sleep(ms, cancelled) {
 function isSameOrigin(url) {
   const here = globalThis.location?.origin;
   return here === undefined || here === 'null' || new URL(url).origin === here;
+}
+
+/** @param {string} url @param {string} start of its whole answer @returns {WickError | undefined} undefined: it begins like a GGUF file */
+function refusalOf(url, start) {
+  if (start.startsWith('GGUF')) return undefined;
+  const begins =
+    start === '' ? 'is empty' : `begins with «${start.slice(0, REFUSAL_BYTES).trim()}»`;
+  return new WickError(
+    'NOT_GGUF',
+    `${url} answered with a file that ${begins}, not with a GGUF file`,
+  );
 }
 
 /** @param {string} url @param {Response} response */
