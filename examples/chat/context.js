@@ -91,14 +91,10 @@ export async function measure(engine, path) {
  */
 export async function showGauge(engine, path, draft) {
   const box = byId('context');
-  if (!engine) {
-    box.hidden = true;
-    return undefined;
-  }
   const typed = /** @type {Message} */ ({ role: 'user', content: draft });
   const whole = draft.trim() === '' ? path : [...path, typed];
-  if (whole.length === 0) {
-    box.hidden = true;
+  if (!engine || whole.length === 0) {
+    box.classList.add('unused');
     return undefined;
   }
   const { contextSize } = await engine.info();
@@ -108,7 +104,7 @@ export async function showGauge(engine, path, draft) {
   meter.value = Math.min(tokens, contextSize);
   byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
   box.classList.toggle('roomy', tokens < contextSize * FILL_SHOWN);
-  box.hidden = false;
+  box.classList.remove('unused');
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
   return isEarly ? findOffer(engine, path, contextSize, true) : undefined;
 }
