@@ -25,7 +25,7 @@ const VARIANT_TEMPERATURE = 0.8;
 
 /** How a word that is none was kept out. */
 const HELD = {
-  again: 'an invented word was put right',
+  again: 'an invented word was corrected',
   refused: 'instead of an invented word',
 };
 

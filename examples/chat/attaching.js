@@ -49,7 +49,7 @@ export async function readText(file, onPage) {
   if (await beginsWith(file, '%PDF-')) {
     if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
     const library = await import('./pdfs.js').catch(() => undefined);
-    if (!library) return { refusal: 'what reads PDFs could not be loaded' };
+    if (!library) return { refusal: 'the PDF reader could not be loaded' };
     const bytes = new Uint8Array(await file.arrayBuffer());
     return library.textOfPdf(bytes, onPage).then(
       (text) => ({ text }),
@@ -64,7 +64,11 @@ export async function readText(file, onPage) {
 
 /** @param {File[]} files of a long text each */
 const offerBooks = (files) =>
-  showNotice('This is long. As a book it is read once.', () => addBooks(files), 'Keep as a book');
+  showNotice(
+    'This is long. As a book, it is read only once.',
+    () => addBooks(files),
+    'Keep as a book',
+  );
 
 /**
  * The last long paste, for Ctrl+Z: browsers take back only what they have inserted themselves.

@@ -86,7 +86,7 @@ let shelf = () => Promise.reject(new Error('no shelf yet'));
 /** Puts documents and books on the shelf, and shows it. @param {File[]} files */
 export const addBooks = (files) => shelf().then((one) => one.add(files), late);
 
-const late = () => showNotice('What books need could not be loaded. Is there a network?');
+const late = () => showNotice('The code for books could not be loaded. Is there a network?');
 
 /**
  * @param {() => {engine?: Engine, book?: string}} now what is open, and who answers

@@ -86,7 +86,7 @@ export async function isBook(file) {
   return String.fromCharCode(...start) === MAGIC;
 }
 
-const damaged = () => new Error('it is damaged, or no book of this page');
+const damaged = () => new Error('it is damaged, or not a book of this page');
 
 /** @param {unknown} value @param {number} most */
 const isCount = (value, most) =>

@@ -120,10 +120,10 @@ export async function importKey(text) {
   try {
     found = JSON.parse(text);
   } catch {
-    throw new Error('it is no key of this page');
+    throw new Error('it is not a key of this page');
   }
   if (found?.format !== FORMAT || !Object.hasOwn(algorithms, found.algorithm))
-    throw new Error('it is no key of this page');
+    throw new Error('it is not a key of this page');
   const algorithm = /** @type {Key['algorithm']} */ (found.algorithm);
   const names = algorithm === 'ECDSA' ? ['x', 'y'] : ['x'];
   const shown = numbersOf(found.public, algorithm, names);

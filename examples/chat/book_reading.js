@@ -167,7 +167,7 @@ export class BookReading {
   /** @param {string} fingerprint */
   async #read(fingerprint) {
     const found = await readBook(this.book);
-    if (!found) throw new Error('it is not here any more');
+    if (!found) throw new Error('it is no longer here');
     const { title } = found.book;
     const messages = messagesOfBook(title, found.text);
     const { tokens: count, most } = await measureBook(this.engine, title, found.text);

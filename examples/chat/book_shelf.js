@@ -95,8 +95,8 @@ function build() {
   Object.assign(status, { id: 'books-note', className: 'hint', role: 'status' });
   Object.assign(list, { id: 'books', className: 'kept books' });
   for (const [value, text] of [
-    ['q8', '8 bits a number: closer'],
-    ['q4', '4 bits: about half as large'],
+    ['q8', '8 bits per value: more accurate'],
+    ['q4', '4 bits per value: about half the size'],
   ])
     kindField.append(make('option', /** @type {any} */ ({ value, textContent: text })));
   kindField.value = readKind();
@@ -110,13 +110,13 @@ function build() {
     make('p', {
       className: 'hint',
       textContent:
-        'It signs what is exported, so that your other devices need not read it again. Whoever has the key can make the model say anything in a book: give it to nobody.',
+        'It signs what you export, so that your other devices do not have to read it again. Anyone who has the key can make the model say anything in a book, so do not share it.',
     }),
     makeButton('Export the key', () => saveKey().catch(tell)),
     ' ',
     makeButton('Import a key', () => keyField.click()),
   );
-  const kind = make('label', {}, 'What is read is kept with ', kindField);
+  const kind = make('label', {}, 'Precision of what is stored ', kindField);
   const buttons = make('div', { className: 'buttons' });
   buttons.append(
     makeButton('Add a document', () => fileField.click()),
@@ -128,7 +128,7 @@ function build() {
     make('p', {
       className: 'hint',
       textContent:
-        'A document is read once. What the model has read stays in this browser, and every question begins behind it at once.',
+        'A document is read once. What the model has read stays in this browser, so every question starts right away.',
     }),
     ...[status, undo, list, deleted, kind, key, fileField, keyField, buttons],
   );
@@ -355,15 +355,15 @@ async function saveBook(book) {
     }.wickbook`,
     file,
   );
-  if (!bytes) say('It is exported as its text: it was not read for this model.');
-  else if (!canSign()) say('It is exported without a signature: elsewhere it is read again.');
-  else say('It is exported. Elsewhere it is read again, unless your key is there.');
+  if (!bytes) say('Only its text was exported: it was not read for this model.');
+  else if (!canSign()) say('It was exported without a signature, so other devices read it again.');
+  else say('It was exported. Other devices read it again, unless they have your key.');
 }
 
 async function saveKey() {
   if (!canSign()) throw new Error('Keys need a page that is served over HTTPS.');
   download('wick-book-key.json', new Blob([await exportKey()], { type: 'application/json' }));
-  say('Keep the file to yourself: whoever has it can sign books in your name.');
+  say('Keep the file to yourself: anyone who has it can sign books in your name.');
 }
 
 async function takeKey() {
@@ -375,7 +375,9 @@ async function takeKey() {
   await importKey(text).catch((error) => {
     throw new Error(`${file.name}: ${error.message}.`);
   });
-  say('This is your key now. What it has signed is not read again. The one before is still known.');
+  say(
+    'This is your key now. What it has signed is not read again. Your previous key is still accepted.',
+  );
 }
 
 // ---- what comes from outside ----
@@ -416,7 +418,7 @@ async function takeBook(file) {
 /** @param {File[]} files */
 async function takeAll(files) {
   if (!settings.remember)
-    return say('Settings say that nothing is kept in this browser: books need it.');
+    return say('The settings say that nothing is stored in this browser, which books need.');
   const said = [];
   for (const file of files) {
     try {
@@ -450,7 +452,7 @@ async function goOn() {
     const isRunning = readings.get(book.id)?.engine === engine;
     if (!engine || !isWanted || isRunning || book.deleted > 0) continue;
     begin(engine, book);
-    if (!dialog.open) showNotice(`“${book.title}” is being read on.`, show, 'Books');
+    if (!dialog.open) showNotice(`“${book.title}” is being read.`, show, 'Books');
   }
 }
 

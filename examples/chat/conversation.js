@@ -183,7 +183,7 @@ function showFork({ fork, parent }, article) {
   line.dir = 'auto';
   const rest = other.content.slice(fork.at).trim();
   const words = rest.length > FORK_LETTERS_MAX ? `${rest.slice(0, FORK_LETTERS_MAX)}…` : rest;
-  line.textContent = `Version ${parent.children.indexOf(other) + 1} goes on here: “${words}” `;
+  line.textContent = `Version ${parent.children.indexOf(other) + 1} continues here: “${words}” `;
   line.append(makeButton('Go there', () => turnTo(parent, other.id), 'branching'));
   article.append(line);
 }

@@ -15,7 +15,7 @@ import { judge } from './verdict.js';
 /** `text` named it. @typedef {{text: string, url: string, fits: Verdict['fits']}} Judged */
 /** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
 
-const NO_ADDRESS = 'This is no address: one is such as https://example.org/model.gguf.';
+const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
 
 /** So much is written to learn how fast this machine is. */
 const MEASURED_TOKENS = 32;
@@ -47,7 +47,7 @@ function listOf(rows) {
 /** @param {string} text @param {(text: string) => void} pick @param {AbortSignal} signal */
 async function showSearch(text, pick, signal) {
   const all = await searchHub(text, signal);
-  if (all.length === 0) return [line('The hub has no GGUF model of these words.')];
+  if (all.length === 0) return [line('No GGUF model on the hub matches.')];
   return [
     listOf(
       all.map(({ name, downloads, isGated }) => [

@@ -18,9 +18,9 @@ export async function useHub(typed) {
   if (address === DEFAULT_HUB) return void localStorage.removeItem(ADDRESS_KEY);
   try {
     const { isList } = await ask(`${address}/api/models?limit=1`);
-    if (!isList) throw new Error('its answer is no list of models');
+    if (!isList) throw new Error('its answer is not a list of models');
   } catch (error) {
-    throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
+    throw new Error(`No hub answers at ${address}: ${/** @type {Error} */ (error).message}.`);
   }
   localStorage.setItem(ADDRESS_KEY, address);
 }

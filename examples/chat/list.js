@@ -162,7 +162,7 @@ async function importFiles() {
   if (wholes.length === 0) return;
   await page.openConversation(wholes[0].conversation.id);
   showNotice(
-    wholes.length === 1 ? 'It was read in.' : `${wholes.length} conversations were read in.`,
+    wholes.length === 1 ? 'It was imported.' : `${wholes.length} conversations were imported.`,
   );
 }
 
@@ -303,7 +303,7 @@ async function refresh() {
 function noteFor(count, found) {
   if (found !== undefined) return found === 0 ? 'Nothing was found.' : `${found} found`;
   if (count === 0) return 'Conversations are listed here as soon as you type.';
-  return keeper.store.kind === 'memory' ? 'They are gone when the page is closed.' : '';
+  return keeper.store.kind === 'memory' ? 'They are lost when you close the page.' : '';
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */

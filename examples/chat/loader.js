@@ -190,7 +190,7 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
       urls.some((one) => [address, hubNameOf(address)].includes(one)),
     );
     if (part?.storedBytes) {
-      offerRoom(`There is no room for the rest of ${name}. What is here of it stays.`, [
+      offerRoom(`There is no room for the rest of ${name}. What was downloaded stays.`, [
         makeButton('Load it without keeping it', () => {
           notToKeep.add(url);
           load({ name, source });
@@ -438,7 +438,7 @@ export function leaveInBackground() {
   const { name } = wished;
   const wasFetched = isFetched(wished);
   want();
-  loading?.abort(new DOMException('It goes on in the background', 'AbortError'));
+  loading?.abort(new DOMException('It continues in the background', 'AbortError'));
   if (wasFetched) showNotice(`${name} is downloaded in the background.`);
 }
 

@@ -87,7 +87,7 @@ async function foldOf(path, start) {
     const text = engine ? await summarise(engine, path.slice(0, path.indexOf(start))) : '';
     const isStill = tree === now().tree && engine === now().engine && !now().isRunning;
     if (isStill && text !== '') return text;
-    if (isStill) showNotice('The model wrote no summary.');
+    if (isStill) showNotice('The model did not write a summary.');
   } catch (error) {
     showNotice(`There is no summary: ${/** @type {Error} */ (error).message}`);
   } finally {

@@ -138,7 +138,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
   field.rows = 1;
   field.value = draft;
   field.dir = 'auto';
-  field.setAttribute('aria-label', 'Your message, worded anew');
+  field.setAttribute('aria-label', 'Your edited message');
   const submit = makeButton('Send', () => {}, 'primary');
   submit.type = 'submit';
   const close = () => {

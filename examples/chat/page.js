@@ -156,7 +156,7 @@ const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wi
 function offer(wish) {
   const canFetch = 'url' in wish.source;
   const problem = problemOfKept();
-  const where = problem ? `cannot be had: ${sentence(problem)}` : 'is not in this browser.';
+  const where = problem ? `could not be loaded: ${sentence(problem)}` : 'is not in this browser.';
   showNotice(
     `This conversation was with ${wish.name}, which ${where}`,
     canFetch ? () => choose(wish) : undefined,
@@ -203,7 +203,7 @@ function tellDeath(wish) {
 async function loadFirst() {
   const wanted = new URL(location.href).searchParams.get('model');
   const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;
-  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is no address of a model.`);
+  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is not the address of a model.`);
   const remembered = wishOf(conversation.current().model ?? lastModel());
   const underWay = takeUpDownloads();
   const named = asked

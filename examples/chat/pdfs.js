@@ -27,7 +27,7 @@ async function open(bytes) {
   } catch (error) {
     if (/** @type {Error} */ (error).name === 'PasswordException')
       throw new PdfError('ENCRYPTED', 'it is encrypted: save a copy without a password');
-    throw new PdfError('DAMAGED', 'it is damaged, or no PDF');
+    throw new PdfError('DAMAGED', 'it is damaged, or not a PDF');
   }
 }
 

@@ -68,7 +68,7 @@ async function lookUp(place, text) {
   judged = undefined;
   for (const one of [found, listed]) if (one !== place) one.replaceChildren();
   if (text.trim() === '') return void place.replaceChildren();
-  place.replaceChildren(line('Reading what is known of it …'));
+  place.replaceChildren(line('Reading its details …'));
   try {
     const { lookFor } = await import('./finding.js');
     const { elements, file } = await lookFor(text, pick, own.signal);

@@ -172,7 +172,7 @@ async function onTrouble(error) {
     ? "This browser's storage is full"
     : `This browser could not store it (${error})`;
   show(
-    `${why}: what you typed last is kept by this page alone, until it is closed. Delete something, or export what you need.`,
+    `${why}: what you typed last is kept only in this page, until you close it. Delete something, or export what you need.`,
   );
 }
 

@@ -50,12 +50,12 @@ export function specOf(typed, hub, base) {
   const text = typed.trim();
   if (text === '') return { kind: 'none' };
   if (OTHER_SCHEME.test(text))
-    return { kind: 'none', why: 'An address that begins with https:// is wanted.' };
+    return { kind: 'none', why: 'The address must begin with https://.' };
   if (/^https?:\/\//i.test(text)) {
     const url = parseUrl(text);
     if (!url) return { kind: 'none' };
     if (url.username || url.password)
-      return { kind: 'none', why: 'An address without a name and a password is wanted.' };
+      return { kind: 'none', why: 'The address must not contain a user name or a password.' };
     return url.origin === new URL(hub).origin ? ofPage(url, hub) : { kind: 'file', url: url.href };
   }
   if (/^[\w-]+(\.[\w-]+)+\//.test(text)) {

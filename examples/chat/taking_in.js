@@ -14,7 +14,7 @@ export async function takeInLater(files, onKept) {
   const [file] = files;
   const store = files.length === 1 ? await keptModels() : undefined;
   if (!store) {
-    showNotice(`${file.name} is used for now: after a reload it is to be chosen again.`);
+    showNotice(`${file.name} is used for now: choose it again after a reload.`);
     return;
   }
   try {
@@ -24,8 +24,6 @@ export async function takeInLater(files, onKept) {
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
     const why = isFull ? 'there is no room to keep it' : `it could not be kept (${error})`;
-    showNotice(
-      `${file.name} is used for now, but ${why}: after a reload it is to be chosen again.`,
-    );
+    showNotice(`${file.name} is used for now, but ${why}: choose it again after a reload.`);
   }
 }

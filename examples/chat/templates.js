@@ -117,8 +117,8 @@ export function showTemplate(template, choose) {
   use = choose;
   const isPlain = template === plain;
   line.textContent = isPlain
-    ? 'This model has no chat template: it goes on with your text. '
-    : `This model has no chat template of its own: it is asked with ${template.name}. `;
+    ? 'This model has no chat template: it continues your text. '
+    : `This model has no chat template of its own: it uses ${template.name}. `;
   const button = makeButton('Choose a template', () => {
     choice.value = template.id;
     sourceField.value = template.id === 'own' ? template.source : '';
@@ -137,7 +137,7 @@ const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 /** @param {boolean} isContinuing the input is the text that the model continues */
 function setContinuing(isContinuing) {
   document.body.classList.toggle('continuing', isContinuing);
-  promptField.placeholder = isContinuing ? 'Write how a text begins' : 'Ask something';
+  promptField.placeholder = isContinuing ? 'Write the beginning of a text' : 'Ask something';
   promptField.ariaLabel = isContinuing ? 'Your text' : 'Your message';
   byId('send').textContent = isContinuing ? 'Go on' : 'Send';
 }

@@ -164,7 +164,7 @@ export function readConversations(text, name) {
   } catch {
     const whole = fromMarkdown(text);
     if (whole) return [whole];
-    throw new Error(`${name} is neither JSON nor Markdown of this page`);
+    throw new Error(`${name} is not a file that this page exported`);
   }
   if (found?.format !== FORMAT || !Array.isArray(found.conversations)) {
     throw new Error(`${name} has no conversations of this page`);

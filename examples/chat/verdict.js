@@ -58,11 +58,11 @@ export function expectSpeed(bytes, measured) {
 
 /** @param {ReturnType<typeof expectSpeed>} speed */
 function speedInWords(speed) {
-  if (!speed) return 'not measured yet: ask the model that is here something first';
+  if (!speed) return 'not measured yet: ask the loaded model something first';
   const { tokensPerSecond, isRough } = speed;
   const words = `about ${roughly(tokensPerSecond)} tokens/s`;
   return isRough
-    ? `${words}, guessed from a much smaller model on this machine`
+    ? `${words}, estimated from a much smaller model on this machine`
     : `${words}, as measured on this machine`;
 }
 
@@ -71,7 +71,7 @@ const PHONE_WORDS = `phones close a page that takes more than ${sized(PHONE_BYTE
 /** @param {Facts} facts @param {Device} device @returns {[Verdict['fits'], string]} */
 function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) {
   if (error) return ['no', `It does not run here: ${error.replace(/\.?$/, '.')}`];
-  if (needBytes === undefined) return ['tight', 'What it needs is not known.'];
+  if (needBytes === undefined) return ['tight', 'How much memory it needs is unknown.'];
   const need = sized(needBytes);
   if (needBytes > limitBytes)
     return ['no', `It does not fit: it needs ${need}, and a page can have ${sized(limitBytes)}.`];
@@ -102,7 +102,7 @@ export function judge(facts, device, measured) {
     );
   if (!facts.hasTemplate && fits !== 'no')
     words.push(
-      'It has no chat template: it goes on with your text, or takes a template that you choose.',
+      'It has no chat template: it continues your text, or uses a template that you choose.',
     );
   /** @type {[string, string][]} */
   const rows = [

@@ -95,7 +95,7 @@ export const untilTakenUp = () => taking;
 async function keepOnce({ engine: own, id, messages }) {
   const { pageBytes, pageTokens } = await own.kvStats();
   const guess = ((await own.countTokens(messages)) * pageBytes) / pageTokens;
-  if (!fits(guess)) return `${formatBytes(guess)} are too much to keep`;
+  if (!fits(guess)) return `${formatBytes(guess)} are too much to store`;
   const { fingerprint } = await own.info();
   const session = await own.createSession();
   try {

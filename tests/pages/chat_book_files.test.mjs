@@ -32,7 +32,7 @@ const written = async (of = reading) => {
 const read = (bytes) => readBookFile(new Blob([bytes]));
 
 const damage =
-  /it is damaged, or no book of this page|written by another page|encoded data was not valid/;
+  /it is damaged, or not a book of this page|written by another page|encoded data was not valid/;
 
 /**
  * @param {Uint8Array<ArrayBuffer>} bytes

@@ -294,7 +294,7 @@ test('a reading is paused, and goes on after a reload and in another tab without
   await untilTrue(going, "document.querySelector('#books progress')?.max > 1");
   await going.close(); // while it is being read
   const next = await openPage(context, watchBars);
-  await next.getByText('“paused.txt” is being read on.').waitFor();
+  await next.getByText('“paused.txt” is being read.').waitFor();
   await openShelf(next);
   await untilRead(next, 'paused.txt');
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
@@ -552,7 +552,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   const key = await downloaded(page, () =>
     page.getByRole('button', { name: 'Export the key' }).click(),
   );
-  await page.getByText(/whoever has it can sign books in your name/).waitFor();
+  await page.getByText(/anyone who has it can sign books in your name/).waitFor();
 
   const other = await openPage(await newContext(t), canBeFull);
   await openShelf(other);
@@ -562,7 +562,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await button(other, 'Delete', 'mine.txt').click();
   await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
   await other.locator('#book-key-file').setInputFiles(fileOf('no.json', '{"a": 1}'));
-  await other.getByText('no.json: it is no key of this page.').waitFor();
+  await other.getByText('no.json: it is not a key of this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
   await other.getByText(/This is your key now/).waitFor();
   await other.evaluate('globalThis.isFull = true');
@@ -586,7 +586,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await add(other, 'forged.wickbook', forged);
   await other.getByText(/what was read of it is not what your key has signed/).waitFor();
   await add(other, 'cut.wickbook', book.subarray(0, book.length - 1));
-  await other.getByText(/cut\.wickbook: it is damaged, or no book of this page/).waitFor();
+  await other.getByText(/cut\.wickbook: it is damaged, or not a book of this page/).waitFor();
 });
 
 describe('as a phone and by night', () => {

@@ -270,7 +270,7 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   await page.click('#new-chat');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('.body', { hasText: 'An answer.' }).waitFor();
-  await page.getByText('They are gone when the page is closed.').waitFor();
+  await page.getByText('They are lost when you close the page.').waitFor();
 });
 
 test('where the storage never answers the page says so in half a minute, and works', {
@@ -304,7 +304,7 @@ test('where the kept models are never given the page says why, and goes on witho
   await page.addInitScript(`globalThis.holdModels = async () => { throw new Error('${why}'); };`);
   await page.reload();
   await page
-    .locator('#notice-text', { hasText: `with other.gguf, which cannot be had: ${why}.` })
+    .locator('#notice-text', { hasText: `with other.gguf, which could not be loaded: ${why}.` })
     .waitFor();
   assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await talk(page, 'And now?', 'Still here.');

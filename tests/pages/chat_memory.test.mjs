@@ -360,7 +360,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
     await page.setInputFiles('#import-file', {
       ...{ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from(text) },
     });
-    await page.getByText('It was read in.').waitFor();
+    await page.getByText('It was imported.').waitFor();
     await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
   }
 });
@@ -457,7 +457,7 @@ test('a word is chosen in place of another: the answer goes on there, the old on
     (await body.innerText()).startsWith(start + piece),
     `it does not begin with ${start}${piece}`,
   );
-  assert.match(await page.locator('.fork').innerText(), /^Version 1 goes on here: “/);
+  assert.match(await page.locator('.fork').innerText(), /^Version 1 continues here: “/);
   await takePicture(page, 'light-fork');
   await page.locator('.fork button').click();
   assert.equal((await body.innerText()).trim(), old);

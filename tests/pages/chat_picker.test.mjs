@@ -48,12 +48,12 @@ describe('what names a model', () => {
       (typed) =>
         /** @type {[string, object]} */ ([
           typed,
-          { kind: 'none', why: 'An address that begins with https:// is wanted.' },
+          { kind: 'none', why: 'The address must begin with https://.' },
         ]),
     ),
     [
       'https://me:secret@example.org/m.gguf',
-      { kind: 'none', why: 'An address without a name and a password is wanted.' },
+      { kind: 'none', why: 'The address must not contain a user name or a password.' },
     ],
     [
       `${hub}/o/r/blob/main/%E0%A4.gguf`,
@@ -250,7 +250,7 @@ describe('in the page', { skip }, () => {
     await page.click('#load-model'); // it stays, and is said
     await page.locator('#found .bad', { hasText: 'no address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
-    await page.getByText('The hub has no GGUF model of these words.').waitFor();
+    await page.getByText('No GGUF model on the hub matches.').waitFor();
     await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network
     const { host } = new URL(fake.url);
     for (const words of ['qwen3:0.6b', 'wick/tiny-GGUF']) {
@@ -307,8 +307,8 @@ describe('in the page', { skip }, () => {
       ['http://mirror.example', /begins with https/],
       ['https://me:secret@mirror.example', /without a login/],
       ['https://mirror.example/?a=b', /without a login/],
-      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub answered 404\.$/],
-      [server.url, /^There is no hub at /],
+      [`${server.url}nowhere`, /^No hub answers at .*nowhere: the hub answered 404\.$/],
+      [server.url, /^No hub answers at /],
     ];
     for (const [typed, words] of wrong) {
       await page.fill('#hub-address', typed);

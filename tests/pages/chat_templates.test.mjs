@@ -136,7 +136,7 @@ test('a template that fails is told, and the one before stays', {
     await page.locator('#template-dialog .problem:not([hidden])').waitFor();
     assert.notEqual(await page.locator('#template-dialog .problem').innerText(), '');
     await page.getByRole('button', { name: 'Cancel' }).last().click();
-    assert.match(await page.locator('.template').innerText(), /goes on with your text/);
+    assert.match(await page.locator('.template').innerText(), /continues your text/);
   }
   await choose(page, 'own', "{% for m in messages %}{{ m.content }}{{ '\\n' }}{% endfor %}");
   await page.locator('.template', { hasText: 'a template of yours' }).waitFor();
@@ -210,7 +210,7 @@ const wholePass = `
 
 /** @param {{says: string, text: string}} found */
 function assertPassed({ says, text }) {
-  assert.match(says, /goes on with your text/);
+  assert.match(says, /continues your text/);
   assert.match(text, /\w+ \w+/);
 }
 

@@ -63,7 +63,7 @@ const mine = `${shelf}
   const tokens = await read('mine.txt');
   const facts = row('mine.txt').textContent;
   const key = await save('Export the key');
-  await says(/whoever has it can sign books in your name/);
+  await says(/anyone who has it can sign books in your name/);
   const book = await save('Export: mine.txt');
   const { cached } = await ask('mine.txt');
   await openShelf();
@@ -90,7 +90,7 @@ const theirs = (key, book) => `${shelf}
   add('forged.wickbook', forged);
   await says(/what was read of it is not what your key has signed/);
   add('cut.wickbook', book.subarray(0, book.length - 1));
-  await says(/cut\\.wickbook: it is damaged, or no book of this page/);
+  await says(/cut\\.wickbook: it is damaged, or not a book of this page/);
   return { tokens, cached, wrong };`;
 
 testInBoth(

@@ -257,7 +257,7 @@ test('what was typed is there after a reload, and where a tab was that is gone',
   await talk(page, 'A question', 'An answer.');
   await page.fill('#prompt', 'half a');
   await page.getByRole('button', { name: 'Edit' }).click();
-  await page.getByLabel('Your message, worded anew').fill('A better question');
+  await page.getByLabel('Your edited message').fill('A better question');
   await untilKept(page, ({ drafts }) => drafts.length === 2);
   await page.reload();
   await page.waitForSelector('.edit');

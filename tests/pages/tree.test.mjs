@@ -123,7 +123,7 @@ test('a question worded anew is a branch, and one returns by the arrows', { skip
   // by keyboard: Edit, another wording, Enter
   await page.locator('.message.user').nth(1).getByRole('button', { name: 'Edit' }).focus();
   await page.keyboard.press('Enter');
-  const field = page.getByLabel('Your message, worded anew');
+  const field = page.getByLabel('Your edited message');
   assert.equal(await field.inputValue(), 'What is Wick?');
   await page.keyboard.press('Escape');
   assert.deepEqual(await shown(page), before, 'Escape leaves all as it was');
