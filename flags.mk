@@ -155,8 +155,8 @@ GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats free gbnf 
 # This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
 # models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. Code that
 # others run does not belong here.
-EXTRAS_SOURCES := $(call in,src/kernels,attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points grids iq4 \
-    iq4_simd kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
+EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points grids iq4 \
+    iq4_simd kv_channels kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
   $(call in,src/model/blocks,altup delta_net expert_adapters experts latent_attention laurel layer_inputs predictor \
     relative_attention rwkv short_conv side_by_side ssm) \
   $(call in,src/model,convolution tables whole_attention) \

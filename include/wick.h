@@ -191,7 +191,9 @@ typedef void (*wick_text_sink)(void *context, const char *bytes, size_t size_byt
 
 typedef struct wick_engine wick_engine;
 
-// Types of keys and values: 4, 2, 1 and 1/2 bytes a number, Q8 and Q4 with a scale for 32 of them.
+// Types of keys and values: 4, 2, 1 and 1/2 bytes a number. Q8 and Q4 values have a scale for 32 of
+// them, keys an offset and a scale for each channel of a page of 16 tokens; keys of a page that is
+// not full are F16.
 typedef enum wick_kv_type {
   WICK_KV_F32 = 0,
   WICK_KV_F16 = 1,

@@ -149,7 +149,11 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   if (status != WICK_OK) return status;
   status = model_create(&engine->memory, engine->kernels, directory, &tensors,
                         !engine->config.no_predictor, &engine->model, error);
-  if (status == WICK_OK) status = choose_context(engine, error);
+  if (status != WICK_OK) return status;
+  const wick_kv_type keys = kv_key_type(engine->config.k_type);
+  engine->model->has_open_pages =
+      !engine->model->is_encoder && engine->kernels->kv[keys].k_encode != NULL;
+  status = choose_context(engine, error);
   if (status != WICK_OK) return status;
   const uint32_t vocab = engine->model->config.vocab;
   if (engine->tokenizer != NULL && tokenizer_vocab(engine->tokenizer) > vocab) {
@@ -206,8 +210,8 @@ store_config engine_store_config(const wick_engine *engine) {
     config.groups[i] = (kv_shape){.layers = group->layers,
                                   .kv_heads = group->kv_heads,
                                   .head_dim = group->head_dim,
-                                  .k_type = engine->config.k_type,
-                                  .v_type = engine->config.v_type,
+                                  .k_type = kv_key_type(engine->config.k_type),
+                                  .v_type = kv_value_type(engine->config.v_type),
                                   .window = group->window};
   }
   return config;
@@ -228,8 +232,8 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
 // Checks known answers of the kernels that the model uses. Vectors (norms, biases) are not
 // matrices: nothing is multiplied by them.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
-  kernel_needs needs = {.k_type = engine->config.k_type,
-                        .v_type = engine->config.v_type,
+  kernel_needs needs = {.k_type = kv_key_type(engine->config.k_type),
+                        .v_type = kv_value_type(engine->config.v_type),
                         .is_recurrent = engine->model->state_bytes != 0};
   if (engine->model->is_encoder) needs.k_type = needs.v_type = KERNEL_KV_F32;
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
@@ -264,8 +268,8 @@ static predictor_parts parts_of_predictor(const wick_engine *engine) {
                            .now_us = engine->now_us,
                            .threads_max = engine->config.threads,
                            .context_tokens = engine->context_tokens,
-                           .k_type = engine->config.k_type,
-                           .v_type = engine->config.v_type};
+                           .k_type = kv_key_type(engine->config.k_type),
+                           .v_type = kv_value_type(engine->config.v_type)};
 }
 
 static wick_status create_predictor(wick_engine *engine, wick_error *error) {
@@ -524,6 +528,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   sampling.temperature = 1.0f;  // without top-k a sampler needs most memory
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = store_plan_bytes(engine->kernels, &store, engine->context_tokens);
+  plan->kv_bytes += store_open_bytes(engine->kernels, &store);
   plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
   if (engine->model->predictor.first != NULL) {
     const predictor_parts parts = parts_of_predictor(engine);

@@ -95,7 +95,7 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
 wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t session,
                                       wick_kv_type k_type, wick_kv_type v_type,
                                       uint64_t *size_bytes, wick_error *error) {
-  const kv_types packed = {k_type, v_type};
+  const kv_types packed = {kv_key_type(k_type), kv_value_type(v_type)};
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;
   return session_bytes(&engine->sessions, session, &packed, size_bytes, error);
@@ -104,7 +104,7 @@ wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t sessio
 wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick_kv_type k_type,
                                      wick_kv_type v_type, const wick_state_sink *sink,
                                      wick_error *error) {
-  const kv_types packed = {k_type, v_type};
+  const kv_types packed = {kv_key_type(k_type), kv_value_type(v_type)};
   uint64_t salt;
   const wick_status status = find_salt(engine, &salt, error);
   if (status != WICK_OK) return status;

@@ -8,6 +8,7 @@
 #include "kernels/act.h"
 #include "kernels/exp.h"
 #include "kernels/families.h"
+#include "kernels/kv_pages.h"
 
 // Rows: four ranges of groups and one group with missing rows. 33 tokens are multiplied four at a
 // time.
@@ -195,36 +196,62 @@ static __attribute__((noinline)) wick_status check_product(const kernel_table *k
 
 // ---- attention ----
 
+enum { FACTOR_BYTES_MAX = 64 * 4 + 16 };
 enum { HEAD_DIM = 64, GROUP = 3, PAGES = 2, PAGE_BYTES_MAX = KERNEL_PAGE_TOKENS * HEAD_DIM * 4 };
 
 typedef struct attention_case {
-  _Alignas(64) uint8_t k[PAGES][PAGE_BYTES_MAX], v[PAGES][PAGE_BYTES_MAX];
+  _Alignas(64) uint8_t factors[GROUP * FACTOR_BYTES_MAX];
+  _Alignas(64) uint8_t k[PAGES][PAGE_BYTES_MAX], v[PAGES][PAGE_BYTES_MAX], open[PAGE_BYTES_MAX];
   float q[GROUP * HEAD_DIM], acc[GROUP * HEAD_DIM];
   float wanted[GROUP * HEAD_DIM], found[GROUP * HEAD_DIM];
   kernel_page pages[PAGES];
 } attention_case;
 
+// halves: of F16, in which pages are until they are encoded
 static void attention_make(attention_case *a, const kernel_kv_ops *keys,
-                           const kernel_kv_ops *values) {
+                           const kernel_kv_ops *values, const kernel_kv_ops *halves) {
   uint32_t state = STATE_FIRST;
   float row[HEAD_DIM];
   for (uint32_t i = 0; i < PAGES * KERNEL_PAGE_TOKENS; i++) {
     const uint32_t page = i / KERNEL_PAGE_TOKENS, slot = i % KERNEL_PAGE_TOKENS;
     draw_floats(&state, HEAD_DIM, row);
-    keys->k_write(a->k[page], slot, row, HEAD_DIM);
+    if (keys->k_encode == NULL) {
+      keys->k_write(a->k[page], slot, row, HEAD_DIM);
+    } else {
+      halves->k_write(a->open, slot, row, HEAD_DIM);
+      if (slot + 1 == KERNEL_PAGE_TOKENS) {
+        keys->k_encode(a->k[page], a->open, 0, KERNEL_PAGE_TOKENS, HEAD_DIM);
+      }
+    }
     draw_floats(&state, HEAD_DIM, row);
     values->v_write(a->v[page], slot, row, HEAD_DIM);
   }
   draw_floats(&state, GROUP * HEAD_DIM, a->q);
-  a->pages[0] = (kernel_page){a->k[0], a->v[0], 2, KERNEL_PAGE_TOKENS, 0};
-  a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11, KERNEL_PAGE_TOKENS};
+  // scales of channels meet queries of 9 bits, which these values fit without rounding
+  for (uint32_t i = 0; i < GROUP * HEAD_DIM; i++) {
+    const int32_t factor =
+        i % HEAD_DIM == 0 ? KV_COARSE_MOST : (int32_t)(a->q[i] * (float)KV_COARSE_MOST);
+    a->q[i] = (float)factor * (1.0f / (float)KV_COARSE_MOST);
+  }
+  a->pages[0] = (kernel_page){a->k[0], a->v[0], 2, KERNEL_PAGE_TOKENS, 0, false};
+  a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11, KERNEL_PAGE_TOKENS, false};
+  if (keys->k_encode != NULL) {
+    a->pages[1].k = a->open;
+    a->pages[1].is_open = true;
+  }
 }
 
 static void attention_run(attention_case *a, const kernel_table *kernels, const kernel_needs *needs,
                           float *out) {
   float max[GROUP], sum[GROUP];
-  const kernel_attention attention = {
-      .group = GROUP, .head_dim = HEAD_DIM, .q = a->q, .acc = a->acc, .max = max, .sum = sum};
+  const bool is_coded = kernels->kv[needs->k_type].factors_make != NULL;
+  const kernel_attention attention = {.group = GROUP,
+                                      .head_dim = HEAD_DIM,
+                                      .q = a->q,
+                                      .acc = a->acc,
+                                      .max = max,
+                                      .sum = sum,
+                                      .factors = is_coded ? a->factors : NULL};
   kernels->attention_begin(&attention);
   kernels->attention_step[needs->k_type][needs->v_type](&attention, a->pages, PAGES);
   kernels->attention_end(&attention, out);
@@ -232,13 +259,14 @@ static void attention_run(attention_case *a, const kernel_table *kernels, const 
 
 // Softmax of q k over the tokens that count, times v: one head.
 static void attention_want(const attention_case *a, const kernel_kv_ops *keys,
-                           const kernel_kv_ops *values, const float *q, float *out) {
+                           const kernel_kv_ops *values, const kernel_kv_ops *halves, const float *q,
+                           float *out) {
   float row[HEAD_DIM], sum = 0;
   for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] = 0;
   for (const kernel_page *page = a->pages; page < a->pages + PAGES; page++) {
     for (uint32_t slot = page->first; slot < page->last; slot++) {
       float score = 0;
-      keys->k_read(page->k, slot, row, HEAD_DIM);
+      (page->is_open ? halves : keys)->k_read(page->k, slot, row, HEAD_DIM);
       for (uint32_t d = 0; d < HEAD_DIM; d++) score += q[d] * row[d];
       const float p = exp_f32(score);
       sum += p;
@@ -255,13 +283,16 @@ static __attribute__((noinline)) wick_status check_attention(const kernel_table 
   attention_case a;
   memset(&a, 0, sizeof a);
   const kernel_kv_ops *keys = &kernels->kv[needs->k_type], *values = &kernels->kv[needs->v_type];
+  const kernel_kv_ops *halves = &kernels->kv[KERNEL_KV_F16];
   const bool has_codes = needs->k_type >= KERNEL_KV_Q8 || needs->v_type >= KERNEL_KV_Q8;
-  attention_make(&a, keys, values);
+  attention_make(&a, keys, values, halves);
   for (uint32_t h = 0; h < GROUP * HEAD_DIM; h += HEAD_DIM) {
-    attention_want(&a, keys, values, a.q + h, a.wanted + h);
+    attention_want(&a, keys, values, halves, a.q + h, a.wanted + h);
   }
   if (keys->queries_make != NULL) keys->queries_make(a.q, GROUP, HEAD_DIM);
+  if (keys->factors_make != NULL) keys->factors_make(a.q, GROUP, HEAD_DIM, a.factors);
   attention_run(&a, kernels, needs, a.found);
+  if (values->values_end != NULL) values->values_end(a.found, GROUP, HEAD_DIM);
   if (is_near(a.found, a.wanted, GROUP * HEAD_DIM, has_codes ? TOLERANCE_CODES : TOLERANCE)) {
     return WICK_OK;
   }

@@ -5,7 +5,7 @@
 // The order of additions is fixed: p by the place in the page (add_places), V in the order of t.
 // Tokens outside of [first, last) are never read; their memory may hold anything. Sums over Q8 and
 // Q4 codes are integers: V's codes of all pages of a step, a block of 32 dims at a time
-// (kv_pages.h: factors).
+// (kv_pages.h: factors), K's with scales of channels KV_CHANNELS dims at a time.
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -199,14 +199,94 @@ static void code_values(float *acc, uint32_t dims, const kernel_page *pages, uin
   }
 }
 
+// ---- Codes with scales of channels ----
+
+// A piece of a page of KV_CHANNELS dims, unpacked.
+typedef struct channel_piece {
+  uint8_t scales[KV_CHANNELS];
+  int16_t offsets[KV_CHANNELS];
+  int8_t codes[KV_CHANNELS][KERNEL_PAGE_TOKENS];
+} channel_piece;
+
+typedef void channel_function(const void *page, uint32_t dim, uint32_t i, channel_piece *piece);
+
+static void c8_channel(const void *page, uint32_t dim, uint32_t i, channel_piece *piece) {
+  const kv_c8_block *block = (const kv_c8_block *)page + dim / BLOCK;
+  const uint32_t d = dim % BLOCK;
+  piece->scales[i] = block->scales[d];
+  piece->offsets[i] = block->offsets[d];
+  for (uint32_t t = 0; t < KERNEL_PAGE_TOKENS; t++) {
+    const uint32_t at = kv_channel_code_at(d, t);
+    piece->codes[i][t] = block->codes[at];
+  }
+}
+
+static void c4_channel(const void *page, uint32_t dim, uint32_t i, channel_piece *piece) {
+  const kv_c4_block *block = (const kv_c4_block *)page + dim / BLOCK;
+  const uint32_t d = dim % BLOCK;
+  piece->scales[i] = block->scales[d];
+  piece->offsets[i] = block->offsets[d];
+  for (uint32_t t = 0; t < KERNEL_PAGE_TOKENS; t++) {
+    const uint32_t at = kv_channel_code_at(d, t);
+    piece->codes[i][t] = (int8_t)kv_c4_code(block, at);
+  }
+}
+
+// The sum over `count` dims, an even number, of factors times offsets.
+static float sum_offsets(const int16_t *query, const int16_t *offsets, uint32_t count) {
+  float lanes[8] = {0};
+  for (uint32_t i = 0; i < count; i += 2) {
+    const int32_t pair = query[i] * offsets[i] + query[i + 1] * offsets[i + 1];
+    lanes[i / 2 % 8] += (float)pair;
+  }
+  for (uint32_t i = 0; i < 4; i++) lanes[i] += lanes[i + 4];
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// Adds the products of `count` dims to the scores.
+static void add_piece(const int16_t *query, uint32_t count, const channel_piece *piece,
+                      const kernel_page *page, float *scores) {
+  for (uint32_t t = page->first; t < page->last; t++) {
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) sum += query[i] * piece->scales[i] * piece->codes[i][t];
+    scores[t] += (float)sum;
+  }
+}
+
+// q: a kv_channel_query
+static void channel_scores(const float *q, uint32_t dims, const kernel_page *page, float *scores,
+                           channel_function *take) {
+  const kv_channel_query *query = (const kv_channel_query *)(const void *)q;
+  const uint32_t all = kv_blocks(dims) * BLOCK;
+  float base = 0;
+  for (uint32_t first = 0; first < all; first += KV_CHANNELS) {
+    const uint32_t some = all - first < KV_CHANNELS ? all - first : KV_CHANNELS;
+    channel_piece piece;
+    for (uint32_t i = 0; i < some; i++) take(page->k, first + i, i, &piece);
+    base += sum_offsets(query->factors + first, piece.offsets, some);
+    add_piece(query->factors + all + first, some, &piece, page, scores);
+  }
+  const kv_channel_units units = kv_channel_units_of((const int16_t *)(const void *)page->k);
+  const float unit = query->units.scale * units.scale;
+  base *= query->units.offset * units.offset;
+  for (uint32_t t = page->first; t < page->last; t++) scores[t] = scores[t] * unit + base;
+}
+
+static void scores_f16(const float *q, uint32_t dims, const kernel_page *page, float *scores);
+
 static void attention_step(const kernel_attention *state, const kernel_page *pages, uint32_t count,
                            scores_function *k_scores, values_function *v_values) {
   const uint32_t dims = state->head_dim;
+  const size_t factor_bytes = kv_factor_bytes(dims);
   for (uint32_t h = 0; h < state->group; h++) {
     float *acc = state->acc + (size_t)h * dims;
     float scores[KERNEL_STEP_PAGES][KERNEL_PAGE_TOKENS] = {{0}};
     for (uint32_t n = 0; n < count; n++) {
-      k_scores(state->q + (size_t)h * dims, dims, &pages[n], scores[n]);
+      const bool has_factors = state->factors != NULL && !pages[n].is_open;
+      const float *q = has_factors
+                           ? (const float *)(const void *)(state->factors + h * factor_bytes)
+                           : state->q + (size_t)h * dims;
+      (pages[n].is_open ? scores_f16 : k_scores)(q, dims, &pages[n], scores[n]);
       bend_scores(state, h, &pages[n], scores[n]);
     }
     const float correction = step_softmax(scores, pages, count, &state->max[h], &state->sum[h]);
@@ -215,11 +295,13 @@ static void attention_step(const kernel_attention *state, const kernel_page *pag
   }
 }
 
+#define KEYS(name, kind, of)                                                        \
+  static void scores_##name(const float *q, uint32_t dims, const kernel_page *page, \
+                            float *scores) {                                        \
+    kind##_scores(q, dims, page, scores, of);                                       \
+  }
 #define SIDES(name, kind, of)                                                                    \
-  static void scores_##name(const float *q, uint32_t dims, const kernel_page *page,              \
-                            float *scores) {                                                     \
-    kind##_scores(q, dims, page, scores, of);                                                    \
-  }                                                                                              \
+  KEYS(name, kind, of)                                                                           \
   static void values_##name(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count, \
                             float p[][KERNEL_PAGE_TOKENS]) {                                     \
     kind##_values(acc, dims, pages, count, p, of);                                               \
@@ -229,6 +311,8 @@ SIDES(f32, float, f32_element)
 SIDES(f16, float, f16_element)
 SIDES(q8, code, q8_block)
 SIDES(q4, code, q4_block)
+KEYS(c8, channel, c8_channel)
+KEYS(c4, channel, c4_channel)
 
 #define ATTENTION_STEP(k, v)                                                                      \
   void attention_step_##k##_##v##_scalar(const kernel_attention *state, const kernel_page *pages, \
@@ -246,3 +330,5 @@ ATTENTION_STEPS(f32)
 ATTENTION_STEPS(f16)
 ATTENTION_STEPS(q8)
 ATTENTION_STEPS(q4)
+ATTENTION_STEPS(c8)
+ATTENTION_STEPS(c4)

@@ -1,21 +1,13 @@
 // kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes lie in
 // pairs (kv_pages.h) and are multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
 // products at a time in integers. The results are those of attention.c, bit for bit.
-//
-// A 16-bit lane of a row holds two codes: both = 256 * high + low, where `high` is signed and `low`
-// is a code plus 128. Two sums are kept, over `both` and over `high`. The sum over `low` is the
-// first less 256 times the second. The first may overflow, which does no harm: integers wrap, and
-// the difference fits. So one shift unpacks a row.
+// Low codes of a row are larger by KV_CODE_BIAS (code_rows.h).
+#include "kernels/code_rows.h"
 #include "kernels/families.h"
-#include "kernels/kv_pages.h"
-#include "kernels/simd.h"
 
 #ifdef WICK_SIMD128
 
-// FEW: heads that share unpacked codes; more sums would not fit into the registers. PIECE: blocks
-// of K at a time.
-enum { FEW = 4, PIECE = 2, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
-enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
+enum { PIECE = 2 };  // blocks of K at a time
 
 // The factors of several heads, in pairs, and for each head what codes larger by KV_CODE_BIAS add
 // too much, negated.
@@ -24,47 +16,12 @@ typedef struct code_factors {
   const int32_t *bias[FEW];
 } code_factors;
 
-// sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1] += the
-// same with the high codes. `heads` is known when compiled.
-SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, v128_t sums[FEW][2],
-                          uint32_t heads) {
-  const int16_t *x[FEW];
-  for (uint32_t h = 0; h < heads; h++) {
-    x[h] = factors[h];
-    SIMD_OPAQUE(x[h]);
-  }
-  SIMD_OPAQUE(codes);
-  uint32_t zero = 0;
-#pragma unroll
-  for (uint32_t u = 0; u < ROWS; u++) {
-    if (u > 0 && simd_never(&zero)) break;
-    const v128_t both = wasm_v128_load(codes + ROW_BYTES * u);
-    const v128_t high = wasm_i16x8_shr(both, 8);
-    for (uint32_t h = 0; h < heads; h++) {
-      const v128_t pair = wasm_v128_load32_splat(x[h] + ROW_FACTORS * u);
-      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(both, pair));
-      sums[h][1] = wasm_i32x4_add(sums[h][1], wasm_i32x4_dot_i16x8(high, pair));
-    }
-  }
-}
-
 SIMD_INLINE void sums_begin(const code_factors *factors, v128_t sums[FEW][2], uint32_t heads) {
   for (uint32_t h = 0; h < heads; h++) {
     sums[h][0] = wasm_v128_load32_splat(factors->bias[h]);
     sums[h][1] = wasm_i32x4_splat(0);
   }
 }
-
-// The sums of columns 0-3 and of columns 4-7, as floats.
-SIMD_INLINE void sums_end(v128_t sums[FEW][2], uint32_t heads) {
-  for (uint32_t h = 0; h < heads; h++) {
-    const v128_t low = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 8));
-    sums[h][0] = wasm_f32x4_convert_i32x4(low);
-    sums[h][1] = wasm_f32x4_convert_i32x4(sums[h][1]);
-  }
-}
-
-static uint32_t few_of(uint32_t heads, uint32_t h) { return heads - h < FEW ? heads - h : FEW; }
 
 // The blocks [first, first + count) of a page; Q4 is unpacked into `room`.
 static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,

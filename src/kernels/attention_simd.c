@@ -437,6 +437,14 @@ typedef struct page_types {
         scores_f16_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
       } else if (types.k == KERNEL_KV_F32) {                                                       \
         scores_f32_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
+      } else if (types.k == KERNEL_KV_C8 || types.k == KERNEL_KV_C4) {                             \
+        const uint32_t coded = count - pages[count - 1].is_open;                                   \
+        channels_scores_simd(state->factors + h * kv_factor_bytes(dims), dims, heads, pages,       \
+                             coded, types.k, scores[0], &ahead);                                   \
+        if (coded < count) {                                                                       \
+          scores_f16_##variant(q, dims, heads, pages + coded, 1, scores[0] + coded * TOKENS,       \
+                               &ahead);                                                            \
+        }                                                                                          \
       } else {                                                                                     \
         codes_scores_simd(q, dims, heads, pages, count, types.k, scores[0], &ahead);               \
       }                                                                                            \
@@ -474,7 +482,9 @@ typedef struct page_types {
   ATTENTION_STEPS(f32, KERNEL_KV_F32, variant) \
   ATTENTION_STEPS(f16, KERNEL_KV_F16, variant) \
   ATTENTION_STEPS(q8, KERNEL_KV_Q8, variant)   \
-  ATTENTION_STEPS(q4, KERNEL_KV_Q4, variant)
+  ATTENTION_STEPS(q4, KERNEL_KV_Q4, variant)   \
+  ATTENTION_STEPS(c8, KERNEL_KV_C8, variant)   \
+  ATTENTION_STEPS(c4, KERNEL_KV_C4, variant)
 
 ATTENTION(simd128, SIMD_PLAIN)
 

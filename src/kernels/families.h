@@ -15,6 +15,7 @@
 #define act_make_simd SIMD_NAME(act_make_simd)
 #define read_ahead SIMD_NAME(read_ahead)
 #define codes_scores_simd SIMD_NAME(codes_scores_simd)
+#define channels_scores_simd SIMD_NAME(channels_scores_simd)
 #define codes_values_simd SIMD_NAME(codes_values_simd)
 #define rms_norm_simd128 SIMD_NAME(rms_norm_simd128)
 #define rope_simd128 SIMD_NAME(rope_simd128)
@@ -130,6 +131,18 @@ KERNEL_KV_FAMILY(f16);
 KERNEL_KV_FAMILY(q8);
 KERNEL_KV_FAMILY(q4);
 
+// Pages of keys with scales of channels, and rotated values.
+typedef void kv_encode_function(void *page, const void *f16_page, uint32_t first, uint32_t last,
+                                uint32_t head_dim);
+kv_bytes_function kv_c8_bytes, kv_c4_bytes, kv_r4_bytes;
+kv_encode_function kv_c8_k_encode, kv_c4_k_encode;
+void kv_factors_make(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
+kv_read_function kv_c8_k_read, kv_c4_k_read, kv_r4_v_read;
+kv_copy_function kv_c8_k_copy, kv_c4_k_copy, kv_r4_v_copy;
+kv_write_function kv_r4_v_write;
+typedef void kv_values_end_function(float *values, uint32_t heads, uint32_t head_dim);
+kv_values_end_function kv_r4_values_end;
+
 typedef void attention_step_function(const kernel_attention *state, const kernel_page *pages,
                                      uint32_t count);
 void attention_begin(const kernel_attention *state);
@@ -152,6 +165,11 @@ void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kern
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead);
 
+// Scores of pages of C8 or C4 alone. factors: [heads] of kv_factor_bytes.
+void channels_scores_simd(const uint8_t *factors, uint32_t dims, uint32_t heads,
+                          const kernel_page *pages, uint32_t count, kernel_kv_type type,
+                          float *scores, reading_ahead *ahead);
+
 #define KERNEL_ATTENTION_STEPS(k, variant)                               \
   attention_step_function SIMD_NAME(attention_step_##k##_f32_##variant); \
   attention_step_function SIMD_NAME(attention_step_##k##_f16_##variant); \
@@ -161,7 +179,9 @@ void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_p
   KERNEL_ATTENTION_STEPS(f32, variant); \
   KERNEL_ATTENTION_STEPS(f16, variant); \
   KERNEL_ATTENTION_STEPS(q8, variant);  \
-  KERNEL_ATTENTION_STEPS(q4, variant)
+  KERNEL_ATTENTION_STEPS(q4, variant);  \
+  KERNEL_ATTENTION_STEPS(c8, variant);  \
+  KERNEL_ATTENTION_STEPS(c4, variant)
 
 KERNEL_ATTENTION(scalar);
 KERNEL_ATTENTION(simd128);

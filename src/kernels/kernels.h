@@ -64,14 +64,19 @@ typedef struct kernel_type_ops {
                  size_t y_stride);
 } kernel_type_ops;
 
-// Element types of KV pages.
+// Element types of KV pages. Q8 and Q4 are codes with a scale for each 32 values of a row. C8 and
+// C4, of keys alone, have an offset and a scale for each channel of a page. R4, of values alone, is
+// Q4 after a rotation of each head.
 typedef wick_kv_type kernel_kv_type;
 enum {
   KERNEL_KV_F32 = WICK_KV_F32,
   KERNEL_KV_F16 = WICK_KV_F16,
   KERNEL_KV_Q8 = WICK_KV_Q8,
   KERNEL_KV_Q4 = WICK_KV_Q4,
-  KERNEL_KV_TYPE_COUNT = WICK_KV_TYPE_COUNT
+  KERNEL_KV_C8 = 4,
+  KERNEL_KV_C4 = 5,
+  KERNEL_KV_R4 = 6,
+  KERNEL_KV_TYPE_COUNT = 7
 };
 
 // Pages of a KV head that attention adds in one step, and their tokens.
@@ -91,6 +96,7 @@ typedef struct kernel_page {
   const uint8_t *k, *v;
   uint32_t first, last;
   uint32_t position;  // of place 0, where a state has biases
+  bool is_open;       // K is F16 although the type is C8 or C4; the last page of a step alone
 } kernel_page;
 
 // ALiBi (Press et al. 2021): slope * (position of a token - the query's) is added to its score.
@@ -111,6 +117,7 @@ typedef struct kernel_attention {
   float *sum;         // [group], running sum of p
   float cap;          // not 0: scores become cap * tanh(score / cap)
   const kernel_bias *biases;  // [group] or NULL; added after the cap
+  const uint8_t *factors;     // [group] rows of kernel_kv_ops.factors_make, or NULL
   kernel_ahead ahead;
 } kernel_attention;
 
@@ -131,6 +138,17 @@ typedef struct kernel_kv_ops {
   // Turns queries [heads][head_dim] in place into what attention over keys of this type takes
   // (factors of 16 bits for types of codes); NULL: they stay as they are.
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
+  // Types that encode whole pages of keys: makes codes of the slots [first, last) of an F16 page of
+  // K; others count for nothing. NULL: rows are written by k_write. If this is not NULL, k_write
+  // is, and k_copy copies the whole page.
+  void (*k_encode)(void *k_page, const void *f16_page, uint32_t first, uint32_t last,
+                   uint32_t head_dim);
+  // The same types: makes factors of queries [heads][head_dim], of kv_factor_bytes each and 16-byte
+  // aligned, which attention over pages of codes takes in addition to the queries.
+  void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
+  // Turns what attention over values of this type gives [heads][head_dim] back in place; NULL: it
+  // stays as it is.
+  void (*values_end)(float *values, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 
 // Adds the tokens of 1 to KERNEL_STEP_PAGES pages to the running attention, as one step. The

@@ -2,8 +2,7 @@
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
 //   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
-//   i
-//        has i in its low half and i + 4 in its high half, which a shift and a mask turn into
+//        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are not a multiple of 8 are in their order
 //   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes lie in strips of rows of 16
 //        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
@@ -13,10 +12,18 @@
 //        In a row the pair of column c < 4 is at 4 c and 4 c + 2, codes larger by 128, that of
 //        column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the latter.
 //   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
-//   high
-//        one, two dims of a token: no byte belongs to two tokens, which threads may write at a time
+//        high one, two dims of a token: no byte belongs to two tokens, which threads may write at a
+//        time
+//   C8   of K alone, per 32 dims {i16 offset [32 dims], u8 scale [32 dims], i8 code [512]}: a value
+//        is offset * the page's offset unit + code * scale * the page's scale unit. Codes:
+//        K [16 pairs of dims] rows of 16 tokens, 2 dims
+//        The units are the upper halves of an f32 each. Their 32 bits, those of the offset unit on
+//        top, are the lowest bits of the first block's offsets.
+//   C4   the same with codes from 0 to 15: of 16 codes of a row, byte i has code i in its low half
+//        and code i + 8 in its high one
+//   R4   of V alone: Q4 of rows that were rotated (kv_rotate)
 //
-// In Q8 and Q4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
+// In Q8, Q4, C8 and C4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
 #ifndef WICK_KERNELS_KV_PAGES_H
 #define WICK_KERNELS_KV_PAGES_H
 
@@ -43,6 +50,31 @@ typedef struct kv_q4_block {
   float scales[KERNEL_PAGE_TOKENS];
   uint8_t bytes[KV_BLOCK_CODES / 2];
 } kv_q4_block;
+
+typedef struct kv_c8_block {
+  int16_t offsets[KV_BLOCK_VALUES];
+  uint8_t scales[KV_BLOCK_VALUES];
+  int8_t codes[KV_BLOCK_CODES];
+} kv_c8_block;
+
+typedef struct kv_c4_block {
+  int16_t offsets[KV_BLOCK_VALUES];
+  uint8_t scales[KV_BLOCK_VALUES];
+  uint8_t bytes[KV_BLOCK_CODES / 2];
+} kv_c4_block;
+
+_Static_assert(sizeof(kv_c8_block) % 16 == 0 && sizeof(kv_c4_block) % 16 == 0, "vectors fit");
+
+// Units of the offsets and of the scales of a page; `offsets`: of its first block.
+typedef struct kv_channel_units {
+  float offset, scale;
+} kv_channel_units;
+
+static inline kv_channel_units kv_channel_units_of(const int16_t offsets[KV_BLOCK_VALUES]) {
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) bits |= (uint32_t)(offsets[i] & 1) << i;
+  return (kv_channel_units){f32_of_bits(bits & 0xffff0000u), f32_of_bits(bits << 16)};
+}
 
 static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + KV_BLOCK_VALUES - 1) / KV_BLOCK_VALUES;
@@ -87,6 +119,23 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
   return (kv_q4_is_high(at) ? byte >> 4 : byte & 15) - 8;
 }
 
+// The place of the code of a dim (0 to 31) and a token within a block of C8, and where C4 has it.
+static inline uint32_t kv_channel_code_at(uint32_t dim, uint32_t slot) {
+  return dim / 2 * 32 + slot * 2 + dim % 2;
+}
+static inline uint32_t kv_c4_byte_at(uint32_t at) { return at / 16 * 8 + at % 8; }
+static inline bool kv_c4_is_high(uint32_t at) { return at % 16 >= 8; }
+
+static inline int32_t kv_c4_code(const kv_c4_block *block, uint32_t at) {
+  const uint8_t byte = block->bytes[kv_c4_byte_at(at)];
+  return kv_c4_is_high(at) ? byte >> 4 : byte & 15;
+}
+
+// A Hadamard transform of each of the largest blocks of a power of two that fit into the rest of
+// the row, up to KV_ROTATED_MOST; it is its own inverse.
+enum { KV_ROTATED_MOST = 512 };
+void kv_rotate(float *row, uint32_t head_dim);
+
 // ---- Factors that meet codes ----
 //
 // Codes are multiplied and summed as integers, so the other operand becomes 16-bit integers, called
@@ -105,6 +154,22 @@ static inline int16_t kv_factor(float value) {
   return (int16_t)(code < -KV_FACTOR_MOST ? -KV_FACTOR_MOST : code);
 }
 
+// Factors of a query for C8 and C4, for whole blocks of dims. Offsets are multiplied by 16-bit
+// factors. Scales, up to KV_SCALE_MOST, are multiplied by factors up to KV_COARSE_MOST; the
+// products fit 16 bits and are multiplied by codes, KV_CHANNELS dims at a time. units: the values
+// of factors of 1.
+typedef struct kv_channel_query {
+  kv_channel_units units;
+  float unused[2];
+  int16_t factors[];  // [dims] for offsets, [dims] for scales
+} kv_channel_query;
+
+static inline size_t kv_factor_bytes(uint32_t head_dim) {
+  return sizeof(kv_channel_query) + 2 * sizeof(int16_t) * KV_BLOCK_VALUES * kv_blocks(head_dim);
+}
+
+enum { KV_CHANNELS = 4 * KV_BLOCK_VALUES, KV_SCALE_MOST = 127, KV_COARSE_MOST = 258 };
+
 // A row of a query of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types:
 // factors, i16 [head_dim]; for each block what codes larger by KV_CODE_BIAS add too much, negated,
 // i32 [blocks]; and in the place of the last float the value of a factor of 1.
@@ -114,15 +179,18 @@ static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim
   return (const int32_t *)(const void *)((const uint8_t *)row + head_dim * sizeof(int16_t));
 }
 
-// Values up to `most` become factors when multiplied by `size`; a factor of 1 is worth `unit`. Both
-// are 0 when `most` is almost 0 or no number.
+// Values up to `most` become factors, up to `factor_most`, when multiplied by `size`; a factor of 1
+// is worth `unit`. Both are 0 when `most` is almost 0 or no number.
 typedef struct kv_factor_size {
   float size, unit;
 } kv_factor_size;
 
-static inline kv_factor_size kv_factor_size_of(float most) {
+static inline kv_factor_size kv_factor_size_to(float most, float factor_most) {
   if (!(most >= 0x1p-100f)) return (kv_factor_size){0.0f, 0.0f};
-  return (kv_factor_size){(float)KV_FACTOR_MOST / most, most * (1.0f / (float)KV_FACTOR_MOST)};
+  return (kv_factor_size){factor_most / most, most * (1.0f / factor_most)};
+}
+static inline kv_factor_size kv_factor_size_of(float most) {
+  return kv_factor_size_to(most, (float)KV_FACTOR_MOST);
 }
 
 #endif

@@ -9,10 +9,31 @@
   {family##_matrix_bytes, family##_repack, family##_row_dequant, form, \
    SIMD_NAME(family##_matmul_##variant)}
 
-#define KV_OPS(name, queries)                                    \
-  {kv_##name##_bytes,   kv_##name##_bytes,  kv_##name##_k_write, \
-   kv_##name##_v_write, kv_##name##_k_read, kv_##name##_v_read,  \
-   kv_##name##_k_copy,  kv_##name##_v_copy, queries}
+#define KV_OPS(name, queries) \
+  {kv_##name##_bytes,         \
+   kv_##name##_bytes,         \
+   kv_##name##_k_write,       \
+   kv_##name##_v_write,       \
+   kv_##name##_k_read,        \
+   kv_##name##_v_read,        \
+   kv_##name##_k_copy,        \
+   kv_##name##_v_copy,        \
+   queries,                   \
+   NULL,                      \
+   NULL,                      \
+   NULL}
+#define KV_KEYS(name)                \
+  {.k_bytes = kv_##name##_bytes,     \
+   .k_read = kv_##name##_k_read,     \
+   .k_copy = kv_##name##_k_copy,     \
+   .k_encode = kv_##name##_k_encode, \
+   .factors_make = kv_factors_make}
+#define KV_VALUES(name)            \
+  {.v_bytes = kv_##name##_bytes,   \
+   .v_write = kv_##name##_v_write, \
+   .v_read = kv_##name##_v_read,   \
+   .v_copy = kv_##name##_v_copy,   \
+   .values_end = kv_##name##_values_end}
 
 // The entries that all tables share.
 #define TABLE_COMMON                                                                \
@@ -22,20 +43,26 @@
   .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                                       \
          [KERNEL_KV_F16] = KV_OPS(f16, NULL),                                       \
          [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                              \
-         [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
+         [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make),                              \
+         [KERNEL_KV_C8] = KV_KEYS(c8),                                              \
+         [KERNEL_KV_C4] = KV_KEYS(c4),                                              \
+         [KERNEL_KV_R4] = KV_VALUES(r4)}
 
 // Attention over keys of one type with values of each type.
 #define ATTENTION_STEPS(k, variant)                                 \
   {[KERNEL_KV_F32] = SIMD_NAME(attention_step_##k##_f32_##variant), \
    [KERNEL_KV_F16] = SIMD_NAME(attention_step_##k##_f16_##variant), \
    [KERNEL_KV_Q8] = SIMD_NAME(attention_step_##k##_q8_##variant),   \
-   [KERNEL_KV_Q4] = SIMD_NAME(attention_step_##k##_q4_##variant)}
+   [KERNEL_KV_Q4] = SIMD_NAME(attention_step_##k##_q4_##variant),   \
+   [KERNEL_KV_R4] = SIMD_NAME(attention_step_##k##_q4_##variant)}
 
 #define TABLE_ATTENTION(variant)                                      \
   .attention_step = {[KERNEL_KV_F32] = ATTENTION_STEPS(f32, variant), \
                      [KERNEL_KV_F16] = ATTENTION_STEPS(f16, variant), \
                      [KERNEL_KV_Q8] = ATTENTION_STEPS(q8, variant),   \
-                     [KERNEL_KV_Q4] = ATTENTION_STEPS(q4, variant)}
+                     [KERNEL_KV_Q4] = ATTENTION_STEPS(q4, variant),   \
+                     [KERNEL_KV_C8] = ATTENTION_STEPS(c8, variant),   \
+                     [KERNEL_KV_C4] = ATTENTION_STEPS(c4, variant)}
 
 #define TABLE_ROWS(variant)                                                                     \
   .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant,       \

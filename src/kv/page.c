@@ -15,6 +15,8 @@ static bool page_size(kv_layout *layout) {
   if (bytes > SIZE_MAX / 2) return false;
   layout->data_bytes = bytes;
   layout->page_bytes = align_size(bytes, CACHE_LINE_BYTES);
+  // a half is at most as large as a float, for which there is room
+  layout->open_bytes = (size_t)shape->layers * shape->kv_heads * layout->open_head_bytes;
   if (bytes == 0) layout->page_bytes = CACHE_LINE_BYTES;  // so that no size is 0
   return true;
 }
@@ -35,19 +37,28 @@ wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const
                      (int)shape->k_type, (int)shape->v_type, shape->layers, shape->kv_heads,
                      shape->head_dim);
   }
-  *layout = (kv_layout){.kernels = kernels,
-                        .shape = *shape,
-                        .k_head_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim),
-                        .v_head_bytes = kernels->kv[shape->v_type].v_bytes(shape->head_dim)};
+  *layout = (kv_layout){.kernels = kernels, .shape = *shape};
   if (shape->head_dim % 4 != 0 || kernels->attention_step[shape->k_type][shape->v_type] == NULL) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "KV type %d/%d with heads of %u is not supported", (int)shape->k_type,
                      (int)shape->v_type, shape->head_dim);
   }
+  layout->k_head_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim);
+  layout->v_head_bytes = kernels->kv[shape->v_type].v_bytes(shape->head_dim);
+  if (kernels->kv[shape->k_type].k_encode != NULL) {
+    layout->open_head_bytes = kernels->kv[KERNEL_KV_F16].k_bytes(shape->head_dim);
+  }
   if (page_size(layout)) return WICK_OK;
   return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET,
                    "a KV page of %u layers of %u heads of %u does not fit", shape->layers,
                    shape->kv_heads, shape->head_dim);
+}
+
+wick_status kv_layout_former(kv_layout *former, const kv_layout *layout) {
+  kv_shape shape = layout->shape;
+  shape.k_type = kv_named_type(shape.k_type);
+  shape.v_type = kv_named_type(shape.v_type);
+  return kv_layout_init(former, layout->kernels, &shape, NULL);
 }
 
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape) {
@@ -91,21 +102,66 @@ void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slo
   }
 }
 
-uint32_t kv_data_convert(const kv_page_data *to, const kv_page_data *from, uint32_t slots,
+void kv_data_clear_codes(const kv_page_data *data) {
+  const kv_layout *layout = data->layout;
+  if (layout->open_bytes == 0) return;
+  for (uint32_t layer = 0; layer < layout->shape.layers; layer++) {
+    for (uint32_t head = 0; head < layout->shape.kv_heads; head++) {
+      memset(kv_page_data_k(data, layer, head), 0, layout->k_head_bytes);
+    }
+  }
+}
+
+// The place of the rows of K of a head are, and how they are read or written.
+typedef struct key_rows {
+  const kernel_kv_ops *ops;
+  uint8_t *at;
+} key_rows;
+
+static key_rows keys_of(const kv_page_view *view, uint32_t layer, uint32_t head) {
+  const kv_layout *layout = view->data.layout;
+  if (view->open == NULL || layout->open_bytes == 0) {
+    return (key_rows){&layout->kernels->kv[layout->shape.k_type],
+                      kv_page_data_k(&view->data, layer, head)};
+  }
+  const size_t index = (size_t)layer * layout->shape.kv_heads + head;
+  return (key_rows){&layout->kernels->kv[KERNEL_KV_F16],
+                    view->open + index * layout->open_head_bytes};
+}
+
+void kv_keys_open(const kv_layout *layout, uint8_t *open, const kv_page_view *from, uint32_t slots,
+                  float *row) {
+  const kv_shape *shape = &layout->shape;
+  const kernel_kv_ops *halves = &layout->kernels->kv[KERNEL_KV_F16];
+  memset(open, 0, layout->open_bytes);
+  for (uint32_t at = 0; at < shape->layers * shape->kv_heads; at++) {
+    const key_rows keys = keys_of(from, at / shape->kv_heads, at % shape->kv_heads);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+      keys.ops->k_read(keys.at, slot, row, shape->head_dim);
+      halves->k_write(open + at * layout->open_head_bytes, slot, row, shape->head_dim);
+    }
+  }
+}
+
+uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row) {
-  const kv_shape *had = &from->layout->shape, *gets = &to->layout->shape;
-  const kernel_kv_ops *kv = from->layout->kernels->kv;
+  const kv_shape *had = &from->data.layout->shape, *gets = &to->data.layout->shape;
+  const kernel_kv_ops *kv = from->data.layout->kernels->kv;
   const uint32_t dim = had->head_dim;
   uint32_t bad = 0;
   for (uint32_t at = 0; at < had->layers * had->kv_heads; at++) {
     const uint32_t layer = at / had->kv_heads, head = at % had->kv_heads;
-    const void *k = kv_page_data_k(from, layer, head), *v = kv_page_data_v(from, layer, head);
-    for (uint32_t slot = 0; slot < slots; slot++) {
-      kv[had->k_type].k_read(k, slot, row, dim);
-      bad += kv[gets->k_type].k_write(kv_page_data_k(to, layer, head), slot, row, dim);
+    const key_rows keys = keys_of(from, layer, head), put = keys_of(to, layer, head);
+    const void *v = kv_page_data_v(&from->data, layer, head);
+    for (uint32_t slot = 0; slot < slots.last; slot++) {
+      keys.ops->k_read(keys.at, slot, row, dim);
+      bad += put.ops->k_write(put.at, slot, row, dim);
       kv[had->v_type].v_read(v, slot, row, dim);
-      bad += kv[gets->v_type].v_write(kv_page_data_v(to, layer, head), slot, row, dim);
+      bad += kv[gets->v_type].v_write(kv_page_data_v(&to->data, layer, head), slot, row, dim);
     }
+    if (kv[gets->k_type].k_encode == NULL) continue;
+    kv[gets->k_type].k_encode(kv_page_data_k(&to->data, layer, head), put.at, slots.first,
+                              slots.last, dim);
   }
   return bad;
 }

@@ -41,12 +41,39 @@ typedef struct kv_layout {
   size_t k_head_bytes, v_head_bytes;
   size_t data_bytes;  // of a page
   size_t page_bytes;  // the same in whole cache lines
+  // F16 keys of a page that is open: of a head and of all layers. 0 where rows are written into the
+  // page itself.
+  size_t open_head_bytes, open_bytes;
 } kv_layout;
+
+// How pages hold what a configuration calls Q8 and Q4: keys with scales of channels, encoded when a
+// page is full (kv/open.h), Q4 values rotated. Other types stay, unknown ones unknown.
+static inline wick_kv_type kv_key_type(wick_kv_type type) {
+  return type == WICK_KV_Q8           ? (wick_kv_type)KERNEL_KV_C8
+         : type == WICK_KV_Q4         ? (wick_kv_type)KERNEL_KV_C4
+         : type >= WICK_KV_TYPE_COUNT ? (wick_kv_type)KERNEL_KV_TYPE_COUNT
+                                      : type;
+}
+static inline wick_kv_type kv_value_type(wick_kv_type type) {
+  return type == WICK_KV_Q4           ? (wick_kv_type)KERNEL_KV_R4
+         : type >= WICK_KV_TYPE_COUNT ? (wick_kv_type)KERNEL_KV_TYPE_COUNT
+                                      : type;
+}
+// The type that a configuration names.
+static inline wick_kv_type kv_named_type(wick_kv_type type) {
+  const int of = (int)type;
+  return of == KERNEL_KV_C8                         ? WICK_KV_Q8
+         : of == KERNEL_KV_C4 || of == KERNEL_KV_R4 ? WICK_KV_Q4
+                                                    : type;
+}
 
 // WICK_E_ARG for a dimension of 0; WICK_E_UNSUPPORTED for a type or head_dim without kernels;
 // WICK_E_OVERFLOW.
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error);
+// The layout that 0.1.0 had for such pages: its types are those that configurations name. The same
+// errors.
+wick_status kv_layout_former(kv_layout *former, const kv_layout *layout);
 // 0 when a type is not in this build or the size does not fit.
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);
 
@@ -63,11 +90,32 @@ void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes)
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// Copies the rows of slots [0, slots) of all layers; the others stay as they are.
+// Copies the rows of slots [0, slots) of all layers; the others stay as they are. Codes of keys
+// that belong to a whole page are copied whole.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
-// The same into a page of other types, by way of floats. row: head_dim floats of scratch. Returns
-// how many values were not finite or did not fit the type.
-uint32_t kv_data_convert(const kv_page_data *to, const kv_page_data *from, uint32_t slots,
+// Keys of a page that was never full are zeros in records.
+void kv_data_clear_codes(const kv_page_data *data);
+
+// A page and, where it is open or about to be encoded, its F16 keys [open_bytes]; else NULL.
+typedef struct kv_page_view {
+  kv_page_data data;
+  uint8_t *open;
+} kv_page_view;
+
+// open [layout->open_bytes] = the rows of K of the slots [0, slots) of a page of any types, F16,
+// and zeros. row: head_dim floats of scratch.
+void kv_keys_open(const kv_layout *layout, uint8_t *open, const kv_page_view *from, uint32_t slots,
+                  float *row);
+
+// The slots [first, last) of a page.
+typedef struct kv_slots {
+  uint32_t first, last;
+} kv_slots;
+
+// Copies rows into a page of other types, by way of floats, those before slots.first too. If the
+// type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are encoded.
+// row: head_dim floats of scratch. Returns how many values were not finite or did not fit the type.
+uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row);
 
 // ---- The header ----

@@ -73,7 +73,10 @@ wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const
 
 void kv_pool_destroy(kv_pool *pool) {
   if (pool == NULL) return;
-  for (uint32_t i = 0; i < pool->seq_count; i++) memory_free(pool->memory, pool->seqs[i].table);
+  for (uint32_t i = 0; i < pool->seq_count; i++) {
+    memory_free(pool->memory, pool->seqs[i].table);
+    kv_open_end(pool, &pool->seqs[i]);
+  }
   memory_free(pool->memory, pool->seqs);
   for (uint32_t i = 0; i < pool->segment_count; i++) memory_free(pool->memory, pool->segments[i]);
   memory_free(pool->memory, (void *)pool->segments);

@@ -124,7 +124,8 @@ kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next);
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
 uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
-// A sequence with the same tokens that shares every page. O(pages); copies no keys or values.
+// A sequence with the same tokens that shares every page. O(pages); copies no keys or values but
+// those of open pages.
 wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Call before a pass writes the positions [position, position + tokens); `position` is at most the
 // stored count. Reserves their pages, and copies those that are shared or sealed. So the pass
@@ -143,11 +144,15 @@ wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, 
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Drops the tokens from position `tokens` on, and frees the pages that become empty.
-// WICK_E_RANGE past the stored count, or where the window has already slid.
+// Drops the tokens from position `tokens` on, and some before it where kv_seq_cut says so, and
+// frees the pages that become empty. WICK_E_RANGE past the stored count, or where the window
+// has already slid.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Whether the call above can end it there.
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
+// Where a page that was encoded cannot be opened again (kv/open.h) the call ends the sequence where
+// that page begins: returns this position, or `tokens`.
+uint32_t kv_seq_cut(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
 // (the delta of their entries grows). Pages that become empty are freed. A range within one
 // page needs a free page, since no table names a page twice.

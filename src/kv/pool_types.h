@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "kv/open.h"
 #include "kv/pool.h"
 
 typedef struct kv_seq {
@@ -12,6 +13,14 @@ typedef struct kv_seq {
   uint32_t token_count;  // stored; not summed from pages
   uint32_t entry_count, entry_capacity;
   kv_entry *table;
+  // F16 keys of the pages that were begun last, [2][open_bytes]; NULL where none are needed.
+  uint8_t *open;
+  kv_page_id open_pages[2];  // KV_PAGE_NONE: of no page
+  uint32_t open_newest;      // the one that was taken last
+  // A copy of one page's F16 keys of the slots [0, marked_slots); NULL: none (kv_open_mark).
+  uint8_t *marked;
+  kv_page_id marked_page;
+  uint32_t marked_slots;
 } kv_seq;
 
 struct kv_pool {
@@ -37,6 +46,26 @@ wick_status kv_pool_reserve(kv_pool *pool, uint32_t pages, kv_shortage *shortage
 kv_page_id kv_page_take(kv_pool *pool);  // lowest free id, one reference; reserved before
 void kv_page_release(kv_pool *pool, kv_page_id page);
 void kv_page_retain(kv_pool *pool, kv_page_id page);
+
+// ---- open.c ----
+
+// Room for the open pages of a new sequence. WICK_E_NOMEM.
+wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error);
+void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
+void kv_open_end(const kv_pool *pool, kv_seq *seq);
+// Forgets pages that the table has no more.
+void kv_open_forget(const kv_pool *pool, kv_seq *seq);
+// A page of the table is another one now.
+void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
+// All layers of a page's F16 keys; NULL: it is not open.
+uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);
+// Whether the table can end at `tokens`, which are stored. If tokens after it were dropped, the
+// last page may end early.
+bool kv_open_can_end(const kv_pool *pool, const kv_seq *seq, uint32_t tokens);
+// The table now ends at `tokens`: a page whose keys were marked is open again.
+void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens);
+// Encodes the slots of an open page that will never be full.
+void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry);
 
 kv_seq *kv_seq_find(const kv_pool *pool, kv_seq_id id);
 wick_status kv_seq_unknown(kv_seq_id id, wick_error *error);

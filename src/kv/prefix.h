@@ -73,9 +73,10 @@ enum { PREFIX_PARTS_MAX = 8 };
 typedef struct prefix_parts {
   uint32_t kinds;
   uint64_t bytes[PREFIX_PARTS_MAX];
+  uint64_t former_bytes[PREFIX_PARTS_MAX];                          // in records of 0.1.0
   const void *(*find)(void *context, prefix_id id, uint32_t kind);  // NULL: the entry has none
   // Keeps a copy for a new entry, as far as there is room.
-  void (*keep)(void *context, prefix_id id, uint32_t kind, const void *bytes);
+  void (*keep)(void *context, prefix_id id, uint32_t kind, const void *bytes, bool is_former);
 } prefix_parts;
 
 typedef struct prefix_config {

@@ -40,8 +40,12 @@ static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
     pool->seq_capacity = capacity;
   }
   kv_seq seq = {.id = pool->seq_next};
-  const wick_status status = kv_seq_reserve_entries(pool, &seq, entries, error);
-  if (status != WICK_OK) return status;
+  wick_status status = kv_seq_reserve_entries(pool, &seq, entries, error);
+  if (status == WICK_OK) status = kv_open_begin(pool, &seq, error);
+  if (status != WICK_OK) {
+    memory_free(pool->memory, seq.table);
+    return status;
+  }
   pool->seq_next++;
   pool->seqs[pool->seq_count] = seq;
   pool->seq_count++;
@@ -71,6 +75,7 @@ wick_status kv_seq_free(kv_pool *pool, kv_seq_id id, wick_error *error) {
     if (seq->table[i].page >= 0) kv_page_release(pool, seq->table[i].page);
   }
   memory_free(pool->memory, seq->table);
+  kv_open_end(pool, seq);
   const size_t index = (size_t)(seq - pool->seqs);
   memmove(seq, seq + 1, (pool->seq_count - index - 1) * sizeof *seq);
   pool->seq_count--;
@@ -93,6 +98,7 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id id, kv_seq_id *child, wick_erro
   for (uint32_t i = 0; i < seq->entry_count; i++) {
     if (seq->table[i].page >= 0) kv_page_retain(pool, seq->table[i].page);
   }
+  kv_open_share(pool, parent, seq);
   pool->stats.forks++;
   *child = seq->id;
   return WICK_OK;
@@ -240,7 +246,14 @@ static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t token
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id id, uint32_t tokens) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL || tokens > seq->token_count) return false;
-  return tokens == seq->token_count || !misses_window(pool, seq, tokens);
+  if (tokens == seq->token_count) return true;
+  return !misses_window(pool, seq, tokens) && kv_open_can_end(pool, seq, tokens);
+}
+
+uint32_t kv_seq_cut(const kv_pool *pool, kv_seq_id id, uint32_t tokens) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL || tokens > seq->token_count || kv_open_can_end(pool, seq, tokens)) return tokens;
+  return kv_entry_begin(kv_table_find(seq->table, seq->entry_count, tokens - 1));
 }
 
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
@@ -254,13 +267,19 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "sequence %u: what %u tokens need fell out of the window", id, tokens);
   }
+  tokens = kv_seq_cut(pool, id, tokens);
   while (seq->entry_count > 0 && kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
     const kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
   // If tokens after it were dropped, the last page ended early: its remaining slots are free
-  // again.
-  if (seq->entry_count > 0) seq->table[seq->entry_count - 1].last = KERNEL_PAGE_TOKENS;
+  // again, unless it was encoded.
+  kv_open_cut(pool, seq, tokens);
+  if (seq->entry_count > 0) {
+    kv_entry *last = &seq->table[seq->entry_count - 1];
+    const bool is_open = kv_open_find(pool, seq, last->page) != NULL;
+    if (is_open || !kv_pool_has_open(pool)) last->last = KERNEL_PAGE_TOKENS;
+  }
   seq->token_count = tokens;
   return WICK_OK;
 }
@@ -272,6 +291,7 @@ static void release_before(kv_pool *pool, kv_seq *seq, uint32_t keep_from) {
     if (entry->page >= 0) kv_page_release(pool, entry->page);
     entry->page = KV_PAGE_NONE;
   }
+  kv_open_forget(pool, seq);
 }
 
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error *error) {

@@ -10,7 +10,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { STATE_VERSION = 4, CHECKSUM_BYTES = 8 };
+// FORMER: of 0.1.0, which wrote all keys and values in the types that configurations name.
+enum { STATE_VERSION = 5, STATE_VERSION_FORMER = 4, CHECKSUM_BYTES = 8 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'K', 'V', 'S', 'T'};
 static const uint64_t CHECKSUM_SEED = 0x5749434b4b565354u;
 
@@ -53,8 +54,9 @@ static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes)
 }
 
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra) {
-  const uint64_t words[] = {fingerprint, extra,
-                            (uint64_t)shape->k_type << 32 | (uint64_t)shape->v_type,
+  // types as they are named: states of 0.1.0, whose codes are others, have the same salt
+  const uint64_t k_type = kv_named_type(shape->k_type), v_type = kv_named_type(shape->v_type);
+  const uint64_t words[] = {fingerprint, extra, k_type << 32 | v_type,
                             (uint64_t)shape->layers << 32 | shape->kv_heads,
                             (uint64_t)shape->head_dim << 32 | shape->window};
   return checksum_add(CHECKSUM_SEED, words, sizeof words);
@@ -120,9 +122,9 @@ static uint32_t stored_entries(const kv_seq *seq, uint32_t *present) {
 }
 
 static uint64_t seq_payload_bytes(uint32_t tokens, uint32_t entries, uint32_t present,
-                                  size_t page_bytes) {
+                                  const kv_layout *layout) {
   return (uint64_t)tokens * sizeof(int32_t) + (uint64_t)entries * sizeof(state_entry) +
-         (uint64_t)present * page_bytes;
+         layout->open_bytes + (uint64_t)present * layout->page_bytes;
 }
 
 // The layout of a record's pages.
@@ -151,7 +153,7 @@ wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id id, const kv_types *p
   uint32_t present;
   const uint32_t entries = stored_entries(seq, &present);
   *size_bytes = sizeof(state_header) + CHECKSUM_BYTES +
-                seq_payload_bytes(seq->token_count, entries, present, layout.page_bytes);
+                seq_payload_bytes(seq->token_count, entries, present, &layout);
   return WICK_OK;
 }
 
@@ -169,38 +171,82 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
   }
 }
 
-// A page of a record on its way from a pool or into one.
+// A page of a record on its way from a pool or into one, and the F16 keys of those that are
+// encoded or open: in the record and, where the types are others, in the pool.
 typedef struct page_passage {
-  kv_page_data page;  // [layout->page_bytes]
-  float *row;         // [head_dim]; NULL: the types are the pool's
+  kv_page_view view;  // [layout->page_bytes]; open: [layout->open_bytes] or NULL
+  uint8_t *open;      // [the pool's open_bytes] or NULL
+  float *row;         // [head_dim]
+  bool is_packed;     // the types are not the pool's
 } page_passage;
 
 static void close_passage(const kv_pool *pool, page_passage *passage) {
-  memory_free(pool->memory, passage->page.bytes);
+  memory_free(pool->memory, passage->view.data.bytes);
+  memory_free(pool->memory, passage->view.open);
+  memory_free(pool->memory, passage->open);
   memory_free(pool->memory, passage->row);
+}
+
+static uint8_t *alloc_if(const kv_pool *pool, size_t size_bytes) {
+  return size_bytes == 0 ? NULL : memory_alloc_zeroed(pool->memory, size_bytes);
 }
 
 static wick_status open_passage(const kv_pool *pool, const kv_layout *layout, page_passage *passage,
                                 wick_error *error) {
   const bool is_packed = !is_of_pool(layout, pool);
   const size_t row_bytes = (layout->shape.head_dim + 1) * sizeof(float);
-  *passage = (page_passage){{layout, memory_alloc(pool->memory, layout->page_bytes)},
-                            is_packed ? memory_alloc(pool->memory, row_bytes) : NULL};
-  if (passage->page.bytes != NULL && (passage->row != NULL || !is_packed)) return WICK_OK;
+  const size_t open_bytes = is_packed ? pool->layout.open_bytes : 0;
+  *passage = (page_passage){{{layout, memory_alloc(pool->memory, layout->page_bytes)},
+                             alloc_if(pool, layout->open_bytes)},
+                            alloc_if(pool, open_bytes),
+                            memory_alloc(pool->memory, row_bytes),
+                            is_packed};
+  if (passage->view.data.bytes != NULL && (passage->view.open != NULL || layout->open_bytes == 0) &&
+      (passage->open != NULL || open_bytes == 0) && passage->row != NULL) {
+    return WICK_OK;
+  }
   close_passage(pool, passage);
   return memory_fail(pool->memory, error, "a page of a saved state");
 }
 
-static void put_page(state_writer *writer, const page_passage *passage, const kv_page_data *from,
-                     uint32_t slots) {
-  const size_t page_bytes = passage->page.layout->page_bytes;
-  memset(passage->page.bytes, 0, page_bytes);
-  if (passage->row == NULL) {
-    kv_data_copy(&passage->page, from, slots);
+// The entry with the last stored token when its page is not full; NULL: there is none.
+static const kv_entry *open_entry(const kv_seq *seq) {
+  if (seq->token_count == 0) return NULL;
+  const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, seq->token_count - 1);
+  return kv_entry_end(entry) == seq->token_count || entry->page < 0 ? NULL : entry;
+}
+
+// A page of a table as its sequence sees it.
+static kv_page_view view_of(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry) {
+  const bool is_open = entry == open_entry(seq);
+  return (kv_page_view){pool->pages[entry->page].data,
+                        is_open ? kv_open_find(pool, seq, entry->page) : NULL};
+}
+
+static void put_page(state_writer *writer, const page_passage *passage, const kv_page_view *from,
+                     kv_slots slots, bool is_open) {
+  const kv_page_data *page = &passage->view.data;
+  memset(page->bytes, 0, page->layout->page_bytes);
+  if (passage->is_packed) {
+    kv_data_convert(&passage->view, from, slots, passage->row);
   } else {
-    kv_data_convert(&passage->page, from, slots, passage->row);
+    kv_data_copy(page, &from->data, slots.last);
   }
-  put(writer, passage->page.bytes, page_bytes);
+  if (is_open) kv_data_clear_codes(page);
+  put(writer, page->bytes, page->layout->page_bytes);
+}
+
+// The F16 keys of the page that is not full, where those of the record are encoded when they are.
+static void put_open(state_writer *writer, const kv_pool *pool, const kv_seq *seq,
+                     const page_passage *passage) {
+  const kv_layout *layout = passage->view.data.layout;
+  if (layout->open_bytes == 0) return;
+  const kv_entry *entry = open_entry(seq);
+  if (entry != NULL) {
+    const kv_page_view from = view_of(pool, seq, entry);
+    kv_keys_open(layout, passage->view.open, &from, stored_slots(seq, entry), passage->row);
+  }
+  put(writer, passage->view.open, layout->open_bytes);
 }
 
 wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id id, const int32_t *tokens,
@@ -216,21 +262,24 @@ wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id id, const int
   const uint32_t entries = stored_entries(seq, &present);
   const state_header header =
       make_header(&layout, salt, STATE_SEQUENCE, seq->token_count, entries,
-                  seq_payload_bytes(seq->token_count, entries, present, layout.page_bytes));
+                  seq_payload_bytes(seq->token_count, entries, present, &layout));
   state_writer writer = begin_writing(sink, &header);
   put(&writer, tokens, seq->token_count * sizeof *tokens);
   put_entries(&writer, seq, entries);
+  put_open(&writer, pool, seq, &passage);
   for (uint32_t i = 0; i < entries && !writer.failed; i++) {
-    if (seq->table[i].page < 0) continue;
-    put_page(&writer, &passage, &pool->pages[seq->table[i].page].data,
-             stored_slots(seq, &seq->table[i]));
+    const kv_entry *entry = &seq->table[i];
+    if (entry->page < 0) continue;
+    const kv_page_view from = view_of(pool, seq, entry);
+    put_page(&writer, &passage, &from, (kv_slots){entry->first, stored_slots(seq, entry)},
+             entry == open_entry(seq));
   }
   close_passage(pool, &passage);
   return end_writing(&writer, error);
 }
 
-static uint64_t node_bytes(const kv_pool *pool) {
-  return sizeof(state_node) + KERNEL_PAGE_TOKENS * sizeof(int32_t) + pool->layout.page_bytes;
+static uint64_t node_bytes(const kv_layout *layout) {
+  return sizeof(state_node) + KERNEL_PAGE_TOKENS * sizeof(int32_t) + layout->page_bytes;
 }
 
 static const void *find_part(const prefix_cache *cache, prefix_id id, uint32_t kind) {
@@ -246,7 +295,7 @@ static bool is_saved(const prefix_cache *cache, prefix_id id) {
 }
 
 static uint64_t cache_payload_bytes(const prefix_cache *cache) {
-  uint64_t bytes = cache->count * node_bytes(cache->pool);
+  uint64_t bytes = cache->count * node_bytes(&cache->pool->layout);
   for (uint32_t kind = 0; kind < kinds_of(cache); kind++) {
     for (prefix_id id = 0; id < cache->place_count; id++) {
       if (!is_saved(cache, id) || find_part(cache, id, kind) == NULL) continue;
@@ -330,7 +379,7 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
   if (memcmp(header->magic, MAGIC, sizeof MAGIC) != 0) {
     return fail_with(error, WICK_E_FORMAT, 0, "not a saved state");
   }
-  if (header->version != STATE_VERSION) {
+  if (header->version != STATE_VERSION && header->version != STATE_VERSION_FORMER) {
     return fail_with(error, WICK_E_FORMAT, offsetof(state_header, version),
                      "the state was saved in version %u, this build reads %d", header->version,
                      (int)STATE_VERSION);
@@ -343,7 +392,8 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
                    "a saved state of kind %u is not known", header->kind);
 }
 
-// The types of the record's pages, which are the pool's own, or those that a sequence is packed in.
+// The types of the record's pages, which are the pool's own, those that a sequence is packed in, or
+// what the pool's were in 0.1.0.
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;
@@ -351,7 +401,10 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
   const bool is_known = header->k_type < KERNEL_KV_TYPE_COUNT &&
                         header->v_type < KERNEL_KV_TYPE_COUNT &&
                         find_layout(pool, &types, layout, NULL) == WICK_OK;
-  if (is_known && (is_of_pool(layout, pool) || header->kind == STATE_SEQUENCE) &&
+  const bool is_former = is_known && header->version == STATE_VERSION_FORMER &&
+                         layout->shape.k_type == kv_named_type(shape->k_type) &&
+                         layout->shape.v_type == kv_named_type(shape->v_type);
+  if (is_known && (is_of_pool(layout, pool) || is_former || header->kind == STATE_SEQUENCE) &&
       header->page_tokens == KERNEL_PAGE_TOKENS && header->layers == shape->layers &&
       header->kv_heads == shape->kv_heads && header->head_dim == shape->head_dim &&
       header->salt == salt) {
@@ -360,19 +413,22 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
   return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
                    "the state was saved with another model or KV type (%u layers of %u heads of "
                    "%u, KV type %u/%u)",
-                   header->layers, header->kv_heads, header->head_dim, header->k_type,
-                   header->v_type);
+                   header->layers, header->kv_heads, header->head_dim, kv_named_type(types.k),
+                   kv_named_type(types.v));
 }
 
-static bool sizes_agree(const state_header *header, const kv_pool *pool, size_t page_bytes) {
+static bool sizes_agree(const state_header *header, const kv_layout *layout) {
   // parts of a cache's entries are counted as they are read
-  if (header->kind == STATE_CACHE) return header->payload_bytes / node_bytes(pool) >= header->pages;
+  if (header->kind == STATE_CACHE) {
+    return header->payload_bytes / node_bytes(layout) >= header->pages;
+  }
   // every entry has at least one stored token and at most a page of them
   if (header->pages > header->tokens || header->tokens > INT32_MAX ||
       header->tokens > (uint64_t)header->pages * KERNEL_PAGE_TOKENS) {
     return false;
   }
-  const uint64_t least = seq_payload_bytes(header->tokens, header->pages, 0, 0);
+  const size_t page_bytes = layout->page_bytes;
+  const uint64_t least = seq_payload_bytes(header->tokens, header->pages, 0, layout);
   if (header->payload_bytes < least) return false;
   const uint64_t data = header->payload_bytes - least;
   if (page_bytes == 0) return data == 0;
@@ -390,14 +446,14 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
   wick_status status = check_kind(&header, error);
   if (status == WICK_OK) status = check_model(&header, pool, salt, &reader->layout, error);
   if (status != WICK_OK) return status;
-  if (!sizes_agree(&header, pool, reader->layout.page_bytes))
-    return fail_corrupt(error, "its sizes");
+  if (!sizes_agree(&header, &reader->layout)) return fail_corrupt(error, "its sizes");
   if (source->size_bytes - sizeof header < CHECKSUM_BYTES ||
       source->size_bytes - sizeof header - CHECKSUM_BYTES < header.payload_bytes) {
     return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
   }
   reader->is_packed = !is_of_pool(&reader->layout, pool);
   reader->kind = (state_kind)header.kind;
+  reader->is_former = header.version == STATE_VERSION_FORMER;
   reader->tokens = header.tokens;
   reader->pages = header.pages;
   reader->payload_bytes = header.payload_bytes;
@@ -449,7 +505,15 @@ static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t presen
   return WICK_OK;
 }
 
-static wick_status read_pages(state_reader *reader, const kv_seq *seq, wick_error *error) {
+// The F16 keys of the page that is not full; `to`: room for those of any.
+static bool get_open(state_reader *reader, kv_seq *seq, uint8_t *to) {
+  const kv_entry *entry = open_entry(seq);
+  if (kv_pool_has_open(reader->pool) && entry != NULL) seq->open_pages[0] = entry->page;
+  return reader->layout.open_bytes == 0 || get(reader, to, reader->layout.open_bytes);
+}
+
+static wick_status read_pages(state_reader *reader, kv_seq *seq, wick_error *error) {
+  if (!get_open(reader, seq, seq->open)) return fail_reading(error);
   for (uint32_t i = 0; i < seq->entry_count; i++) {
     if (seq->table[i].page < 0) continue;
     kv_page *page = &reader->pool->pages[seq->table[i].page];
@@ -459,20 +523,31 @@ static wick_status read_pages(state_reader *reader, const kv_seq *seq, wick_erro
   return check_end(reader, error);
 }
 
-static wick_status unpack_pages(state_reader *reader, const kv_seq *seq, wick_error *error) {
+// One page of other types, from the passage into the pool.
+static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, const kv_entry *entry,
+                               const page_passage *passage, wick_error *error) {
+  kv_page *page = &reader->pool->pages[entry->page];
+  const bool is_open = entry == open_entry(seq);
+  const kv_slots slots = {entry->first, stored_slots(seq, entry)};
+  const kv_page_view from = {passage->view.data, is_open ? passage->view.open : NULL};
+  const kv_page_view to = {page->data, is_open ? seq->open : passage->open};
+  page->fill_tokens = (uint16_t)slots.last;
+  memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows after them
+  if (kv_data_convert(&to, &from, slots, passage->row) == 0) return WICK_OK;
+  return fail_corrupt(error, "its keys and values");
+}
+
+static wick_status unpack_pages(state_reader *reader, kv_seq *seq, wick_error *error) {
   page_passage passage;
   wick_status status = open_passage(reader->pool, &reader->layout, &passage, error);
   if (status != WICK_OK) return status;
+  if (!get_open(reader, seq, passage.view.open)) status = fail_reading(error);
   for (uint32_t i = 0; i < seq->entry_count && status == WICK_OK; i++) {
     if (seq->table[i].page < 0) continue;
-    kv_page *page = &reader->pool->pages[seq->table[i].page];
-    const uint32_t slots = stored_slots(seq, &seq->table[i]);
-    page->fill_tokens = (uint16_t)slots;
-    memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows after them
-    if (!get(reader, passage.page.bytes, reader->layout.page_bytes)) {
+    if (!get(reader, passage.view.data.bytes, reader->layout.page_bytes)) {
       status = fail_reading(error);
-    } else if (kv_data_convert(&page->data, &passage.page, slots, passage.row) != 0) {
-      status = fail_corrupt(error, "its keys and values");
+    } else {
+      status = unpack_page(reader, seq, &seq->table[i], &passage, error);
     }
   }
   close_passage(reader->pool, &passage);
@@ -486,7 +561,7 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a sequence");
   }
   const uint64_t data =
-      reader->payload_bytes - seq_payload_bytes(reader->tokens, reader->pages, 0, 0);
+      reader->payload_bytes - seq_payload_bytes(reader->tokens, reader->pages, 0, &reader->layout);
   const uint32_t present = (uint32_t)(data / reader->layout.page_bytes);
   wick_status status = kv_pool_reserve(pool, present, shortage, error);
   kv_seq_id made;
@@ -517,13 +592,33 @@ typedef struct cache_reading {
   state_reader *reader;
   prefix_cache *cache;
   uint64_t left_bytes;  // of the payload
-  uint8_t *page;        // [page_bytes]
+  uint8_t *page;        // [page_bytes] of the record
   uint8_t *parts;       // one of each kind, one after the other; NULL: there are none
   prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
   uint32_t done, entered;
 } cache_reading;
 
 #define IS_NEW 0x80000000u  // ids are below it
+
+wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former) {
+  kv_page_data *data = &pool->pages[page].data;
+  kv_layout layout = pool->layout;
+  wick_status status = is_former ? kv_layout_former(&layout, &pool->layout) : WICK_OK;
+  if (status != WICK_OK) return status;
+  if (is_of_pool(&layout, pool)) {
+    memcpy(data->bytes, bytes, layout.page_bytes);
+    return WICK_OK;
+  }
+  page_passage passage;
+  status = open_passage(pool, &layout, &passage, NULL);
+  if (status != WICK_OK) return status;
+  memcpy(passage.view.data.bytes, bytes, layout.page_bytes);
+  const kv_page_view to = {*data, passage.open};
+  const kv_slots all = {0, KERNEL_PAGE_TOKENS};
+  if (kv_data_convert(&to, &passage.view, all, passage.row) != 0) status = WICK_E_CORRUPT;
+  close_passage(pool, &passage);
+  return status;
+}
 
 static prefix_id enter(cache_reading *r, prefix_id parent, const state_node *node,
                        const int32_t *tokens) {
@@ -538,13 +633,19 @@ static prefix_id enter(cache_reading *r, prefix_id parent, const state_node *nod
   bool existed;
   if (cache->count >= cache->config.entries_max) return PREFIX_NONE;
   if (kv_page_take_held(pool, &page, NULL, NULL) != WICK_OK) return PREFIX_NONE;
-  memcpy(pool->pages[page].data.bytes, r->page, pool->layout.page_bytes);
-  const wick_status status =
-      prefix_insert(cache, parent, node->salt, tokens, page, &id, &existed, NULL);
+  wick_status status = state_page_put(pool, page, r->page, r->reader->is_former);
+  if (status == WICK_OK) {
+    status = prefix_insert(cache, parent, node->salt, tokens, page, &id, &existed, NULL);
+  }
   kv_page_unhold(pool, page);
   if (status != WICK_OK) return PREFIX_NONE;
   r->entered++;
   return id | IS_NEW;
+}
+
+static size_t part_bytes(const cache_reading *r, uint32_t kind) {
+  const prefix_parts *parts = r->cache->config.parts;
+  return (size_t)(r->reader->is_former ? parts->former_bytes[kind] : parts->bytes[kind]);
 }
 
 static wick_status read_parts(cache_reading *r, uint32_t parts, wick_error *error) {
@@ -552,7 +653,7 @@ static wick_status read_parts(cache_reading *r, uint32_t parts, wick_error *erro
   if (parts >> kinds != 0) return fail_corrupt(error, "parts of an entry");
   uint8_t *at = r->parts;
   for (uint32_t kind = 0; kind < kinds; kind++) {
-    const size_t bytes = (size_t)r->cache->config.parts->bytes[kind];
+    const size_t bytes = part_bytes(r, kind);
     if ((parts >> kind & 1) != 0) {
       if (bytes > r->left_bytes) return fail_corrupt(error, "its sizes");
       if (!get(r->reader, at, bytes)) return fail_reading(error);
@@ -567,18 +668,19 @@ static void keep_parts(const cache_reading *r, prefix_id id, uint32_t parts) {
   const uint8_t *at = r->parts;
   for (uint32_t kind = 0; kind < kinds_of(r->cache); kind++) {
     const prefix_config *config = &r->cache->config;
-    if ((parts >> kind & 1) != 0) config->parts->keep(config->context, id, kind, at);
-    at += config->parts->bytes[kind];
+    if ((parts >> kind & 1) != 0)
+      config->parts->keep(config->context, id, kind, at, r->reader->is_former);
+    at += part_bytes(r, kind);
   }
 }
 
 static wick_status read_node(cache_reading *r, wick_error *error) {
   state_node node;
   int32_t tokens[KERNEL_PAGE_TOKENS];
-  if (node_bytes(r->reader->pool) > r->left_bytes) return fail_corrupt(error, "its sizes");
-  r->left_bytes -= node_bytes(r->reader->pool);
+  if (node_bytes(&r->reader->layout) > r->left_bytes) return fail_corrupt(error, "its sizes");
+  r->left_bytes -= node_bytes(&r->reader->layout);
   if (!get(r->reader, &node, sizeof node) || !get(r->reader, tokens, sizeof tokens) ||
-      !get(r->reader, r->page, r->reader->pool->layout.page_bytes)) {
+      !get(r->reader, r->page, r->reader->layout.page_bytes)) {
     return fail_reading(error);
   }
   const wick_status status = read_parts(r, node.parts, error);
@@ -611,10 +713,10 @@ static bool allocate_reading(cache_reading *r) {
   memory_gate *memory = r->cache->memory;
   uint64_t parts_bytes = 0;
   for (uint32_t kind = 0; kind < kinds_of(r->cache); kind++) {
-    parts_bytes += r->cache->config.parts->bytes[kind];
+    parts_bytes += part_bytes(r, kind);
   }
   r->ids = memory_alloc_array(memory, r->reader->pages, sizeof *r->ids);
-  r->page = memory_alloc(memory, r->reader->pool->layout.page_bytes);
+  r->page = memory_alloc(memory, r->reader->layout.page_bytes);
   if (parts_bytes != 0) r->parts = memory_alloc_wide(memory, parts_bytes);
   return r->ids != NULL && r->page != NULL && (parts_bytes == 0 || r->parts != NULL);
 }

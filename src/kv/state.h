@@ -5,7 +5,8 @@
 //   header  72 bytes: "WICKKVST", version, kind, salt, K type, V type, page tokens, layers, KV
 //           heads, head dim, tokens, pages, payload bytes, checksum of the header
 //   payload of a sequence: tokens [tokens] i32; per page {position u32, delta i32, first u16, last
-//           u16, has_page u32}; then the pages that are there, each page_bytes
+//           u16, has_page u32}; where keys are encoded by pages, open_bytes: F16 keys of the page
+//           that is not full, or zeros; then the pages that are there, each page_bytes
 //   payload of a cache: per entry {parent u32 (place in the record or ~0), kinds of its parts u32
 //           (bit k: kind k), salt 2 u64, tokens [page tokens] i32, page, its parts in the order of
 //           their kinds (prefix_parts)}; parents come first
@@ -17,6 +18,9 @@
 // ones as a rule, and its pages are laid out for these. They become the pool's when it is read. Its
 // salt is that of the pool's own types, so it is read where the types are those of the pool that
 // wrote it.
+//
+// Version 4, of 0.1.0, is read, too: its q8 and q4 are the types KERNEL_KV_Q8 and _Q4, which become
+// the pool's as packed ones do.
 //
 // Reading checks sizes against the size of the source before it allocates. Errors:
 //   WICK_E_MISMATCH   another model, KV type or shape
@@ -67,6 +71,7 @@ typedef struct state_reader {
   uint32_t tokens, pages;  // of a sequence; of a cache: entries in `pages`
   kv_layout layout;        // of the record's pages
   bool is_packed;          // it is not the pool's
+  bool is_former;          // 0.1.0 wrote the record
   uint64_t payload_bytes;
   uint64_t salt;
   uint64_t checksum;
@@ -81,6 +86,9 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
 // WICK_E_ARG for the record of a cache.
 wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                            kv_shortage *shortage, wick_error *error);
+// A full page of the pool from the bytes of one in the record of a cache, which 0.1.0 may have
+// written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
+wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former);
 // Enters the entries that the cache does not have, as idle ones. A full cache or pool ends this
 // without an error. *entries: how many were entered.
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,

@@ -78,7 +78,9 @@ wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position,
   const uint32_t end = position + tokens, added = count_added(seq, end);
   for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
     if (kv_entry_begin(&seq->table[i]) >= end) break;
+    const kv_page_id before = seq->table[i].page;
     kv_entry_make_private(pool, &seq->table[i]);
+    kv_open_move(seq, before, seq->table[i].page);
   }
   for (uint32_t i = 0; i < added; i++) kv_seq_add_page(pool, seq);
   return WICK_OK;
@@ -109,6 +111,8 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
 
 // Splits an entry with both ends of the range inside. The second entry has a copy of the page,
 // since no table names a page twice. Entry and page were reserved.
+//
+// Where the page is open it continues as the second one; the first will never be full.
 static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
   kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
@@ -117,8 +121,12 @@ static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at)
   entry[0].last = slot;
   entry[1].first = slot;
   if (entry->page < 0) return;
+  if (kv_entry_begin(&entry[1]) < seq->token_count && kv_entry_end(&entry[1]) > seq->token_count) {
+    kv_open_encode(pool, seq, &entry[0]);
+  }
   kv_page_retain(pool, entry->page);
   copy_page(pool, &entry[1]);
+  kv_open_move(seq, entry[0].page, entry[1].page);
 }
 
 static void drop_range(kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last) {
@@ -143,6 +151,7 @@ static void drop_range(kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last
   }
   seq->entry_count = kept;
   seq->token_count -= dropped;
+  kv_open_forget(pool, seq);
 }
 
 wick_status kv_seq_shift(kv_pool *pool, kv_seq_id id, uint32_t first, uint32_t last,

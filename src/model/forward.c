@@ -45,6 +45,11 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   for (uint32_t i = 0; i < model->rope_count; i++) {
     pass->cos_sin[i] = arena_take_floats(arena, rows * model->ropes[i].dims);
   }
+  for (uint32_t i = 0; model->has_open_pages && i < model->group_count; i++) {
+    const model_group *group = &model->groups[i];
+    pass->open[i] = arena_take_bytes(arena, kv_open_pass_bytes(model->kernels, group->kv_heads,
+                                                               group->head_dim, (uint32_t)rows));
+  }
   forward->logits = arena_take_floats(arena, logits_rows * forward->vocab_stride);
 }
 

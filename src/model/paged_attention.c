@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/math.h"
 #include "kernels/exp.h"
+#include "kernels/kv_pages.h"
 
 // An attention state of `heads` heads: accumulators, maxima and sums.
 static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
@@ -19,17 +20,32 @@ static uint32_t bias_floats(uint32_t heads) {
   return arena_line_floats(heads * (uint32_t)(sizeof(kernel_bias) / sizeof(float)));
 }
 
+// Factors of the queries of `heads` heads, where pages are encoded.
+static uint32_t factor_floats(uint32_t heads, uint32_t head_dim) {
+  return arena_line_floats(heads * (uint32_t)(kv_factor_bytes(head_dim) / sizeof(float)));
+}
+
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                                  uint32_t batch_tokens, bool has_biases) {
   const uint32_t tokens =
       batch_tokens < ATTENTION_TILE_TOKENS ? batch_tokens : ATTENTION_TILE_TOKENS;
   const uint32_t group_heads = tokens * (heads / kv_heads);
   return arena_line_floats(group_heads * head_dim) + arena_line_floats(head_dim) +
-         (has_biases ? bias_floats(group_heads) : 0) + 2 * state_floats(group_heads, head_dim);
+         (has_biases ? bias_floats(group_heads) : 0) + factor_floats(group_heads, head_dim) +
+         2 * state_floats(group_heads, head_dim);
 }
 
 // A rotation takes at most head_dim floats: that of a thread follows its queries.
 static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
+
+// How many of the inputs from `first` on, before `end`, belong to the same sequence.
+static uint32_t run_length(const paged_attention *a, uint32_t first, uint32_t end) {
+  uint32_t count = 1;
+  while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
+    count++;
+  }
+  return count;
+}
 
 typedef struct store_job {
   const paged_attention *attention;
@@ -58,26 +74,70 @@ static void multiply_heads(const paged_attention *a, float *x, const float *weig
   }
 }
 
+// Keys of a row's page where pages are encoded when they are full.
+static uint8_t *open_keys(const paged_attention *a, uint32_t t) {
+  const kv_open_row row = {a->inputs[t].sequence, a->inputs[t].position, t};
+  const kv_open_pass pass = {a->open, a->batch_tokens};
+  return kv_open_keys(a->pool, &row, a->layer, &pass);
+}
+
+static uint32_t write_row(const paged_attention *a, uint32_t t) {
+  const float *k = a->k + (size_t)t * a->kv_stride, *v = a->v + (size_t)t * a->kv_stride;
+  const model_input *input = &a->inputs[t];
+  if (!kv_pool_has_open(a->pool)) {
+    return kv_row_write(a->pool, input->sequence, a->layer, input->position, k, v);
+  }
+  const kv_open_row row = {input->sequence, input->position, t};
+  return kv_open_row_write(a->pool, &row, a->layer, open_keys(a, t), k, v);
+}
+
 static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   store_job *job = context;
   const paged_attention *a = job->attention;
   float *shifted = a->per_thread + (size_t)(thread + 1) * a->per_thread_stride - rope_dims(a);
   uint32_t bad = 0;
   for (uint32_t t = first; t < last; t++) {
-    const model_input *input = &a->inputs[t];
     if (a->rope != NULL) rotate_key(a, t, shifted);
     multiply_heads(a, a->k + (size_t)t * a->kv_stride, a->k_weight, a->kv_heads);
-    bad += kv_row_write(a->pool, input->sequence, a->layer, input->position,
-                        a->k + (size_t)t * a->kv_stride, a->v + (size_t)t * a->kv_stride);
+    bad += write_row(a, t);
   }
   if (bad != 0) atomic_fetch_add(&job->nonfinite, bad);
+}
+
+// Pages that the rows [first, last) fill.
+static void encode_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const paged_attention *a = context;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const kv_open_row row = {a->inputs[t].sequence, a->inputs[t].position, t};
+    if (kv_open_row_fills(a->pool, &row)) {
+      kv_open_row_encode(a->pool, &row, a->layer, open_keys(a, t));
+    }
+  }
+}
+
+// Where pages are encoded: makes ready for the rows. Returns whether they fill a page.
+static bool open_pages(const paged_attention *a) {
+  bool fills = false;
+  for (uint32_t t = 0, count; t < a->count; t += count) {
+    const model_input *input = &a->inputs[t];
+    count = run_length(a, t, a->count);
+    kv_open_rows(a->pool, input->sequence, input->position, input->position + count - 1);
+    for (uint32_t i = t; i < t + count && !fills; i++) {
+      const kv_open_row row = {input->sequence, a->inputs[i].position, i};
+      fills = kv_open_row_fills(a->pool, &row);
+    }
+  }
+  return fills;
 }
 
 wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
                             wick_error *error) {
   store_job job = {.attention = attention};
+  const bool fills = kv_pool_has_open(attention->pool) && open_pages(attention);
   atomic_init(&job.nonfinite, 0);
   thread_pool_for(threads, attention->count, write_tokens, &job);
+  if (fills) thread_pool_for(threads, attention->count, encode_tokens, attention);
   const unsigned bad = atomic_load(&job.nonfinite);
   if (bad == 0) return WICK_OK;
   return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
@@ -89,6 +149,8 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
 typedef struct tile_pages {
   kernel_attention_step add;
   size_t k_bytes, head_bytes;
+  size_t open_bytes;    // of one KV head's F16 keys of an open page; 0: there are none
+  size_t factor_bytes;  // of a query's factors; 0: there are none
 } tile_pages;
 
 // Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the steps of
@@ -105,6 +167,7 @@ typedef struct attention_tile {
   float *rotated;          // state.q
   float *cos_sin;          // [rope_dims]
   kernel_bias *biases;     // of `state`, or NULL
+  uint8_t *factors;        // of `state`, or NULL
   float *rest;             // scratch after them
   int32_t delta;           // of the rotation of all queries now; DELTA_NONE: of no one
 } attention_tile;
@@ -117,14 +180,16 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
   const kernel_attention *all = &tile->state;
   const size_t head = ((size_t)kv * tile->token_count + token) * tile->group;
   const size_t value = head * all->head_dim;
-  return (kernel_attention){.group = count * tile->group,
-                            .head_dim = all->head_dim,
-                            .q = all->q + value,
-                            .acc = all->acc + value,
-                            .max = all->max + head,
-                            .sum = all->sum + head,
-                            .cap = tile->attention->cap,
-                            .biases = tile->biases == NULL ? NULL : tile->biases + head};
+  return (kernel_attention){
+      .group = count * tile->group,
+      .head_dim = all->head_dim,
+      .q = all->q + value,
+      .acc = all->acc + value,
+      .max = all->max + head,
+      .sum = all->sum + head,
+      .cap = tile->attention->cap,
+      .biases = tile->biases == NULL ? NULL : tile->biases + head,
+      .factors = tile->factors == NULL ? NULL : tile->factors + head * tile->pages.factor_bytes};
 }
 
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
@@ -147,6 +212,10 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
     multiply_heads(a, rotated, a->q_weight, tile->group);
     a->kernels->scale(rotated, a->scale, values);
     if (keys->queries_make != NULL) keys->queries_make(rotated, tile->group, a->head_dim);
+    if (tile->factors == NULL) continue;
+    const size_t head = ((size_t)kv * tile->token_count + token) * tile->group;
+    keys->factors_make(rotated, tile->group, a->head_dim,
+                       tile->factors + head * tile->pages.factor_bytes);
   }
 }
 
@@ -176,11 +245,12 @@ static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_
   return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
 
-// The pages of the step of the entries [first, end), of KV head kv_first, with what the token at
-// `position` sees of them. Returns how many there are.
-static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t end,
-                           uint32_t position, kernel_page pages[KERNEL_STEP_PAGES]) {
+// The pages of the step of the entries [first, end), of KV head kv_first, with what the token sees
+// of them. Returns how many there are.
+static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
+                           kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
+  const uint32_t position = a->inputs[tile->token_first + token].position;
   const uint32_t from = attention_first(a, position);
   uint32_t count = 0;
   for (uint32_t i = first; i < end; i++) {
@@ -195,6 +265,11 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t 
                       .first = kv_entry_begin(entry) < from ? from - entry->position : entry->first,
                       .last = seen < entry->last ? seen : entry->last,
                       .position = entry->position};
+    if (tile->pages.open_bytes == 0 || seen > entry->last) continue;
+    // its own page
+    pages[count - 1].is_open = true;
+    pages[count - 1].k =
+        open_keys(a, tile->token_first + token) + tile->kv_first * tile->pages.open_bytes;
   }
   return count;
 }
@@ -218,26 +293,26 @@ static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pag
                               uint32_t count) {
   kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
   for (uint32_t n = 0; n < KERNEL_STEP_PAGES; n++) {
-    ahead.from[n] = pages[n < count ? n : 0].k + tile->pages.head_bytes;
+    ahead.from[n] = pages[n < count ? n : 0].v + tile->pages.head_bytes - tile->pages.k_bytes;
   }
   return ahead;
 }
 
-// The step of the entries [first, end), up to `position`, for `count` tokens from `token` on.
+// The step of the entries [first, end), up to what `token` sees, for `count` tokens from it on.
 static void add_step(const attention_tile *tile, uint32_t token, uint32_t count, uint32_t first,
-                     uint32_t end, uint32_t position) {
+                     uint32_t end) {
   const size_t head_bytes = tile->pages.head_bytes;
   const uint32_t heads = tile->token_count * tile->group;
   const size_t values = (size_t)heads * tile->state.head_dim;
   kernel_attention state = part_state(tile, 0, token, count);
   kernel_page pages[KERNEL_STEP_PAGES];
-  const uint32_t page_count = step_pages(tile, first, end, position, pages);
+  const uint32_t page_count = step_pages(tile, token, first, end, pages);
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     const bool is_last = kv + 1 == tile->kv_count;
     state.ahead = is_last ? next_step(tile, end) : next_head(tile, pages, page_count);
     tile->pages.add(&state, pages, page_count);
     for (uint32_t n = 0; n < page_count; n++) {
-      pages[n].k += head_bytes;
+      pages[n].k += pages[n].is_open ? tile->pages.open_bytes : head_bytes;
       pages[n].v += head_bytes;
     }
     state.q += values;
@@ -245,6 +320,7 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
     state.max += heads;
     state.sum += heads;
     if (state.biases != NULL) state.biases += heads;
+    if (state.factors != NULL) state.factors += heads * tile->pages.factor_bytes;
   }
 }
 
@@ -264,7 +340,7 @@ static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t en
       delta = entry->delta;
       rotate_query(tile, token, delta);
     }
-    add_step(tile, token, 1, i, end, position);
+    add_step(tile, token, 1, i, end);
   }
   return delta == tile->delta;
 }
@@ -301,17 +377,19 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
+  // where pages are encoded, tokens see their own otherwise than others do
+  const uint32_t shared_end = tile->pages.open_bytes == 0 ? position + 1 : position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
   for (uint32_t next; i < end; i = next) {
     const kv_entry *entry = &tile->table[i];
     next = step_end(tile, i, end);
-    if (kv_entry_end(&tile->table[next - 1]) > position + 1) break;
+    if (kv_entry_end(&tile->table[next - 1]) > shared_end) break;
     for (uint32_t t = 0; t < tile->token_count && entry->delta != tile->delta; t++) {
       rotate_query(tile, t, entry->delta);
     }
     tile->delta = entry->delta;
-    add_step(tile, 0, tile->token_count, i, next, position);
+    add_step(tile, 0, tile->token_count, i, next);
   }
   bool is_same = true;
   for (uint32_t t = 0; t < tile->token_count; t++) is_same &= attend_token(tile, t, i, end);
@@ -324,6 +402,8 @@ static tile_pages make_pages(const paged_attention *a) {
   const kv_shape *shape = kv_pool_shape(a->pool);
   tile_pages pages = {.add = kernels->attention_step[shape->k_type][shape->v_type],
                       .k_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim)};
+  pages.open_bytes = kv_pool_layout(a->pool)->open_head_bytes;
+  if (pages.open_bytes != 0) pages.factor_bytes = kv_factor_bytes(shape->head_dim);
   pages.head_bytes = pages.k_bytes + kernels->kv[shape->v_type].v_bytes(shape->head_dim);
   return pages;
 }
@@ -364,6 +444,10 @@ static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
     tile.rest += bias_floats(heads);
     make_biases(&tile);
   }
+  if (tile.pages.factor_bytes != 0) {
+    tile.factors = (uint8_t *)(void *)tile.rest;
+    tile.rest += factor_floats(heads, a->head_dim);
+  }
   return tile;
 }
 
@@ -388,13 +472,15 @@ static void add_sinks(const attention_tile *tile, const kernel_attention *state,
 static void write_tile(const attention_tile *tile) {
   const paged_attention *a = tile->attention;
   const uint32_t head_dim = a->head_dim;
+  const kernel_kv_ops *values = &a->kernels->kv[kv_pool_shape(a->pool)->v_type];
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     for (uint32_t t = 0; t < tile->token_count; t++) {
       const kernel_attention state = part_state(tile, kv, t, 1);
       if (a->sinks != NULL) add_sinks(tile, &state, kv);
       float *row = a->out + (size_t)(tile->token_first + t) * a->out_stride;
-      a->kernels->attention_end(&state,
-                                row + (size_t)(tile->kv_first + kv) * tile->group * head_dim);
+      float *out = row + (size_t)(tile->kv_first + kv) * tile->group * head_dim;
+      a->kernels->attention_end(&state, out);
+      if (values->values_end != NULL) values->values_end(out, tile->group, head_dim);
     }
   }
 }
@@ -425,15 +511,6 @@ static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t 
   }
   tile.state = total;
   write_tile(&tile);
-}
-
-// How many of the inputs from `first` on, before `end`, belong to the same sequence.
-static uint32_t run_length(const paged_attention *a, uint32_t first, uint32_t end) {
-  uint32_t count = 1;
-  while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
-    count++;
-  }
-  return count;
 }
 
 static float *thread_scratch(const paged_attention *a, uint32_t thread) {

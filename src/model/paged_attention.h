@@ -22,6 +22,7 @@ enum { ATTENTION_CHUNK_TOKENS = 512 };
 typedef struct paged_attention {
   const kernel_table *kernels;
   kv_pool *pool;   // of the layer's group
+  uint8_t *open;   // kv_open_pass_bytes, of the group, where keys are encoded by pages
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
   uint32_t window;                   // positions that a token sees, its own included; 0: all

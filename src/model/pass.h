@@ -46,7 +46,8 @@ struct model_pass {
   bool keeps_rows;      // all rows go through the last layer (forward_keep_rows)
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
-  scratch_arena arena;              // the arena of the blocks' buffers
+  uint8_t *open[MODEL_GROUPS_MAX];  // keys of pages that the pass fills, of a layer; or NULL
+  scratch_arena arena;              // what blocks take their buffers from
 };
 
 // out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.

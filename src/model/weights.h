@@ -53,6 +53,7 @@ typedef struct loaded_model {
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
   uint64_t state_bytes;  // recurrent state of a sequence, all layers; 0: none
+  bool has_open_pages;   // keys are encoded by pages (kv/open.h)
   // A layer after the others that predicts the token after the next (model/blocks/predictor.h), in
   // separate pages; first NULL: none is used.
   model_layer predictor;

@@ -45,6 +45,7 @@ static uint32_t compact(kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
     if (pool->pages[place].ref_count != 0 || header->ref_count != 1) continue;
     move_page(pool, page, place);
     seq->table[i].page = place;
+    kv_open_move(seq, page, place);
     moved++;
   }
   pool->stats.pages_moved += moved;

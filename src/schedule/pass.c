@@ -291,11 +291,11 @@ bool pass_begin(scheduler *scheduler) {
   return true;
 }
 
-// Cuts sequences back to their accepted tokens, where a recurrent state can continue.
+// Cuts sequences back after their accepted tokens, where they can continue.
 static void end_pass(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   scheduler->phase = PASS_NONE;
-  if (!store_is_recurrent(store)) return;
+  if (!store_must_settle(store)) return;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase == REQUEST_RUNNING) at->fed = store_settle(store, at->sequence);
   }

@@ -84,7 +84,8 @@ predictor_plan predictor_plan_bytes(const predictor_parts *parts) {
   return (predictor_plan){
       .scratch_bytes = forward_plan_bytes(&view, PREDICT_ROWS, parts->threads_max) +
                        PREDICT_TEXTS * PREDICT_ROWS * row_bytes + sizeof(predictor),
-      .kv_bytes = store_plan_bytes(view.kernels, &store, store.pages_max * KERNEL_PAGE_TOKENS)};
+      .kv_bytes = store_plan_bytes(view.kernels, &store, store.pages_max * KERNEL_PAGE_TOKENS) +
+                  PREDICT_TEXTS * store_open_bytes(view.kernels, &store)};
 }
 
 static wick_status make_texts(predictor *made, wick_error *error) {

@@ -284,18 +284,22 @@ static void load_state(seq_store *store, prefix_id id, const void *bytes) {
   store->entry_slot_count++;
 }
 
-static void load_page(const side_pool *side, prefix_id id, const void *bytes) {
+static void load_page(const side_pool *side, prefix_id id, const void *bytes, bool is_former) {
   kv_page_id page;
   if (kv_page_take_held(side->pool, &page, NULL, NULL) != WICK_OK) return;
-  memcpy(kv_page_bytes(side->pool, page), bytes, kv_pool_layout(side->pool)->page_bytes);
-  side->entry_pages[id] = page;
+  if (state_page_put(side->pool, page, bytes, is_former) == WICK_OK) {
+    side->entry_pages[id] = page;
+  } else {
+    kv_page_unhold(side->pool, page);
+  }
 }
 
-static void keep_part(void *context, prefix_id id, uint32_t kind, const void *bytes) {
+static void keep_part(void *context, prefix_id id, uint32_t kind, const void *bytes,
+                      bool is_former) {
   seq_store *store = context;
   if (!grow_entries(store, id)) return;
   if (kind < store->side_count) {
-    load_page(&store->sides[kind], id, bytes);
+    load_page(&store->sides[kind], id, bytes, is_former);
   } else {
     load_state(store, id, bytes);
   }
@@ -306,7 +310,13 @@ const prefix_parts *cached_parts(seq_store *store) {
   *parts = (prefix_parts){.kinds = store->side_count, .find = find_part, .keep = keep_part};
   for (uint32_t i = 0; i < store->side_count; i++) {
     parts->bytes[i] = kv_pool_layout(store->sides[i].pool)->page_bytes;
+    kv_layout former;
+    kv_layout_former(&former, kv_pool_layout(store->sides[i].pool));
+    parts->former_bytes[i] = former.page_bytes;
   }
-  if (store_is_recurrent(store)) parts->bytes[parts->kinds++] = store->config.state_bytes;
+  if (store_is_recurrent(store)) {
+    parts->bytes[parts->kinds] = parts->former_bytes[parts->kinds] = store->config.state_bytes;
+    parts->kinds++;
+  }
   return parts->kinds == 0 ? NULL : parts;
 }

@@ -46,6 +46,16 @@ uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *confi
   return bytes + (uint64_t)kv_bytes_of_page(kernels, &POSITIONS) * all;
 }
 
+uint64_t store_open_bytes(const kernel_table *kernels, const store_config *config) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < config->group_count; i++) {
+    kv_layout layout = {0};
+    kv_layout_init(&layout, kernels, &config->groups[i], NULL);
+    bytes += kv_open_seq_bytes(&layout);
+  }
+  return bytes;
+}
+
 // ---- Life ----
 
 static wick_status make_pool(const seq_store *store, const kernel_table *kernels,
@@ -178,6 +188,14 @@ void pools_slide(seq_store *store, kv_seq_id id) {
   for (uint32_t i = 0; i < store->side_count; i++) {
     kv_seq_slide(store->sides[i].pool, id, STORE_BACK_TOKENS);
   }
+}
+
+uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens) {
+  // where a pool ends at the beginning of a page, so can the others
+  for (uint32_t i = 0; i < pool_count(store); i++) {
+    tokens = kv_seq_cut(pool_at(store, i), id, tokens);
+  }
+  return tokens;
 }
 
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens) {

@@ -53,6 +53,11 @@ store_state_counts store_count_states(const seq_store *store) {
 
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
 
+bool store_must_settle(const seq_store *store) {
+  return store_is_recurrent(store) ||
+         (store->config.group_count != 0 && kv_pool_has_open(store->groups[0]));
+}
+
 // ---- The list next to the pool's ----
 
 store_seq *store_find(const seq_store *store, kv_seq_id id) {
@@ -183,14 +188,17 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
     seq->now = mark.slot;
     seq->position = tokens = mark.position;
     cut_marks(store, seq, tokens);
-  } else if (!pools_can_cut(store, id, tokens)) {
-    tokens = 0;  // what stays cached is found again
+  } else {
+    tokens = pools_cut(store, id, tokens);
+    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // what stays cached is found again
   }
   pools_truncate(store, id, tokens);
   return store_tokens(store, id);
 }
 
 void store_mark(seq_store *store, kv_seq_id id) {
+  // what cannot be read again with the same values
+  if (!store_is_plain(store, id)) kv_open_mark(store->pool, id);
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;
   if (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position == seq->position) return;
@@ -298,15 +306,23 @@ static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *sl
   roll_state(store, seq);
 }
 
+// Tokens of a full page whose rejected ones cannot be replaced are read again.
+static void settle_pages(seq_store *store, kv_seq_id id) {
+  const uint32_t tokens = store_tokens(store, id), end = pools_cut(store, id, tokens);
+  if (end != tokens) pools_truncate(store, id, end);
+}
+
 uint32_t store_settle(seq_store *store, kv_seq_id id) {
   store_seq *seq = store_find(store, id);
+  if (seq == NULL) settle_pages(store, id);
   if (seq == NULL || seq->rows == 0) return store_tokens(store, id);
   if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows) {
     roll(store, seq, seq->position + seq->mid_rows, seq->mid);
   }
   if (seq->committed == seq->rows) {
     advance(store, seq, seq->rows, &seq->next);
-  } else if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows) {
+  } else if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows &&
+             pools_cut(store, id, seq->position + seq->mid_rows) == seq->position + seq->mid_rows) {
     advance(store, seq, seq->mid_rows, &seq->mid);
   }
   release_pass(store, seq);

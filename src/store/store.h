@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "base/salt.h"
 #include "base/status.h"
+#include "kv/open.h"
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "kv/state.h"
@@ -57,6 +58,8 @@ void store_destroy(seq_store *store);
 
 // Bytes of pages, in all groups, for one sequence of this many tokens.
 uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *config, uint32_t tokens);
+// Bytes of keys of open pages that each sequence has next to its pages (kv/open.h).
+uint64_t store_open_bytes(const kernel_table *kernels, const store_config *config);
 kv_pool *store_pages(const seq_store *store);                  // that keeps all positions
 kv_pool *store_group(const seq_store *store, uint32_t group);  // of config.groups
 prefix_cache *store_prefix(const seq_store *store);            // NULL: there is none
@@ -72,6 +75,9 @@ typedef struct store_state_counts {
 store_state_counts store_count_states(const seq_store *store);
 // Whether a group has a window: then the pages of each pass are made sure of before it.
 bool store_has_window(const seq_store *store);
+// Whether a pass may leave a sequence where it cannot end, so that store_settle is to be asked:
+// where a recurrent state or keys of full pages are kept only of some positions.
+bool store_must_settle(const seq_store *store);
 
 // ---- Sequences ----
 

@@ -84,6 +84,8 @@ void pools_append(seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
 // Frees the pages before windows.
 void pools_slide(seq_store *store, kv_seq_id id);
+// Where pools_truncate ends the sequence that is to end at `tokens`: there or before (kv_seq_cut).
+uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
 // A new sequence that the first `count` pools have, and the others could not make.

@@ -28,7 +28,8 @@ for (const name of folders) {
       );
     });
 
-    for (const { kvType, kinds, sessionText, history, chatText } of facts.states) {
+    // continuedText: where the codes of the KV type have changed since, what follows is another text
+    for (const { kvType, kinds, sessionText, continuedText, history, chatText } of facts.states) {
       const bytes = (/** @type {string} */ kind) =>
         new Uint8Array(readFileSync(resolve(folder, `${kind}-${kvType}.bin`)));
       const settings = { file, kvType, contextSize: 256, threads: 1 };
@@ -40,7 +41,7 @@ for (const name of folders) {
           assert.ok(session);
           assert.deepEqual([...(await session.tokens())], [...(await engine.tokenize(story))]);
           const exact = { temperature: 0, maxTokens: 12, ignoreEnd: true };
-          assert.equal(await session.prompt(' The', exact).text(), sessionText);
+          assert.equal(await session.prompt(' The', exact).text(), continuedText ?? sessionText);
           const read = (await engine.stats()).tokens.prompt;
           assert.equal(read, (await engine.tokenize(' The')).length);
         },

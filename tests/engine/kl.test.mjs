@@ -20,7 +20,7 @@ after(() => rmSync(folder, { recursive: true }));
 const KV_LIMITS = /** @type {const} */ ([
   ['f16', 0.001],
   ['q8', 0.01],
-  ['q4', 0.1],
+  ['q4', 0.05],
 ]);
 const WEIGHT_LIMITS = { q8_0: 0.01, q4_k: 0.05, q4_0: 0.1 };
 
@@ -164,18 +164,11 @@ describe('stories260K', { skip: shared.skip }, () => {
     assert.ok((await measure.begin(file('f32'))) > 200);
   });
 
-  for (const [type, most] of KV_LIMITS.slice(0, 2)) {
+  for (const [type, most] of KV_LIMITS) {
     test(`${type.toUpperCase()} keys and values: under ${most}`, async (t) => {
       assertBelow(t, await measure.divergence(file('f32'), type), most);
     });
   }
-  // Keys of 8 values a head do not bear 4 bits. That is the model's: a pass in float64 (numpy) whose
-  // keys and values are rounded by the codec's formulas gives the same.
-  test('Q4 keys and values: 0.7784, as in a pass of another make', async (t) => {
-    const nats = await measure.divergence(file('f32'), 'q4');
-    t.diagnostic(`${nats} nats per token`);
-    assert.ok(Math.abs(nats - 0.7784) < 0.005, `${nats}`);
-  });
   for (const [type, most] of /** @type {const} */ ([
     ['f16', 0.001],
     ['q8_0', WEIGHT_LIMITS.q8_0],

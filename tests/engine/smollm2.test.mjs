@@ -16,7 +16,7 @@ const [text, logits] = [join(folder, 'text'), join(folder, 'logits.f32')];
 const KV_LIMITS = /** @type {const} */ ([
   ['f16', 0.01],
   ['q8', 0.01],
-  ['q4', 0.5],
+  ['q4', 0.04],
 ]);
 
 /** @param {string[]} options */

@@ -26,7 +26,7 @@ const gates = [
   },
   { symbols: /^grids_unpack$/, users: /^kernels\/kernels$/, by: 'extras_are_there' },
   {
-    symbols: /^(kv_(q[48]_|queries_)|codes_)/,
+    symbols: /^(kv_([cq][48]_|r4_|queries_|factors_)|(codes|channels)_)/,
     users: /^kernels\/(kernels|attention_simd)$/,
     by: 'are_usual_kv',
   },
@@ -62,6 +62,7 @@ const gates = [
   { symbols: /^store_/, users: /^(api\/state|schedule\/swap)$/, by: 'config.swap' },
   // no command of the small program saves states
   { symbols: /^(session|state)_/, users: /^api\/state$/, by: 'commands_usual' },
+  { symbols: /^state_page_put$/, users: /^store\/cached$/, by: 'commands_usual' },
 ];
 
 /** Families outside of EXTRAS_SOURCES whose layers are extras, and these layers. @type {Record<string, string>} */

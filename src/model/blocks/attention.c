@@ -337,6 +337,7 @@ static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t
 static wick_status attend_pages(const attention_block *attention, model_pass *pass,
                                 paged_attention *run, wick_error *error) {
   run->pool = store_group(pass->store, attention->pages.group);
+  run->open = pass->open[attention->pages.group];
   if (attention->is.keys_of == NULL) {
     const wick_status status = attention_store(run, pass->threads, pass->layer, error);
     if (status != WICK_OK) return status;

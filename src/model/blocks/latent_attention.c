@@ -289,6 +289,7 @@ static wick_status attend(const latent_job *job, model_pass *pass, wick_error *e
   const uint32_t per_thread = thread_floats(latent, &pass->arena);
   paged_attention run = {.kernels = pass->kernels,
                          .pool = store_group(pass->store, latent->pages.group),
+                         .open = pass->open[latent->pages.group],
                          .layer = latent->pages.layer,
                          .heads = latent->is.heads,
                          .kv_heads = latent->kv_heads,

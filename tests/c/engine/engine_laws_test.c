@@ -111,7 +111,7 @@ static void check_law(const fixture_shape *shape, const fixture_experts *experts
   fixture_file file = fixture_make_experts(shape, experts);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
-    for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
+    for (kernel_kv_type type = KERNEL_KV_F32; type < WICK_KV_TYPE_COUNT; type++) {
       if ((uint32_t)(k + (int)type) % level_step(3) != 0) continue;
       const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
       const run_setup others[] = {{1, 1, 0, type, KERNELS[k], PROMPT_TOKENS},

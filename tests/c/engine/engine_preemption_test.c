@@ -212,7 +212,7 @@ static void check_sessions(const fixture_file *file, kernel_kv_type type,
 static void check_all(void (*check)(const fixture_file *file, kernel_kv_type type,
                                     const wick_swap_host *swap)) {
   fixture_file file = fixture_make(&SHAPE);
-  for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
+  for (kernel_kv_type type = KERNEL_KV_F32; type < WICK_KV_TYPE_COUNT; type++) {
     check(&file, type, NULL);
     check(&file, type, &KEEPER);
   }

@@ -1,7 +1,7 @@
 // Attention over the pages of sequences against its definition in double: contexts of several
 // chunks, windows, tokens dropped from the middle, ALiBi, sinks, factors of heads. However many
 // threads there are, and alone or in a batch, the bits are the same, and each thread stays in its
-// scratch.
+// scratch. (Where keys are encoded by pages, kv_logits_test.c has the tokens alone.)
 #include "model/paged_attention.h"
 
 #include <math.h>
@@ -141,6 +141,10 @@ static void open_rig(rig *r, const shape *s, uint64_t seed) {
   const size_t slices = (size_t)THREADS_MAX * a->per_thread_stride;
   r->scratch = unset_floats(slices + 2 * (size_t)GUARD);
   a->per_thread = r->scratch + GUARD;
+  if (kv_pool_has_open(a->pool)) {
+    a->open = memory_alloc(&pools_memory, (size_t)kv_open_pass_bytes(a->kernels, s->kv_heads,
+                                                                     s->head_dim, s->batch_tokens));
+  }
   a->inputs = r->inputs = malloc(a->batch_tokens * sizeof *r->inputs);
   r->queries = malloc((size_t)a->batch_tokens * a->heads * a->head_dim * sizeof(float));
   for (uint32_t i = 0; i < TEXTS; i++) {
@@ -161,6 +165,7 @@ static void close_rig(rig *r) {
   }
   kv_pool_destroy(a->pool);
   if (a->rope != NULL) rope_destroy(&r->memory, &r->rope);
+  memory_free(&pools_memory, a->open);
   float *const of_gate[] = {a->q, a->k, a->v, a->out, r->scratch, (float *)(uintptr_t)a->cos_sin};
   for (size_t i = 0; i < sizeof of_gate / sizeof *of_gate; i++) {
     memory_free(&pools_memory, of_gate[i]);
@@ -359,6 +364,10 @@ static void check_same_bits(rig *r) {
       CHECK_EQ_MEM(a->out + n * a->out_stride, first + n * a->out_stride, size_bytes);
     }
   }
+  if (kv_pool_has_open(a->pool)) {
+    free(first);
+    return;
+  }
   float *const queries = r->queries, *const cos_sin = (float *)(uintptr_t)a->cos_sin;
   model_input *const inputs = r->inputs;
   const uint32_t count = a->count;
@@ -378,7 +387,8 @@ static void check_same_bits(rig *r) {
 }
 
 static double tolerance_of(const shape *s) {
-  const wick_kv_type worst = s->k_type > s->v_type ? s->k_type : s->v_type;
+  const wick_kv_type k = kv_named_type(s->k_type), v = kv_named_type(s->v_type);
+  const wick_kv_type worst = k > v ? k : v;
   return worst == WICK_KV_F32   ? 2e-5
          : worst == WICK_KV_F16 ? 5e-3
          : worst == WICK_KV_Q8  ? 0.05
@@ -388,15 +398,17 @@ static double tolerance_of(const shape *s) {
 static uint32_t pick(rig *r, uint32_t below) { return (uint32_t)random_below(&r->random, below); }
 
 static shape random_shape(uint64_t *state) {
-  static const wick_kv_type TYPES[] = {WICK_KV_F32, WICK_KV_F32, WICK_KV_F32,
-                                       WICK_KV_F16, WICK_KV_Q8,  WICK_KV_Q4};
+  static const int KEYS[] = {KERNEL_KV_F32, KERNEL_KV_F32, KERNEL_KV_F32, KERNEL_KV_F16,
+                             KERNEL_KV_Q8,  KERNEL_KV_Q4,  KERNEL_KV_C8,  KERNEL_KV_C4};
+  static const int VALUES[] = {KERNEL_KV_F32, KERNEL_KV_F32, KERNEL_KV_F32, KERNEL_KV_F16,
+                               KERNEL_KV_Q8,  KERNEL_KV_Q4,  KERNEL_KV_R4};
   shape s = {
       .kv_heads = 1 + (uint32_t)random_below(state, 3),
       .group = 1 + (uint32_t)random_below(state, 3),
       .head_dim = 8u << random_below(state, 3),
       .batch_tokens = random_below(state, 2) == 0 ? 3 + (uint32_t)random_below(state, 8) : 48,
-      .k_type = TYPES[random_below(state, 6)],
-      .v_type = TYPES[random_below(state, 6)],
+      .k_type = (wick_kv_type)KEYS[random_below(state, 8)],
+      .v_type = (wick_kv_type)VALUES[random_below(state, 7)],
       .is_interleaved = random_below(state, 2) == 0,
       .has_sinks = random_below(state, 3) == 0,
       .cap = random_below(state, 4) == 0 ? 1.5f : 0};

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "kernel_cases.h"
 #include "kernels/exp.h"
+#include "kernels/kv_pages.h"
 
 // ---- attention ----
 
@@ -22,6 +23,7 @@ typedef struct attention_case {
   float cap;
   bool has_biases;
   kernel_bias biases[16];
+  const uint8_t *open;  // F16 keys of the last page, or NULL
 } attention_case;
 
 enum { FIRST_POSITION = 1000 };  // of the first token
@@ -64,8 +66,14 @@ static void attention_run(const kernel_table *kernels, const attention_case *c, 
   if (kernels->kv[c->k_type].queries_make != NULL) {
     kernels->kv[c->k_type].queries_make(made, c->group, c->head_dim);
   }
+  uint8_t *factors = NULL;
+  if (kernels->kv[c->k_type].factors_make != NULL) {
+    factors = aligned_alloc(64, align_size(c->group * kv_factor_bytes(c->head_dim), 64));
+    kernels->kv[c->k_type].factors_make(made, c->group, c->head_dim, factors);
+  }
   const kernel_attention state = {.group = c->group,
                                   .head_dim = c->head_dim,
+                                  .factors = factors,
                                   .q = made,
                                   .acc = acc,
                                   .max = max,
@@ -81,29 +89,52 @@ static void attention_run(const kernel_table *kernels, const attention_case *c, 
     const uint32_t last = c->tokens - t < 16 ? c->tokens - t : 16;
     if (first >= last) continue;
     pages[count++] =
-        (kernel_page){k_pages[t / 16], v_pages[t / 16], first, last, FIRST_POSITION + t};
+        (kernel_page){k_pages[t / 16], v_pages[t / 16], first, last, FIRST_POSITION + t, false};
+    if (c->open != NULL && t + KERNEL_PAGE_TOKENS > c->tokens) {
+      pages[count - 1].k = c->open;
+      pages[count - 1].is_open = true;
+    }
     if (count < c->step_pages && t + KERNEL_PAGE_TOKENS < c->tokens) continue;
     step(&state, pages, count);
     count = 0;
   }
   kernels->attention_end(&state, out);
+  if (kernels->kv[c->v_type].values_end != NULL) {
+    kernels->kv[c->v_type].values_end(out, c->group, c->head_dim);
+  }
+  free(factors);
   free(made);
   free(acc);
 }
 
-static void check_attention(const attention_case *c) {
+// Rounds queries as C8 and C4 do where they meet the scales of channels.
+static void round_queries(float *q, uint32_t heads, uint32_t head_dim) {
+  for (float *end = q + (size_t)heads * head_dim; q < end; q += head_dim) {
+    float most = 0;
+    for (uint32_t d = 0; d < head_dim; d++) most = fmaxf(most, fabsf(q[d]));
+    const float unit = most / (float)KV_COARSE_MOST;
+    for (uint32_t d = 0; d < head_dim; d++) q[d] = roundf(q[d] / unit) * unit;
+  }
+}
+
+static void check_attention(attention_case *c) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list), n = (size_t)c->group * c->head_dim;
   const kernel_kv_ops *k_ops = &scalar()->kv[c->k_type], *v_ops = &scalar()->kv[c->v_type];
   const size_t k_bytes = k_ops->k_bytes(c->head_dim), v_bytes = v_ops->v_bytes(c->head_dim);
-  uint8_t *k_pages[4], *v_pages[4];
+  const bool is_coded = k_ops->k_encode != NULL;
+  const kernel_kv_ops *rows = is_coded ? &scalar()->kv[KERNEL_KV_F16] : k_ops;
+  uint8_t *k_pages[4], *v_pages[4], *open[4];
   float *q = malloc(n * sizeof(float)), *first_out = malloc(n * sizeof(float));
   float *k = malloc(64 * c->head_dim * sizeof(float)),
         *v = malloc(64 * c->head_dim * sizeof(float));
   random_floats(q, n, 1.0f / sqrtf((float)c->head_dim));
+  if (is_coded) round_queries(q, c->group, c->head_dim);
   for (uint32_t p = 0; p < 4; p++) {
     k_pages[p] = aligned_alloc(64, align_size(k_bytes, 64));
     v_pages[p] = aligned_alloc(64, align_size(v_bytes, 64));
+    open[p] = aligned_alloc(64, align_size(rows->k_bytes(c->head_dim), 64));
+    memset(open[p], 0xff, rows->k_bytes(c->head_dim));
     memset(k_pages[p], 0xff, k_bytes);  // what is not written is NaN
     memset(v_pages[p], 0xff, v_bytes);
   }
@@ -111,11 +142,21 @@ static void check_attention(const attention_case *c) {
     float *k_row = k + t * c->head_dim, *v_row = v + t * c->head_dim;
     random_floats(k_row, c->head_dim, 1.0f);
     random_floats(v_row, c->head_dim, 1.0f);
-    CHECK_EQ_UINT(k_ops->k_write(k_pages[t / 16], t % 16, k_row, c->head_dim), 0);
+    uint8_t *k_page = is_coded ? open[t / 16] : k_pages[t / 16];
+    CHECK_EQ_UINT(rows->k_write(k_page, t % 16, k_row, c->head_dim), 0);
     CHECK_EQ_UINT(v_ops->v_write(v_pages[t / 16], t % 16, v_row, c->head_dim), 0);
-    k_ops->k_read(k_pages[t / 16], t % 16, k_row, c->head_dim);
+    rows->k_read(k_page, t % 16, k_row, c->head_dim);
     v_ops->v_read(v_pages[t / 16], t % 16, v_row, c->head_dim);
   }
+  for (uint32_t t = c->first; t < c->tokens && is_coded; t++) {
+    const uint32_t begin = t / 16 * 16, last = c->tokens - begin < 16 ? c->tokens - begin : 16;
+    if (last < 16) break;  // the last page stays open
+    if (t == begin || t == c->first) {
+      k_ops->k_encode(k_pages[t / 16], open[t / 16], t - begin, 16, c->head_dim);
+    }
+    k_ops->k_read(k_pages[t / 16], t % 16, k + t * c->head_dim, c->head_dim);
+  }
+  c->open = is_coded && c->tokens % 16 != 0 ? open[c->tokens / 16] : NULL;
   double *wanted = malloc(n * sizeof(double));
   float *out = malloc(n * sizeof(float));
   // what meets codes is rounded to 16 bits
@@ -131,6 +172,7 @@ static void check_attention(const attention_case *c) {
   }
   for (uint32_t p = 0; p < 4; p++) free(k_pages[p]);
   for (uint32_t p = 0; p < 4; p++) free(v_pages[p]);
+  for (uint32_t p = 0; p < 4; p++) free(open[p]);
   free(q);
   free(first_out);
   free(k);
@@ -140,14 +182,15 @@ static void check_attention(const attention_case *c) {
 }
 
 TEST(attention_over_pages) {
-  for (uint32_t round = 0; round < 128; round++) {
+  for (uint32_t round = 0; round < 392; round++) {
     attention_case c = {.group = 1 + random_u32_below(9),
                         .head_dim = 4 * (1 + random_u32_below(40))};
     c.tokens = 1 + random_u32_below(64);
     c.first = round % 2 ? random_u32_below(c.tokens) : 0;
-    c.step_pages = 1 + round / 32 % KERNEL_STEP_PAGES;
+    c.step_pages = 1 + round / 98 % KERNEL_STEP_PAGES;
     c.k_type = (kernel_kv_type)(round / 2 % KERNEL_KV_TYPE_COUNT);
-    c.v_type = (kernel_kv_type)(round / 8 % KERNEL_KV_TYPE_COUNT);
+    c.v_type = (kernel_kv_type)(round / 14 % KERNEL_KV_TYPE_COUNT);
+    if (scalar()->attention_step[c.k_type][c.v_type] == NULL) continue;
     if (round % 3 == 1) c.cap = 0.5f + (float)random_u32_below(8);
     c.has_biases = round % 5 < 2;
     for (uint32_t h = 0; h < c.group; h++) {
@@ -214,8 +257,8 @@ TEST(no_byte_of_a_page_belongs_to_two_tokens) {
   for (uint32_t type = 0; type < KERNEL_KV_TYPE_COUNT; type++) {
     const kernel_kv_ops *ops = &scalar()->kv[type];
     for (uint32_t head_dim = 4; head_dim <= 96; head_dim += 92) {
-      check_rows_apart(ops->k_bytes(head_dim), ops->k_write, head_dim);
-      check_rows_apart(ops->v_bytes(head_dim), ops->v_write, head_dim);
+      if (ops->k_write != NULL) check_rows_apart(ops->k_bytes(head_dim), ops->k_write, head_dim);
+      if (ops->v_write != NULL) check_rows_apart(ops->v_bytes(head_dim), ops->v_write, head_dim);
     }
   }
 }
@@ -453,7 +496,7 @@ static void bench_attend(void *context) {
     kernel_page pages[KERNEL_STEP_PAGES];
     for (size_t i = 0; i < KERNEL_STEP_PAGES; i++) {
       const uint8_t *k = b->pages + 2 * (p + i) * b->page_bytes;
-      pages[i] = (kernel_page){k, k + b->page_bytes, 0, 16, 0};
+      pages[i] = (kernel_page){k, k + b->page_bytes, 0, 16, 0, false};
     }
     b->kernels->attention_step[b->kv][b->kv](&b->state, pages, KERNEL_STEP_PAGES);
   }
@@ -468,12 +511,12 @@ BENCH(attention_of_a_long_context) {
   float max[BENCH_GROUP], sum[BENCH_GROUP], row[BENCH_HEAD_DIM];
   random_floats(q, BENCH_GROUP * BENCH_HEAD_DIM, 0.1f);
   for (size_t v = 0; v < count; v++) {
-    for (kernel_kv_type kv = KERNEL_KV_F32; kv < KERNEL_KV_TYPE_COUNT; kv++) {
+    for (kernel_kv_type kv = KERNEL_KV_F32; kv < WICK_KV_TYPE_COUNT; kv++) {
       static const char *const names[] = {"F32", "F16", "Q8", "Q4"};
       const kernel_kv_ops *ops = &list[v]->kv[kv];
       bench_attention b = {list[v],
                            kv,
-                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum, 0, NULL, {{0}, 0}},
+                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum, 0, NULL, NULL, {{0}, 0}},
                            NULL,
                            ops->k_bytes(BENCH_HEAD_DIM)};
       b.pages = aligned_alloc(64, 2 * BENCH_PAGES * b.page_bytes);

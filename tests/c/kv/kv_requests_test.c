@@ -181,7 +181,7 @@ static void check_sessions(engines *e) {
 
 static void check_keys(kernel_kv_type k) {
   static const char *const TYPES[] = {"F32", "F16", "Q8", "Q4"};
-  for (kernel_kv_type v = KERNEL_KV_F32; v < KERNEL_KV_TYPE_COUNT; v++) {
+  for (kernel_kv_type v = KERNEL_KV_F32; v < WICK_KV_TYPE_COUNT; v++) {
     engines e = {.file = fixture_make(&SHAPE), .random = 3};
     text_format(e.name, sizeof e.name, "K %s, V %s", TYPES[k], TYPES[v]);
     e.tested = load(&e, k, v, 10 * KERNEL_PAGE_TOKENS);

@@ -2,9 +2,12 @@
 // end, and a call that fails leaves all groups as they were.
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "check.h"
 #include "kept_record.h"
 #include "kernels/kernels.h"
+#include "kv/open.h"
+#include "kv/state.h"
 #include "platform/platform.h"
 #include "random.h"
 #include "reference/pages.h"
@@ -426,4 +429,129 @@ TEST(a_store_without_a_whole_group_counts_positions) {
     check_store(store);
     close_store(store);
   }
+}
+
+// ---- Keys that are encoded by pages ----
+
+static store_config coded_config(uint32_t groups, int k_type, int v_type) {
+  store_config config = config_of(groups);
+  for (uint32_t i = 0; i < groups; i++) {
+    config.groups[i].k_type = (wick_kv_type)k_type;
+    config.groups[i].v_type = (wick_kv_type)v_type;
+  }
+  return config;
+}
+
+// A pass of `rows` after `first` tokens, of which `kept` count. Returns where the sequence ends.
+static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept) {
+  const store_config config = coded_config(1, KERNEL_KV_C8, KERNEL_KV_Q8);
+  seq_store *store = open_store(&config);
+  CHECK(store_must_settle(store));
+  const kv_seq_id seq = new_seq(store);
+  kv_pool *pool = store_pages(store);
+  CHECK_EQ_INT(store_prepare(store, seq, first, NULL), WICK_OK);
+  CHECK_EQ_INT(store_begin_rows(store, seq, first, first, NULL), WICK_OK);
+  kv_open_rows(pool, seq, 0, first - 1);
+  store_commit(store, seq, first);
+  CHECK_EQ_UINT(store_settle(store, seq), first);
+  CHECK_EQ_INT(store_prepare(store, seq, rows, NULL), WICK_OK);
+  CHECK_EQ_INT(store_begin_rows(store, seq, rows, 1, NULL), WICK_OK);
+  kv_open_rows(pool, seq, first, first + rows - 1);
+  store_commit(store, seq, kept);
+  const uint32_t end = store_settle(store, seq);
+  CHECK_EQ_UINT(store_tokens(store, seq), end);
+  check_store(store);
+  store_free(store, seq);
+  close_store(store);
+  return end;
+}
+
+// F16 keys are kept of the page that was open before the pass and of the pass's last, which rows
+// can replace; tokens of a page between are read again.
+TEST(rejected_rows_of_a_page_that_the_pass_filled_end_it_where_the_page_begins) {
+  CHECK_EQ_UINT(settle(5, 30, 3), 8);
+  CHECK_EQ_UINT(settle(5, 30, 11), 16);
+  CHECK_EQ_UINT(settle(5, 30, 20), 16);
+  CHECK_EQ_UINT(settle(5, 30, 27), 32);
+  CHECK_EQ_UINT(settle(5, 30, 29), 34);
+  CHECK_EQ_UINT(settle(16, 30, 9), 16);
+}
+
+// Ends of the pieces of a record that a sink was given, each of whole words.
+static size_t piece_ends[64];
+static uint32_t piece_count;
+
+static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
+  if (!write_record(context, bytes, size_bytes)) return false;
+  if (!CHECK(size_bytes % 8 == 0 && piece_count < 64)) return false;
+  piece_ends[piece_count++] = saved.size_bytes;
+  return true;
+}
+
+// Sums as kv/state.c makes them.
+static uint64_t sum_add(uint64_t sum, const uint8_t *bytes, size_t size_bytes) {
+  for (size_t at = 0; at < size_bytes; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 29;
+  }
+  return hash_mix_u64(sum);
+}
+
+// The record becomes one of this version; its sums are right.
+static void set_version(uint8_t version) {
+  saved.bytes[8] = version;
+  uint64_t sum = sum_add(0x5749434b4b565354u, saved.bytes, 64);
+  memcpy(saved.bytes + 64, &sum, sizeof sum);
+  for (uint32_t i = 0; i + 2 < piece_count; i++) {
+    sum = sum_add(sum, saved.bytes + piece_ends[i], piece_ends[i + 1] - piece_ends[i]);
+  }
+  memcpy(saved.bytes + saved.size_bytes - sizeof sum, &sum, sizeof sum);
+}
+
+static void check_nearly(const seq_store *store, kv_seq_id seq, uint32_t group, uint32_t first,
+                         uint32_t end) {
+  for (uint32_t p = first; p < end; p++) {
+    float k[4 * DIM] = {0}, v[4 * DIM] = {0};
+    CHECK_EQ_INT(kv_row_read(store_group(store, group), seq, 0, p, k, v, NULL), WICK_OK);
+    CHECK_NEAR((double)k[DIM - 1], (double)(p + 1), 0.6);
+    CHECK_NEAR((double)v[0], (double)(p + 1), 0.06 * (p + 1));
+  }
+}
+
+// A cache of 0.1.0: version 4, whose q4 is KERNEL_KV_Q4, with pages of a window as parts.
+TEST(a_cache_of_version_4_with_windows_becomes_pages_of_codes) {
+  store_config former = coded_config(2, KERNEL_KV_Q4, KERNEL_KV_Q4);
+  former.batch_tokens = 1000;  // so that the pools keep all that is cached
+  former.pages_keep = PAGES;
+  seq_store *store = open_store(&former);
+  kv_seq_id seq = new_seq(store);
+  read_to(store, seq, 100);
+  const wick_state_sink sink = {&saved, write_piece};
+  saved.size_bytes = piece_count = 0;
+  CHECK_EQ_INT(state_save_cache(store_prefix(store), 7, &sink, NULL), WICK_OK);
+  store_free(store, seq);
+  close_store(store);
+
+  store_config config = coded_config(2, KERNEL_KV_C4, KERNEL_KV_R4);
+  config.batch_tokens = former.batch_tokens;
+  config.pages_keep = former.pages_keep;
+  store = open_store(&config);
+  const wick_state_source source = {&saved, read_record, saved.size_bytes};
+  state_reader reader;
+  uint32_t entries = 0;
+  saved.at = 0;
+  CHECK_EQ_INT(state_begin(store_pages(store), 7, &source, &reader, NULL), WICK_E_MISMATCH);
+  set_version(4);
+  saved.at = 0;
+  REQUIRE(state_begin(store_pages(store), 7, &source, &reader, NULL) == WICK_OK);
+  CHECK_EQ_INT(state_load_cache(&reader, store_prefix(store), &entries, NULL), WICK_OK);
+  CHECK_EQ_UINT(entries, 6);
+  check_store(store);
+  CHECK_EQ_UINT(attach(store, 100, &seq), 96);
+  check_nearly(store, seq, FULL, 0, 96);
+  check_nearly(store, seq, WINDOWED, 96 - WINDOW + 1, 96);
+  store_free(store, seq);
+  close_store(store);
 }

@@ -33,6 +33,7 @@ static wick_engine *rig_load(void) { return rig_load_experts(NULL); }
 
 static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
   const loaded_model *model = engine->model;
+  engine->model->has_open_pages = model->kernels->kv[k_type].k_encode != NULL;
   const kv_shape shape = {
       model->config.layers, model->config.kv_heads, model->config.head_dim, k_type, v_type, 0};
   wick_error error = {0};

@@ -1,0 +1,215 @@
+// kernels/attention_channels_simd.c — scores over C8 and C4 pages of keys in 128-bit vectors. The
+// query's factors are multiplied by the scales of a page's channels, and the products by the codes,
+// all as integers. The results are those of attention.c, bit for bit.
+#include "kernels/code_rows.h"
+#include "kernels/families.h"
+
+#ifdef WICK_SIMD128
+
+// HEADS: of a call at most. PAIRS: pairs of dims of a block.
+enum { HEADS = 16, PAIRS = BLOCK / 2 };
+
+// Some blocks of a page. stride: from one to the next.
+typedef struct page_piece {
+  const uint8_t *blocks;
+  size_t stride;
+  uint32_t count;
+  bool is_c8;
+} page_piece;
+
+// How sums of a page become scores: scores = sums * unit + base, for up to FEW heads.
+typedef struct score_ends {
+  float units[FEW], bases[FEW];
+} score_ends;
+
+// kv_channel_units_of
+static kv_channel_units units_of(const void *page) {
+  const uint8_t *offsets = page;
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i < 4; i++) {
+    const v128_t signs = wasm_i16x8_shl(wasm_v128_load(offsets + (size_t)i * 16), 15);
+    bits |= wasm_i16x8_bitmask(signs) << 8 * i;
+  }
+  return (kv_channel_units){f32_of_bits(bits & 0xffff0000u), f32_of_bits(bits << 16)};
+}
+
+// factors = `coarse` ones of the query times the scales of a piece. Returns the sum of the query
+// times its offsets.
+static float page_factors(const page_piece *piece, const int16_t *query, const int16_t *coarse,
+                          int16_t *factors) {
+  v128_t sums[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+  const uint8_t *block = piece->blocks, *end = block + piece->count * piece->stride;
+#pragma nounroll
+  for (; block < end; block += piece->stride) {
+    SIMD_OPAQUE(query);
+    SIMD_OPAQUE(coarse);
+    SIMD_OPAQUE(factors);
+#pragma unroll
+    for (uint32_t d = 0; d < BLOCK; d += 8) {
+      const v128_t offsets = wasm_v128_load(block + d * sizeof(int16_t));
+      const v128_t pairs = wasm_i32x4_dot_i16x8(offsets, wasm_v128_load(query + d));
+      const v128_t scales = wasm_u16x8_load8x8(block + BLOCK * sizeof(int16_t) + d);
+      sums[d / 8 % 2] = wasm_f32x4_add(sums[d / 8 % 2], wasm_f32x4_convert_i32x4(pairs));
+      wasm_v128_store(factors + d, wasm_i16x8_mul(scales, wasm_v128_load(coarse + d)));
+    }
+    query += BLOCK;
+    coarse += BLOCK;
+    factors += BLOCK;
+  }
+  v128_t sum = wasm_f32x4_add(sums[0], sums[1]);
+  sum = wasm_f32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
+  return wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
+}
+
+// ---- Scores ----
+
+// sums[h] += ROWS pairs of dims times pairs of factors, of 8 tokens. In C4 sums[h][0] are over
+// whole bytes, larger than the low codes by 16 times the high ones.
+SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *const *factors,
+                           v128_t sums[FEW][2], uint32_t heads) {
+  const int16_t *x[FEW];
+  for (uint32_t h = 0; h < heads; h++) {
+    x[h] = factors[h];
+    SIMD_OPAQUE(x[h]);
+  }
+  SIMD_OPAQUE(codes);
+  uint32_t zero = 0;
+#pragma unroll
+  for (uint32_t u = 0; u < ROWS; u++) {
+    if (u > 0 && rows_never(&zero)) break;
+    const uint8_t *row = codes + (is_c8 ? 32 : 16) * u;
+    const v128_t low = is_c8 ? wasm_i16x8_load8x8(row) : wasm_u16x8_load8x8(row);
+    const v128_t high = is_c8 ? wasm_i16x8_load8x8(row + 8) : wasm_u16x8_shr(low, 4);
+    for (uint32_t h = 0; h < heads; h++) {
+      const v128_t pair = wasm_v128_load32_splat(x[h] + ROW_FACTORS * u);
+      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(low, pair));
+      sums[h][1] = wasm_i32x4_add(sums[h][1], wasm_i32x4_dot_i16x8(high, pair));
+    }
+  }
+}
+
+// scores[h][8 tokens] = (scores, unless the piece is the first, + codes times factors) as `ends`
+// says. `strip`: which of the two halves of the tokens.
+SIMD_INLINE void strip_scores(const page_piece *piece, uint32_t strip, bool is_c8,
+                              int16_t factors[FEW][KV_CHANNELS], const score_ends *ends,
+                              bool is_first, float *scores, uint32_t heads) {
+  v128_t sums[FEW][2];
+  const int16_t *from[FEW];
+  for (uint32_t h = 0; h < heads; h++) {
+    sums[h][0] = sums[h][1] = wasm_i32x4_splat(0);
+    from[h] = factors[h];
+  }
+  const uint8_t *block = piece->blocks + BLOCK * 3 + strip * (is_c8 ? 16 : 8);
+#pragma nounroll
+  for (uint32_t b = 0; b < piece->count; b++, block += piece->stride) {
+    const uint8_t *codes = block;
+#pragma nounroll
+    for (uint32_t pair = 0; pair < PAIRS; pair += ROWS, codes += ROWS * (is_c8 ? 32 : 16)) {
+      pairs_add(codes, is_c8, from, sums, heads);
+      for (uint32_t h = 0; h < heads; h++) from[h] += ROWS * ROW_FACTORS;
+    }
+  }
+  for (uint32_t h = 0; h < heads; h++, scores += STEP) {
+    const v128_t unit = wasm_v128_load32_splat(&ends->units[h]);
+    const v128_t base = wasm_v128_load32_splat(&ends->bases[h]);
+    if (!is_c8) sums[h][0] = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 4));
+    for (uint32_t i = 0; i < 2; i++) {
+      v128_t sum = wasm_f32x4_convert_i32x4(sums[h][i]);
+      if (!is_first) sum = wasm_f32x4_add(wasm_v128_load(scores + 4 * i), sum);
+      wasm_v128_store(scores + 4 * i, wasm_f32x4_add(wasm_f32x4_mul(sum, unit), base));
+    }
+  }
+}
+
+SIMD_INLINE void page_scores(const page_piece *piece, bool is_c8, int16_t factors[FEW][KV_CHANNELS],
+                             const score_ends *ends, bool is_first, float *scores, uint32_t heads,
+                             reading_ahead *ahead) {
+#pragma nounroll
+  for (uint32_t strip = 0; strip < 2; strip++, scores += STRIP) {
+    read_ahead(ahead);
+    if (heads == 1) {
+      strip_scores(piece, strip, is_c8, factors, ends, is_first, scores, 1);
+    } else if (heads == 2) {
+      strip_scores(piece, strip, is_c8, factors, ends, is_first, scores, 2);
+    } else if (heads == 3) {
+      strip_scores(piece, strip, is_c8, factors, ends, is_first, scores, 3);
+    } else {
+      strip_scores(piece, strip, is_c8, factors, ends, is_first, scores, 4);
+    }
+  }
+}
+
+static __attribute__((noinline)) void c8_scores(const page_piece *piece,
+                                                int16_t factors[FEW][KV_CHANNELS],
+                                                const score_ends *ends, bool is_first,
+                                                float *scores, uint32_t heads,
+                                                reading_ahead *ahead) {
+  page_scores(piece, true, factors, ends, is_first, scores, heads, ahead);
+}
+
+static __attribute__((noinline)) void c4_scores(const page_piece *piece,
+                                                int16_t factors[FEW][KV_CHANNELS],
+                                                const score_ends *ends, bool is_first,
+                                                float *scores, uint32_t heads,
+                                                reading_ahead *ahead) {
+  page_scores(piece, false, factors, ends, is_first, scores, heads, ahead);
+}
+
+// ---- Pages ----
+
+// Factors of `heads` heads and what the offsets of each page have added so far, of piece `first`.
+typedef struct channel_queries {
+  const uint8_t *rows;
+  size_t row_bytes;
+  float bases[KERNEL_STEP_PAGES][HEADS];
+  uint32_t heads, dims, first;  // dims: of whole blocks
+} channel_queries;
+
+static const kv_channel_query *query_of(const channel_queries *queries, uint32_t head) {
+  return (const kv_channel_query *)(const void *)(queries->rows + head * queries->row_bytes);
+}
+
+// Scores of page `n` of a step, which begins at `page`, over one piece of it.
+static void add_piece(channel_queries *queries, const void *page, uint32_t n,
+                      const page_piece *piece, float *scores, reading_ahead *ahead) {
+  const kv_channel_units units = units_of(page);
+  const uint32_t first = queries->first, dims = queries->dims;
+  const bool is_last = first + piece->count * BLOCK == dims;
+  for (uint32_t h = 0; h < queries->heads; h += FEW) {
+    const uint32_t few = few_of(queries->heads, h);
+    int16_t factors[FEW][KV_CHANNELS];
+    score_ends ends;
+    for (uint32_t i = 0; i < few; i++) {
+      const kv_channel_query *query = query_of(queries, h + i);
+      float *base = &queries->bases[n][h + i];
+      const int16_t *from = query->factors + first;
+      *base += page_factors(piece, from, from + dims, factors[i]);
+      ends.units[i] = is_last ? query->units.scale * units.scale : 1.0f;
+      ends.bases[i] = is_last ? *base * (query->units.offset * units.offset) : 0.0f;
+    }
+    (piece->is_c8 ? c8_scores : c4_scores)(piece, factors, &ends, first == 0,
+                                           scores + (size_t)h * STEP, few, ahead);
+  }
+}
+
+void channels_scores_simd(const uint8_t *factors, uint32_t dims, uint32_t heads,
+                          const kernel_page *pages, uint32_t count, kernel_kv_type type,
+                          float *scores, reading_ahead *ahead) {
+  const bool is_c8 = type == KERNEL_KV_C8;
+  const size_t stride = is_c8 ? sizeof(kv_c8_block) : sizeof(kv_c4_block);
+  channel_queries queries = {.rows = factors,
+                             .row_bytes = kv_factor_bytes(dims),
+                             .heads = heads,
+                             .dims = kv_blocks(dims) * BLOCK};
+  for (; queries.first < queries.dims; queries.first += KV_CHANNELS) {
+    const uint32_t some = queries.dims - queries.first;
+    page_piece piece = {.stride = stride, .is_c8 = is_c8};
+    piece.count = (some < KV_CHANNELS ? some : KV_CHANNELS) / BLOCK;
+    for (uint32_t n = 0; n < count; n++) {
+      piece.blocks = pages[n].k + queries.first / BLOCK * stride;
+      add_piece(&queries, pages[n].k, n, &piece, scores + (size_t)n * TOKENS, ahead);
+    }
+  }
+}
+
+#endif
