@@ -26,9 +26,10 @@ typedef struct score_ends {
 static kv_channel_units units_of(const void *page) {
   const uint8_t *offsets = page;
   uint32_t bits = 0;
-  for (uint32_t i = 0; i < 4; i++) {
-    const v128_t signs = wasm_i16x8_shl(wasm_v128_load(offsets + (size_t)i * 16), 15);
-    bits |= wasm_i16x8_bitmask(signs) << 8 * i;
+  for (uint32_t i = 0; i < BLOCK; i += 16, offsets += 32) {
+    const v128_t low = wasm_i16x8_shl(wasm_v128_load(offsets), 15);
+    const v128_t high = wasm_i16x8_shl(wasm_v128_load(offsets + 16), 15);
+    bits |= (uint32_t)wasm_i8x16_bitmask(wasm_i8x16_narrow_i16x8(low, high)) << i;
   }
   return (kv_channel_units){f32_of_bits(bits & 0xffff0000u), f32_of_bits(bits << 16)};
 }
@@ -63,10 +64,10 @@ static float page_factors(const page_piece *piece, const int16_t *query, const i
 
 // ---- Scores ----
 
-// sums[h] += ROWS pairs of dims times pairs of factors, of 8 tokens. In C4 sums[h][0] are over
+// sums[h] += ROWS pairs of dims times pairs of factors, of 8 tokens. In C4 the first sums are over
 // whole bytes, larger than the low codes by 16 times the high ones.
 SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *const *factors,
-                           v128_t sums[FEW][2], uint32_t heads) {
+                           row_sums *sums, uint32_t heads) {
   const int16_t *x[FEW];
   for (uint32_t h = 0; h < heads; h++) {
     x[h] = factors[h];
@@ -80,11 +81,7 @@ SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *cons
     const uint8_t *row = codes + (is_c8 ? 32 : 16) * u;
     const v128_t low = is_c8 ? wasm_i16x8_load8x8(row) : wasm_u16x8_load8x8(row);
     const v128_t high = is_c8 ? wasm_i16x8_load8x8(row + 8) : wasm_u16x8_shr(low, 4);
-    for (uint32_t h = 0; h < heads; h++) {
-      const v128_t pair = wasm_v128_load32_splat(x[h] + ROW_FACTORS * u);
-      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(low, pair));
-      sums[h][1] = wasm_i32x4_add(sums[h][1], wasm_i32x4_dot_i16x8(high, pair));
-    }
+    row_add(low, high, x, u, sums, heads);
   }
 }
 
@@ -93,28 +90,28 @@ SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *cons
 SIMD_INLINE void strip_scores(const page_piece *piece, uint32_t strip, bool is_c8,
                               int16_t factors[FEW][KV_CHANNELS], const score_ends *ends,
                               bool is_first, float *scores, uint32_t heads) {
-  v128_t sums[FEW][2];
+  row_sums sums;
   const int16_t *from[FEW];
-  for (uint32_t h = 0; h < heads; h++) {
-    sums[h][0] = sums[h][1] = wasm_i32x4_splat(0);
-    from[h] = factors[h];
-  }
+  sums_begin(&sums, NULL, heads);
+  for (uint32_t h = 0; h < heads; h++) from[h] = factors[h];
   const uint8_t *block = piece->blocks + BLOCK * 3 + strip * (is_c8 ? 16 : 8);
 #pragma nounroll
   for (uint32_t b = 0; b < piece->count; b++, block += piece->stride) {
     const uint8_t *codes = block;
 #pragma nounroll
     for (uint32_t pair = 0; pair < PAIRS; pair += ROWS, codes += ROWS * (is_c8 ? 32 : 16)) {
-      pairs_add(codes, is_c8, from, sums, heads);
+      pairs_add(codes, is_c8, from, &sums, heads);
       for (uint32_t h = 0; h < heads; h++) from[h] += ROWS * ROW_FACTORS;
     }
   }
+  sums_join(&sums, heads);
   for (uint32_t h = 0; h < heads; h++, scores += STEP) {
+    v128_t *all = sums.even[h];
     const v128_t unit = wasm_v128_load32_splat(&ends->units[h]);
     const v128_t base = wasm_v128_load32_splat(&ends->bases[h]);
-    if (!is_c8) sums[h][0] = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 4));
+    if (!is_c8) all[0] = wasm_i32x4_sub(all[0], wasm_i32x4_shl(all[1], 4));
     for (uint32_t i = 0; i < 2; i++) {
-      v128_t sum = wasm_f32x4_convert_i32x4(sums[h][i]);
+      v128_t sum = wasm_f32x4_convert_i32x4(all[i]);
       if (!is_first) sum = wasm_f32x4_add(wasm_v128_load(scores + 4 * i), sum);
       wasm_v128_store(scores + 4 * i, wasm_f32x4_add(wasm_f32x4_mul(sum, unit), base));
     }

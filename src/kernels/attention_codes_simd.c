@@ -16,10 +16,14 @@ typedef struct code_factors {
   const int32_t *bias[FEW];
 } code_factors;
 
-SIMD_INLINE void sums_begin(const code_factors *factors, v128_t sums[FEW][2], uint32_t heads) {
+// The sums of columns 0-3 and of columns 4-7, as floats.
+SIMD_INLINE void sums_end(row_sums *sums, v128_t floats[FEW][2], uint32_t heads) {
+  sums_join(sums, heads);
   for (uint32_t h = 0; h < heads; h++) {
-    sums[h][0] = wasm_v128_load32_splat(factors->bias[h]);
-    sums[h][1] = wasm_i32x4_splat(0);
+    const v128_t high = sums->even[h][1];
+    const v128_t low = wasm_i32x4_sub(sums->even[h][0], wasm_i32x4_shl(high, 8));
+    floats[h][0] = wasm_f32x4_convert_i32x4(low);
+    floats[h][1] = wasm_f32x4_convert_i32x4(high);
   }
 }
 
@@ -60,14 +64,15 @@ SIMD_INLINE void strip_scores(const kv_q8_block *block, uint32_t count, uint32_t
 #pragma nounroll
   for (uint32_t b = 0; b < count; b++, block++) {
     const uint8_t *codes = block->codes + token * BLOCK;
-    v128_t sums[FEW][2];
-    sums_begin(&factors, sums, heads);
+    row_sums rows;
+    sums_begin(&rows, factors.bias, heads);
 #pragma nounroll
     for (uint32_t row = 0; row < BLOCK / ROW_FACTORS; row += ROWS, codes += ROWS * ROW_BYTES) {
-      rows_add(codes, factors.of, sums, heads);
+      rows_add(codes, factors.of, &rows, heads);
       for (uint32_t h = 0; h < heads; h++) factors.of[h] += ROWS * ROW_FACTORS;
     }
-    sums_end(sums, heads);
+    v128_t sums[FEW][2];
+    sums_end(&rows, sums, heads);
     for (uint32_t i = 0; i < 2; i++) {
       const v128_t scale = wasm_v128_load(block->scales + token + 4 * i);
       for (uint32_t h = 0; h < heads; h++) {
@@ -229,14 +234,15 @@ SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_who
                               const code_factors *from, v128_t unit, float *acc, uint32_t dims,
                               uint32_t heads) {
   code_factors factors = *from;
-  v128_t sums[FEW][2];
-  sums_begin(&factors, sums, heads);
+  row_sums rows;
+  sums_begin(&rows, factors.bias, heads);
 #pragma nounroll
   for (uint32_t n = 0; n < blocks->count; n++) {
-    rows_add(blocks->of[n]->codes + d * TOKENS, factors.of, sums, heads);
+    rows_add(blocks->of[n]->codes + d * TOKENS, factors.of, &rows, heads);
     for (uint32_t h = 0; h < heads; h++) factors.of[h] += TOKENS;
   }
-  sums_end(sums, heads);
+  v128_t sums[FEW][2];
+  sums_end(&rows, sums, heads);
   for (uint32_t i = 0; i < heads * 2; i++) {
     if (i % 2 == 1 && !is_whole) continue;
     float *to = acc + (size_t)(i / 2) * dims + d + i % 2 * 4;

@@ -28,9 +28,51 @@ SIMD_INLINE bool rows_never(uint32_t *zero) {
 #endif
 }
 
+// Whether a dot and its addition are one instruction, which takes 5 cycles: sums of up to 3 heads
+// are then two chains, since one would leave the processor waiting. More do not fit into the
+// registers.
+#ifdef __AVXVNNI__
+enum { CHAINED_HEADS = 3 };
+#else
+enum { CHAINED_HEADS = 0 };
+#endif
+
+// Sums of several heads, over the even rows and the odd ones.
+typedef struct row_sums {
+  v128_t even[FEW][2], odd[FEW][2];
+} row_sums;
+
+// Sums begin at the biases, or at 0 if these are NULL.
+SIMD_INLINE void sums_begin(row_sums *sums, const int32_t *const *biases, uint32_t heads) {
+  const v128_t zero = wasm_i32x4_splat(0);
+  for (uint32_t h = 0; h < heads; h++) {
+    sums->even[h][0] = biases == NULL ? zero : wasm_v128_load32_splat(biases[h]);
+    sums->even[h][1] = sums->odd[h][0] = sums->odd[h][1] = zero;
+  }
+}
+
+// sums->even: of all rows.
+SIMD_INLINE void sums_join(row_sums *sums, uint32_t heads) {
+  for (uint32_t i = 0; heads <= CHAINED_HEADS && i < heads * 2; i++) {
+    sums->even[i / 2][i % 2] = wasm_i32x4_add(sums->even[i / 2][i % 2], sums->odd[i / 2][i % 2]);
+  }
+}
+
+// Row u: sums[h][0] += low codes times pairs of factors; sums[h][1] += the same with the high ones.
+SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors, uint32_t u,
+                         row_sums *sums, uint32_t heads) {
+  const bool is_odd = heads <= CHAINED_HEADS && u % 2 == 1;
+  v128_t(*to)[2] = is_odd ? sums->odd : sums->even;
+  for (uint32_t h = 0; h < heads; h++) {
+    const v128_t pair = wasm_v128_load32_splat(factors[h] + ROW_FACTORS * u);
+    to[h][0] = simd_dot_add(low, pair, to[h][0]);
+    to[h][1] = simd_dot_add(high, pair, to[h][1]);
+  }
+}
+
 // sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1] += the
 // same with the high codes. `heads` is known when compiled.
-SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, v128_t sums[FEW][2],
+SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, row_sums *sums,
                           uint32_t heads) {
   const int16_t *x[FEW];
   for (uint32_t h = 0; h < heads; h++) {
@@ -43,21 +85,7 @@ SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, v
   for (uint32_t u = 0; u < ROWS; u++) {
     if (u > 0 && rows_never(&zero)) break;
     const v128_t both = wasm_v128_load(codes + ROW_BYTES * u);
-    const v128_t high = wasm_i16x8_shr(both, 8);
-    for (uint32_t h = 0; h < heads; h++) {
-      const v128_t pair = wasm_v128_load32_splat(x[h] + ROW_FACTORS * u);
-      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(both, pair));
-      sums[h][1] = wasm_i32x4_add(sums[h][1], wasm_i32x4_dot_i16x8(high, pair));
-    }
-  }
-}
-
-// The sums of columns 0-3 and of columns 4-7, as floats.
-SIMD_INLINE void sums_end(v128_t sums[FEW][2], uint32_t heads) {
-  for (uint32_t h = 0; h < heads; h++) {
-    const v128_t low = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 8));
-    sums[h][0] = wasm_f32x4_convert_i32x4(low);
-    sums[h][1] = wasm_f32x4_convert_i32x4(sums[h][1]);
+    row_add(both, wasm_i16x8_shr(both, 8), x, u, sums, heads);
   }
 }
 

@@ -177,6 +177,17 @@ SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
 #endif
 }
 
+// sum + wasm_i32x4_dot_i16x8(a, b). AVX-VNNI has one instruction for it. Clang splits the intrinsic
+// into two instructions again, so the instruction is named here.
+SIMD_INLINE v128_t simd_dot_add(v128_t a, v128_t b, v128_t sum) {
+#ifdef __AVXVNNI__
+  __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  return sum;
+#else
+  return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(a, b));
+#endif
+}
+
 // sum + a * b, rounded once where the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
   const bool is_apart = flavor == SIMD_PLAIN || flavor == SIMD_LONG;
