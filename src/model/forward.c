@@ -23,6 +23,26 @@ struct forward_pass {
 
 // ---- Scratch ----
 
+// Logits and keys of pages have the same place: when logits are computed, no layer needs its keys
+// any longer.
+static void take_logits(const loaded_model *model, forward_pass *forward, uint64_t logits_rows) {
+  scratch_arena *arena = &forward->pass.arena;
+  const uint64_t logits_bytes = logits_rows * forward->vocab_stride * sizeof(float);
+  uint64_t begin[MODEL_GROUPS_MAX], keys_bytes = 0;
+  for (uint32_t i = 0; model->has_open_pages && i < model->group_count; i++) {
+    const model_group *group = &model->groups[i];
+    begin[i] = keys_bytes;
+    keys_bytes +=
+        kv_open_pass_bytes(model->kernels, group->kv_heads, group->head_dim, arena->batch_tokens);
+    keys_bytes = (keys_bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+  }
+  uint8_t *bytes = arena_take_bytes(arena, logits_bytes > keys_bytes ? logits_bytes : keys_bytes);
+  forward->logits = (float *)(void *)bytes;
+  for (uint32_t i = 0; keys_bytes != 0 && bytes != NULL && i < model->group_count; i++) {
+    forward->pass.open[i] = bytes + begin[i];
+  }
+}
+
 // Lays out the buffers that live as long as the pass; blocks' buffers follow.
 static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
@@ -45,12 +65,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   for (uint32_t i = 0; i < model->rope_count; i++) {
     pass->cos_sin[i] = arena_take_floats(arena, rows * model->ropes[i].dims);
   }
-  for (uint32_t i = 0; model->has_open_pages && i < model->group_count; i++) {
-    const model_group *group = &model->groups[i];
-    pass->open[i] = arena_take_bytes(arena, kv_open_pass_bytes(model->kernels, group->kv_heads,
-                                                               group->head_dim, (uint32_t)rows));
-  }
-  forward->logits = arena_take_floats(arena, logits_rows * forward->vocab_stride);
+  take_logits(model, forward, logits_rows);
 }
 
 // The most that any block takes, and the products of the logits.
