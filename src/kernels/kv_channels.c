@@ -25,8 +25,18 @@ typedef struct channel_source {
   uint32_t first, last;
 } channel_source;
 
-static float key_of(const channel_source *from, uint32_t dim, uint32_t slot) {
-  return f32_of_f16(from->page[dim * TOKENS + kv_f16_slot(slot, TOKENS)]);
+// Keys are finite, so a factor corrects the exponent of subnormal halves, too.
+static float f32_of_magnitude(uint32_t half) { return f32_of_bits(half << 13) * 0x1p112f; }
+
+static float f32_of_order(int32_t order) {
+  return order < 0 ? -f32_of_magnitude((uint32_t)-order) : f32_of_magnitude((uint32_t)order);
+}
+
+// An integer for each half, in the order of their values.
+static int32_t order_of(const channel_source *from, uint32_t dim, uint32_t slot) {
+  const int32_t half = from->page[dim * TOKENS + kv_f16_slot(slot, TOKENS)];
+  const int32_t magnitude = half & 0x7fff, sign = -(half >> 15);
+  return (magnitude ^ sign) - sign;
 }
 
 typedef struct channel_range {
@@ -34,13 +44,13 @@ typedef struct channel_range {
 } channel_range;
 
 static channel_range range_of(const channel_source *from, uint32_t dim) {
-  channel_range range = {key_of(from, dim, from->first), key_of(from, dim, from->first)};
-  for (uint32_t slot = from->first + 1; slot < from->last; slot++) {
-    const float value = key_of(from, dim, slot);
-    range.least = value < range.least ? value : range.least;
-    range.most = value > range.most ? value : range.most;
+  int32_t least = INT32_MAX, most = INT32_MIN;
+  for (uint32_t slot = from->first; slot < from->last; slot++) {
+    const int32_t order = order_of(from, dim, slot);
+    least = order < least ? order : least;
+    most = order > most ? order : most;
   }
-  return range;
+  return (channel_range){f32_of_order(least), f32_of_order(most)};
 }
 
 // The upper half of the smallest float from `value` on that has no other bits.
@@ -119,7 +129,7 @@ static void encode_block(const channel_source *from, uint32_t index, uint32_t he
     block->scales[d] = scale_of(range.most - offset, unit, (float)codes.most);
     const float size = (float)block->scales[d] * unit, inverse = size == 0 ? 0 : 1.0f / size;
     for (uint32_t slot = from->first; slot < from->last; slot++) {
-      const float above = key_of(from, dim, slot) - offset;
+      const float above = f32_of_order(order_of(from, dim, slot)) - offset;
       block->codes[kv_channel_code_at(d, slot)] = (int8_t)code_of(above, inverse, codes);
     }
   }
