@@ -66,7 +66,7 @@ SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
   $(call in,src/grammar,said) \
-  $(call in,src/kernels,fewbits floats_scalar iq4 lowbits) \
+  $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits) \
   $(call in,src/kv,open write) \
   $(call in,src/model,adapter_product forward pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
