@@ -1,0 +1,122 @@
+// Pages of keys with an offset and a scale for each channel: each key is decoded to within half a
+// step of its channel, and a step is as small as the range of the channel allows.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "kernel_cases.h"
+#include "kernels/families.h"
+#include "kernels/kv_pages.h"
+
+enum { DIM_MAX = 160, TOKENS = KERNEL_PAGE_TOKENS };
+
+typedef struct page_case {
+  const kernel_kv_ops *ops, *halves;
+  uint32_t dims, first, last;
+  float levels;  // steps from an offset to the largest key
+  float keys[TOKENS][DIM_MAX];
+  _Alignas(64) uint8_t page[DIM_MAX * 64], open[DIM_MAX * 64];
+} page_case;
+
+static page_case page;
+
+static void make_page(kernel_kv_type type, uint32_t dims, uint32_t first, uint32_t last) {
+  const kernel_table *kernels = kernels_by_name("scalar");
+  page.ops = &kernels->kv[type];
+  page.halves = &kernels->kv[KERNEL_KV_F16];
+  page.dims = dims;
+  page.first = first;
+  page.last = last;
+  page.levels = type == KERNEL_KV_C8 ? 127 : 15;
+}
+
+// Slots that do not count have large keys.
+static void encode(void) {
+  memset(page.page, 0xff, sizeof page.page);
+  for (uint32_t t = 0; t < TOKENS; t++) {
+    float row[DIM_MAX];
+    const bool counts = t >= page.first && t < page.last;
+    for (uint32_t d = 0; d < page.dims; d++) row[d] = counts ? page.keys[t][d] : 6e4f;
+    CHECK_EQ_UINT(page.halves->k_write(page.open, t, row, page.dims), 0);
+    page.halves->k_read(page.open, t, page.keys[t], page.dims);  // as halves
+  }
+  page.ops->k_encode(page.page, page.open, page.first, page.last, page.dims);
+}
+
+// Half of what a channel's keys span, in C4 all of it.
+static float span_of(uint32_t d) {
+  float least = INFINITY, most = -INFINITY;
+  for (uint32_t t = page.first; t < page.last; t++) {
+    least = fminf(least, page.keys[t][d]);
+    most = fmaxf(most, page.keys[t][d]);
+  }
+  return page.levels == 127 ? (most - least) / 2 : most - least;
+}
+
+// widest: of the spans. offset_unit: what offsets are multiples of.
+static void check_page(float widest, float offset_unit) {
+  // scales are 7 bits of the widest one, and their unit has 8 bits itself
+  const float scale_unit = (widest + 2 * offset_unit) / page.levels / (float)KV_SCALE_MOST * 1.01f;
+  for (uint32_t t = page.first; t < page.last; t++) {
+    float row[DIM_MAX];
+    page.ops->k_read(page.page, t, row, page.dims);
+    for (uint32_t d = 0; d < page.dims; d++) {
+      const float step = (span_of(d) + 2 * offset_unit) / page.levels + scale_unit;
+      CHECK_NEAR((double)row[d], (double)page.keys[t][d], 0.501 * (double)step);
+    }
+  }
+}
+
+static void check_random(kernel_kv_type type, uint32_t dims, uint32_t first, uint32_t last,
+                         float outlier) {
+  make_page(type, dims, first, last);
+  for (uint32_t t = 0; t < TOKENS; t++) {
+    random_floats(page.keys[t], dims, 1.0f);
+    page.keys[t][1] = outlier + page.keys[t][1] / 8;
+    page.keys[t][2] = -3;  // constant
+  }
+  encode();
+  float widest = 0, most = 0;
+  for (uint32_t d = 0; d < dims; d++) {
+    widest = fmaxf(widest, span_of(d));
+    for (uint32_t t = first; t < last; t++) most = fmaxf(most, fabsf(page.keys[t][d]));
+  }
+  check_page(widest, most / 32766 * 1.01f);
+}
+
+TEST(keys_are_decoded_within_half_a_step_of_their_channel) {
+  static const float OUTLIERS[] = {0, 40, -300};
+  for (uint32_t i = 0; i < 48; i++) {
+    const kernel_kv_type type = i % 2 ? KERNEL_KV_C8 : KERNEL_KV_C4;
+    const uint32_t dims = 4 * (1 + i * 7 % 40), first = i % 3 ? 0 : i % 7;
+    check_random(type, dims, first, i % 5 ? TOKENS : 9 + i % 7, OUTLIERS[i % 3]);
+  }
+}
+
+TEST(pages_of_zeros_and_of_one_value_are_exact) {
+  static const float VALUES[] = {0, 1, -2};
+  for (uint32_t i = 0; i < 6; i++) {
+    const float value = VALUES[i / 2];
+    make_page(i % 2 ? KERNEL_KV_C8 : KERNEL_KV_C4, 36, 0, TOKENS);
+    for (uint32_t j = 0; j < TOKENS * 36; j++) page.keys[j / 36][j % 36] = value;
+    encode();
+    check_page(0, fabsf(value) / 32766 * 1.01f);
+  }
+}
+
+TEST(a_rotation_keeps_lengths_and_is_its_own_inverse) {
+  for (uint32_t dims = 4; dims <= DIM_MAX; dims += 4) {
+    float row[DIM_MAX], rotated[DIM_MAX];
+    double before = 0, after = 0;
+    random_floats(row, dims, 1.0f);
+    memcpy(rotated, row, sizeof row);
+    kv_rotate(rotated, dims);
+    for (uint32_t d = 0; d < dims; d++) before += (double)row[d] * (double)row[d];
+    for (uint32_t d = 0; d < dims; d++) after += (double)rotated[d] * (double)rotated[d];
+    CHECK_NEAR(after, before, 1e-5 * before);
+    CHECK(fabsf(rotated[0] - row[0]) > 1e-6f);
+    kv_rotate(rotated, dims);
+    for (uint32_t d = 0; d < dims; d++) CHECK_NEAR((double)rotated[d], (double)row[d], 1e-5);
+  }
+}
