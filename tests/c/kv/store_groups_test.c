@@ -442,25 +442,30 @@ static store_config coded_config(uint32_t groups, int k_type, int v_type) {
   return config;
 }
 
-// A pass of `rows` after `first` tokens, of which `kept` count. Returns where the sequence ends.
-static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept) {
-  const store_config config = coded_config(1, KERNEL_KV_C8, KERNEL_KV_Q8);
-  seq_store *store = open_store(&config);
-  CHECK(store_must_settle(store));
-  const kv_seq_id seq = new_seq(store);
-  kv_pool *pool = store_pages(store);
-  CHECK_EQ_INT(store_prepare(store, seq, first, NULL), WICK_OK);
-  CHECK_EQ_INT(store_begin_rows(store, seq, first, first, NULL), WICK_OK);
-  kv_open_rows(pool, seq, 0, first - 1);
-  store_commit(store, seq, first);
-  CHECK_EQ_UINT(store_settle(store, seq), first);
+// A pass of `rows`, of which `kept` count. Returns where the sequence ends.
+static uint32_t settle_pass(seq_store *store, kv_seq_id seq, uint32_t rows, uint32_t kept) {
+  const uint32_t first = store_tokens(store, seq);
   CHECK_EQ_INT(store_prepare(store, seq, rows, NULL), WICK_OK);
-  CHECK_EQ_INT(store_begin_rows(store, seq, rows, 1, NULL), WICK_OK);
-  kv_open_rows(pool, seq, first, first + rows - 1);
+  CHECK_EQ_INT(store_begin_rows(store, seq, rows, first == 0 ? rows : 1, NULL), WICK_OK);
+  kv_open_rows(store_pages(store), seq, first, first + rows - 1);
   store_commit(store, seq, kept);
   const uint32_t end = store_settle(store, seq);
   CHECK_EQ_UINT(store_tokens(store, seq), end);
   check_store(store);
+  return end;
+}
+
+// Passes of `rows` and a page more each time, after `first` tokens, of which `kept` count each.
+static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept, uint32_t passes) {
+  const store_config config = coded_config(1, KERNEL_KV_C8, KERNEL_KV_Q8);
+  seq_store *store = open_store(&config);
+  CHECK(store_must_settle(store));
+  const kv_seq_id seq = new_seq(store);
+  uint32_t end = settle_pass(store, seq, first, first);
+  CHECK_EQ_UINT(end, first);
+  for (uint32_t i = 0; i < passes; i++) {
+    end = settle_pass(store, seq, rows + i * KERNEL_PAGE_TOKENS, kept);
+  }
   store_free(store, seq);
   close_store(store);
   return end;
@@ -469,12 +474,15 @@ static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept) {
 // F16 keys are kept of the page that was open before the pass and of the pass's last, which rows
 // can replace; tokens of a page between are read again.
 TEST(rejected_rows_of_a_page_that_the_pass_filled_end_it_where_the_page_begins) {
-  CHECK_EQ_UINT(settle(5, 30, 3), 8);
-  CHECK_EQ_UINT(settle(5, 30, 11), 16);
-  CHECK_EQ_UINT(settle(5, 30, 20), 16);
-  CHECK_EQ_UINT(settle(5, 30, 27), 32);
-  CHECK_EQ_UINT(settle(5, 30, 29), 34);
-  CHECK_EQ_UINT(settle(16, 30, 9), 16);
+  CHECK_EQ_UINT(settle(5, 30, 3, 1), 8);
+  CHECK_EQ_UINT(settle(5, 30, 11, 1), 16);
+  CHECK_EQ_UINT(settle(5, 30, 20, 1), 16);
+  CHECK_EQ_UINT(settle(5, 30, 27, 1), 32);
+  CHECK_EQ_UINT(settle(5, 30, 29, 1), 34);
+  CHECK_EQ_UINT(settle(16, 30, 9, 1), 16);
+  // the second pass begins in the older one of the two pages
+  CHECK_EQ_UINT(settle(5, 30, 3, 2), 11);
+  CHECK_EQ_UINT(settle(5, 30, 3, 3), 14);
 }
 
 // Ends of the pieces of a record that a sink was given, each of whole words.
