@@ -16,8 +16,8 @@ enum { KEY_BYTES = 64, WHAT_BYTES = 192 };
 // Families without experts, recurrent layers or encoders, whose files are not among the extras.
 static const char FAMILIES[] =
     " arcee bitnet ernie4_5 exaone exaone4 gemma gemma2 gemma3 granite hunyuan-dense internlm2 "
-    "llama "
-    "minicpm mistral3 olmo2 orion phi2 phi3 qwen qwen2 qwen3 seed_oss smollm3 xverse ";
+    "llama minicpm mistral3 olmo2 orion paddleocr phi2 phi3 qwen qwen2 qwen2vl qwen3 qwen3vl "
+    "seed_oss smollm3 xverse ";
 static const char TOKENIZERS[] = " gpt2 llama ";
 static const uint32_t TYPES = 1u << GGML_TYPE_F32 | 1u << GGML_TYPE_F16 | 1u << GGML_TYPE_BF16 |
                               1u << GGML_TYPE_Q4_0 | 1u << GGML_TYPE_Q4_1 | 1u << GGML_TYPE_Q5_0 |

@@ -1,6 +1,8 @@
 // model/family.c — the list of families, and what they plan layers with.
 #include "model/family.h"
 
+#include <string.h>
+
 #include "base/math.h"
 #include "model/families/families.h"
 
@@ -115,6 +117,20 @@ static uint32_t plan_scaled_rope(model_plan *plan, uint32_t head_dim, bool is_in
 
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   return plan_scaled_rope(plan, head_dim, is_interleaved, "rope.freq_base");
+}
+
+void plan_axes(model_plan *plan, uint32_t rope, bool is_alternating) {
+  model_keys *keys = plan->keys;
+  uint32_t sections[4];
+  for (uint32_t i = 0; i < 4; i++) {
+    sections[i] =
+        keys_count_of_layer(keys, "rope.dimension_sections", i, 4, MODEL_HEAD_DIM_MAX / 2, 0);
+  }
+  if (keys->status != WICK_OK) return;
+  model_rope *turned = &plan->model->ropes[rope];
+  memcpy(turned->sections, sections, sizeof sections);
+  turned->is_alternating = is_alternating;
+  plan->model->has_axes = sections[0] != 0;
 }
 
 uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim) {

@@ -39,6 +39,9 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
 // Rotary positions: "rope.*" keys with `dims` of a head where the file does not give a number.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
+// "rope.dimension_sections": pairs of the rope that turn by the positions of time, y, x and z, in
+// this order or alternately. Without the key, or with zeros, there is one position.
+void plan_axes(model_plan *plan, uint32_t rope, bool is_alternating);
 // The same for layers with a sliding window that differ from others, whose rope is `rope`, by their
 // base alone: "rope.freq_base_swa". `rope` where the file has no such key.
 uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim);

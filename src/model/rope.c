@@ -60,11 +60,29 @@ void rope_fill(const model_rope *rope, uint32_t context_tokens) {
   }
 }
 
-void rope_table(const model_rope *rope, int64_t position, float *cos_sin) {
+// The axis of pair i; sections repeat where there are more pairs.
+static uint32_t axis_of(const model_rope *rope, uint32_t i) {
+  const uint32_t *sections = rope->sections;
+  const uint32_t pairs = sections[0] + sections[1] + sections[2] + sections[3];
+  if (pairs == 0) return 0;
+  i %= pairs;
+  if (rope->is_alternating) return i < 3 * sections[i % 3] ? i % 3 : 3;
+  uint32_t axis = 0;
+  for (; i >= sections[axis]; axis++) i -= sections[axis];
+  return axis;
+}
+
+void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin) {
   for (uint32_t i = 0; i < rope->dims / 2; i++) {
     double sine, cosine;
-    math_sin_cos((double)position * rope->frequencies[i], &sine, &cosine);
+    const double position = (double)positions[axis_of(rope, i)];
+    math_sin_cos(position * rope->frequencies[i], &sine, &cosine);
     cos_sin[2 * i] = (float)(cosine * rope->magnitude);
     cos_sin[2 * i + 1] = (float)(sine * rope->magnitude);
   }
+}
+
+void rope_table(const model_rope *rope, int64_t position, float *cos_sin) {
+  const int64_t positions[4] = {position, position, position, 0};
+  rope_table_axes(rope, positions, cos_sin);
 }

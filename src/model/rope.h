@@ -23,6 +23,8 @@ typedef struct model_rope {
   double scale;         // positions are divided by it (linear scaling), 1: none
   double magnitude;     // of cosines and sines, 1: a rotation alone
   model_yarn yarn;
+  uint32_t sections[4];  // pairs whose position is that of time, y, x and z; all 0: there is one
+  bool is_alternating;   // pairs take turns over time, y and x, as far as their sections go
   uint32_t original_context;  // tokens, 0: the file does not say
   float *factors;             // [dims / 2], divide the frequencies; NULL: none
   // LongRoPE (Ding et al. 2024): as `factors`, for contexts up to the original one and longer ones
@@ -35,7 +37,10 @@ wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error
 void rope_destroy(memory_gate *memory, model_rope *rope);
 // Fills the frequencies in, for contexts of this many tokens; the factors have arrived.
 void rope_fill(const model_rope *rope, uint32_t context_tokens);
-// Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double.
+// Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double. Of a text: the
+// position is the same on all axes but the last, where it is 0.
 void rope_table(const model_rope *rope, int64_t position, float *cos_sin);
+// The same with a position on each axis. A rope without sections uses the first.
+void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin);
 
 #endif

@@ -76,6 +76,8 @@ typedef struct loaded_model {
   uint32_t context_tokens;    // that the engine runs with, 0 until it is chosen
   float *output_bias;
   bool is_tied;
+  bool has_axes;        // rotary positions are those of time, y, x and z
+  bool media_sees_all;  // in some layers the rows of an image see later ones of it
   bool is_encoder;  // tokens see all of their text: its passes hold whole texts (whole_attention.h)
   model_head head;
   uint8_t *weights;  // the segment

@@ -6,19 +6,20 @@
 
 static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm,
                      bool is_interleaved) {
+  // the text parts of GLM-4.1V pair halves: their positions have sections
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
   attention.post_norm = attention_norm;
   dense.post_norm = ffn_norm;
   attention.rope = plan_rope(plan, attention.head_dim, is_interleaved);
+  if (!is_interleaved) plan_axes(plan, attention.rope, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
 static void plan_chatglm(model_plan *plan) { plan_glm(plan, NULL, NULL, true); }
 
 static void plan_glm4(model_plan *plan) {
-  // the text parts of GLM-4.1V pair halves: their positions have sections, which are equal in text
   const bool has_sections = keys_offset(plan->keys, "rope.dimension_sections") != WICK_NO_OFFSET;
   plan_glm(plan, "post_attention_norm.weight", "post_ffw_norm.weight", !has_sections);
 }
@@ -37,6 +38,7 @@ static void plan_glm4moe(model_plan *plan) {
   experts.is_normalised = keys_flag(keys, "expert_weights_norm", true);
   if (plan_has_tensor(plan, "blk.0.attn_q_norm.weight")) attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_axes(plan, attention.rope, false);
   plan_leave_out_predictors(plan);
   plan_experts_decoder(plan, &attention, &experts, &dense);
 }

@@ -1,5 +1,6 @@
 // model/families/qwen2.c — Qwen2 and 2.5 (Yang et al. 2024): as LLaMA, with biases of q, k and v,
-// and halves of a head rotated instead of neighbours.
+// and halves of a head rotated instead of neighbours. The text parts of Qwen2-VL and 2.5-VL (Wang
+// et al. 2024) and of PaddleOCR-VL (2025), which has no biases, turn pairs by time, y and x.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -8,7 +9,10 @@ static void plan_qwen2(model_plan *plan) {
   const dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
   attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_axes(plan, attention.rope, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
+const model_family FAMILY_PADDLEOCR = {.name = "paddleocr", .plan = plan_qwen2};
 const model_family FAMILY_QWEN2 = {.name = "qwen2", .plan = plan_qwen2};
+const model_family FAMILY_QWEN2VL = {.name = "qwen2vl", .plan = plan_qwen2};

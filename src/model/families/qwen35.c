@@ -20,6 +20,7 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, bool 
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.is_gated = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_axes(plan, attention.rope, true);
   if (experts == NULL) dense = dense_read(plan);
   dense.norm = "post_attention_norm.weight";
   plan_leave_out_predictors(plan);

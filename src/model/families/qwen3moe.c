@@ -1,5 +1,5 @@
 // model/families/qwen3moe.c — Qwen3's mixtures of experts (Yang et al. 2025): Qwen3's attention,
-// and experts whose weights sum 1.
+// and experts whose weights sum 1. The text part of Qwen3-VL as in qwen3.c.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -10,7 +10,9 @@ static void plan_qwen3moe(model_plan *plan) {
   experts.is_normalised = true;
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_axes(plan, attention.rope, true);
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
 const model_family FAMILY_QWEN3MOE = {.name = "qwen3moe", .plan = plan_qwen3moe};
+const model_family FAMILY_QWEN3VLMOE = {.name = "qwen3vlmoe", .plan = plan_qwen3moe};
