@@ -54,7 +54,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
   $(call in,src/kv,page pool prefix prefix_entries sequence state statistics) \
   $(call in,src/load,directories loader ranges) \
-  $(call in,src/model,adapter adapter_set arena binder family head keys measure tables weights whole_attention) \
+  $(call in,src/model,adapter adapter_set arena binder family head keys measure media tables weights whole_attention) \
   $(call in,src/model/blocks,latent_attention laurel layer_inputs padded_heads predictor relative_attention rwkv \
     side_by_side) \
   $(call in,src/sample,create distribution dry pattern settings) \

@@ -275,10 +275,12 @@ typedef struct wick_config {
   // step takes about 0.05 us. 0: 192 MiB, 60 million.
   uint64_t grammar_bytes_max, grammar_steps_max;
   wick_kv_type k_type, v_type;
-  uint32_t kv_tokens_max;      // of all requests, sessions and the prefix cache; 0: 4 contexts
-  bool no_prefix_cache;        // every prompt is read from its beginning
-  bool no_predictor;           // a layer that predicts further tokens proposes none, and takes no
-                               // memory
+  uint32_t kv_tokens_max;  // of all requests, sessions and the prefix cache; 0: 4 contexts
+  bool no_prefix_cache;    // every prompt is read from its beginning
+  bool no_predictor;       // a layer that predicts further tokens proposes none, and takes no
+                           // memory
+  bool beyond_trained;     // context_tokens may be more than the model was trained on, unless it
+                           // has a table of positions
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
   wick_tables tables;          // results are the same to the last bit

@@ -119,7 +119,8 @@ model_tensors engine_tensors(const wick_engine *engine) {
 
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
-  if (engine->config.context_tokens > trained) {
+  const bool is_limit = !engine->config.beyond_trained || engine->model->has_positions;
+  if (engine->config.context_tokens > trained && is_limit) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
               "a context of %u tokens: the model was trained on %u", engine->config.context_tokens,
               trained);
@@ -226,6 +227,8 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   engine->prefix = store_prefix(engine->store);
   sessions_init(&engine->sessions, &engine->memory, engine->store);
   engine->sessions.adapters = &engine->adapters;
+  engine->sessions.model = engine->model;
+  engine->sessions.batch_tokens = engine->config.batch_tokens;
   return WICK_OK;
 }
 
@@ -576,8 +579,8 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 
 // ---- Requests ----
 
-wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
-                                wick_error *error) {
+wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
+                          uint32_t *id, wick_error *error) {
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
   if (engine->model->is_encoder) {
@@ -591,7 +594,7 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
   const reply_format format =
       request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine, NULL, 0);
   if (request->grammar == NULL) {
-    return scheduler_submit(engine->scheduler, request, &format, id, error);
+    return scheduler_submit(engine->scheduler, request, media, &format, id, error);
   }
   wick_request completed = *request;
   wick_grammar grammar;
@@ -599,9 +602,14 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
   wick_status status = engine_complete_grammar(engine, request->grammar, &grammar, &owned, error);
   completed.grammar = &grammar;
   if (status == WICK_OK)
-    status = scheduler_submit(engine->scheduler, &completed, &format, id, error);
+    status = scheduler_submit(engine->scheduler, &completed, media, &format, id, error);
   memory_free(&engine->memory, owned);
   return status;
+}
+
+wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
+                                wick_error *error) {
+  return engine_submit(engine, request, NULL, id, error);
 }
 
 bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *wanted) {

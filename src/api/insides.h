@@ -5,6 +5,7 @@
 #include "load/load.h"
 #include "model/adapter.h"
 #include "model/forward.h"
+#include "model/media.h"
 #include "model/weights.h"
 #include "reply/reply.h"
 #include "schedule/embedding.h"
@@ -120,6 +121,9 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
                                 wick_error *error);
 // The model's tensors, over all its files.
 model_tensors engine_tensors(const wick_engine *engine);
+// wick_request_submit with images and recordings among request->tokens (model/media.h); NULL: none.
+wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
+                          uint32_t *id, wick_error *error);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
 // Of the template for conversations with the tools that `json` lists: OpenAI's array of them, or an

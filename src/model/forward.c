@@ -128,6 +128,12 @@ typedef struct embed_job {
   kernel_matrix rows;  // of all tokens, or of those of the pass
 } embed_job;
 
+// [media_width]
+static const float *media_row(const model_input *input) {
+  const media_span *span = input->media->span;
+  return span->rows + (size_t)(input->position - input->media->first) * span->is.width;
+}
+
 static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const embed_job *job = context;
   const model_pass *pass = job->pass;
@@ -136,6 +142,11 @@ static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   for (uint32_t t = first; t < last; t++) {
     const uint32_t token = (uint32_t)pass->inputs[t].token;
     const size_t at = (size_t)t * pass->hidden_stride;
+    if (pass->inputs[t].media != NULL) {
+      memcpy(pass->hidden + at, media_row(&pass->inputs[t]),
+             pass->model->config.hidden * sizeof(float));
+      continue;
+    }
     pass->kernels->types[embedding->type].row_dequant(&job->rows, tables_row(pass, embedding, t),
                                                       pass->hidden + at);
     if (pass->adapters[t] == NULL) continue;
@@ -161,7 +172,7 @@ static void turn_positions(void *context, uint32_t first, uint32_t last, uint32_
   for (uint32_t i = 0; i < pass->model->rope_count; i++) {
     const model_rope *rope = &pass->model->ropes[i];
     for (uint32_t t = first; t < last; t++) {
-      rope_table(rope, pass->inputs[t].position, pass->cos_sin[i] + (size_t)t * rope->dims);
+      input_rope_table(rope, &pass->inputs[t], 0, pass->cos_sin[i] + (size_t)t * rope->dims);
     }
   }
 }
@@ -184,7 +195,8 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
   for (uint32_t t = first; t < last; t++) {
     float *row = pass->hidden + (size_t)t * pass->hidden_stride;
     float *other = pass->normed + (size_t)t * pass->hidden_stride;
-    if (model->config.embedding_scale != 1) {
+    const bool is_scaled = pass->inputs[t].media == NULL || model->config.scales_media;
+    if (model->config.embedding_scale != 1 && is_scaled) {
       pass->kernels->scale(row, model->config.embedding_scale, hidden);
     }
     if (tensor_is_present(&model->types)) {
@@ -248,6 +260,19 @@ static bool keeps_all(const model_pass *pass) {
   return pass->keeps_rows && pass->layer == pass->model->config.layers;
 }
 
+// Adds the part for the layer of each media row. In the last layer rows have been moved together.
+static void add_deepstack(model_pass *pass) {
+  const model_config *config = &pass->model->config;
+  const bool is_moved = pass->layer + 1 == config->layers && !pass->keeps_rows;
+  for (uint32_t t = 0; t < pass->count && pass->layer < config->deepstack_layers; t++) {
+    const model_input *input = &pass->inputs[is_moved ? pass->wanted[t] : t];
+    if (input->media == NULL) continue;
+    pass->kernels->add(pass->hidden + (size_t)t * pass->hidden_stride,
+                       media_row(input) + (size_t)(pass->layer + 1) * config->hidden,
+                       config->hidden);
+  }
+}
+
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_block *block = pass->model->layers[pass->layer].first;
   wick_status status = pass->layer == 0 ? begin_layers(pass, error) : WICK_OK;
@@ -255,6 +280,7 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
     status = block->ops->run(block, pass, error);
   }
   if (status != WICK_OK) return status;
+  add_deepstack(pass);
   pass->layer++;
   // of the rows whose logits are computed, as pass_keep_wanted moves them
   for (uint32_t i = 0; i < pass->wanted_count && keeps_all(pass); i++) {

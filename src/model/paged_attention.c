@@ -60,7 +60,7 @@ static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
   const int32_t delta = kv_table_find(table, entries, input->position)->delta;
   const float *cos_sin = a->cos_sin + (size_t)t * a->rope->dims;
   if (delta != 0) {
-    rope_table(a->rope, (int64_t)input->position + delta, shifted);
+    input_rope_table(a->rope, input, delta, shifted);
     cos_sin = shifted;
   }
   a->kernels->rope(a->k + (size_t)t * a->kv_stride, a->kv_heads, a->head_dim, a->rope->dims,
@@ -192,12 +192,16 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
       .factors = tile->factors == NULL ? NULL : tile->factors + head * tile->pages.factor_bytes};
 }
 
+static const model_input *input_of(const attention_tile *tile, uint32_t token) {
+  return &tile->attention->inputs[tile->token_first + token];
+}
+
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
   const paged_attention *a = tile->attention;
   const uint32_t input = tile->token_first + token, values = tile->group * a->head_dim;
   const float *cos_sin = a->rope == NULL ? NULL : a->cos_sin + (size_t)input * rope_dims(a);
   if (delta != 0 && a->rope != NULL) {
-    rope_table(a->rope, (int64_t)a->inputs[input].position + delta, tile->cos_sin);
+    input_rope_table(a->rope, &a->inputs[input], delta, tile->cos_sin);
     cos_sin = tile->cos_sin;
   }
   const kernel_kv_ops *keys = &a->kernels->kv[kv_pool_shape(a->pool)->k_type];
@@ -250,14 +254,15 @@ static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_
 static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
                            kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
-  const uint32_t position = a->inputs[tile->token_first + token].position;
+  const model_input *input = input_of(tile, token);
+  const uint32_t position = input->position, to = attention_last(a, input);
   const uint32_t from = attention_first(a, position);
   uint32_t count = 0;
   for (uint32_t i = first; i < end; i++) {
     const kv_entry *entry = &tile->table[i];
     if (is_hidden(tile, entry, position)) continue;
-    if (kv_entry_begin(entry) > position) break;
-    const uint32_t seen = position - entry->position + 1;
+    if (kv_entry_begin(entry) > to) break;
+    const uint32_t seen = to - entry->position + 1;
     const uint8_t *k = kv_page_k(a->pool, entry->page, a->layer, tile->kv_first);
     pages[count++] =
         (kernel_page){.k = k,
@@ -265,11 +270,12 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t 
                       .first = kv_entry_begin(entry) < from ? from - entry->position : entry->first,
                       .last = seen < entry->last ? seen : entry->last,
                       .position = entry->position};
-    if (tile->pages.open_bytes == 0 || seen > entry->last) continue;
-    // its own page
+    if (tile->pages.open_bytes == 0 || kv_entry_end(entry) <= position) continue;
+    // its own page, and later ones that have rows of its image
+    const uint32_t later = kv_entry_begin(entry) > position ? kv_entry_begin(entry) - position : 0;
+    const uint32_t row = tile->token_first + token + later;
     pages[count - 1].is_open = true;
-    pages[count - 1].k =
-        open_keys(a, tile->token_first + token) + tile->kv_first * tile->pages.open_bytes;
+    pages[count - 1].k = open_keys(a, row) + tile->kv_first * tile->pages.open_bytes;
   }
   return count;
 }
@@ -328,13 +334,14 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
 // rotated otherwise than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
-  const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
+  const model_input *input = input_of(tile, token);
+  const uint32_t to = attention_last(tile->attention, input);
   int32_t delta = tile->delta;
   for (uint32_t i = entry_first, end; i < entry_end; i = end) {
     const kv_entry *entry = &tile->table[i];
     end = i + 1;
-    if (is_hidden(tile, entry, position)) continue;
-    if (kv_entry_begin(entry) > position) break;
+    if (is_hidden(tile, entry, input->position)) continue;
+    if (kv_entry_begin(entry) > to) break;
     end = step_end(tile, i, entry_end);
     if (entry->delta != delta) {
       delta = entry->delta;
@@ -349,14 +356,14 @@ static uint32_t entry_chunk(const kv_entry *entry) {
   return kv_entry_begin(entry) / ATTENTION_CHUNK_TOKENS;
 }
 
-static uint32_t last_position(const attention_tile *tile) {
-  return tile->attention->inputs[tile->token_first + tile->token_count - 1].position;
+static const model_input *last_input(const attention_tile *tile) {
+  return input_of(tile, tile->token_count - 1);
 }
 
 // The steps of [first, end) that a window hides from the tile's last token, all or in part: each
 // token separately. Returns the entry after them.
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
-  const uint32_t from = attention_first(tile->attention, last_position(tile));
+  const uint32_t from = attention_first(tile->attention, last_input(tile)->position);
   uint32_t i = first;
   while (i < end && kv_entry_begin(&tile->table[i]) < from) i = step_end(tile, i, end);
   for (uint32_t t = 0; t < tile->token_count; t++) {
@@ -371,14 +378,14 @@ static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) 
 // after them.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const paged_attention *a = tile->attention;
-  const uint32_t position = a->inputs[tile->token_first].position;
+  const uint32_t to = attention_last(a, input_of(tile, 0));
   uint32_t end = first;
   while (end < tile->entries &&
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
   // where pages are encoded, tokens see their own otherwise than others do
-  const uint32_t shared_end = tile->pages.open_bytes == 0 ? position + 1 : position;
+  const uint32_t shared_end = tile->pages.open_bytes == 0 ? to + 1 : input_of(tile, 0)->position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
   for (uint32_t next; i < end; i = next) {
@@ -502,7 +509,7 @@ static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t 
   const kernel_attention total = state_at(&tile, heads, tile.rest);
   const kernel_attention part =
       state_at(&tile, heads, tile.rest + state_floats(heads, a->head_dim));
-  const uint32_t last = last_position(&tile), begin = first_entry(&tile);
+  const uint32_t last = attention_last(a, last_input(&tile)), begin = first_entry(&tile);
   for (uint32_t i = begin; i < tile.entries && kv_entry_begin(&tile.table[i]) <= last;) {
     const bool is_first = i == begin;
     tile.state = is_first ? total : part;

@@ -25,6 +25,7 @@ typedef struct paged_attention {
   uint8_t *open;   // kv_open_pass_bytes, of the group, where keys are encoded by pages
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
+  bool sees_media;                   // rows of an image see all of it
   uint32_t window;                   // positions that a token sees, its own included; 0: all
   float scale;                       // of q k^T
   float cap;                         // of scores, see kernel_attention; 0: none
@@ -47,6 +48,12 @@ typedef struct paged_attention {
 static inline uint32_t attention_first(const paged_attention *attention, uint32_t position) {
   const uint32_t window = attention->window;
   return window == 0 || position < window ? 0 : position + 1 - window;
+}
+
+// The last position that an input sees.
+static inline uint32_t attention_last(const paged_attention *attention, const model_input *input) {
+  const bool is_later = attention->sees_media && input->last > input->position;
+  return is_later ? input->last : input->position;
 }
 
 // Floats that a thread needs: rotated queries, one rotation of a shifted page, biases of scores,

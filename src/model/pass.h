@@ -8,6 +8,7 @@
 #include "metrics/ops.h"
 #include "model/adapter.h"
 #include "model/arena.h"
+#include "model/media.h"
 #include "model/product.h"
 #include "model/weights.h"
 #include "store/store.h"
@@ -21,6 +22,9 @@ typedef struct model_input {
   uint32_t sequence;
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
+  uint32_t turned;              // the rotary position is less by this much (media_list_find)
+  uint32_t last;                // that it sees in layers whose images are read at once; or less
+  const media_place *media;     // of which it is a row, and `token` 0; NULL: it is a token
 } model_input;
 
 struct model_pass {
@@ -53,6 +57,9 @@ struct model_pass {
 // out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.
 void norm_row(const model_pass *pass, const float *x, const float *weight, const float *bias,
               uint32_t n, float *out);
+// Cosines and sines of the input's rotary position, moved by `delta`: [rope->dims].
+void input_rope_table(const model_rope *rope, const model_input *input, int32_t delta,
+                      float *cos_sin);
 // normed[t] = norm(rows[t])   [tokens, hidden]; `rows` are hidden_stride apart
 void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias);
 // hidden[t] += scale * norm(normed[t]); a NULL weight: without a norm

@@ -71,6 +71,7 @@ static void read_config(loaded_model *model, model_keys *keys, const model_tenso
       0);
   config->embedding_scale = config->logit_scale = 1;
   read_vocab(keys, embedding, config);
+  config->deepstack_layers = keys_count_or_none(keys, "n_deepstack_layers", config->layers);
   check_layers(keys, config->layers, tensors);
 }
 

@@ -178,8 +178,12 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
     if (status != WICK_OK) break;
     for (uint32_t i = 0; i < part->rows; i++) {
       const uint32_t position = fed + i;
-      job->inputs[rows++] = (model_input){tokens[position], position, (uint32_t)part->sequence,
-                                          is_wanted(job, position, job->counts[text]), adapters};
+      job->inputs[rows++] =
+          (model_input){.token = tokens[position],
+                        .position = position,
+                        .sequence = (uint32_t)part->sequence,
+                        .wants_logits = is_wanted(job, position, job->counts[text]),
+                        .adapters = adapters};
     }
     job->part_count++;
     tokens += job->counts[text];

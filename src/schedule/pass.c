@@ -14,20 +14,41 @@ enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 static void add_input(scheduler *scheduler, request *request, int32_t token, uint32_t position,
                       bool wants_logits) {
   const uint32_t at = scheduler->batch_count++;
-  scheduler->batch[at] = (model_input){token, position, request->sequence, wants_logits,
-                                       request->adapters.count == 0 ? NULL : &request->adapters};
+  uint32_t turned;
+  const media_place *media = media_list_find(&request->media, position, &turned);
+  const bool sees_all = media != NULL && media->span->is.sees_all;
+  scheduler->batch[at] =
+      (model_input){.token = media == NULL ? token : 0,
+                    .position = position,
+                    .sequence = request->sequence,
+                    .wants_logits = wants_logits,
+                    .adapters = request->adapters.count == 0 ? NULL : &request->adapters,
+                    .turned = turned,
+                    .last = sees_all ? media_end(media) - 1 : 0,
+                    .media = media};
   scheduler->owners[at] = request;
   request->pass_tokens++;
+}
+
+// How many of the next `count` tokens a pass can read: the rows of an image that see each other are
+// read together, those that the prefix cache has being read already.
+static uint32_t whole_spans(const request *request, uint32_t count) {
+  const uint32_t end = request->fed + count;
+  const media_place *place = media_list_find(&request->media, end, NULL);
+  if (place == NULL || !place->span->is.sees_all || place->first >= end) return count;
+  return place->first > request->fed ? place->first - request->fed : 0;
 }
 
 static void add_prompt(scheduler *scheduler, request *request, uint32_t tokens_max) {
   uint32_t count = request->tokens_count - request->fed;
   if (count > tokens_max) count = tokens_max;
+  count = whole_spans(request, count);
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t position = request->fed + i;
     const bool is_last = position + 1 == request->tokens_count && request->tokens_max != 0;
+    const bool is_text = request->tokens[position] >= 0;
     const bool is_wanted =
-        is_last || (request->on_logits != NULL && position < request->prompt_count);
+        is_last || (request->on_logits != NULL && position < request->prompt_count && is_text);
     add_input(scheduler, request, request->tokens[position], position, is_wanted);
   }
 }
@@ -89,6 +110,12 @@ static uint32_t propose_by_model(const scheduler_parts *parts, request *request,
   return predictor_propose(parts->predictor, id, request->tokens, count, most, proposed);
 }
 
+static uint32_t tokens_before_media(const int32_t *tokens, uint32_t count) {
+  uint32_t before = 0;
+  while (before < count && tokens[before] >= 0) before++;
+  return before;
+}
+
 // Proposals from the text, or from a smaller model or a layer of the model when the text gives
 // none.
 static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
@@ -97,12 +124,14 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   const scheduler_parts *parts = &scheduler->parts;
   if (speculation_is_awake(speculation, SPECULATION_LOOKUP)) {
     speculation_look_up(speculation, request->tokens, request->tokens_count, most);
+    speculation->found = tokens_before_media(speculation->proposed, speculation->found);
     speculation->found = request_fitting_tokens(request, scheduler->parts.tokenizer,
                                                 speculation->proposed, speculation->found);
     speculation->count =
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
   if (speculation->count != 0 || (parts->drafter == NULL && parts->predictor == NULL)) return;
+  if (request->media.count != 0) return;  // which they have not seen
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
   const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
                                            model_proposal_us(parts));
@@ -221,6 +250,18 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   }
 }
 
+// The first prompt in order, where the rows of an image that must be read together come next: it
+// has a pass alone, as long as that is not so of two passes in a row while others wait. NULL: none.
+static request *find_whole(scheduler *scheduler, const request *alone) {
+  request *first = NULL;
+  if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
+  const media_place *place =
+      first == NULL ? NULL : media_list_find(&first->media, first->fed, NULL);
+  const bool is_whole = place != NULL && place->span->is.sees_all && !scheduler->had_whole;
+  scheduler->had_whole = is_whole && scheduler->running > 1;
+  return is_whole ? first : NULL;
+}
+
 static prefill_share share_for_prompts(const scheduler *scheduler) {
   const uint32_t batch_tokens = scheduler->parts.batch_tokens, decodes = scheduler->batch_count;
   const uint32_t room = batch_tokens - decodes;
@@ -270,12 +311,18 @@ bool pass_begin(scheduler *scheduler) {
     at->pass_end = UINT32_MAX;
   }
   reserve_rows(scheduler, alone);
+  request *whole = find_whole(scheduler, alone);
+  if (whole != NULL) alone = whole;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (takes_part(at, alone) && !request_is_prefill(at)) add_decode(scheduler, at);
   }
   const uint32_t decode_rows = scheduler->batch_count;
   const prefill_share share = share_for_prompts(scheduler);
-  if (share.tokens != 0) add_prefills(scheduler, alone, share);
+  if (whole != NULL) {
+    add_prompt(scheduler, whole, scheduler->parts.batch_tokens);
+  } else if (share.tokens != 0) {
+    add_prefills(scheduler, alone, share);
+  }
   if (scheduler->batch_count == 0) return false;
   const request *only = scheduler->owners[0];
   scheduler->is_measured =

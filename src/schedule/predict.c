@@ -203,8 +203,8 @@ static bool read_rows(predictor *predictor, predict_text *text, const float *row
   const uint32_t first = store_tokens(predictor->store, text->sequence);
   bool is_read = store_begin_rows(predictor->store, text->sequence, count, count, NULL) == WICK_OK;
   for (uint32_t i = 0; i < count; i++) {
-    predictor->batch[i] =
-        (model_input){tokens[i], first + i, text->sequence, with_logits && i + 1 == count, NULL};
+    predictor->batch[i] = (model_input){
+        tokens[i], first + i, text->sequence, with_logits && i + 1 == count, NULL, 0, 0, NULL};
   }
   predictor->model = view_of(predictor->parts.model);
   if (is_read) {
@@ -296,7 +296,8 @@ uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t
 
 static bool is_predicted(const scheduler *scheduler, const request *request) {
   return scheduler->parts.drafter == NULL && scheduler->running <= SPECULATION_REQUESTS_MAX &&
-         request != NULL && request->speculates && request->tokens_max > 1;
+         request != NULL && request->speculates && request->tokens_max > 1 &&
+         request->media.count == 0;
 }
 
 bool predict_begin(const scheduler *scheduler) {

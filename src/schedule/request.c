@@ -29,9 +29,11 @@ static wick_status make_room(memory_gate *memory, size_t more, request *request,
   return WICK_OK;
 }
 
-static wick_status check_ids(const int32_t *ids, size_t count, uint32_t vocab, wick_error *error) {
+static wick_status check_ids(const int32_t *ids, size_t count, const media_list *media,
+                             uint32_t vocab, wick_error *error) {
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= 0 && (uint32_t)ids[i] < vocab) continue;
+    if (media != NULL && media_list_find(media, (uint32_t)i, NULL) != NULL) continue;
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
               "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, i, vocab);
@@ -39,15 +41,19 @@ static wick_status check_ids(const int32_t *ids, size_t count, uint32_t vocab, w
   return WICK_OK;
 }
 
-static wick_status copy_ids(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
-                            request *request, wick_error *error) {
-  wick_status status = check_ids(wanted->tokens, wanted->token_count, vocab, error);
+static wick_status copy_ids(memory_gate *memory, const wick_request *wanted,
+                            const media_list *media, uint32_t vocab, request *request,
+                            wick_error *error) {
+  wick_status status = check_ids(wanted->tokens, wanted->token_count, media, vocab, error);
   if (status == WICK_OK) status = make_room(memory, wanted->token_count, request, error);
   if (status != WICK_OK) return status;
   memcpy(request->tokens + request->prompt_count, wanted->tokens,
          wanted->token_count * sizeof(int32_t));
+  if (media != NULL) {
+    status = media_list_append(memory, &request->media, media, request->prompt_count, error);
+  }
   request->prompt_count += (uint32_t)wanted->token_count;
-  return WICK_OK;
+  return status;
 }
 
 static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
@@ -78,12 +84,12 @@ static wick_status copy_session(memory_gate *memory, const session *session, req
   if (status != WICK_OK || session->count == 0) return status;
   memcpy(request->tokens, session->tokens, session->count * sizeof(int32_t));
   request->prompt_count = session->count;
-  return WICK_OK;
+  return media_list_append(memory, &request->media, &session->media, 0, error);
 }
 
 static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
-                               const wick_request *wanted, uint32_t vocab, uint32_t context_tokens,
-                               request *request, wick_error *error) {
+                               const wick_request *wanted, const media_list *media, uint32_t vocab,
+                               uint32_t context_tokens, request *request, wick_error *error) {
   wick_status status = WICK_OK;
   if (request->session != NULL) status = copy_session(memory, request->session, request, error);
   if (status != WICK_OK) return status;
@@ -97,7 +103,7 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
     return prompt_too_long(request->prompt_count + wanted->token_count, context_tokens, error);
   }
   status = wanted->tokens != NULL
-               ? copy_ids(memory, wanted, vocab, request, error)
+               ? copy_ids(memory, wanted, media, vocab, request, error)
                : tokenize_prompt(memory, tokenizer, wanted, context_tokens, request, error);
   if (status != WICK_OK) return status;
   if (request->prompt_count > context_tokens) {
@@ -114,7 +120,7 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
 static wick_status copy_forced(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
                                request *request, wick_error *error) {
   if (wanted->forced == NULL || wanted->forced_count == 0) return WICK_OK;
-  const wick_status status = check_ids(wanted->forced, wanted->forced_count, vocab, error);
+  const wick_status status = check_ids(wanted->forced, wanted->forced_count, NULL, vocab, error);
   if (status != WICK_OK) return status;
   const uint32_t most = request->tokens_max;
   request->forced_count = wanted->forced_count < most ? (uint32_t)wanted->forced_count : most;
@@ -291,9 +297,9 @@ static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
 }
 
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
-                           const wick_request *wanted, const reply_format *format, session *session,
-                           uint32_t vocab, uint32_t context_tokens, request **out,
-                           wick_error *error) {
+                           const wick_request *wanted, const media_list *media,
+                           const reply_format *format, session *session, uint32_t vocab,
+                           uint32_t context_tokens, request **out, wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request");
   made->session = session;
@@ -305,7 +311,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   wick_grammar ending;
   wick_status status = check_healing(wanted, error);
   if (status == WICK_OK) {
-    status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+    status = make_prompt(memory, tokenizer, wanted, media, vocab, context_tokens, made, error);
   }
   if (status == WICK_OK)
     status = heal_prompt(memory, tokenizer, wanted, made, &healing, &ending, error);
@@ -339,7 +345,9 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0 &&
                         (session == NULL || session->count == 0) && made->constraint == NULL;
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);
-  for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->tokens[i]);
+  for (uint32_t i = 0; i < made->prompt_count; i++) {
+    if (made->tokens[i] >= 0) sampler_accept(made->sampler, made->tokens[i]);
+  }
   jump_end_thought(made);
   *out = made;
   return WICK_OK;
@@ -354,6 +362,7 @@ void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request
   }
   if (request->spent != NULL) shelf_give_back(shelf, memory, request->spent);
   thought_destroy(memory, request->thought);
+  media_list_clear(memory, &request->media);
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);
   memory_free(memory, request->logits);

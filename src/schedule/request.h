@@ -37,8 +37,9 @@ typedef struct request {
       original;  // one of several completions: waits until this one has read the prompt; NULL: none
   session *session;  // NULL: none
   adapter_set adapters;
-  cache_salt salt;  // of its session's tenant or its own, and its adapters
-  int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  cache_salt salt;   // of its session's tenant or its own, and its adapters
+  media_list media;  // of the prompt
+  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
   uint32_t queue_tokens;                            // that it had when it began to wait
   bool has_read_prompt;                             // to the end, even if its pages are gone
@@ -84,12 +85,13 @@ typedef struct request {
 
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
-// WICK_E_FULL with both numbers. Other errors as wick_request_submit says. `shelf` has the
+// WICK_E_FULL with both numbers. `media`:
+// spans among wanted->tokens, or NULL. Other errors as wick_request_submit says. `shelf` has the
 // grammars; `format` knows the marks of reasoning, which a limit needs.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
-                           const wick_request *wanted, const reply_format *format, session *session,
-                           uint32_t vocab, uint32_t context_tokens, request **out,
-                           wick_error *error);
+                           const wick_request *wanted, const media_list *media,
+                           const reply_format *format, session *session, uint32_t vocab,
+                           uint32_t context_tokens, request **out, wick_error *error);
 void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request);
 // The most text that the event of one token can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);

@@ -53,6 +53,9 @@ static void leave_session(scheduler *scheduler, request *request) {
     session->tokens = request->tokens;
     session->count = request->tokens_count;
     request->tokens = before;
+    const media_list media_before = session->media;
+    session->media = request->media;
+    request->media = media_before;
   } else if (stored > session->count) {
     stored = session->count;
   }
@@ -227,9 +230,9 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
   for (uint32_t i = 1; i < wanted->completions; i++) {
     request *made;
     same.sampling.seed++;
-    const wick_status status =
-        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, format, NULL,
-                       parts->model->config.vocab, parts->context_tokens, &made, error);
+    const wick_status status = request_create(
+        parts->memory, parts->tokenizer, &scheduler->shelf, &same, &original->media, format, NULL,
+        parts->model->config.vocab, parts->context_tokens, &made, error);
     if (status != WICK_OK) return status;
     give_adapters(made, &original->adapters);
     made->original = original;
@@ -267,7 +270,8 @@ static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t
 }
 
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
-                             const reply_format *format, uint32_t *id, wick_error *error) {
+                             const media_list *media, const reply_format *format, uint32_t *id,
+                             wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   session *session = NULL;
   request *made = NULL, *followers = NULL;
@@ -282,8 +286,8 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
   }
   if (status == WICK_OK) {
     status =
-        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, format, session,
-                       parts->model->config.vocab, parts->context_tokens, &made, error);
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, media, format,
+                       session, parts->model->config.vocab, parts->context_tokens, &made, error);
   }
   if (status != WICK_OK) return status;
   give_adapters(made, &adapters);

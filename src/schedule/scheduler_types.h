@@ -25,6 +25,7 @@ struct scheduler {
   uint32_t pass_logits;  // rows of logits that were sampled
   uint64_t pass_us;      // its time so far
   bool keeps_rows;       // for the predictor
+  bool had_whole;        // the last pass was for one image, while others waited
   bool is_measured;      // a single request decodes in it: speculation learns from its time
   // The request that found too few pages to start, and when. It is not tried again before that
   // changes.

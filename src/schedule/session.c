@@ -12,6 +12,7 @@ void sessions_init(session_table *table, memory_gate *memory, seq_store *store) 
 void session_discard(session_table *table, session *session) {
   if (session == NULL) return;
   if (session->sequence != KV_SEQ_NONE) store_free(table->store, session->sequence);
+  media_list_clear(table->memory, &session->media);
   memory_free(table->memory, session->tokens);
   memory_free(table->memory, session);
 }
@@ -125,7 +126,10 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
   made->salt = parent->salt;
   made->adapters = parent->adapters;
   if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
-  status = store_fork(table->store, parent->sequence, &made->sequence, error);
+  status = media_list_append(table->memory, &made->media, &parent->media, 0, error);
+  if (status == WICK_OK) {
+    status = store_fork(table->store, parent->sequence, &made->sequence, error);
+  }
   if (status != WICK_OK) {
     session_discard(table, made);
     return status;
@@ -148,6 +152,12 @@ wick_status session_close(session_table *table, uint32_t id, wick_error *error) 
 
 // ---- Changing ----
 
+static wick_status keep_media(const session *session, uint32_t token, wick_error *error) {
+  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                   "token %u of session %u is before or within an image or recording", token,
+                   session->id);
+}
+
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
                              wick_error *error) {
   session *session;
@@ -157,6 +167,11 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
                      session->count, tokens);
   }
+  const media_place *place = media_list_find(&session->media, tokens, NULL);
+  if (place != NULL && place->first != tokens) {
+    return keep_media(session, tokens, error);
+  }
+  media_list_cut(table->memory, &session->media, tokens);
   if (tokens < store_tokens(table->store, session->sequence)) {
     store_truncate(table->store, session->sequence, tokens);
   }
@@ -183,6 +198,10 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
                               wick_error *error) {
   wick_status status = session_check_range(session, first, last, error);
   if (status != WICK_OK || first == last) return status;
+  const media_list *media = &session->media;
+  if (media->count != 0 && media_end(&media->places[media->count - 1]) > first) {
+    return keep_media(session, first, error);
+  }
   // tokens after the stored ones have not been read yet, or not again
   const uint32_t stored = store_tokens(table->store, session->sequence);
   if (first < stored && !store_can_drop(table->store)) {

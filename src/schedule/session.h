@@ -13,12 +13,14 @@
 #include "base/salt.h"
 #include "base/status.h"
 #include "model/adapter.h"
+#include "model/media.h"
 #include "store/store.h"
 
 typedef struct session {
   uint32_t id;
   kv_seq_id sequence;
-  int32_t *tokens;  // [count]; the pages hold the first of them
+  int32_t *tokens;   // [count]; the pages hold the first of them
+  media_list media;  // images and recordings among them
   uint32_t count;
   cache_salt salt;         // of its tenant
   adapter_marks adapters;  // that the pages were read under
@@ -31,6 +33,8 @@ typedef struct session_table {
   memory_gate *memory;
   seq_store *store;
   const adapter_list *adapters;  // of which saved sessions need some; NULL: there are none
+  const loaded_model *model;     // that saved images and recordings are for; NULL: for none
+  uint32_t batch_tokens;         // that the largest of them must fit into
   session **items;               // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
@@ -78,8 +82,10 @@ bool session_is_plain(const session_table *table, const session *session);
 // A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
 // these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). A
 // session that was read under adapters has version 3 and, after the salt, their number u64 and for
-// each its file's fingerprint u64, scale f32 and 0 u32. packed: types of keys and values in the
-// record; NULL: the store's own. Errors of state_*.
+// each its file's fingerprint u64, scale f32 and 0 u32. One with images or recordings has version
+// 4: the number of adapters, which may be 0, and those, then the number of spans u64 and for each a
+// media_head and its rows f32. packed: types of keys and values in the record; NULL: the store's
+// own. Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,

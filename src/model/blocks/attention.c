@@ -366,6 +366,7 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
                          .layer = attention->pages.layer,
+                         .sees_media = is->sees_media,
                          .window = is->window,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,
@@ -583,6 +584,7 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
     attention->pages =
         plan_pages(plan, settings->kv_heads, padded_dim(settings->head_dim), settings->window);
   }
+  if (settings->sees_media) plan->model->media_sees_all = true;
   note_heads(&plan->model->config, settings);
   return &attention->block;
 }

@@ -31,6 +31,7 @@ typedef struct attention_settings {
   const char *sub_norm;    // of the norm before the output projection; NULL: none
   const char *sum_norm;    // of a norm of hidden after the addition (post-norm); NULL: none
   const char *again_norm;  // of one more, of that and what came into the layer; NULL: none
+  bool sees_media;         // rows of an image see later ones of it; the other tokens do not
   bool is_whole;           // tokens see later ones, too; half of a window is on each side
   uint32_t heads, kv_heads, head_dim;
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE

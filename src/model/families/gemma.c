@@ -65,6 +65,7 @@ static void plan_gemma3_layers(model_plan *plan, bool is_encoder) {
   attention_settings whole = read_sandwich(plan, &dense, LAYERS_27B);
   whole.qk_norms = ATTENTION_HEAD_NORMS;
   whole.is_whole = whole.is_whole || is_encoder;
+  whole.sees_media = !whole.is_whole;
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope(plan, whole.head_dim, false);

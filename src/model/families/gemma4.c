@@ -49,6 +49,8 @@ static void plan_gemma4(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
   attention_settings heads;
+  // E2B and E4B are causal in images, too
+  const bool is_small = config->hidden == 1536 || config->hidden == 2560;
   gemma_layers gemma = gemma_layers_read(plan, &heads);
   const uint32_t dim = layer_inputs_read(plan);
   gemma.own =
@@ -62,6 +64,7 @@ static void plan_gemma4(model_plan *plan) {
   if (keys_offset(keys, GEMMA_PATTERN) == WICK_NO_OFFSET) keys_count(keys, GEMMA_PATTERN, 0, 1, 0);
   for (uint32_t layer = 0; layer < config->layers && keys->status == WICK_OK; layer++) {
     attention_settings attention = gemma_layers_attention(&gemma, layer);
+    attention.sees_media = attention.window != 0 && !is_small;
     if (layer >= gemma.own) attention.keys_of = gemma_layers_source(&gemma, layer, &attention);
     plan_gemma4_layer(&gemma, layer, attention_make(plan, &attention), &experts);
     plan_last(plan, layer, layer_end_make(plan, dim));

@@ -10,6 +10,7 @@ static float read_scales(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
   config->embedding_scale = (float)keys_number(keys, "embedding_scale", 1);
+  config->scales_media = config->deepstack_layers == 0;
   config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 1));
   return (float)keys_number(keys, "residual_scale", 1);
 }

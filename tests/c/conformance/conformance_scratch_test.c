@@ -327,8 +327,8 @@ static void poison_scratch(const decode_case *c) {
 // One token at the sequence's end. The logits, where they are wanted: they take nine tenths of it.
 static const float *decode(decode_case *c, bool wants_logits) {
   const uint32_t position = kv_seq_tokens(c->kv, c->seq);
-  const model_input input = {(int32_t)(position * 7919 % QWEN2.vocab), position, c->seq, true,
-                             NULL};
+  const model_input input = {
+      (int32_t)(position * 7919 % QWEN2.vocab), position, c->seq, true, NULL, 0, 0, NULL};
   wick_error error = {0};
   CHECK_EQ_INT(kv_seq_prepare_write(c->kv, c->seq, position, 1, NULL, &error), WICK_OK);
   forward_begin(c->forward, &input, 1);

@@ -38,7 +38,7 @@ static int32_t bare_pass(wick_engine *engine, kv_seq_id sequence, const int32_t 
                          uint32_t first, uint32_t count) {
   model_input inputs[PROMPT_TOKENS];
   for (uint32_t i = 0; i < count; i++) {
-    inputs[i] = (model_input){tokens[i], first + i, sequence, i + 1 == count, NULL};
+    inputs[i] = (model_input){tokens[i], first + i, sequence, i + 1 == count, NULL, 0, 0, NULL};
   }
   forward_begin(engine->forward, inputs, count);
   for (uint32_t layer = 0; layer < engine->model->config.layers; layer++) {

@@ -193,7 +193,7 @@ static void add_inputs(rig *r, const uint32_t *counts) {
   for (uint32_t i = 0; i < TEXTS; i++) {
     text *t = &r->texts[i];
     for (uint32_t n = 0; n < counts[i]; n++, a->count++, t->count++) {
-      r->inputs[a->count] = (model_input){0, t->count, t->id, false, NULL};
+      r->inputs[a->count] = (model_input){0, t->count, t->id, false, NULL, 0, 0, NULL};
       float *rows[] = {t->k + (size_t)t->count * row, t->v + (size_t)t->count * row};
       for (uint32_t d = 0; d < row; d++) {
         rows[0][d] = random_value(r);

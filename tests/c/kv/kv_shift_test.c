@@ -177,7 +177,7 @@ static void compare_attention(twins *t) {
   _Alignas(64) static float per_thread[PER_THREAD];
   for (uint32_t i = 0; i < DIM / 2; i++) frequencies[i] = frequency(i);
   for (uint32_t i = 0; i < queries; i++) {
-    inputs[i] = (model_input){0, count - queries + i, t->shifted, false, NULL};
+    inputs[i] = (model_input){0, count - queries + i, t->shifted, false, NULL, 0, 0, NULL};
     rope_table(&rope, inputs[i].position, cos_sin[i]);
     for (uint32_t c = 0; c < HEADS * DIM; c++) q[i][c] = 1.5f * fixture_normal(&t->random);
   }

@@ -19,7 +19,8 @@ static void read_wanted(kv_rig *rig, const bool *wanted, float *rows) {
   for (uint32_t i = 0; i < TOKENS; i++) {
     const uint32_t which = i >= first;
     const uint32_t position = BEFORE + (which == 0 ? i : i - first);
-    inputs[i] = (model_input){(int32_t)(i * 37 % 250), position, seqs[which], wanted[i], NULL};
+    inputs[i] =
+        (model_input){(int32_t)(i * 37 % 250), position, seqs[which], wanted[i], NULL, 0, 0, NULL};
   }
   for (uint32_t s = 0; s < 2; s++) {
     const uint32_t count = s == 0 ? first : TOKENS - first;

@@ -216,7 +216,7 @@ static void read_trunk(wick_engine *engine, predictor *predictor, kv_seq_id seq,
   CHECK_EQ_INT(store_prepare(engine->store, seq, count, NULL), WICK_OK);
   CHECK_EQ_INT(store_begin_rows(engine->store, seq, count, count, NULL), WICK_OK);
   for (uint32_t i = 0; i < count; i++) {
-    inputs[i] = (model_input){tokens[first + i], first + i, seq, i % 3 == 1, NULL};
+    inputs[i] = (model_input){tokens[first + i], first + i, seq, i % 3 == 1, NULL, 0, 0, NULL};
   }
   forward_begin(engine->forward, inputs, count);
   forward_keep_rows(engine->forward);

@@ -37,7 +37,7 @@ static void make_rows(void) {
   made.count = 0;
   for (uint32_t text = 0; text < TEXTS; text++) {
     for (uint32_t p = 0; p < LENGTHS[text]; p++) {
-      made.inputs[made.count++] = (model_input){0, p, text, false, NULL};
+      made.inputs[made.count++] = (model_input){0, p, text, false, NULL, 0, 0, NULL};
     }
   }
   for (uint32_t r = 0; r < made.count; r++) {

@@ -98,7 +98,7 @@ TEST(errors_wait_for_room_for_their_events) {
   const wick_request wanted = make_request(prompt, 40, 9);
   for (uint32_t i = 0; i < REQUESTS; i++) {
     uint32_t id;
-    CHECK_EQ_INT(scheduler_submit(sim.scheduler, &wanted, NULL, &id, NULL), WICK_OK);
+    CHECK_EQ_INT(scheduler_submit(sim.scheduler, &wanted, NULL, NULL, &id, NULL), WICK_OK);
     CHECK_EQ_UINT(id, i + 1);
   }
   uint32_t ended = 0, rounds = 0;
@@ -406,7 +406,7 @@ TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
   }
   const wick_request third = make_request(prompt, 8, 2);
   wick_error error = {0};
-  CHECK_EQ_INT(scheduler_submit(sim.scheduler, &third, NULL, &id, &error), WICK_E_FULL);
+  CHECK_EQ_INT(scheduler_submit(sim.scheduler, &third, NULL, NULL, &id, &error), WICK_E_FULL);
   CHECK_EQ_INT(error.status, WICK_E_FULL);
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_QUEUE_TOKENS);
   CHECK_EQ_UINT(error.numbers[0], 16);

@@ -92,7 +92,8 @@ static bool rig_pass(kv_rig *rig, const rig_part *parts, uint32_t part_count) {
         kv_seq_prepare_write(rig->pool, parts[p].seq, at, parts[p].count, NULL, &error);
     if (!CHECK_EQ_INT(status, WICK_OK)) return false;
     for (uint32_t i = 0; i < parts[p].count; i++, count++) {
-      inputs[count] = (model_input){parts[p].tokens[i], at + i, parts[p].seq, true, NULL};
+      inputs[count] =
+          (model_input){parts[p].tokens[i], at + i, parts[p].seq, true, NULL, 0, 0, NULL};
       rows[count] = parts[p].rows + (size_t)i * FIXTURE_VOCAB;
     }
   }

@@ -386,7 +386,7 @@ static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
 
 static wick_status simulation_submit(simulation *sim, const wick_request *wanted, uint32_t *id) {
   wick_error error = {0};
-  const wick_status status = scheduler_submit(sim->scheduler, wanted, NULL, id, &error);
+  const wick_status status = scheduler_submit(sim->scheduler, wanted, NULL, NULL, id, &error);
   if (status == WICK_OK) sim_note(sim, wanted, *id);
   return status;
 }
