@@ -8,7 +8,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { RECORD_VERSION = 2, RECORD_VERSION_ADAPTERS = 3 };
+enum { RECORD_VERSION = 2, RECORD_VERSION_ADAPTERS = 3, RECORD_VERSION_MEDIA = 4 };
 static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
 
 typedef struct record_head {
@@ -21,24 +21,55 @@ _Static_assert(sizeof(record_head) == 32, "no padding");
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
 // Bytes that a record has of adapters.
-static uint64_t marks_bytes(const adapter_marks *marks) {
-  return marks->count == 0 ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
+static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
+  return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
 
-static uint64_t sum_of(const record_head *head, const adapter_marks *marks, const int32_t *tail) {
+// Of a span's head and rows, which follow each other in memory.
+static size_t span_bytes(const media_span *span) {
+  return sizeof span->is + (size_t)media_rows_bytes(&span->is);
+}
+
+static uint64_t media_bytes(const media_list *media) {
+  uint64_t bytes = media->count == 0 ? 0 : sizeof(uint64_t);
+  for (uint32_t i = 0; i < media->count; i++) bytes += span_bytes(media->places[i].span);
+  return bytes;
+}
+
+static uint32_t version_of(const session *session) {
+  if (session->media.count != 0) return RECORD_VERSION_MEDIA;
+  return session->adapters.count == 0 ? RECORD_VERSION : RECORD_VERSION_ADAPTERS;
+}
+
+static uint64_t sum_of(const record_head *head, const adapter_marks *marks, const media_list *media,
+                       const int32_t *tail) {
   const uint64_t count = marks->count;
   uint64_t sum = hash_bytes(head, sizeof *head, 0);
-  if (count != 0) {
+  if (head->version != RECORD_VERSION) {
     sum = hash_bytes(marks->of, marks->count * sizeof *marks->of,
                      hash_bytes(&count, sizeof count, sum));
+  }
+  for (uint32_t i = 0; i < media->count; i++) {
+    sum = hash_bytes(&media->places[i].span->is, span_bytes(media->places[i].span), sum);
   }
   return hash_bytes(tail, head->tail * sizeof(int32_t), sum);
 }
 
-static bool write_marks(const wick_state_sink *sink, const adapter_marks *marks) {
+static bool write_media(const wick_state_sink *sink, const media_list *media) {
+  const uint64_t count = media->count;
+  bool is_written = count == 0 || sink->write(sink->context, &count, sizeof count);
+  for (uint32_t i = 0; i < count && is_written; i++) {
+    const media_span *span = media->places[i].span;
+    is_written = sink->write(sink->context, &span->is, span_bytes(span));
+  }
+  return is_written;
+}
+
+static bool write_marks(const wick_state_sink *sink, const adapter_marks *marks, uint32_t version) {
   const uint64_t count = marks->count;
-  return count == 0 || (sink->write(sink->context, &count, sizeof count) &&
-                        sink->write(sink->context, marks->of, marks->count * sizeof *marks->of));
+  return version == RECORD_VERSION ||
+         (sink->write(sink->context, &count, sizeof count) &&
+          sink->write(sink->context, marks->of, marks->count * sizeof *marks->of));
 }
 
 wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
@@ -49,8 +80,9 @@ wick_status session_bytes(const session_table *table, uint32_t id, const kv_type
   uint64_t kv_bytes = 0;
   status = store_record_bytes(table->store, session->sequence, packed, &kv_bytes, error);
   const uint32_t tail = session->count - store_tokens(table->store, session->sequence);
-  *size_bytes = sizeof(record_head) + marks_bytes(&session->adapters) +
-                (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
+  *size_bytes = sizeof(record_head) + marks_bytes(&session->adapters, version_of(session)) +
+                media_bytes(&session->media) + (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) +
+                kv_bytes;
   return status;
 }
 
@@ -61,13 +93,13 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
   if (session == NULL) return status;
   const uint32_t stored = store_tokens(table->store, session->sequence);
   const adapter_marks *marks = &session->adapters;
-  record_head head = {.version = marks->count == 0 ? RECORD_VERSION : RECORD_VERSION_ADAPTERS,
-                      .tail = session->count - stored,
-                      .salt = session->salt};
+  record_head head = {
+      .version = version_of(session), .tail = session->count - stored, .salt = session->salt};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   const int32_t *tail = session->tokens + stored;
-  const uint64_t sum = sum_of(&head, marks, tail);
-  if (!sink->write(sink->context, &head, sizeof head) || !write_marks(sink, marks) ||
+  const uint64_t sum = sum_of(&head, marks, &session->media, tail);
+  if (!sink->write(sink->context, &head, sizeof head) || !write_marks(sink, marks, head.version) ||
+      !write_media(sink, &session->media) ||
       (head.tail != 0 && !sink->write(sink->context, tail, head.tail * sizeof(int32_t))) ||
       !sink->write(sink->context, &sum, sizeof sum)) {
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
@@ -81,17 +113,28 @@ static wick_status ends_early(wick_error *error) {
   return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved session ends early");
 }
 
-static wick_status read_head(wick_state_source *source, uint32_t context_tokens, record_head *head,
-                             wick_error *error) {
-  if (source->size_bytes < sizeof *head) return ends_early(error);
-  if (!source->read(source->context, head, sizeof *head)) {
+static wick_status is_damaged(wick_error *error) {
+  return fail_with(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
+}
+
+static wick_status read_bytes(wick_state_source *source, void *bytes, uint64_t size_bytes,
+                              wick_error *error) {
+  if (source->size_bytes < size_bytes) return ends_early(error);
+  if (size_bytes != 0 && !source->read(source->context, bytes, (size_t)size_bytes)) {
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
   }
-  source->size_bytes -= sizeof *head;
-  if (!session_is_record(head->magic) ||
-      (head->version != RECORD_VERSION && head->version != RECORD_VERSION_ADAPTERS)) {
-    return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d or %d",
-                     (int)RECORD_VERSION, (int)RECORD_VERSION_ADAPTERS);
+  source->size_bytes -= size_bytes;
+  return WICK_OK;
+}
+
+static wick_status read_head(wick_state_source *source, uint32_t context_tokens, record_head *head,
+                             wick_error *error) {
+  const wick_status status = read_bytes(source, head, sizeof *head, error);
+  if (status != WICK_OK) return status;
+  if (!session_is_record(head->magic) || head->version < RECORD_VERSION ||
+      head->version > RECORD_VERSION_MEDIA) {
+    return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d to %d",
+                     (int)RECORD_VERSION, (int)RECORD_VERSION_MEDIA);
   }
   // one more than the context: the newest token of a full session was never read
   if (head->tail > (uint64_t)context_tokens + 1) {
@@ -107,52 +150,92 @@ static wick_status read_marks(wick_state_source *source, const record_head *head
   uint64_t count = 0;
   *marks = (adapter_marks){.count = 0};
   if (head->version == RECORD_VERSION) return WICK_OK;
-  if (source->size_bytes < sizeof count) return ends_early(error);
-  bool is_read = source->read(source->context, &count, sizeof count);
-  if (is_read && (count == 0 || count > WICK_ADAPTERS_MAX)) {
+  wick_status status = read_bytes(source, &count, sizeof count, error);
+  if (status != WICK_OK) return status;
+  const bool may_be_none = head->version == RECORD_VERSION_MEDIA;
+  if ((count == 0 && !may_be_none) || count > WICK_ADAPTERS_MAX) {
     return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session of %llu adapters",
                      (unsigned long long)count);
   }
-  const uint64_t list_bytes = count * sizeof *marks->of;
-  if (source->size_bytes < sizeof count + list_bytes) return ends_early(error);
-  is_read = is_read && source->read(source->context, marks->of, (size_t)list_bytes);
-  if (!is_read) {
-    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
-  }
+  status = read_bytes(source, marks->of, count * sizeof *marks->of, error);
+  if (status != WICK_OK) return status;
   marks->count = (uint32_t)count;
   for (uint32_t i = 0; i < marks->count; i++) {
     const float scale = marks->of[i].scale;
     if (scale != 0 && math_is_finite_f32(scale)) continue;
     return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session's adapter has no scale");
   }
-  source->size_bytes -= sizeof count + list_bytes;
   return WICK_OK;
+}
+
+// Its place is found when the tokens are there.
+static wick_status read_span(session_table *table, wick_state_source *source, media_list *media,
+                             wick_error *error) {
+  media_head head;
+  media_span *span;
+  wick_status status = read_bytes(source, &head, sizeof head, error);
+  if (status == WICK_OK) {
+    status = media_head_check(table->model, table->batch_tokens, &head, error);
+  }
+  if (status != WICK_OK) return status;
+  const uint64_t bytes = media_rows_bytes(&head);
+  if (source->size_bytes < bytes) return ends_early(error);
+  status = media_span_make(table->memory, &head, &span, error);
+  if (status != WICK_OK) return status;
+  status = read_bytes(source, span->rows, bytes, error);
+  if (status == WICK_OK) status = media_list_add(table->memory, media, span, 0, error);
+  media_span_release(table->memory, span);
+  return status;
+}
+
+static wick_status read_media(session_table *table, wick_state_source *source,
+                              const record_head *head, media_list *media, wick_error *error) {
+  uint64_t count;
+  if (head->version != RECORD_VERSION_MEDIA) return WICK_OK;
+  wick_status status = read_bytes(source, &count, sizeof count, error);
+  if (status == WICK_OK && (count == 0 || table->model == NULL)) status = is_damaged(error);
+  for (uint64_t i = 0; i < count && status == WICK_OK; i++) {
+    status = read_span(table, source, media, error);
+  }
+  return status;
 }
 
 // Reads the tokens that the pages lack, into `tail` [head->tail].
 static wick_status read_tail(wick_state_source *source, const record_head *head,
-                             const adapter_marks *marks, int32_t *tail, wick_error *error) {
-  const uint64_t tail_bytes = (uint64_t)head->tail * sizeof(int32_t);
+                             const adapter_marks *marks, const media_list *media, int32_t *tail,
+                             wick_error *error) {
   uint64_t sum;
-  if (source->size_bytes < tail_bytes + sizeof sum) return ends_early(error);
-  if ((tail_bytes != 0 && !source->read(source->context, tail, (size_t)tail_bytes)) ||
-      !source->read(source->context, &sum, sizeof sum)) {
-    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
-  }
-  source->size_bytes -= tail_bytes + sizeof sum;
-  if (sum == sum_of(head, marks, tail)) return WICK_OK;
-  return fail_with(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
+  wick_status status = read_bytes(source, tail, (uint64_t)head->tail * sizeof *tail, error);
+  if (status == WICK_OK) status = read_bytes(source, &sum, sizeof sum, error);
+  if (status != WICK_OK) return status;
+  return sum == sum_of(head, marks, media, tail) ? WICK_OK : is_damaged(error);
 }
 
-static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t vocab,
-                                wick_error *error) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (tokens[i] >= 0 && (uint32_t)tokens[i] < vocab) continue;
+// Tokens are of the vocabulary, or those of the images and recordings in order.
+static wick_status check_tokens(session *session, uint32_t vocab, wick_error *error) {
+  const int32_t *tokens = session->tokens;
+  const media_list *media = &session->media;
+  uint32_t i = 0, next = 0;
+  while (i < session->count) {
+    if (tokens[i] >= 0 && (uint32_t)tokens[i] < vocab) {
+      i++;
+      continue;
+    }
+    const uint32_t first = i;
+    if (next < media->count) {
+      media_place *place = &media->places[next++];
+      place->first = first;
+      while (i < session->count && i < media_end(place) &&
+             tokens[i] == media_token(place->span, i - first)) {
+        i++;
+      }
+      if (i == media_end(place)) continue;
+    }
     return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
-                     "token %d of the saved session is not in the vocabulary of %u", tokens[i],
+                     "token %d of the saved session is not in the vocabulary of %u", tokens[first],
                      vocab);
   }
-  return WICK_OK;
+  return next == media->count ? WICK_OK : is_damaged(error);
 }
 
 // For pages that reading the tokens again would not give.
@@ -198,13 +281,16 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
   session *made = NULL;
   if (status == WICK_OK) status = read_marks(&source, &head, &marks, error);
   if (status == WICK_OK) status = session_make(table, head.tail, &made, error);
-  if (status == WICK_OK) status = read_tail(&source, &head, &marks, made->tokens, error);
+  if (status == WICK_OK) status = read_media(table, &source, &head, &made->media, error);
+  if (status == WICK_OK) {
+    status = read_tail(&source, &head, &marks, &made->media, made->tokens, error);
+  }
   if (status == WICK_OK) status = adapter_set_of_marks(table->adapters, &marks, &set, error);
   if (status == WICK_OK) {
     made->salt = head.salt;
     status = read_sequence(table, salt, context_tokens, &source, head.tail, made, error);
   }
-  if (status == WICK_OK) status = check_tokens(made->tokens, made->count, vocab, error);
+  if (status == WICK_OK) status = check_tokens(made, vocab, error);
   if (status != WICK_OK) {
     session_discard(table, made);
     return status;

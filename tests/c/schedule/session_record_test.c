@@ -361,7 +361,7 @@ TEST(another_context_another_model_and_another_version_are_refused) {
   REQUIRE(open_saved());
   static record other;
   other = saved;
-  other.bytes[8] += 2;
+  other.bytes[8] += 3;
   check_refused(&other, WICK_E_FORMAT, "not a saved session of version");
   wick_engine_destroy(engine);
   // 25 tokens were read and one is new: the least context that holds them, and one less
