@@ -1,0 +1,25 @@
+// api/parts.h — a prompt of text, images and recordings. Internal: the public interface will take
+// the same parts.
+#ifndef WICK_API_PARTS_H
+#define WICK_API_PARTS_H
+
+#include "model/media.h"
+#include "wick.h"
+
+typedef struct prompt_part {
+  const int32_t *tokens;  // [token_count] of a text
+  size_t token_count;
+  const media_rows *media;  // not NULL: an image or recording, and no tokens
+} prompt_part;
+
+// Floats that a row of an image or recording must have; 0 before the model's directory is complete.
+uint32_t engine_media_width(const wick_engine *engine);
+// wick_request_submit with the parts as its prompt; `request` has neither a text nor tokens. The
+// parts are copied. on_logits is called for positions of texts alone. Errors of wick_request_submit
+// and media_span_create; WICK_E_ARG for another prompt; WICK_E_FULL for an image that the model
+// reads at once and that is longer than a batch.
+wick_status engine_submit_parts(wick_engine *engine, const wick_request *request,
+                                const prompt_part *parts, size_t count, uint32_t *id,
+                                wick_error *error);
+
+#endif

@@ -1,0 +1,111 @@
+// Requests with images and recordings in their prompts: engines, runs, and what came of them.
+#ifndef WICK_TESTS_MEDIA_RIG_H
+#define WICK_TESTS_MEDIA_RIG_H
+
+#include "api/parts.h"
+#include "fixture_model.h"
+
+enum { MEDIA_PARTS_MAX = 40, MEDIA_SAID_MAX = 12 };
+
+typedef struct media_prompt {
+  prompt_part parts[MEDIA_PARTS_MAX];
+  media_rows media[MEDIA_PARTS_MAX];  // of the parts that are media
+  uint32_t count;
+} media_prompt;
+
+typedef struct media_result {
+  float *logits;  // [logits_count, vocab], after each position of a text
+  uint32_t logits_count, logits_max;
+  uint32_t vocab;
+  int32_t said[MEDIA_SAID_MAX];
+  uint32_t said_count;
+  uint32_t cached;
+  wick_error error;
+} media_result;
+
+typedef struct media_setup {
+  uint32_t batch_tokens, threads;
+  uint32_t context_tokens;  // may be more than the model was trained on; 0: as trained
+} media_setup;
+
+static inline wick_engine *media_engine(const fixture_file *file, const media_setup *setup) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  wick_config_default(&config);
+  config.batch_tokens = setup->batch_tokens;
+  config.threads = setup->threads;
+  config.context_tokens = setup->context_tokens;
+  config.beyond_trained = true;
+  config.k_type = config.v_type = WICK_KV_F32;
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return NULL;
+  if (!CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK)) {
+    CHECK_EQ_STR(error.message, "");
+    wick_engine_destroy(engine);
+    return NULL;
+  }
+  return engine;
+}
+
+static inline void media_take_logits(void *context, uint32_t position, const float *logits,
+                                     uint32_t vocab) {
+  media_result *result = context;
+  (void)position;
+  if (result->logits_count == result->logits_max) {
+    result->logits_max = result->logits_max == 0 ? 64 : 2 * result->logits_max;
+    result->logits = realloc(result->logits, (size_t)result->logits_max * vocab * sizeof *logits);
+  }
+  result->vocab = vocab;
+  memcpy(result->logits + (size_t)result->logits_count++ * vocab, logits, vocab * sizeof *logits);
+}
+
+// Steps until nothing is left to do; what request `id` says goes to `result`.
+static inline void media_steps(wick_engine *engine, uint32_t id, media_result *result) {
+  for (bool is_idle = false; !is_idle;) {
+    is_idle = wick_step(engine, 15000) == WICK_STEP_IDLE;
+    size_t size_bytes;
+    const uint8_t *at = wick_events_take(engine, &size_bytes), *end = at + size_bytes;
+    for (wick_event event; at < end; at += event.size_bytes) {
+      memcpy(&event, at, sizeof event);
+      if (event.request != id) continue;
+      if (event.kind == WICK_EVENT_TOKEN && result->said_count < MEDIA_SAID_MAX) {
+        result->said[result->said_count++] = event.token;
+      }
+      if (event.kind != WICK_EVENT_DONE) continue;
+      result->cached = event.tokens_cached;
+      if (event.finish == WICK_FINISH_ERROR) {
+        result->error.status = (wick_status)event.status;
+        memcpy(result->error.message, at + sizeof event, event.text_bytes);
+      }
+    }
+  }
+}
+
+// A greedy request of `tokens` tokens.
+static inline wick_request media_request(uint32_t tokens) {
+  wick_request request;
+  wick_request_default(&request);
+  request.sampling.temperature = 0;
+  request.max_tokens = tokens;
+  request.ignore_end = true;
+  return request;
+}
+
+// with_logits: of all positions of texts; the prefix cache is not asked then.
+static inline media_result media_run(wick_engine *engine, const media_prompt *prompt,
+                                     uint32_t session, bool with_logits) {
+  media_result result = {0};
+  wick_request request = media_request(MEDIA_SAID_MAX);
+  request.session = session;
+  if (with_logits) {
+    request.on_logits = media_take_logits;
+    request.on_logits_context = &result;
+  }
+  uint32_t id = 0;
+  const wick_status status =
+      engine_submit_parts(engine, &request, prompt->parts, prompt->count, &id, &result.error);
+  if (status == WICK_OK) media_steps(engine, id, &result);
+  return result;
+}
+
+#endif
