@@ -17,16 +17,19 @@ space := $(subst ,, )
 # ---- sources: new files are found automatically ----
 # Of the command line's programs one has the usual commands, the others have all. wick-lab is the same
 # program with the commands of src/lab; synth is in both.
-CLI_SRC := $(filter-out src/cli/commands_usual.c,$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
+CLI_SRC := $(filter-out src/cli/commands_usual.c src/cli/media%,$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
 LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Of hosts whose C library has it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
 # Required by the specification but not by inference: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
+# Encoders of images, which no module has yet, and their command
+MEDIA_SRC := $(wildcard src/media/*.c)
+MEDIA_CLI_SRC := $(wildcard src/cli/media*.c)
+ENGINE_SRC := $(filter-out src/cli/% src/lab/% src/media/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
-NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
+NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
 # Sources that the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
@@ -109,7 +112,7 @@ native_flags = $(NATIVE_RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)
 test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(CHECKED_FLAGS) $(1)
 level_flags = $($(1)_FLAGS) -DWICK_LEVEL=$(1)
 
-$(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(LAB_SRC)))
+$(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(MEDIA_CLI_SRC) $(LAB_SRC)))
 $(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
   $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
@@ -123,7 +126,7 @@ $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVEL
 $(foreach level,$(LEVELS),$(eval $(call objects,asan-$(level),$(NATIVE_CC),\
   $(call test_flags,$(ASAN_FLAGS)) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,tsan,$(NATIVE_CC),$(call test_flags,$(TSAN_FLAGS)),$(NATIVE_SRC)))
-$(eval $(call objects,arm,$(ARM_CC),$(native_flags),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call objects,arm,$(ARM_CC),$(native_flags),$(NATIVE_SRC) $(CLI_SRC) $(MEDIA_CLI_SRC)))
 $(eval $(call objects,coverage,$(NATIVE_CC),$(call test_flags,$(COVERAGE_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIVE_SRC)))
 
@@ -235,8 +238,8 @@ $(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/arm-release/libwick.a,arm,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-coverage/libwick.a,coverage,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
-$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
-$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS) $(MEDIA_SRC)))
+$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS) $(MEDIA_SRC)))
 
 # $(call program,FILE PATTERN,CONFIG,SOURCE FOLDER,ARCHIVE,COMPILER,LINK FLAGS,NAMES)
 define program
@@ -365,7 +368,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 	@touch $$@
 endef
 .PHONY: tidy check-quick
-$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(LAB_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
+$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(MEDIA_CLI_SRC) $(LAB_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
 $(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/cli/commands_usual.c src/platform/no_threads.c $(wildcard wasi/*.c component/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))

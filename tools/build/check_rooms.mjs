@@ -11,7 +11,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = (
   'base platform metrics thread format kernels tensor kv store quantize text template model ' +
-  'sample grammar reply load schedule api bench reference cli lab'
+  'media sample grammar reply load schedule api bench reference cli lab'
 ).split(' ');
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
@@ -25,6 +25,10 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
 const outside = [
   [/^src\/lab\/synth/, /^(lab|cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
   [/^src\/lab\//, /^(lab|cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
+  [
+    /^src\/cli\/media/,
+    /^(cli|base|media)\/|^format\/gguf\.h$|^grammar\/document\.h$|^platform\/platform\.h$/,
+  ],
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],

@@ -1,0 +1,46 @@
+// media/image.h — pictures as 8-bit RGB: resampling that equals Pillow's byte for byte, and fitting
+// into a frame. Integer arithmetic, so every host has the same bytes.
+#ifndef WICK_MEDIA_IMAGE_H
+#define WICK_MEDIA_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+// Limits of a picture that is given: either side, and all pixels.
+enum { IMAGE_SIDE_MAX = 1 << 16, IMAGE_PIXELS_MAX = 1 << 28 };
+
+typedef enum image_filter { IMAGE_BILINEAR, IMAGE_BICUBIC, IMAGE_LANCZOS } image_filter;
+
+typedef struct image_view {
+  const uint8_t *rgb;  // [height][width][3], rows stride_bytes apart
+  uint32_t width, height;
+  size_t stride_bytes;
+} image_view;
+
+// A picture that is made from another one.
+typedef struct image_frame {
+  uint32_t width, height;
+  uint32_t via_width, via_height;  // not 0: resampled to this size first
+  image_filter filter;
+  bool keeps_aspect;  // fills the rest with `colour`, else stretches
+  uint8_t colour[3];
+} image_frame;
+
+static inline image_view image_whole(const uint8_t *rgb, uint32_t width, uint32_t height) {
+  return (image_view){rgb, width, height, (size_t)width * 3};
+}
+// WICK_E_ARG unless the picture has pixels and is within the limits.
+wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
+
+// out[height][width][3] = the picture resampled: two passes of 8 bits, the horizontal one first. A
+// size that is right already is copied. WICK_E_NOMEM.
+wick_status image_resample(memory_gate *memory, image_view in, image_filter filter, uint32_t width,
+                           uint32_t height, uint8_t *out, wick_error *error);
+// out[frame.height][frame.width][3]. WICK_E_NOMEM.
+wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
+                      wick_error *error);
+
+#endif

@@ -1,0 +1,98 @@
+// media/kinds.h — what differs between the encoders of images that mmproj files hold: a table row
+// for each projector type.
+#ifndef WICK_MEDIA_KINDS_H
+#define WICK_MEDIA_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/gguf.h"
+#include "media/image.h"
+
+// How an image is resized and cut (layout.c).
+typedef enum vision_sizing {
+  SIZING_SQUARE,      // image_size on both sides
+  SIZING_SMART,       // near its own size, in whole merged patches
+  SIZING_LONGEST,     // the longest edge as the file says
+  SIZING_IDEFICS,     // longest edge, then tiles of image_size
+  SIZING_LFM2,        // smart, or tiles of 512 pixels
+  SIZING_CANDIDATES,  // the best of the grids of some number of tiles
+  SIZING_PINPOINTS,   // the best of the sizes that the file lists; without a list a square
+  SIZING_SLICES       // MiniCPM: an overview and slices of about image_size
+} vision_sizing;
+
+// Which row of the table of positions a patch gets.
+typedef enum vision_positions {
+  POSITIONS_NONE,
+  POSITIONS_FIXED,      // the row with the patch's number
+  POSITIONS_ANTIALIAS,  // the square table resampled to the grid
+  POSITIONS_CORNERS,    // the same, corners on corners, linear
+  POSITIONS_BICUBIC,
+  POSITIONS_AXES,    // a table of columns and one of rows
+  POSITIONS_BUCKETS  // the row at the same part of a table of 70 x 70
+} vision_positions;
+
+typedef enum vision_rotary {
+  ROTARY_NONE,
+  ROTARY_HALVES,      // pairs (j, j + d/2): rows, then columns
+  ROTARY_QUARTERS,    // columns in the first half of a head, rows in the second one
+  ROTARY_NEIGHBOURS,  // pairs (2j, 2j + 1): rows, then columns
+} vision_rotary;
+
+typedef enum media_activation {
+  ACTIVATION_FILE,  // the one that the file names
+  ACTIVATION_GELU_TANH,
+  ACTIVATION_GELU_ERF,
+  ACTIVATION_GELU_QUICK,  // x sigmoid(1.702 x)
+  ACTIVATION_SILU
+} media_activation;
+
+// A step that the rows go through after the last layer.
+typedef enum media_op {
+  OP_END,
+  OP_SHUFFLE,        // n x n patches side by side in a row, channels innermost
+  OP_GATHER,         // the same, channels outermost; without the matrix that follows, nothing
+  OP_POOL,           // the mean of n x n patches
+  OP_LAYER_NORM,     // NAME.weight, NAME.bias
+  OP_RMS_NORM,       // NAME.weight
+  OP_UNIT_NORM,      // RMS norm without a weight
+  OP_LINEAR,         // NAME.weight, NAME.bias
+  OP_LINEAR_TURNED,  // the same, stored [in][out]
+  OP_ACTIVATION,
+  OP_ROOT_OF_WIDTH,  // times sqrt(width)
+  OP_STANDARDISE,    // (x - v.std_bias) * v.std_scale, if the file has them
+  OP_GATED           // NAME.gate, NAME.up, NAME.down
+} media_op;
+
+typedef struct media_step {
+  media_op op;
+  const char *name;
+  bool is_optional;
+  float epsilon;  // of a norm; 0: the file's
+  media_activation activation;
+} media_step;
+
+typedef struct vision_kind {
+  const char *name;  // of clip.projector_type
+  vision_sizing sizing;
+  image_filter filter;
+  vision_positions positions;
+  vision_rotary rotary;
+  bool has_rms_norms;
+  bool norms_values;     // RMS norm of each head of the values
+  bool has_unit_scale;   // of attention, instead of 1 / sqrt(head width)
+  bool may_swap;         // old files have ffn_up and ffn_down exchanged
+  bool has_windows;      // in some layers patches attend within a window
+  bool leaves_last;      // the last layer is not run unless the file says which layers are used
+  bool drops_first_row;  // instead of the class row
+  bool has_fixed_merge;  // the file's merge size is not looked at
+  uint32_t merge;        // patches a side of an output row, unless the file says so
+  uint32_t blocks_min, blocks_max;  // SIZING_SMART: in squares of merged patches; 0: no limit
+  const media_step *steps;
+  const char *before, *after;  // markers in the prompt, or NULL
+} vision_kind;
+
+// NULL for a type that is not known.
+const vision_kind *vision_kind_find(gguf_string name);
+
+#endif

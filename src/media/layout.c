@@ -1,0 +1,314 @@
+// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: doubles give another size for
+// a few images.
+#include "media/layout.h"
+
+#include "base/checked.h"
+#include "base/math.h"
+
+enum { LFM2_TILE = 512, LFM2_TILES_MIN = 2, LFM2_TILES_MAX = 10, SLICES_MAX = 9 };
+
+// ---- whole numbers of floats above 0 ----
+
+static uint32_t floor_of(float x) { return x < 4294967040.0f ? (uint32_t)x : UINT32_MAX; }
+static uint32_t ceil_of(float x) {
+  const uint32_t low = floor_of(x);
+  return (float)low < x ? low + 1 : low;
+}
+static uint32_t round_of(double x) {  // half away from zero
+  return x < 4294967040.0 ? (uint32_t)(x + 0.5) : UINT32_MAX;
+}
+static uint32_t round_even_of(double x) {
+  const uint32_t low = (uint32_t)x;
+  const double rest = x - low;
+  if (rest != 0.5) return rest > 0.5 ? low + 1 : low;
+  return low + (low & 1);
+}
+static float root_of(float x) { return __builtin_sqrtf(x); }
+static uint32_t at_least(uint32_t value, uint32_t least) { return value > least ? value : least; }
+
+static uint32_t nearest_multiple(uint32_t value, uint32_t of) {
+  return at_least(round_of((float)value / (float)of) * of, of);
+}
+
+// ---- frames ----
+
+typedef struct image_size {
+  uint32_t width, height;
+} image_size;
+
+static image_frame frame_of(const layout_settings *settings, image_size size, bool keeps_aspect) {
+  return (image_frame){.width = size.width,
+                       .height = size.height,
+                       .filter = settings->kind->filter,
+                       .keeps_aspect = keeps_aspect};
+}
+
+static image_size square_of(const layout_settings *settings) {
+  return (image_size){settings->image_size, settings->image_size};
+}
+
+static image_size smart_size(image_size in, uint32_t align, uint32_t min, uint32_t max) {
+  image_size out = {nearest_multiple(in.width, align), nearest_multiple(in.height, align)};
+  const uint64_t pixels = (uint64_t)out.width * out.height;
+  const float width = (float)in.width, height = (float)in.height, step = (float)align;
+  if (max > 0 && pixels > max) {
+    const float by = root_of(height * width / (float)max);
+    out.height = at_least(floor_of(height / by / step) * align, align);
+    out.width = at_least(floor_of(width / by / step) * align, align);
+  } else if (pixels < min) {
+    const float by = root_of((float)min / (height * width));
+    out.height = ceil_of(height * by / step) * align;
+    out.width = ceil_of(width * by / step) * align;
+  }
+  return out;
+}
+
+static void plan_smart(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t align = settings->patch * settings->merge;
+  const image_size size = smart_size(in, align, settings->pixels_min, settings->pixels_max);
+  out->overview = frame_of(settings, size, true);
+}
+
+static void plan_longest(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t align = settings->patch * settings->merge;
+  const float edge = (float)(settings->longest != 0 ? settings->longest : settings->image_size);
+  const float across = edge / (float)in.width, down = edge / (float)in.height;
+  const float scale = across < down ? across : down, step = (float)align;
+  const image_size size = {ceil_of((float)in.width * scale / step) * align,
+                           ceil_of((float)in.height * scale / step) * align};
+  out->overview = frame_of(settings, size, true);
+}
+
+static void plan_square(const layout_settings *settings, image_layout *out) {
+  out->overview = frame_of(settings, square_of(settings), true);
+}
+
+static void set_tiles(image_layout *out, uint32_t columns, uint32_t rows, image_frame frame) {
+  out->columns = columns;
+  out->rows = rows;
+  out->tiles = frame;
+}
+
+// ---- Idefics 3 ----
+
+static void plan_idefics(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t side = at_least(settings->image_size, 1), edge = settings->longest;
+  image_size size;
+  if (edge == 0) {
+    size = smart_size(in, side, 0, 0);
+  } else if (in.width >= in.height) {
+    const double aspect = (double)in.width / in.height;
+    size = (image_size){edge, (uint32_t)(edge / aspect)};
+    size.height += size.height & 1;
+  } else {
+    const double aspect = (double)in.width / in.height;
+    size = (image_size){(uint32_t)(edge * aspect), edge};
+    size.width += size.width & 1;
+  }
+  size.width = at_least(size.width, 1);
+  size.height = at_least(size.height, 1);
+  const uint32_t columns = ceil_div_u32(size.width, side), rows = ceil_div_u32(size.height, side);
+  image_frame frame = frame_of(settings, (image_size){columns * side, rows * side}, false);
+  out->overview = frame_of(settings, square_of(settings), false);
+  if (edge != 0) {
+    frame.via_width = size.width;
+    frame.via_height = size.height;
+    out->overview_is_of_tiles = true;
+  } else {
+    frame.filter = IMAGE_BICUBIC;
+  }
+  set_tiles(out, columns, rows, frame);
+}
+
+// ---- LFM2 ----
+
+static float distance(float a, float b) { return a > b ? a - b : b - a; }
+
+static image_size lfm2_grid(image_size in) {
+  const float aspect = (float)in.width / (float)in.height;
+  const double area = (double)in.width * in.height;
+  image_size best = {1, 1};
+  float least = 3e38f;
+  for (uint32_t tiles = LFM2_TILES_MIN; tiles <= LFM2_TILES_MAX; tiles++) {
+    for (uint32_t most = 2; most <= tiles; most++) {  // grids of the same number by longer side
+      for (uint32_t columns = 1; columns <= most; columns++) {
+        if (tiles % columns != 0) continue;
+        const uint32_t rows = tiles / columns, longer = columns > rows ? columns : rows;
+        if (at_least(longer, 2) != most) continue;
+        const float off = distance(aspect, (float)columns / (float)rows);
+        const bool is_tie = off == least && area > (double)(LFM2_TILE * LFM2_TILE) * tiles * 0.5;
+        if (off >= least && !is_tie) continue;
+        least = off;
+        best = (image_size){columns, rows};
+      }
+    }
+  }
+  return best;
+}
+
+static void plan_lfm2(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t align = settings->patch * settings->merge, most = settings->pixels_max;
+  const image_size size = smart_size(in, align, settings->pixels_min, most);
+  out->overview = frame_of(settings, size, false);
+  const double height = (double)align * round_even_of((double)in.height / align);
+  const double width = (double)align * round_even_of((double)in.width / align);
+  const double patch = settings->patch;
+  if ((height > patch ? height : patch) * (width > patch ? width : patch) <= 2.0 * most) return;
+  const image_size grid = lfm2_grid(in);
+  set_tiles(
+      out, grid.width, grid.height,
+      frame_of(settings, (image_size){LFM2_TILE * grid.width, LFM2_TILE * grid.height}, true));
+}
+
+// ---- the best of some sizes ----
+
+typedef struct best_size {
+  image_size in, size;
+  uint64_t used, wasted;  // pixels
+} best_size;
+
+static void consider(best_size *best, uint32_t width, uint32_t height) {
+  const float across = (float)width / (float)best->in.width;
+  const float down = (float)height / (float)best->in.height;
+  const float scale = across < down ? across : down;
+  uint64_t used =
+      (uint64_t)floor_of((float)best->in.width * scale) * floor_of((float)best->in.height * scale);
+  const uint64_t all = (uint64_t)best->in.width * best->in.height;
+  if (used > all) used = all;
+  const uint64_t wasted = (uint64_t)width * height - used;
+  if (best->size.width != 0 &&
+      (used < best->used || (used == best->used && wasted >= best->wasted))) {
+    return;
+  }
+  *best = (best_size){best->in, {width, height}, used, wasted};
+}
+
+static void plan_best(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t side = settings->image_size;
+  out->overview = frame_of(settings, square_of(settings), false);
+  if (in.width <= side && in.height <= side) return;
+  best_size best = {.in = in};
+  for (uint32_t i = 0; i < settings->pinpoint_count; i++) {
+    consider(&best, settings->pinpoints[i][0], settings->pinpoints[i][1]);
+  }
+  const uint32_t min = settings->tiles_min, max = settings->tiles_max;
+  for (uint32_t a = min; settings->pinpoint_count == 0 && a <= max; a++) {
+    const uint32_t end = max / a < max ? max / a : max;
+    for (uint32_t b = at_least(min, ceil_div_u32(min, a)); b <= end; b++) {
+      consider(&best, a * side, b * side);
+    }
+  }
+  if (best.size.width == 0) return;
+  set_tiles(out, best.size.width / side, best.size.height / side,
+            frame_of(settings, best.size, true));
+}
+
+static void plan_pinpoints(const layout_settings *settings, image_size in, image_layout *out) {
+  if (settings->pinpoint_count != 0) {
+    plan_best(settings, in, out);
+    return;
+  }
+  plan_square(settings, out);
+  out->overview.colour[0] = 122;
+  out->overview.colour[1] = 116;
+  out->overview.colour[2] = 104;
+}
+
+// ---- MiniCPM ----
+
+static image_size slice_size(const layout_settings *settings, image_size in, bool enlarges) {
+  const uint32_t side = settings->image_size, align = settings->patch * settings->merge;
+  if ((uint64_t)in.width * in.height > (uint64_t)side * side || enlarges) {
+    const float aspect = (float)in.width / (float)in.height;
+    in.height = floor_of((float)side / root_of(aspect));
+    in.width = floor_of((float)in.height * aspect);
+  }
+  return (image_size){nearest_multiple(in.width, align), nearest_multiple(in.height, align)};
+}
+
+static image_size slice_grid(image_size in, uint32_t slices) {
+  const double aspect = math_log((double)in.width / in.height);
+  image_size best = {1, 1};
+  double least = 1e300;
+  for (uint32_t count = slices - 1; count <= slices + 1 && count <= SLICES_MAX; count++) {
+    for (uint32_t m = 1; m <= count && count != 1; m++) {
+      if (count % m != 0) continue;
+      const double off = aspect - math_log((double)m / (count / m));
+      const double distance = off < 0 ? -off : off;
+      if (distance >= least) continue;
+      least = distance;
+      best = (image_size){m, count / m};
+    }
+  }
+  return best;
+}
+
+static void plan_slices(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t side = settings->image_size;
+  const uint64_t pixels = (uint64_t)in.width * in.height, whole = (uint64_t)side * side;
+  const bool is_small = in.width <= side && in.height <= side;
+  if (settings->merge == 2 && pixels <= whole) {
+    out->overview = frame_of(settings, slice_size(settings, in, true), false);
+    return;
+  }
+  out->overview =
+      frame_of(settings, is_small ? square_of(settings) : slice_size(settings, in, false), false);
+  if (is_small) return;
+  const uint64_t parts = (pixels + whole - 1) / whole;
+  const image_size grid = slice_grid(in, parts < SLICES_MAX ? (uint32_t)parts : SLICES_MAX);
+  if (grid.width * grid.height < 2) return;
+  const image_size cell = {at_least(round_of((float)in.width / (float)grid.width), 1),
+                           at_least(round_of((float)in.height / (float)grid.height), 1)};
+  const image_size size = slice_size(settings, cell, true);
+  out->overview_is_first = true;
+  set_tiles(
+      out, grid.width, grid.height,
+      frame_of(settings, (image_size){size.width * grid.width, size.height * grid.height}, true));
+}
+
+// ---- all of them ----
+
+static bool is_frame_sane(const image_frame *frame) {
+  return frame->width != 0 && frame->height != 0 &&
+         (uint64_t)frame->width * frame->height <= IMAGE_PIXELS_MAX;
+}
+
+wick_status layout_plan(const layout_settings *settings, uint32_t width, uint32_t height,
+                        image_layout *out, wick_error *error) {
+  const image_size in = {width, height};
+  *out = (image_layout){0};
+  switch (settings->kind->sizing) {
+    case SIZING_SQUARE:
+      plan_square(settings, out);
+      break;
+    case SIZING_SMART:
+      plan_smart(settings, in, out);
+      break;
+    case SIZING_LONGEST:
+      plan_longest(settings, in, out);
+      break;
+    case SIZING_IDEFICS:
+      plan_idefics(settings, in, out);
+      break;
+    case SIZING_LFM2:
+      plan_lfm2(settings, in, out);
+      break;
+    case SIZING_CANDIDATES:
+      plan_best(settings, in, out);
+      break;
+    case SIZING_PINPOINTS:
+      plan_pinpoints(settings, in, out);
+      break;
+    case SIZING_SLICES:
+      plan_slices(settings, in, out);
+      break;
+  }
+  const uint64_t tiles = (uint64_t)out->columns * out->rows;
+  if (tiles > LAYOUT_TILES_MAX || !is_frame_sane(&out->overview) ||
+      (tiles != 0 && !is_frame_sane(&out->tiles))) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "image: %u x %u becomes more than %u tiles or %u pixels", width, height,
+                     LAYOUT_TILES_MAX, IMAGE_PIXELS_MAX);
+  }
+  return WICK_OK;
+}

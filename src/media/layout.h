@@ -1,0 +1,35 @@
+// media/layout.h — how an image is resized and cut into the pictures that an encoder reads, from
+// its size alone.
+#ifndef WICK_MEDIA_LAYOUT_H
+#define WICK_MEDIA_LAYOUT_H
+
+#include "media/image.h"
+#include "media/kinds.h"
+
+enum { LAYOUT_TILES_MAX = 1024, LAYOUT_PINPOINTS_MAX = 256 };
+
+// Numbers of a file.
+typedef struct layout_settings {
+  const vision_kind *kind;
+  uint32_t image_size, patch, merge;
+  uint32_t longest;                 // edge in pixels; 0: the file has none
+  uint32_t tiles_min, tiles_max;    // SIZING_CANDIDATES
+  uint32_t pixels_min, pixels_max;  // SIZING_SMART; 0: no limit
+  uint32_t pinpoints[LAYOUT_PINPOINTS_MAX][2];
+  uint32_t pinpoint_count;
+} layout_settings;
+
+typedef struct image_layout {
+  uint32_t columns, rows;  // of tiles; 0: the overview is all
+  image_frame tiles;       // of the picture that is cut into them
+  image_frame overview;
+  bool overview_is_first;
+  bool overview_is_of_tiles;  // is made of the picture that is cut
+} image_layout;
+
+// The layout of an image of any size. WICK_E_ARG when it would have more than LAYOUT_TILES_MAX
+// tiles or more than IMAGE_PIXELS_MAX pixels.
+wick_status layout_plan(const layout_settings *settings, uint32_t width, uint32_t height,
+                        image_layout *out, wick_error *error);
+
+#endif

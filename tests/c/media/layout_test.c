@@ -1,0 +1,133 @@
+// Sizes and grids of images, from their rules by hand.
+#include "media/layout.h"
+#include "check.h"
+
+static const vision_kind *kind_of(const char *name) {
+  size_t size = 0;
+  while (name[size] != '\0') size++;
+  return vision_kind_find((gguf_string){name, size});
+}
+
+static image_layout plan(const layout_settings *settings, uint32_t width, uint32_t height) {
+  image_layout layout = {0};
+  wick_error error;
+  CHECK_EQ_INT(layout_plan(settings, width, height, &layout, &error), WICK_OK);
+  return layout;
+}
+
+static void check_overview(const image_layout *layout, uint32_t width, uint32_t height) {
+  CHECK_EQ_UINT(layout->overview.width, width);
+  CHECK_EQ_UINT(layout->overview.height, height);
+}
+
+static void check_tiles(const image_layout *layout, uint32_t columns, uint32_t rows, uint32_t width,
+                        uint32_t height) {
+  CHECK_EQ_UINT(layout->columns, columns);
+  CHECK_EQ_UINT(layout->rows, rows);
+  CHECK_EQ_UINT(layout->tiles.width, width);
+  CHECK_EQ_UINT(layout->tiles.height, height);
+}
+
+static layout_settings qwen(void) {
+  return (layout_settings){.kind = kind_of("qwen3vl_merger"),
+                           .image_size = 192,
+                           .patch = 16,
+                           .merge = 2,
+                           .pixels_min = 8 * 32 * 32,
+                           .pixels_max = 4096 * 32 * 32};
+}
+
+TEST(smart_sizes_are_near_the_image) {
+  const layout_settings settings = qwen();
+  image_layout layout = plan(&settings, 200, 133);  // 6.25 and 4.16 blocks
+  check_overview(&layout, 192, 128);
+  CHECK(layout.overview.keeps_aspect);
+  CHECK_EQ_UINT(layout.columns, 0);
+}
+
+TEST(smart_sizes_have_a_minimum_and_a_maximum) {
+  const layout_settings settings = qwen();
+  // 64 x 64 is 4 blocks of the 8 required: times sqrt(2), rounded up
+  image_layout layout = plan(&settings, 64, 64);
+  check_overview(&layout, 96, 96);
+  // 4 Mpx allowed of 16: half of each side
+  layout = plan(&settings, 4096, 4096);
+  check_overview(&layout, 2048, 2048);
+  layout = plan(&settings, 1, 1);
+  check_overview(&layout, 96, 96);
+}
+
+TEST(idefics_enlarges_to_the_longest_edge_and_cuts_it) {
+  const layout_settings settings = {
+      .kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2, .longest = 144};
+  image_layout layout = plan(&settings, 200, 133);  // 144 x 95, which becomes even
+  check_tiles(&layout, 3, 2, 144, 96);
+  CHECK_EQ_UINT(layout.tiles.via_width, 144);
+  CHECK_EQ_UINT(layout.tiles.via_height, 96);
+  check_overview(&layout, 48, 48);
+  CHECK(layout.overview_is_of_tiles);
+  layout = plan(&settings, 10, 10000);  // no side becomes 0
+  check_tiles(&layout, 1, 3, 48, 144);
+}
+
+TEST(lfm2_cuts_large_images_alone) {
+  const layout_settings settings = {.kind = kind_of("lfm2"),
+                                    .image_size = 256,
+                                    .patch = 16,
+                                    .merge = 2,
+                                    .pixels_min = 64 * 32 * 32,
+                                    .pixels_max = 256 * 32 * 32};
+  image_layout layout = plan(&settings, 640, 360);
+  CHECK_EQ_UINT(layout.columns, 0);
+  layout = plan(&settings, 1010, 550);  // aspect 1.84
+  check_tiles(&layout, 2, 1, 1024, 512);
+  // a square of the area of four tiles and more: the larger of the grids of its aspect
+  layout = plan(&settings, 2000, 2000);
+  check_tiles(&layout, 3, 3, 1536, 1536);
+  layout = plan(&settings, 1000, 1000);  // not above half of 9 tiles
+  check_tiles(&layout, 2, 2, 1024, 1024);
+}
+
+TEST(internvl_takes_the_grid_that_keeps_most_pixels) {
+  const layout_settings settings = {.kind = kind_of("internvl"),
+                                    .image_size = 48,
+                                    .patch = 8,
+                                    .merge = 2,
+                                    .tiles_min = 1,
+                                    .tiles_max = 6};
+  image_layout layout = plan(&settings, 48, 40);
+  CHECK_EQ_UINT(layout.columns, 0);
+  layout = plan(&settings, 200, 100);  // of at most 6 tiles: 96 x 48 and 144 x 72 in 3 x 2
+  check_tiles(&layout, 3, 2, 144, 96);
+  layout = plan(&settings, 300, 20);
+  check_tiles(&layout, 6, 1, 288, 48);
+}
+
+TEST(llava_without_a_list_of_sizes_is_a_square) {
+  const layout_settings settings = {
+      .kind = kind_of("mlp"), .image_size = 56, .patch = 8, .merge = 1};
+  const image_layout layout = plan(&settings, 200, 100);
+  check_overview(&layout, 56, 56);
+  CHECK_EQ_UINT(layout.overview.colour[0], 122);
+  CHECK(layout.overview.keeps_aspect);
+}
+
+TEST(minicpm_cuts_slices_near_the_image_size) {
+  const layout_settings settings = {
+      .kind = kind_of("minicpmv4_6"), .image_size = 96, .patch = 8, .merge = 4};
+  image_layout layout = plan(&settings, 64, 64);
+  check_overview(&layout, 96, 96);
+  CHECK_EQ_UINT(layout.columns, 0);
+  layout = plan(&settings, 200, 133);  // 2.9 areas, so 2, 3 or 4 slices; 2 x 1 is nearest in aspect
+  CHECK(layout.overview_is_first);
+  check_overview(&layout, 128, 64);
+  CHECK_EQ_UINT(layout.columns, 2);
+}
+
+TEST(absurd_sizes_are_refused) {
+  const layout_settings settings = {
+      .kind = kind_of("idefics3"), .image_size = 16, .patch = 8, .merge = 2, .longest = 8192};
+  image_layout layout;
+  wick_error error;
+  CHECK_EQ_INT(layout_plan(&settings, 100, 100, &layout, &error), WICK_E_ARG);
+}
