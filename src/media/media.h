@@ -1,0 +1,123 @@
+// media/media.h — images for language models: an mmproj file is opened for a text model, an image
+// is planned from its size (tiles, rows, cost), prepared (resized and cut), and encoded chunk by
+// chunk into rows that take the place of token embeddings.
+#ifndef WICK_MEDIA_MEDIA_H
+#define WICK_MEDIA_MEDIA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/gguf.h"
+#include "kernels/kernels.h"
+#include "media/image.h"
+#include "thread/pool.h"
+
+typedef struct media_model media_model;
+
+// The text model that the rows are for.
+typedef struct media_text {
+  uint32_t width;            // of an embedding
+  uint32_t deepstack_count;  // layers that add a part of a row; a row is (1 + count) * width
+  bool has_axes;             // positions are of rows and columns (M-RoPE)
+  // Gemma 3, and Gemma 4 but for E2B and E4B: rows of an image see each other in both directions.
+  bool sees_both_ways;
+} media_text;
+
+// Reads it from the metadata of a text model. WICK_E_FORMAT when keys are missing or wrong.
+wick_status media_text_read(const gguf_directory *directory, media_text *out, wick_error *error);
+
+// Reads `size_bytes` bytes of the mmproj file from an offset; false when it cannot.
+typedef struct media_reader {
+  bool (*read)(void *context, uint64_t offset_bytes, void *out, size_t size_bytes);
+  void *context;
+} media_reader;
+
+typedef struct media_options {
+  // Follow the published model if the reference program differs from it: a class row is
+  // the first row, and Gemma 4's encoder has GELU in the form with tanh.
+  bool follows_publication;
+} media_options;
+
+// Reads the weights of the encoder for images. The directory is not needed later. Fails with the
+// key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
+// WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
+wick_status media_open(memory_gate *memory, const kernel_table *kernels,
+                       const gguf_directory *directory, const media_text *text,
+                       const media_reader *reader, const media_options *options, media_model **out,
+                       wick_error *error);
+void media_close(media_model *model);  // NULL is fine
+
+// Floats of a row: (1 + deepstack layers) * the text model's width.
+uint32_t media_row_width(const media_model *model);
+// Changes when the encoder's weights, settings or options do.
+uint64_t media_fingerprint(const media_model *model);
+
+// ---- a plan ----
+
+// A part of the prompt: text, or rows of an image.
+typedef struct media_chunk {
+  char text[48];           // terminated; special tokens in it are tokens
+  bool is_text;            // else rows
+  bool is_one_token;       // the text is a token of the vocabulary by its spelling
+  bool is_non_causal;      // the rows see each other
+  bool is_overview;        // of the whole image, else a tile
+  uint32_t column, row;    // of the tile
+  uint32_t rows;           // that it gives
+  uint32_t across, down;   // their grid; rows beyond it separate its lines
+  bool counts_rows;        // each row has the next position, else a line and column of the grid
+  uint32_t positions;      // by which the position in the prompt advances
+  uint32_t width, height;  // pixels that are encoded
+  uint64_t macs;           // multiply-adds of its encoding
+} media_chunk;
+
+typedef struct media_plan {
+  media_chunk *chunks;
+  uint32_t count;
+  uint32_t rows, tiles;      // of all chunks
+  uint64_t macs;             // of all chunks
+  uint64_t prepare_bytes;    // of memory until media_prepared_free
+  uint64_t encode_bytes;     // of memory while a chunk is encoded, one thread
+  struct image_plan *image;  // how it is cut
+} media_plan;
+
+// The chunks of an image and their cost, from its size alone. WICK_E_ARG for a size beyond
+// the limits (image.h, layout.h), WICK_E_NOMEM.
+wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
+                             media_plan *out, wick_error *error);
+void media_plan_free(const media_model *model, media_plan *plan);  // zeros are fine
+
+// Resized pictures of an image.
+typedef struct media_prepared {
+  uint8_t *tiles, *overview;  // NULL: none
+} media_prepared;
+
+// Resamples an image of the planned size. WICK_E_NOMEM.
+wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
+                          media_prepared *out, wick_error *error);
+void media_prepared_free(const media_model *model, media_prepared *prepared);  // zeros are fine
+// The pixels that a chunk encodes.
+image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prepared,
+                              uint32_t chunk);
+// The key of an image in a cache, together with media_fingerprint: a hash of its pixels and size.
+uint64_t media_hash_pixels(image_view image);
+
+// ---- encoding ----
+
+typedef struct media_encoding media_encoding;
+
+// Begins to encode a chunk of rows. `rows` [chunk.rows][media_row_width] must live until the end.
+// WICK_E_NOMEM.
+wick_status media_encode_begin(const media_model *model, const media_plan *plan,
+                               const media_prepared *prepared, uint32_t chunk, thread_pool *threads,
+                               uint32_t thread_count, float *rows, media_encoding **out,
+                               wick_error *error);
+// Computes one layer, or what is before or after the layers. *is_done: the rows are complete. The
+// result is the same to the last bit for any number of threads. WICK_E_NONFINITE when the weights
+// give no numbers.
+wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error);
+void media_encode_end(media_encoding *encoding);  // NULL is fine; cancels what is not done
+
+#endif

@@ -1,0 +1,236 @@
+// media/plan.c — what an image becomes in a prompt, and its cost; the pictures that are encoded.
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "media/encode.h"
+#include "media/weights.h"
+
+// ---- chunks ----
+
+typedef struct chunk_list {
+  const media_model *model;
+  media_chunk *chunks;  // NULL: they are counted
+  uint32_t count;
+} chunk_list;
+
+static media_chunk *add_chunk(chunk_list *list, const media_chunk *chunk) {
+  media_chunk *added = list->chunks == NULL ? NULL : &list->chunks[list->count];
+  if (added != NULL) *added = *chunk;
+  list->count++;
+  return added;
+}
+
+static void add_text(chunk_list *list, const char *text) {
+  media_chunk chunk = {.is_text = true};
+  if (text == NULL) return;
+  text_format(chunk.text, sizeof chunk.text, "%s", text);
+  (void)add_chunk(list, &chunk);
+}
+
+static void add_token(chunk_list *list, const char *text) {
+  media_chunk chunk = {.is_text = true, .is_one_token = true};
+  text_format(chunk.text, sizeof chunk.text, "%s", text);
+  (void)add_chunk(list, &chunk);
+}
+
+// "<row_2_col_3>", rows and columns from 1
+static void add_place(chunk_list *list, const char *before, const char *between, const char *after,
+                      uint32_t row, uint32_t column) {
+  media_chunk chunk = {.is_text = true};
+  text_format(chunk.text, sizeof chunk.text, "%s%u%s%u%s", before, (unsigned)row + 1, between,
+              (unsigned)column + 1, after);
+  (void)add_chunk(list, &chunk);
+}
+
+static void add_rows(chunk_list *list, uint32_t width, uint32_t height, bool is_overview,
+                     uint32_t row, uint32_t column) {
+  const media_model *model = list->model;
+  const uint32_t patch = model->layout.patch, merge = encode_patches_a_side(model);
+  media_chunk chunk = {.is_non_causal = model->text.sees_both_ways,
+                       .is_overview = is_overview,
+                       .column = column,
+                       .row = row,
+                       .across = ceil_div_u32(width / patch, merge),
+                       .down = ceil_div_u32(height / patch, merge),
+                       .width = width,
+                       .height = height,
+                       .macs = encode_macs(model, width / patch, height / patch)};
+  chunk.rows = chunk.across * chunk.down;
+  if (model->line_break != NULL) chunk.rows += chunk.down - 1;
+  const uint32_t longer = chunk.across > chunk.down ? chunk.across : chunk.down;
+  chunk.counts_rows = !model->text.has_axes || model->kind->sizing == SIZING_SLICES;
+  chunk.positions = chunk.counts_rows ? chunk.rows : longer;
+  (void)add_chunk(list, &chunk);
+}
+
+static void add_overview(chunk_list *list, const image_layout *layout) {
+  add_rows(list, layout->overview.width, layout->overview.height, true, 0, 0);
+}
+
+static void add_tile(chunk_list *list, const image_layout *layout, uint32_t row, uint32_t column) {
+  add_rows(list, layout->tiles.width / layout->columns, layout->tiles.height / layout->rows, false,
+           row, column);
+}
+
+static void list_idefics(chunk_list *list, const image_layout *layout) {
+  const char *fake = "<fake_token_around_image>";
+  for (uint32_t row = 0; row < layout->rows; row++) {
+    for (uint32_t column = 0; column < layout->columns; column++) {
+      add_text(list, fake);
+      add_place(list, "<row_", "_col_", ">", row, column);
+      add_tile(list, layout, row, column);
+    }
+    if (row + 1 < layout->rows) add_token(list, "\n");
+  }
+  add_token(list, "\n\n");
+  add_token(list, fake);
+  add_token(list, "<global-img>");
+  add_overview(list, layout);
+  add_text(list, fake);
+}
+
+static void list_slices(chunk_list *list, const image_layout *layout) {
+  add_text(list, "<image>");
+  add_overview(list, layout);
+  add_text(list, "</image>");
+  for (uint32_t row = 0; row < layout->rows; row++) {
+    for (uint32_t column = 0; column < layout->columns; column++) {
+      add_text(list, "<slice>");
+      add_tile(list, layout, row, column);
+      add_text(list, "</slice>");
+    }
+    if (row + 1 < layout->rows) add_token(list, "\n");
+  }
+}
+
+static void list_chunks(chunk_list *list, const image_layout *layout) {
+  const vision_kind *kind = list->model->kind;
+  if (kind->sizing == SIZING_IDEFICS) {
+    list_idefics(list, layout);
+    return;
+  }
+  if (kind->sizing == SIZING_SLICES) {
+    list_slices(list, layout);
+    return;
+  }
+  const bool has_places = kind->sizing == SIZING_LFM2;
+  add_text(list, kind->before);
+  for (uint32_t row = 0; row < layout->rows; row++) {
+    for (uint32_t column = 0; column < layout->columns; column++) {
+      if (has_places) add_place(list, "<|img_row_", "_col_", "|>", row, column);
+      add_tile(list, layout, row, column);
+    }
+  }
+  if (has_places && layout->columns != 0) add_text(list, "<|img_thumbnail|>");
+  add_overview(list, layout);
+  add_text(list, kind->after);
+}
+
+// ---- the plan ----
+
+typedef struct image_plan {
+  image_layout layout;
+  uint32_t width, height;  // of the image
+} image_plan;
+
+static void add_costs(const media_model *model, media_plan *plan) {
+  const image_layout *layout = &plan->image->layout;
+  for (uint32_t i = 0; i < plan->count; i++) {
+    const media_chunk *chunk = &plan->chunks[i];
+    if (chunk->is_text) continue;
+    plan->tiles++;
+    plan->rows += chunk->rows;
+    plan->macs += chunk->macs;
+    const uint64_t bytes = encode_bytes(model, chunk, 1);
+    if (bytes > plan->encode_bytes) plan->encode_bytes = bytes;
+  }
+  plan->prepare_bytes = (uint64_t)layout->overview.width * layout->overview.height * 3 +
+                        (uint64_t)layout->tiles.width * layout->tiles.height * 3;
+}
+
+wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
+                             media_plan *out, wick_error *error) {
+  image_layout layout;
+  *out = (media_plan){0};
+  wick_status status = image_check(width, height, error);
+  if (status == WICK_OK) status = layout_plan(&model->layout, width, height, &layout, error);
+  if (status != WICK_OK) return status;
+  chunk_list list = {.model = model};
+  list_chunks(&list, &layout);
+  out->image = memory_alloc(model->memory, sizeof *out->image);
+  list.chunks = memory_alloc_array(model->memory, list.count, sizeof *list.chunks);
+  out->chunks = list.chunks;
+  if (out->image == NULL || out->chunks == NULL) {
+    media_plan_free(model, out);
+    return memory_fail(model->memory, error, "the plan of an image");
+  }
+  *out->image = (image_plan){layout, width, height};
+  out->count = list.count;
+  list.count = 0;
+  list_chunks(&list, &layout);
+  add_costs(model, out);
+  return WICK_OK;
+}
+
+void media_plan_free(const media_model *model, media_plan *plan) {
+  memory_free(model->memory, plan->image);
+  memory_free(model->memory, plan->chunks);
+  *plan = (media_plan){0};
+}
+
+// ---- pictures ----
+
+static wick_status make_picture(const media_model *model, image_view image,
+                                const image_frame *frame, uint8_t **out, wick_error *error) {
+  *out = memory_alloc_wide(model->memory, (uint64_t)frame->width * frame->height * 3);
+  if (*out == NULL) return memory_fail(model->memory, error, "a resized image");
+  return image_fit(model->memory, image, frame, *out, error);
+}
+
+wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
+                          media_prepared *out, wick_error *error) {
+  const image_layout *layout = &plan->image->layout;
+  *out = (media_prepared){0};
+  if (image.width != plan->image->width || image.height != plan->image->height) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "image: %u x %u is not the planned size",
+                     (unsigned)image.width, (unsigned)image.height);
+  }
+  wick_status status = WICK_OK;
+  if (layout->columns != 0) {
+    status = make_picture(model, image, &layout->tiles, &out->tiles, error);
+    if (layout->overview_is_of_tiles) {
+      image = image_whole(out->tiles, layout->tiles.width, layout->tiles.height);
+    }
+  }
+  if (status == WICK_OK) {
+    status = make_picture(model, image, &layout->overview, &out->overview, error);
+  }
+  if (status != WICK_OK) media_prepared_free(model, out);
+  return status;
+}
+
+void media_prepared_free(const media_model *model, media_prepared *prepared) {
+  memory_free(model->memory, prepared->tiles);
+  memory_free(model->memory, prepared->overview);
+  *prepared = (media_prepared){0};
+}
+
+image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prepared,
+                              uint32_t chunk) {
+  const media_chunk *part = &plan->chunks[chunk];
+  if (part->is_overview) return image_whole(prepared->overview, part->width, part->height);
+  const size_t stride_bytes = (size_t)plan->image->layout.tiles.width * 3;
+  const uint8_t *first = prepared->tiles + (size_t)part->row * part->height * stride_bytes +
+                         (size_t)part->column * part->width * 3;
+  return (image_view){first, part->width, part->height, stride_bytes};
+}
+
+uint64_t media_hash_pixels(image_view image) {
+  uint64_t hash = hash_mix_u64((uint64_t)image.width << 32 | image.height);
+  for (uint32_t y = 0; y < image.height; y++) {
+    hash = hash_bytes(image.rgb + y * image.stride_bytes, (size_t)image.width * 3, hash);
+  }
+  return hash;
+}

@@ -1,0 +1,152 @@
+// media/project.c — the steps after the layers: merging of patches and the projector (encode.h).
+#include <string.h>
+
+#include "media/encode.h"
+
+// Rows before and after a merging step.
+static bool merges(const media_bound_step *bound) {
+  if (bound->step->op == OP_GATHER) return bound->out != bound->in;
+  return bound->step->op == OP_SHUFFLE || bound->step->op == OP_POOL;
+}
+
+uint64_t project_floats(const media_projector *projector, uint32_t patches, uint32_t merge) {
+  uint64_t most = 0;
+  uint64_t rows = patches;
+  for (uint32_t i = 0; i < projector->count; i++) {
+    const media_bound_step *bound = &projector->steps[i];
+    // incomplete blocks at two edges: at most that many rows more
+    if (merges(bound) && merge > 1) rows = rows / merge + merge + 1;
+    const uint64_t floats = rows * arena_line_floats(bound->out);
+    if (floats > most) most = floats;
+  }
+  return most;
+}
+
+typedef struct merge_job {
+  const float *from;
+  size_t from_stride;
+  uint32_t merge, width, blocks_across;
+  media_op op;
+} merge_job;
+
+// A block of patches becomes one row; patches beyond the grid are zeros.
+static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
+  const merge_job *merge = job->more;
+  const patch_grid *grid = &job->encoding->grid;
+  const uint32_t n = merge->merge, width = merge->width, area = n * n;
+  float *to = job->rows + block * job->stride;
+  (void)thread;
+  if (merge->op == OP_POOL) memset(to, 0, width * sizeof *to);
+  for (uint32_t i = 0; i < area; i++) {
+    const uint32_t y = block / merge->blocks_across * n + i / n;
+    const uint32_t x = block % merge->blocks_across * n + i % n;
+    const bool is_inside = y < grid->down && x < grid->across;
+    const float *from =
+        is_inside ? merge->from + grid->row_of[y * grid->across + x] * merge->from_stride : NULL;
+    for (uint32_t c = 0; c < width; c++) {
+      const float value = from == NULL ? 0 : from[c];
+      if (merge->op == OP_POOL) to[c] += value;
+      if (merge->op == OP_SHUFFLE) to[i * width + c] = value;
+      if (merge->op == OP_GATHER) to[c * area + i] = value;
+    }
+  }
+  if (merge->op == OP_POOL) job->encoding->model->kernels->scale(to, 1.0f / (float)area, width);
+}
+
+static uint32_t merge_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t n,
+                           const float *from, size_t from_stride, float *to, size_t stride) {
+  const patch_grid *grid = &encoding->grid;
+  const merge_job merge = {.from = from,
+                           .from_stride = from_stride,
+                           .merge = n,
+                           .width = bound->in,
+                           .blocks_across = ceil_div_u32(grid->across, n),
+                           .op = bound->step->op};
+  const uint32_t blocks = merge.blocks_across * ceil_div_u32(grid->down, n);
+  const row_job job = {
+      .encoding = encoding, .run = merge_block, .rows = to, .stride = stride, .more = &merge};
+  rows_run(&job, blocks);
+  return blocks;
+}
+
+static void scale_row(const row_job *job, uint32_t row, uint32_t thread) {
+  float *to = job->rows + row * job->stride;
+  const media_model *model = job->encoding->model;
+  (void)thread;
+  memmove(to, job->from + row * job->from_stride, job->width * sizeof *to);
+  if (job->scale != NULL) model->kernels->scale(to, *job->scale, job->width);
+  if (job->post == NULL) return;
+  for (uint32_t i = 0; i < job->width; i++) to[i] = (to[i] - job->post[i]) * job->after[i];
+}
+
+static void copy_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
+                      const float *from, size_t from_stride, float *to, size_t stride) {
+  const media_model *model = encoding->model;
+  const float root = __builtin_sqrtf((float)bound->in);
+  row_job job = {.encoding = encoding,
+                 .run = scale_row,
+                 .rows = to,
+                 .stride = stride,
+                 .from = from,
+                 .from_stride = from_stride,
+                 .width = bound->in};
+  if (bound->step->op == OP_ROOT_OF_WIDTH) job.scale = &root;
+  if (bound->step->op == OP_STANDARDISE && model->std_bias != NULL && model->std_scale != NULL) {
+    job.post = model->std_bias;
+    job.after = model->std_scale;
+  }
+  rows_run(&job, rows);
+  if (bound->step->op == OP_ACTIVATION) {
+    rows_activate(encoding, bound->step->activation, to, NULL, stride, bound->in, rows);
+  }
+}
+
+// One step from rows to rows, which are not the same memory.
+static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound, uint32_t merge,
+                         uint32_t rows, const float *from, size_t from_stride, float *to,
+                         size_t stride) {
+  const media_step *step = bound->step;
+  const float epsilon = step->epsilon != 0 ? step->epsilon : encoding->model->epsilon;
+  const bool is_rms = step->op != OP_LAYER_NORM;
+  if (merges(bound)) return merge_rows(encoding, bound, merge, from, from_stride, to, stride);
+  switch (step->op) {
+    case OP_LAYER_NORM:
+    case OP_RMS_NORM:
+    case OP_UNIT_NORM:
+      if (step->op != OP_UNIT_NORM && bound->norm.weight == NULL) break;
+      rows_norm(encoding, &bound->norm, is_rms, epsilon, bound->in, from, from_stride, to, stride,
+                rows);
+      return rows;
+    case OP_LINEAR:
+    case OP_LINEAR_TURNED:
+      if (!linear_is_present(&bound->linear)) break;
+      rows_multiply(encoding, &bound->linear, from, from_stride, rows, to, stride);
+      return rows;
+    case OP_GATED:
+      rows_feed_forward(encoding, &bound->gated, step->activation, from, from_stride, rows, to,
+                        stride);
+      return rows;
+    default:
+      break;
+  }
+  copy_rows(encoding, bound, rows, from, from_stride, to, stride);
+  return rows;
+}
+
+void project(media_encoding *encoding, const media_projector *projector, const float *from,
+             size_t from_stride, uint32_t merge, float *out, size_t out_stride) {
+  uint32_t rows = encoding->grid.patches;
+  for (uint32_t i = 0; i < projector->count; i++) {
+    const media_bound_step *bound = &projector->steps[i];
+    const size_t stride = arena_line_floats(bound->out);
+    float *to = i % 2 == 0 ? encoding->ping : encoding->pong;
+    rows = run_step(encoding, bound, merge, rows, from, from_stride, to, stride);
+    from = to;
+    from_stride = stride;
+  }
+  const uint32_t line = encoding->model->line_break == NULL ? UINT32_MAX : encoding->chunk.across;
+  for (uint32_t row = 0; row < rows; row++) {
+    memcpy(out + (row + row / line) * out_stride, from + row * from_stride,
+           projector->out * sizeof *out);
+  }
+}

@@ -1,0 +1,143 @@
+// media/weights.h — the weights of an encoder in memory, and how they are read from an mmproj file.
+#ifndef WICK_MEDIA_WEIGHTS_H
+#define WICK_MEDIA_WEIGHTS_H
+
+#include "media/kinds.h"
+#include "media/layout.h"
+#include "media/media.h"
+#include "tensor/tensor.h"
+
+enum { MEDIA_STEPS_MAX = 12, MEDIA_FEATURES_MAX = 16, MEDIA_LAYERS_MAX = 256 };
+
+typedef struct media_norm {
+  float *weight, *bias;  // NULL: absent
+} media_norm;
+
+// Before and after a product.
+typedef struct media_clamps {
+  float input_min, input_max, output_min, output_max;
+} media_clamps;
+
+typedef struct media_linear {
+  weight_tensor matrix;  // dims 0: absent
+  float *bias;           // or NULL
+  media_clamps *clamps;  // or NULL
+} media_linear;
+
+static inline bool linear_is_present(const media_linear *linear) {
+  return tensor_is_present(&linear->matrix);
+}
+
+typedef struct media_feed_forward {
+  media_linear gate, up, down;  // gate may be absent
+  uint32_t width;               // between up and down
+} media_feed_forward;
+
+// A step after the layers (kinds.h), and its weights.
+typedef struct media_bound_step {
+  const media_step *step;
+  media_norm norm;
+  media_linear linear;
+  media_feed_forward gated;
+  uint32_t in, out;  // values of a row before and after it
+} media_bound_step;
+
+typedef struct media_projector {
+  media_bound_step steps[MEDIA_STEPS_MAX];
+  uint32_t count;
+  uint32_t out;  // values of a row
+} media_projector;
+
+typedef struct vision_attention {
+  media_norm norm;
+  media_linear qkv, q, k, v, out;  // qkv, or the three
+  float *q_norm, *k_norm;          // [head width] or NULL
+} vision_attention;
+
+typedef struct vision_layer {
+  vision_attention attention;
+  media_norm norm;  // before the feed-forward
+  media_feed_forward feed_forward;
+  float *attention_scale, *ffn_scale, *scale;  // [width] or NULL
+  float *attention_post, *ffn_post;            // weights of norms, or NULL
+  bool is_windowed;
+  media_projector *deepstack;  // or NULL
+} vision_layer;
+
+// MiniCPM's reduction of the rows to a quarter in the middle of the layers.
+typedef struct vision_reduction {
+  vision_attention attention;  // within a block
+  media_projector projector;
+  uint32_t after;  // layer
+} vision_reduction;
+
+struct media_model {
+  memory_gate *memory;
+  const kernel_table *kernels;
+  struct media_block *blocks;  // all memory of weights
+  uint64_t weight_bytes, fingerprint;
+  media_options options;
+  media_text text;
+  const vision_kind *kind;
+  layout_settings layout;
+  float mean[3], std[3];
+  float epsilon;
+  media_activation activation;
+  bool has_rms_norms;
+  uint32_t width, heads, kv_heads, head_dim;
+  uint32_t layer_count;  // that run
+  uint32_t merge;        // of the projector, patches a side
+  uint32_t window;       // patches a side; 0: none
+  uint32_t features[MEDIA_FEATURES_MAX], feature_count;
+  vision_layer *layers;
+  vision_reduction *reduction;  // or NULL
+  media_linear patches;         // [width][3 * patch * patch]
+  float *class_row;             // [width] or NULL
+  float *positions;             // [position_rows][width] or NULL; of two tables: [2]
+  uint32_t position_rows;
+  media_norm pre_norm, post_norm, embedding_norm;
+  float *std_bias, *std_scale;  // [width] or NULL
+  float *line_break;            // [row width], a row after each line of the grid but the last
+  media_projector projector;
+  uint32_t deepstack_count;
+};
+
+// ---- reading (weights.c) ----
+
+// Reads tensors by name. All functions return false after the first failure.
+typedef struct weight_reader {
+  media_model *model;
+  const gguf_directory *directory;
+  const media_reader *source;
+  wick_error *error;
+  uint8_t *piece;  // room for rows of the file
+} weight_reader;
+
+enum { WEIGHT_NAME_BYTES = 80 };
+
+// Memory that lives as long as the model, zeroed.
+void *weights_take(media_model *model, uint64_t size_bytes);
+const gguf_tensor *weights_find(const weight_reader *reader, const char *prefix, const char *name);
+// The tensor PREFIX + NAME as `count` floats. Absent: WICK_E_NODATA, or NULL if optional.
+bool weights_floats(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
+                    bool is_optional, float **out);
+// The same into memory of the caller; it must be there.
+bool weights_read(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
+                  float *out);
+// NAME.weight, and NAME.bias if the file has it, of `count` values.
+bool weights_norm(weight_reader *reader, const char *prefix, const char *name, uint32_t count,
+                  bool is_optional, media_norm *out);
+// NAME.weight [out][in], NAME.bias and the clamps of NAME. *out 0: any number, which it becomes.
+bool weights_linear(weight_reader *reader, const char *prefix, const char *name, uint32_t in,
+                    uint32_t *out, bool is_optional, media_linear *linear);
+// A matrix [rows][cols] of floats.
+bool weights_pack(weight_reader *reader, const float *values, uint32_t rows, uint32_t cols,
+                  weight_tensor *out);
+// The steps with names PREFIX + NAME over rows of `in` values.
+bool weights_projector(weight_reader *reader, const media_step *steps, const char *prefix,
+                       uint32_t in, uint32_t merge, media_projector *out);
+// The feed-forward PREFIX + {gate,up,down}. *width 0: any.
+bool weights_feed_forward(weight_reader *reader, const char *prefix, uint32_t in, uint32_t out,
+                          uint32_t width, bool may_swap, media_feed_forward *ffn);
+
+#endif

@@ -1,0 +1,289 @@
+// An encoder of random weights: files that lack something, memory that runs out, threads, steps.
+#include <string.h>
+
+#include "check.h"
+#include "gguf_files.h"
+#include "media/media.h"
+#include "platform/platform.h"
+#include "random.h"
+
+enum { WIDTH = 16, FFN = 24, PATCH = 4, SIDE = 12, TEXT = 20, NOTHING = 1000 };
+
+static memory_gate memory;
+static wick_error error;
+
+typedef struct sample_shape {
+  const char *name;
+  uint64_t dims[4];
+  uint32_t count;
+} sample_shape;
+
+static const sample_shape SHAPES[] = {
+    {"v.patch_embd.weight", {PATCH, PATCH, 3, WIDTH}, 4},
+    {"v.patch_embd.bias", {WIDTH}, 1},
+    {"v.position_embd.weight", {WIDTH, 9}, 2},
+    {"v.blk.0.ln1.weight", {WIDTH}, 1},
+    {"v.blk.0.ln1.bias", {WIDTH}, 1},
+    {"v.blk.0.attn_qkv.weight", {WIDTH, 3 * WIDTH}, 2},
+    {"v.blk.0.attn_out.weight", {WIDTH, WIDTH}, 2},
+    {"v.blk.0.ln2.weight", {WIDTH}, 1},
+    {"v.blk.0.ffn_up.weight", {WIDTH, FFN}, 2},
+    {"v.blk.0.ffn_down.weight", {FFN, WIDTH}, 2},
+    {"v.post_ln.weight", {WIDTH}, 1},
+    {"mm.model.fc.weight", {9 * WIDTH, TEXT}, 2},
+};
+enum { SHAPES_COUNT = sizeof SHAPES / sizeof *SHAPES };
+
+static const char *const NUMBERS[] = {
+    "clip.vision.image_size",          "clip.vision.patch_size",  "clip.vision.embedding_length",
+    "clip.vision.feed_forward_length", "clip.vision.block_count", "clip.vision.projection_dim",
+    "clip.vision.attention.head_count"};
+static const uint32_t VALUES[] = {SIDE, PATCH, WIDTH, FFN, 1, TEXT, 2};
+enum { NUMBERS_COUNT = sizeof VALUES / sizeof *VALUES };
+
+static bool is_optional(uint32_t shape) {
+  const char *name = SHAPES[shape].name;
+  return strstr(name, ".bias") != NULL || strcmp(name, "v.post_ln.weight") == 0;
+}
+
+static uint64_t values_of(const sample_shape *shape) {
+  uint64_t values = 1;
+  for (uint32_t i = 0; i < shape->count; i++) values *= shape->dims[i];
+  return values;
+}
+
+static void add_metadata(gguf_writer *writer, uint32_t without) {
+  const float colour[3] = {0.5f, 0.5f, 0.5f};
+  gguf_writer_add_string(writer, "general.architecture", "clip", 4);
+  gguf_writer_add_bool(writer, "clip.has_vision_encoder", true);
+  gguf_writer_add_bool(writer, "clip.use_gelu", true);
+  gguf_writer_add_string(writer, "clip.projector_type", "idefics3", 8);
+  gguf_writer_add_u32(writer, "clip.vision.projector.scale_factor", 3);
+  gguf_writer_add_u32(writer, "clip.vision.preproc_image_size", 24);
+  gguf_writer_add_f32(writer, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
+  gguf_writer_add_array(writer, "clip.vision.image_mean", GGUF_F32, colour, 3);
+  gguf_writer_add_array(writer, "clip.vision.image_std", GGUF_F32, colour, 3);
+  for (uint32_t i = 0; i < NUMBERS_COUNT; i++) {
+    if (i != without) gguf_writer_add_u32(writer, NUMBERS[i], VALUES[i]);
+  }
+}
+
+// A file without one number, and without one tensor.
+static memory_file make_file(uint32_t without_number, uint32_t without_tensor) {
+  memory_file file = {0};
+  gguf_writer *writer;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(gguf_writer_create(&memory, file_write, &file, 32, &writer, &error), WICK_OK);
+  add_metadata(writer, without_number);
+  for (uint32_t i = 0; i < SHAPES_COUNT; i++) {
+    if (i == without_tensor) continue;
+    gguf_writer_add_tensor(writer, SHAPES[i].name, GGML_TYPE_F32, SHAPES[i].dims, SHAPES[i].count);
+  }
+  CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_OK);
+  uint64_t random = 5;
+  for (uint32_t i = 0; i < SHAPES_COUNT; i++) {
+    if (i == without_tensor) continue;
+    for (uint64_t n = 0; n < values_of(&SHAPES[i]); n++) {
+      const float value = (float)random_below(&random, 1001) / 1000.0f - 0.5f;
+      CHECK_EQ_INT(gguf_writer_write_data(writer, &value, sizeof value, &error), WICK_OK);
+    }
+  }
+  CHECK_EQ_INT(gguf_writer_finish(writer, &error), WICK_OK);
+  gguf_writer_destroy(writer);
+  return file;
+}
+
+static bool read_memory(void *context, uint64_t offset_bytes, void *out, size_t size_bytes) {
+  const memory_file *file = context;
+  if (offset_bytes > file->size_bytes || size_bytes > file->size_bytes - offset_bytes) return false;
+  memcpy(out, file->bytes + offset_bytes, size_bytes);
+  return true;
+}
+
+// The model of a file; its directory is freed.
+static wick_status open_file(memory_file *file, uint32_t text_width, media_model **out) {
+  const media_text text = {.width = text_width};
+  const media_reader reader = {read_memory, file};
+  const media_options options = {0};
+  gguf_directory *directory = NULL;
+  size_t used;
+  *out = NULL;
+  wick_status status = gguf_directory_create(&memory, &directory, &error);
+  if (status == WICK_OK) {
+    status = gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, &error);
+  }
+  if (status == WICK_OK) {
+    status = media_open(&memory, kernels_bind(), directory, &text, &reader, &options, out, &error);
+  }
+  gguf_directory_destroy(directory);
+  return status;
+}
+
+static void fill_image(uint8_t *rgb, size_t size_bytes) {
+  uint64_t random = 9;
+  for (size_t i = 0; i < size_bytes; i++) rgb[i] = (uint8_t)random_below(&random, 256);
+}
+
+// Rows of all chunks of an image, at most `room` floats; *used of them.
+static wick_status encode_all(const media_model *model, uint32_t threads, float *rows, size_t room,
+                              size_t *used, uint32_t *steps) {
+  enum { ACROSS = 20, DOWN = 13 };
+  uint8_t rgb[ACROSS * DOWN * 3];
+  media_plan plan;
+  media_prepared prepared = {0};
+  thread_pool *pool = NULL;
+  fill_image(rgb, sizeof rgb);
+  *used = 0;
+  wick_status status = media_plan_image(model, ACROSS, DOWN, &plan, &error);
+  if (status == WICK_OK) status = thread_pool_create(&memory, NULL, threads, &pool, &error);
+  if (status == WICK_OK) {
+    status = media_prepare(model, &plan, image_whole(rgb, ACROSS, DOWN), &prepared, &error);
+  }
+  for (uint32_t i = 0; i < plan.count && status == WICK_OK; i++) {
+    media_encoding *encoding = NULL;
+    bool is_done = plan.chunks[i].is_text;
+    if (!is_done) {
+      status = media_encode_begin(model, &plan, &prepared, i, pool, threads, rows + *used,
+                                  &encoding, &error);
+    }
+    while (status == WICK_OK && !is_done) {
+      status = media_encode_step(encoding, &is_done, &error);
+      ++*steps;
+    }
+    media_encode_end(encoding);
+    *used += (size_t)plan.chunks[i].rows * media_row_width(model);
+    CHECK(*used <= room);
+  }
+  media_prepared_free(model, &prepared);
+  media_plan_free(model, &plan);
+  thread_pool_destroy(pool);
+  return status;
+}
+
+enum { ROWS_ROOM = 64 * TEXT };
+
+TEST(rows_are_the_same_for_any_number_of_threads) {
+  static float one[ROWS_ROOM], three[ROWS_ROOM];
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  size_t used, used_too;
+  uint32_t steps = 0;
+  REQUIRE(open_file(&file, TEXT, &model) == WICK_OK);
+  CHECK_EQ_INT(encode_all(model, 1, one, ROWS_ROOM, &used, &steps), WICK_OK);
+  // 24 x 15, made even: 2 x 2 tiles and the overview, a row each
+  CHECK_EQ_UINT(used, 5 * TEXT);
+  // patches, a layer, the projector
+  CHECK_EQ_UINT(steps, 5 * 3);
+  CHECK_EQ_INT(encode_all(model, 3, three, ROWS_ROOM, &used_too, &steps), WICK_OK);
+  CHECK_EQ_UINT(used, used_too);
+  CHECK_EQ_MEM(one, three, used * sizeof *one);
+  media_close(model);
+  file_free(&file);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(a_plan_knows_the_cost_before_encoding) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  media_plan plan;
+  REQUIRE(open_file(&file, TEXT, &model) == WICK_OK);
+  CHECK_EQ_INT(media_plan_image(model, 20, 13, &plan, &error), WICK_OK);
+  CHECK_EQ_UINT(plan.tiles, 5);
+  CHECK_EQ_UINT(plan.rows, 5);
+  // of a tile of 9 patches: 9 (4 w^2 + 2 w f) + 2 * 9^2 w
+  CHECK_EQ_UINT(plan.macs, 5u * (9 * (4 * WIDTH * WIDTH + 2 * WIDTH * FFN) + 2 * 81 * WIDTH));
+  CHECK_EQ_UINT(plan.prepare_bytes, (24 * 24 + 12 * 12) * 3);
+  const uint64_t planned_bytes = plan.encode_bytes;
+  media_plan_free(model, &plan);
+  const uint64_t before_bytes = memory.bytes_now;
+  static float rows[ROWS_ROOM];
+  size_t used;
+  uint32_t steps = 0;
+  memory.bytes_peak = before_bytes;
+  CHECK_EQ_INT(encode_all(model, 1, rows, ROWS_ROOM, &used, &steps), WICK_OK);
+  CHECK(memory.bytes_peak - before_bytes < planned_bytes + 64 * 1024);
+  media_close(model);
+  file_free(&file);
+}
+
+TEST(a_file_that_lacks_something_is_refused_by_name) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  media_model *model;
+  for (uint32_t i = 0; i < NUMBERS_COUNT; i++) {
+    memory_file file = make_file(i, NOTHING);
+    CHECK_EQ_INT(open_file(&file, TEXT, &model), WICK_E_NODATA);
+    CHECK(strstr(error.message, NUMBERS[i]) != NULL);
+    file_free(&file);
+  }
+  for (uint32_t i = 0; i < SHAPES_COUNT; i++) {
+    if (is_optional(i)) continue;
+    memory_file file = make_file(NOTHING, i);
+    const wick_status status = open_file(&file, TEXT, &model);
+    CHECK_EQ_INT(status, WICK_E_NODATA);
+    // a missing fused matrix is looked for as three
+    const char *name = strstr(SHAPES[i].name, "qkv") != NULL ? "attn_q" : SHAPES[i].name;
+    if (!CHECK(strstr(error.message, name) != NULL)) CHECK_EQ_STR(error.message, name);
+    file_free(&file);
+  }
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(a_file_that_ends_early_is_refused) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  file.size_bytes -= 100;
+  CHECK_EQ_INT(open_file(&file, TEXT, &model), WICK_E_TRUNCATED);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  file_free(&file);
+}
+
+TEST(rows_must_fit_the_text_model) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  CHECK_EQ_INT(open_file(&file, TEXT + 4, &model), WICK_E_SHAPE);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  file_free(&file);
+}
+
+TEST(the_fingerprint_depends_on_weights_and_settings) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  uint64_t fingerprints[2] = {0};
+  for (int i = 0; i < 2; i++) {
+    REQUIRE(open_file(&file, TEXT, &model) == WICK_OK);
+    fingerprints[i] = media_fingerprint(model);
+    media_close(model);
+    file.bytes[file.size_bytes - 50] ^= 1;
+  }
+  CHECK(fingerprints[0] != fingerprints[1]);
+  file_free(&file);
+}
+
+TEST(memory_that_runs_out_is_reported_and_nothing_leaks) {
+  static float rows[ROWS_ROOM];
+  memory_file file = make_file(NOTHING, NOTHING);
+  media_model *model;
+  size_t used;
+  uint32_t steps = 0;
+  uint64_t call = 0;
+  wick_status status = WICK_E_NOMEM;
+  while (status != WICK_OK && call < 1000) {
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    memory.fail_from_call = ++call;
+    status = open_file(&file, TEXT, &model);
+    if (status == WICK_OK) {
+      status = encode_all(model, 1, rows, ROWS_ROOM, &used, &steps);
+      media_close(model);
+    }
+    CHECK(status == WICK_OK || status == WICK_E_NOMEM);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+  CHECK(call > 50);
+  CHECK_EQ_INT(status, WICK_OK);
+  file_free(&file);
+}
