@@ -37,6 +37,7 @@ exit_code command_quantize(int argc, char **argv);
 exit_code command_synth(int argc, char **argv);
 exit_code command_embed_component(int argc, char **argv);
 exit_code command_constrain(int argc, char **argv);
+exit_code command_media(int argc, char **argv);
 
 // ---- messages (report.c) ----
 

@@ -27,6 +27,12 @@
   X(command_embed_component, "embed-component", "put a model into a component of wasi:http") \
   X(command_constrain, "constrain", "check texts against a grammar")                         \
   X(command_synth, "synth", "make a model with random weights of a known shape")
+// Of native programs: the encoders are not in the modules.
+#if defined(__wasm__)
+#define COMMANDS_NATIVE(X)
+#else
+#define COMMANDS_NATIVE(X) X(command_media, "media", "encode the images of a prompt")
+#endif
 
 #define COMMAND_HERE(function, name, summary) {name, summary, function},
 // A command that only FULL_PROGRAM has.

@@ -1,0 +1,38 @@
+// cli/media.h — the files of `wick media`: models, and the parts of a prompt.
+#ifndef WICK_CLI_MEDIA_H
+#define WICK_CLI_MEDIA_H
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "format/gguf.h"
+#include "media/media.h"
+
+// A GGUF file whose tensors are read where they are needed.
+typedef struct gguf_file {
+  const char *path;
+  int fd;
+  gguf_directory *directory;
+} gguf_file;
+
+exit_code gguf_file_open(memory_gate *memory, const char *path, gguf_file *out);
+void gguf_file_close(gguf_file *file);  // zeros are fine
+media_reader gguf_file_reader(gguf_file *file);
+
+// A part of a prompt: a text, or an image.
+typedef struct media_part {
+  char *text;  // NULL: an image
+  size_t text_bytes;
+  uint8_t *rgb;
+  uint32_t width, height;
+} media_part;
+
+typedef struct media_parts {
+  media_part *items;
+  uint32_t count;
+} media_parts;
+
+// Reads the JSON array of parts and the files that it names.
+exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *out);
+void media_parts_free(media_parts *parts);
+
+#endif
