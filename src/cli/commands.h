@@ -31,7 +31,7 @@
 #if defined(__wasm__)
 #define COMMANDS_NATIVE(X)
 #else
-#define COMMANDS_NATIVE(X) X(command_media, "media", "encode the images of a prompt")
+#define COMMANDS_NATIVE(X) X(command_media, "media", "encode images and audio for a model")
 #endif
 
 #define COMMAND_HERE(function, name, summary) {name, summary, function},

@@ -18,12 +18,14 @@ exit_code gguf_file_open(memory_gate *memory, const char *path, gguf_file *out);
 void gguf_file_close(gguf_file *file);  // zeros are fine
 media_reader gguf_file_reader(gguf_file *file);
 
-// A part of a prompt: a text, or an image.
+// A part of a prompt: a text, an image or a recording.
 typedef struct media_part {
-  char *text;  // NULL: an image
+  char *text;  // or NULL
   size_t text_bytes;
-  uint8_t *rgb;
+  uint8_t *rgb;  // or NULL
   uint32_t width, height;
+  float *samples;  // or NULL
+  uint64_t sample_count;
 } media_part;
 
 typedef struct media_parts {

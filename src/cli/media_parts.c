@@ -1,10 +1,10 @@
-// cli/media_parts.c — see media.h: the parts of a prompt, JSON and raw images.
+// cli/media_parts.c — see media.h: the parts of a prompt, JSON, raw images and recordings.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cli/input.h"
-#include "cli/media.h"
+#include "cli/media_audio.h"
 #include "grammar/document.h"
 
 enum { PATH_BYTES = 4096 };
@@ -124,6 +124,26 @@ static exit_code read_image(const parts_reading *reading, uint32_t index, uint32
   return code;
 }
 
+static exit_code read_audio(const parts_reading *reading, uint32_t index, uint32_t node,
+                            uint32_t name, media_part *part) {
+  const json_document *document = &reading->document;
+  const uint32_t repeat = document_find(document, node, "repeat");
+  char path[PATH_BYTES];
+  input_text file;
+  if (!resolve(reading->path, document_node(document, name)->text, path)) {
+    return refuse(reading, index, "has a path that is too long");
+  }
+  const exit_code code = input_read(NULL, path, "", &file);
+  if (code != EXIT_DONE) return code;
+  const char *why = media_audio_take(&file, number_of(document, repeat), part);
+  input_free(&file);
+  if (why == NULL) {
+    report("out of memory for a recording");
+    return EXIT_MEMORY;
+  }
+  return why[0] == '\0' ? EXIT_DONE : refuse(reading, index, why);
+}
+
 static bool is_string(const json_document *document, uint32_t node) {
   return node != 0 && document_node(document, node)->kind == JSON_STRING;
 }
@@ -134,10 +154,9 @@ static exit_code read_part(const parts_reading *reading, uint32_t index, uint32_
   const uint32_t text = document_find(document, node, "text");
   const uint32_t image = document_find(document, node, "image");
   if (is_string(document, image)) return read_image(reading, index, node, image, part);
-  if (document_find(document, node, "audio") != 0) {
-    return refuse(reading, index, "is audio, which is not supported yet");
-  }
-  if (!is_string(document, text)) return refuse(reading, index, "is neither text nor image");
+  const uint32_t audio = document_find(document, node, "audio");
+  if (is_string(document, audio)) return read_audio(reading, index, node, audio, part);
+  if (!is_string(document, text)) return refuse(reading, index, "is neither text, image nor audio");
   part->text_bytes = document_node(document, text)->text.size_bytes;
   part->text = copy_of(document_node(document, text)->text);
   if (part->text != NULL) return EXIT_DONE;
@@ -189,6 +208,7 @@ void media_parts_free(media_parts *parts) {
   for (uint32_t i = 0; i < parts->count; i++) {
     free(parts->items[i].text);
     free(parts->items[i].rgb);
+    free(parts->items[i].samples);
   }
   free(parts->items);
   *parts = (media_parts){0};

@@ -1,15 +1,26 @@
-// media/encode.c — an encoder of images: a transformer over patches, a layer at a time (media.h).
+// media/encode.c — an encoder, a layer at a time (media.h): a transformer over patches of an image
+// or rows of a spectrum, or a conformer.
 #include "media/encode.h"
 
 #include <string.h>
 
 #include "base/math.h"
+#include "media/audio_encode.h"
 #include "model/whole_attention.h"
 
 // ---- cost ----
 
+// Of a conformer: attention, two feed-forwards, the convolution block.
+static uint64_t conformer_macs(const media_model *model, uint64_t rows) {
+  const audio_weights *sound = model->sound;
+  const uint64_t width = model->width, ffn = sound->layers[0].ffn[0].width;
+  return model->layer_count * rows *
+         (4 * width * width + 4 * width * ffn + 3 * width * sound->conv_channels);
+}
+
 uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down) {
   uint64_t rows = (uint64_t)across * down, macs = 0;
+  if (model->audio != NULL && model->audio->is_conformer) return conformer_macs(model, rows);
   const uint64_t width = model->width, heads = (uint64_t)model->heads * model->head_dim;
   for (uint32_t i = 0; i < model->layer_count; i++) {
     const media_feed_forward *ffn = &model->layers[i].feed_forward;
@@ -27,9 +38,10 @@ uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down) {
 
 static uint32_t widest(const media_model *model) {
   uint32_t most = 3 * model->layout.patch * model->layout.patch;
+  if (model->audio != NULL) most = stem_widest(model);
   if (model->width > most) most = model->width;
   if (model->heads * model->head_dim > most) most = model->heads * model->head_dim;
-  for (uint32_t i = 0; i < model->layer_count; i++) {
+  for (uint32_t i = 0; i < model->layer_count && model->layers != NULL; i++) {
     if (model->layers[i].feed_forward.width > most) most = model->layers[i].feed_forward.width;
   }
   return most;
@@ -45,7 +57,9 @@ static void widen(const media_projector *projector, uint32_t *most) {
 
 static void measure_projector(const media_encoding *encoding, const media_projector *projector,
                               uint32_t merge, uint64_t *floats, uint32_t *most) {
-  const uint64_t needed = project_floats(projector, encoding->grid.patches + 1, merge);
+  uint32_t rows = encoding->grid.patches + 1;
+  if (encoding->chunk.rows > rows) rows = encoding->chunk.rows;
+  const uint64_t needed = project_floats(projector, rows, merge);
   if (needed > *floats) *floats = needed;
   widen(projector, most);
 }
@@ -54,7 +68,7 @@ static void take_projector(media_encoding *encoding, uint32_t *most) {
   const media_model *model = encoding->model;
   uint64_t floats = 0;
   measure_projector(encoding, &model->projector, model->merge, &floats, most);
-  for (uint32_t i = 0; i < model->layer_count; i++) {
+  for (uint32_t i = 0; i < model->layer_count && model->layers != NULL; i++) {
     const media_projector *deepstack = model->layers[i].deepstack;
     if (deepstack != NULL) measure_projector(encoding, deepstack, model->merge, &floats, most);
   }
@@ -73,6 +87,22 @@ static uint64_t page_bytes(const media_encoding *encoding) {
   return pages * model->kv_heads * (kv->k_bytes(model->head_dim) + kv->v_bytes(model->head_dim));
 }
 
+static void take_audio(media_encoding *encoding) {
+  const media_model *model = encoding->model;
+  const uint32_t rows = encoding->grid.rows;
+  uint64_t relative = 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    encoding->maps[i] =
+        arena_take_floats(&encoding->arena, stem_map_floats(model, encoding->chunk.width));
+  }
+  if (model->audio->is_conformer) relative = conformer_relative_floats(model, rows);
+  if (model->sound->qformer.width != 0) {
+    const uint64_t former = qformer_floats(model, rows);
+    if (former > relative) relative = former;
+  }
+  encoding->relative = arena_take_floats(&encoding->arena, relative);
+}
+
 // Without memory the arena measures.
 static void take_buffers(media_encoding *encoding) {
   const media_model *model = encoding->model;
@@ -84,7 +114,10 @@ static void take_buffers(media_encoding *encoding) {
   encoding->stride = arena_line_floats(model->width);
   encoding->qkv_stride = arena_line_floats(q + 2 * kv);
   encoding->attended_stride = arena_line_floats(q);
-  encoding->feature_stride = arena_line_floats(model->width * model->feature_count);
+  // the features of audio are in front of the last rows
+  const uint32_t features =
+      model->feature_count + (model->sound != NULL && model->feature_count != 0);
+  encoding->feature_stride = arena_line_floats(model->width * features);
   grid_take(grid, arena);
   encoding->hidden = arena_take_floats(arena, rows * encoding->stride);
   encoding->normed = arena_take_floats(arena, rows * encoding->stride);
@@ -102,8 +135,12 @@ static void take_buffers(media_encoding *encoding) {
   encoding->copy = arena_take_floats(arena, wide);
   encoding->act = arena_take_act(arena, ENCODE_BLOCK_ROWS, most);
   encoding->pages = arena_take_bytes(arena, page_bytes(encoding));
+  if (model->audio != NULL) take_audio(encoding);
   encoding->per_thread_stride = arena_line_floats(
       whole_attention_thread_floats(model->heads, model->kv_heads, model->head_dim));
+  if (model->audio != NULL && model->audio->is_conformer) {
+    encoding->per_thread_stride = conformer_thread_floats(model, grid->rows);
+  }
   encoding->per_thread =
       arena_take_floats(arena, (uint64_t)arena->threads * encoding->per_thread_stride);
 }
@@ -112,7 +149,13 @@ static void measure(media_encoding *encoding, const media_model *model, const me
                     uint32_t threads) {
   *encoding = (media_encoding){.model = model, .chunk = *chunk};
   encoding->arena = (scratch_arena){.kernels = model->kernels, .threads = threads};
-  grid_measure(model, chunk, &encoding->grid);
+  if (model->audio != NULL) {
+    const uint32_t rows = audio_inner_rows(model, chunk->width);
+    encoding->grid =
+        (patch_grid){.across = rows, .down = 1, .patches = rows, .rows = rows, .windows = 1};
+  } else {
+    grid_measure(model, chunk, &encoding->grid);
+  }
   take_buffers(encoding);
 }
 
@@ -325,9 +368,53 @@ static wick_status run_layer(media_encoding *encoding, wick_error *error) {
   return WICK_OK;
 }
 
+// A layer of a conformer; features are taken before the classes are added.
+static void run_conformer(media_encoding *encoding) {
+  if (encoding->layer == 0) keep_features(encoding, 0);
+  conformer_layer_run(encoding);
+  keep_features(encoding, encoding->layer + 1);
+  conformer_add_classes(encoding);
+}
+
+// Granite: the features, then the last rows, through the Q-Former.
+static void finish_granite(media_encoding *encoding) {
+  const media_model *model = encoding->model;
+  const float *from = encoding->hidden;
+  size_t from_stride = encoding->stride;
+  float *queries;
+  if (model->feature_count != 0) {
+    for (uint32_t row = 0; row < encoding->grid.rows; row++) {
+      memcpy(encoding->feature_rows + row * encoding->feature_stride +
+                 (size_t)model->feature_count * model->width,
+             encoding->hidden + row * encoding->stride, model->width * sizeof(float));
+    }
+    from = encoding->feature_rows;
+    from_stride = encoding->feature_stride;
+  }
+  encoding->grid.patches = qformer_run(encoding, from, from_stride, &queries, &from_stride);
+  project(encoding, &model->projector, queries, from_stride, 1, encoding->out,
+          media_row_width(model));
+}
+
+static wick_status check_rows(const media_encoding *encoding, wick_error *error) {
+  const uint32_t width = media_row_width(encoding->model);
+  const uint64_t values = (uint64_t)encoding->chunk.rows * width;
+  for (uint64_t i = 0; i < values; i++) {
+    if (math_is_finite_f32(encoding->out[i])) continue;
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                     "media: row %llu of an embedding is not finite",
+                     (unsigned long long)(i / width));
+  }
+  return WICK_OK;
+}
+
 static wick_status finish(media_encoding *encoding, wick_error *error) {
   const media_model *model = encoding->model;
   const uint32_t stride = encoding->stride, width = media_row_width(model);
+  if (model->sound != NULL && model->sound->qformer.width != 0) {
+    finish_granite(encoding);
+    return check_rows(encoding, error);
+  }
   if (model->post_norm.weight != NULL) {
     rows_norm(encoding, &model->post_norm, model->has_rms_norms, model->epsilon, model->width,
               encoding->hidden, stride, encoding->hidden, stride, encoding->grid.rows);
@@ -345,14 +432,7 @@ static wick_status finish(media_encoding *encoding, wick_error *error) {
     const size_t row = (size_t)line * (encoding->chunk.across + 1) - 1;
     memcpy(encoding->out + row * width, model->line_break, width * sizeof(float));
   }
-  const uint64_t values = (uint64_t)encoding->chunk.rows * width;
-  for (uint64_t i = 0; i < values; i++) {
-    if (math_is_finite_f32(encoding->out[i])) continue;
-    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                     "image: row %llu of its embedding is not finite",
-                     (unsigned long long)(i / width));
-  }
-  return WICK_OK;
+  return check_rows(encoding, error);
 }
 
 // ---- steps ----
@@ -376,7 +456,11 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
   encoding->arena.used_bytes = 0;
   arena_begin(&encoding->arena, base, bytes);
   encoding->threads = threads;
-  encoding->pixels = media_chunk_pixels(plan, prepared, chunk);
+  if (model->audio != NULL) {
+    encoding->spectrum = media_chunk_spectrum(plan, prepared, chunk);
+  } else {
+    encoding->pixels = media_chunk_pixels(plan, prepared, chunk);
+  }
   encoding->out = rows;
   take_buffers(encoding);
   grid_fill(&encoding->grid);
@@ -388,10 +472,16 @@ wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_erro
   *is_done = false;
   if (!encoding->has_begun) {
     encoding->has_begun = true;
-    return patches_embed(encoding, error);
+    if (encoding->model->audio == NULL) return patches_embed(encoding, error);
+    stem_embed(encoding);
+    return WICK_OK;
   }
   if (encoding->layer < encoding->model->layer_count) {
-    const wick_status status = run_layer(encoding, error);
+    const bool is_conformer =
+        encoding->model->audio != NULL && encoding->model->audio->is_conformer;
+    wick_status status = WICK_OK;
+    if (is_conformer) run_conformer(encoding);
+    if (!is_conformer) status = run_layer(encoding, error);
     encoding->layer++;
     return status;
   }

@@ -55,12 +55,15 @@ typedef enum media_op {
   OP_POOL,           // the mean of n x n patches
   OP_LAYER_NORM,     // NAME.weight, NAME.bias
   OP_RMS_NORM,       // NAME.weight
-  OP_UNIT_NORM,      // RMS norm without a weight
+  OP_UNIT_NORM,      // RMS norm without a weight, or with NAME.weight
   OP_LINEAR,         // NAME.weight, NAME.bias
   OP_LINEAR_TURNED,  // the same, stored [in][out]
   OP_ACTIVATION,
   OP_ROOT_OF_WIDTH,  // times sqrt(width)
   OP_STANDARDISE,    // (x - v.std_bias) * v.std_scale, if the file has them
+  OP_STACK,          // k rows side by side; an incomplete group is dropped
+  OP_MEAN_OF_TWO,    // rows 2i and 2i + 1
+  OP_SWIGLU,         // halves A, B: A silu(B)
   OP_GATED           // NAME.gate, NAME.up, NAME.down
 } media_op;
 
@@ -68,7 +71,8 @@ typedef struct media_step {
   media_op op;
   const char *name;
   bool is_optional;
-  float epsilon;  // of a norm; 0: the file's
+  bool is_unpublished;  // left out if the published model is followed
+  float epsilon;        // of a norm; 0: the file's
   media_activation activation;
 } media_step;
 

@@ -1,6 +1,7 @@
-// media/media.h — images for language models: an mmproj file is opened for a text model, an image
-// is planned from its size (tiles, rows, cost), prepared (resized and cut), and encoded chunk by
-// chunk into rows that take the place of token embeddings.
+// media/media.h — images and audio for language models: an mmproj file is opened for a text model,
+// an image is planned from its size (tiles, rows, cost), prepared (resized and cut), and encoded
+// chunk by chunk into rows that take the place of token embeddings. The same for a recording and
+// its spectra.
 #ifndef WICK_MEDIA_MEDIA_H
 #define WICK_MEDIA_MEDIA_H
 
@@ -41,11 +42,17 @@ typedef struct media_options {
   bool follows_publication;
 } media_options;
 
-// Reads the weights of the encoder for images. The directory is not needed later. Fails with the
+typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
+
+// Which encoders a file has; WICK_E_FORMAT if it has none.
+wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
+                                wick_error *error);
+
+// Reads the weights of the encoder of one kind. The directory is not needed later. Fails with the
 // key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
 // WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
 wick_status media_open(memory_gate *memory, const kernel_table *kernels,
-                       const gguf_directory *directory, const media_text *text,
+                       const gguf_directory *directory, media_kind kind, const media_text *text,
                        const media_reader *reader, const media_options *options, media_model **out,
                        wick_error *error);
 void media_close(media_model *model);  // NULL is fine
@@ -59,17 +66,18 @@ uint64_t media_fingerprint(const media_model *model);
 
 // A part of the prompt: text, or rows of an image.
 typedef struct media_chunk {
-  char text[48];           // terminated; special tokens in it are tokens
-  bool is_text;            // else rows
-  bool is_one_token;       // the text is a token of the vocabulary by its spelling
-  bool is_non_causal;      // the rows see each other
+  char text[48];       // terminated; special tokens in it are tokens
+  bool is_text;        // else rows
+  bool is_one_token;   // the text is a token of the vocabulary by its spelling
+  bool is_non_causal;  // the rows see each other
+  bool is_audio;
   bool is_overview;        // of the whole image, else a tile
   uint32_t column, row;    // of the tile
   uint32_t rows;           // that it gives
   uint32_t across, down;   // their grid; rows beyond it separate its lines
   bool counts_rows;        // each row has the next position, else a line and column of the grid
   uint32_t positions;      // by which the position in the prompt advances
-  uint32_t width, height;  // pixels that are encoded
+  uint32_t width, height;  // pixels that are encoded; frames and bands of audio
   uint64_t macs;           // multiply-adds of its encoding
 } media_chunk;
 
@@ -80,7 +88,8 @@ typedef struct media_plan {
   uint64_t macs;             // of all chunks
   uint64_t prepare_bytes;    // of memory until media_prepared_free
   uint64_t encode_bytes;     // of memory while a chunk is encoded, one thread
-  struct image_plan *image;  // how it is cut
+  struct image_plan *image;  // how it is cut; NULL: audio
+  uint64_t samples;          // of audio
 } media_plan;
 
 // The chunks of an image and their cost, from its size alone. WICK_E_ARG for a size beyond
@@ -92,6 +101,7 @@ void media_plan_free(const media_model *model, media_plan *plan);  // zeros are 
 // Resized pictures of an image.
 typedef struct media_prepared {
   uint8_t *tiles, *overview;  // NULL: none
+  float *spectra;             // of audio, chunk after chunk
 } media_prepared;
 
 // Resamples an image of the planned size. WICK_E_NOMEM.
@@ -103,6 +113,20 @@ image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prep
                               uint32_t chunk);
 // The key of an image in a cache, together with media_fingerprint: a hash of its pixels and size.
 uint64_t media_hash_pixels(image_view image);
+
+// ---- audio ----
+
+// The chunks of a recording of 16 kHz samples. WICK_E_ARG for one without samples or of more than
+// SOUND_SECONDS_MAX (sound.h).
+wick_status media_plan_audio(const media_model *model, uint64_t samples, media_plan *out,
+                             wick_error *error);
+// Computes the spectra of a recording of the planned length. WICK_E_NOMEM.
+wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
+                                const float *samples, media_prepared *out, wick_error *error);
+// [chunk.height][chunk.width]: bands by frames.
+const float *media_chunk_spectrum(const media_plan *plan, const media_prepared *prepared,
+                                  uint32_t chunk);
+uint64_t media_hash_samples(const float *samples, uint64_t count);
 
 // ---- encoding ----
 

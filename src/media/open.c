@@ -1,534 +1,23 @@
-// media/open.c — reads the settings and weights of an mmproj file, and refuses what is wrong in it.
+// media/open.c — opens an mmproj file for one kind of media (media.h).
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/math.h"
-#include "base/text.h"
-#include "media/weights.h"
+#include "media/audio.h"
 
-enum {
-  IMAGE_SIZE_MAX = 8192,
-  WIDTH_MAX = 1 << 16,
-  FFN_MAX = 1 << 18,
-  HEADS_MAX = 1024,
-  MERGE_MAX = 32,
-  TILES_SETTING_MAX = 1024,
-  BUCKETS = 70,
-  WINDOW_PIXELS = 112,
-  PIECE_ROOM_BYTES = 1 << 18
-};
-
-// ---- metadata ----
-
-static bool fail_key(const weight_reader *reader, wick_status status, const char *key,
-                     const char *why) {
-  (void)fail_with(reader->error, status, WICK_NO_OFFSET, "mmproj: %s %s", key, why);
-  return false;
-}
-
-static bool read_u32(const weight_reader *reader, const char *key, uint32_t low, uint32_t high,
-                     bool is_optional, uint32_t *out) {
-  const wick_status status = gguf_get_u32(reader->directory, key, out, reader->error);
-  if (status == WICK_E_NODATA) {
-    return is_optional || fail_key(reader, WICK_E_NODATA, key, "is missing");
-  }
-  if (status != WICK_OK) return false;
-  if (*out >= low && *out <= high) return true;
-  (void)fail_with(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                  "mmproj: %s is %u, not between %u and %u", key, (unsigned)*out, (unsigned)low,
-                  (unsigned)high);
-  return false;
-}
-
-static bool read_flag(const weight_reader *reader, const char *key, bool *out) {
-  *out = false;
-  const wick_status status = gguf_get_bool(reader->directory, key, out, reader->error);
-  return status == WICK_OK || status == WICK_E_NODATA;
-}
-
-static bool read_list(const weight_reader *reader, const char *key, const gguf_value **out) {
-  *out = gguf_find(reader->directory, key);
-  if (*out == NULL) return true;
-  if ((*out)->type != GGUF_ARRAY || (*out)->item_type == GGUF_STRING) {
-    return fail_key(reader, WICK_E_FORMAT, key, "is not a list of numbers");
-  }
-  return true;
-}
-
-static bool read_colour(const weight_reader *reader, const char *key, float out[3]) {
-  const gguf_value *list;
-  if (!read_list(reader, key, &list)) return false;
-  if (list == NULL) return fail_key(reader, WICK_E_NODATA, key, "is missing");
-  if (list->count < 3) return fail_key(reader, WICK_E_FORMAT, key, "has fewer than 3 values");
-  for (uint32_t i = 0; i < 3; i++) {
-    out[i] = (float)gguf_array_f64(list, i);
-    if (!math_is_finite_f32(out[i])) return fail_key(reader, WICK_E_FORMAT, key, "is not finite");
-  }
-  return true;
-}
-
-static bool read_kind(weight_reader *reader) {
-  gguf_string name;
-  bool has_images, has_audio;
-  char quoted[GGUF_QUOTE_BYTES];
-  if (!read_flag(reader, "clip.has_vision_encoder", &has_images) ||
-      !read_flag(reader, "clip.has_audio_encoder", &has_audio)) {
-    return false;
-  }
-  if (!has_images) {
-    return fail_key(reader, has_audio ? WICK_E_UNSUPPORTED : WICK_E_FORMAT,
-                    "clip.has_vision_encoder", "is not set: no encoder for images");
-  }
-  const char *key = "clip.projector_type";
-  if (gguf_find(reader->directory, key) == NULL) key = "clip.vision.projector_type";
-  const wick_status status = gguf_get_string(reader->directory, key, &name, reader->error);
-  if (status == WICK_E_NODATA) return fail_key(reader, WICK_E_NODATA, key, "is missing");
-  if (status != WICK_OK) return false;
-  if (gguf_string_equals(name, "qwen2.5o")) name = (gguf_string){"qwen2.5vl_merger", 16};
-  reader->model->kind = vision_kind_find(name);
-  if (reader->model->kind != NULL) return true;
-  (void)fail_with(reader->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                  "mmproj: projector type '%s' is not supported", gguf_quote(name, quoted));
-  return false;
-}
-
-static bool read_activation(weight_reader *reader) {
-  bool is_gelu, is_silu;
-  if (!read_flag(reader, "clip.use_gelu", &is_gelu) ||
-      !read_flag(reader, "clip.use_silu", &is_silu)) {
-    return false;
-  }
-  if (is_gelu && is_silu) {
-    return fail_key(reader, WICK_E_FORMAT, "clip.use_gelu", "and clip.use_silu are both set");
-  }
-  media_model *model = reader->model;
-  model->activation = is_gelu   ? ACTIVATION_GELU_TANH
-                      : is_silu ? ACTIVATION_SILU
-                                : ACTIVATION_GELU_QUICK;
-  const bool is_gemma4 = model->kind->positions == POSITIONS_AXES;
-  if (is_gemma4 && model->options.follows_publication && !is_silu) {
-    model->activation = ACTIVATION_GELU_TANH;
-  }
-  return true;
-}
-
-static bool read_heads(weight_reader *reader) {
-  media_model *model = reader->model;
-  const char *key = "clip.vision.attention.head_count";
-  if (!read_u32(reader, key, 1, HEADS_MAX, false, &model->heads)) return false;
-  model->kv_heads = model->heads;
-  model->head_dim = model->width / model->heads;
-  const bool divides = model->width % model->heads == 0;
-  const bool has_dim = gguf_find(reader->directory, "clip.vision.attention.head_dim") != NULL;
-  if (!divides && !has_dim) {
-    return fail_key(reader, WICK_E_FORMAT, key, "does not divide the embedding length");
-  }
-  if (!read_u32(reader, "clip.vision.attention.head_count_kv", 1, HEADS_MAX, true,
-                &model->kv_heads) ||
-      !read_u32(reader, "clip.vision.attention.head_dim", 1, 1024, true, &model->head_dim)) {
-    return false;
-  }
-  if (model->heads % model->kv_heads != 0) {
-    return fail_key(reader, WICK_E_FORMAT, key, "is not a multiple of head_count_kv");
-  }
-  if (model->head_dim % 4 != 0) {
-    return fail_key(reader, WICK_E_UNSUPPORTED, key,
-                    "gives heads whose width is not a multiple of 4");
-  }
-  return true;
-}
-
-static bool read_shape(weight_reader *reader) {
-  media_model *model = reader->model;
-  uint32_t projected;
-  double epsilon;
-  if (!read_u32(reader, "clip.vision.embedding_length", 1, WIDTH_MAX, false, &model->width) ||
-      !read_u32(reader, "clip.vision.block_count", 1, MEDIA_LAYERS_MAX, false,
-                &model->layer_count) ||
-      !read_u32(reader, "clip.vision.projection_dim", 0, UINT32_MAX, false, &projected)) {
-    return false;
-  }
-  const char *key = "clip.vision.attention.layer_norm_epsilon";
-  const wick_status status = gguf_get_f64(reader->directory, key, &epsilon, reader->error);
-  if (status == WICK_E_NODATA) return fail_key(reader, WICK_E_NODATA, key, "is missing");
-  if (status != WICK_OK) return false;
-  if (!(epsilon >= 0 && epsilon < 1)) {
-    return fail_key(reader, WICK_E_FORMAT, key, "is not between 0 and 1");
-  }
-  model->epsilon = (float)epsilon;
-  // InternViT 6B, whose file does not say so
-  const bool is_large = model->width == 3200 && model->layer_count == 45;
-  model->has_rms_norms =
-      model->kind->has_rms_norms || (model->kind->sizing == SIZING_CANDIDATES && is_large);
-  return read_heads(reader);
-}
-
-static bool read_pinpoints(weight_reader *reader) {
-  layout_settings *layout = &reader->model->layout;
-  const char *key = "clip.vision.image_grid_pinpoints";
-  const gguf_value *list;
-  if (!read_list(reader, key, &list)) return false;
-  if (list == NULL) return true;
-  if (list->count % 2 != 0 || list->count / 2 > LAYOUT_PINPOINTS_MAX) {
-    return fail_key(reader, WICK_E_FORMAT, key, "is not a list of pairs, or too long");
-  }
-  layout->pinpoint_count = (uint32_t)(list->count / 2);
-  for (uint32_t i = 0; i < 2 * layout->pinpoint_count; i++) {
-    const int64_t side = gguf_array_i64(list, i);
-    if (side < layout->image_size || side > IMAGE_SIZE_MAX || side % layout->image_size != 0) {
-      return fail_key(reader, WICK_E_FORMAT, key,
-                      "has a side that is not a multiple of image_size");
-    }
-    layout->pinpoints[i / 2][i % 2] = (uint32_t)side;
-  }
-  return true;
-}
-
-static bool read_merge(weight_reader *reader) {
-  media_model *model = reader->model;
-  uint32_t merge = model->kind->merge;
-  if (!read_u32(reader, "clip.vision.spatial_merge_size", 1, MERGE_MAX, true, &merge) ||
-      !read_u32(reader, "clip.vision.projector.scale_factor", 1, MERGE_MAX, true, &merge)) {
-    return false;
-  }
-  if (model->kind->has_fixed_merge) merge = model->kind->merge;
-  model->layout.merge = model->merge = merge;
-  if (model->kind->sizing != SIZING_SLICES) return true;
-  model->merge = 2;  // the rest is done between the layers
-  return merge == 2 || merge == 4 ||
-         fail_key(reader, WICK_E_FORMAT, "clip.vision.projector.scale_factor", "is not 2 or 4");
-}
-
-static bool read_limits(weight_reader *reader) {
-  layout_settings *layout = &reader->model->layout;
-  const uint32_t align = layout->patch * layout->merge;
-  if (layout->kind->blocks_max != 0) {
-    layout->pixels_min = layout->kind->blocks_min * align * align;
-    layout->pixels_max = layout->kind->blocks_max * align * align;
-    return true;
-  }
-  if (layout->kind->sizing != SIZING_SMART) return true;
-  return read_u32(reader, "clip.vision.image_min_pixels", 1, IMAGE_PIXELS_MAX, false,
-                  &layout->pixels_min) &&
-         read_u32(reader, "clip.vision.image_max_pixels", 1, IMAGE_PIXELS_MAX, false,
-                  &layout->pixels_max);
-}
-
-static bool read_layout(weight_reader *reader) {
-  media_model *model = reader->model;
-  layout_settings *layout = &model->layout;
-  layout->kind = model->kind;
-  layout->tiles_min = 1;
-  layout->tiles_max = 12;
-  if (!read_u32(reader, "clip.vision.image_size", 1, IMAGE_SIZE_MAX, false, &layout->image_size) ||
-      !read_u32(reader, "clip.vision.patch_size", 1, 256, false, &layout->patch) ||
-      !read_merge(reader) ||
-      !read_u32(reader, "clip.vision.preproc_image_size", 0, IMAGE_SIZE_MAX, true,
-                &layout->longest) ||
-      !read_u32(reader, "clip.vision.preproc_min_tiles", 1, TILES_SETTING_MAX, true,
-                &layout->tiles_min) ||
-      !read_u32(reader, "clip.vision.preproc_max_tiles", layout->tiles_min, TILES_SETTING_MAX, true,
-                &layout->tiles_max) ||
-      !read_limits(reader) || !read_pinpoints(reader) ||
-      !read_colour(reader, "clip.vision.image_mean", model->mean) ||
-      !read_colour(reader, "clip.vision.image_std", model->std)) {
-    return false;
-  }
-  for (int i = 0; i < 3; i++) {
-    if (model->std[i] == 0) return fail_key(reader, WICK_E_FORMAT, "clip.vision.image_std", "is 0");
-  }
-  return layout->image_size >= layout->patch ||
-         fail_key(reader, WICK_E_FORMAT, "clip.vision.patch_size", "exceeds image_size");
-}
-
-// Which layers' inputs the projector reads, and how many layers run.
-static bool read_features(weight_reader *reader) {
-  media_model *model = reader->model;
-  const char *key = "clip.vision.feature_layer";
-  const gguf_value *list;
-  if (!read_list(reader, key, &list)) return false;
-  if (!model->kind->leaves_last) return true;
-  if (list == NULL) {
-    if (model->layer_count > 1) model->layer_count--;
-    return true;
-  }
-  if (list->count == 0 || list->count > MEDIA_FEATURES_MAX) {
-    return fail_key(reader, WICK_E_FORMAT, key, "has no layers or too many");
-  }
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < list->count; i++) {
-    const int64_t layer = gguf_array_i64(list, i);
-    if (layer < 0 || layer > model->layer_count) {
-      return fail_key(reader, WICK_E_FORMAT, key, "names a layer that is not in the file");
-    }
-    model->features[i] = (uint32_t)layer;
-    if (layer > most) most = (uint32_t)layer;
-  }
-  model->feature_count = (uint32_t)list->count;
-  model->layer_count = most;
-  return true;
-}
-
-// ---- tensors ----
-
-static bool read_patches(weight_reader *reader) {
-  media_model *model = reader->model;
-  const uint32_t cols = 3 * model->layout.patch * model->layout.patch;
-  const uint64_t count = (uint64_t)model->width * cols;
-  const gguf_tensor *first = weights_find(reader, "v.", "patch_embd.weight");
-  if (first == NULL)
-    return fail_key(reader, WICK_E_NODATA, "tensor v.patch_embd.weight", "is missing");
-  if (first->size_bytes / 2 < count / 2) {
-    return fail_key(reader, WICK_E_SHAPE, "tensor v.patch_embd.weight", "is too small");
-  }
-  const bool is_two = weights_find(reader, "v.", "patch_embd.weight.1") != NULL;
-  float *values = memory_alloc_wide(model->memory, 2 * count * sizeof *values);
-  if (values == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
-  bool is_read =
-      weights_read(reader, "v.", "patch_embd.weight", count, values) &&
-      (!is_two || weights_read(reader, "v.", "patch_embd.weight.1", count, values + count));
-  for (uint64_t i = 0; i < count && is_read && is_two; i++) values[i] += values[count + i];
-  is_read =
-      is_read && weights_pack(reader, values, model->width, cols, &model->patches.matrix) &&
-      weights_floats(reader, "v.", "patch_embd.bias", model->width, true, &model->patches.bias);
-  memory_free(model->memory, values);
-  return is_read;
-}
-
-static uint32_t root_of_square(uint64_t value) {
-  uint32_t root = 0;
-  while ((uint64_t)(root + 1) * (root + 1) <= value) root++;
-  return root;
-}
-
-// Whether a table of `rows` rows fits its use.
-static bool fits_positions(const media_model *model, uint64_t rows, bool is_pair) {
-  const uint64_t side = model->layout.image_size / model->layout.patch;
-  const uint64_t root = root_of_square(rows);
-  switch (model->kind->positions) {
-    case POSITIONS_FIXED:
-      return rows == side * side + (model->class_row != NULL);
-    case POSITIONS_AXES:
-      return is_pair;
-    case POSITIONS_BUCKETS:
-      return rows == (uint64_t)BUCKETS * BUCKETS;
-    default:
-      return root * root == rows;
-  }
-}
-
-static bool read_positions(weight_reader *reader) {
-  media_model *model = reader->model;
-  const char *name = "position_embd.weight";
-  if (model->kind->positions == POSITIONS_NONE) return true;
-  const gguf_tensor *tensor = weights_find(reader, "v.", name);
-  if (tensor == NULL && model->kind->positions == POSITIONS_BICUBIC) return true;
-  if (tensor == NULL)
-    return fail_key(reader, WICK_E_NODATA, "tensor v.position_embd.weight", "is missing");
-  const uint64_t rows = tensor->dims[1];
-  const bool is_pair = tensor->dims[2] == 2;
-  if (tensor->dims[0] != model->width || rows > 1u << 24 || !fits_positions(model, rows, is_pair)) {
-    return fail_key(reader, WICK_E_SHAPE, "tensor v.position_embd.weight",
-                    "does not fit the patches of an image");
-  }
-  model->position_rows = (uint32_t)rows;
-  return weights_floats(reader, "v.", name, rows * model->width * (is_pair ? 2 : 1), false,
-                        &model->positions);
-}
-
-static bool read_attention(weight_reader *reader, const char *prefix, const char *norm,
-                           vision_attention *out) {
-  const media_model *model = reader->model;
-  uint32_t q = model->heads * model->head_dim, kv = model->kv_heads * model->head_dim;
-  uint32_t all = q + 2 * kv, width = model->width;
-  if (!weights_norm(reader, prefix, norm, width, false, &out->norm) ||
-      !weights_linear(reader, prefix, "attn_qkv", width, &all, true, &out->qkv)) {
-    return false;
-  }
-  if (!linear_is_present(&out->qkv) &&
-      (!weights_linear(reader, prefix, "attn_q", width, &q, false, &out->q) ||
-       !weights_linear(reader, prefix, "attn_k", width, &kv, false, &out->k) ||
-       !weights_linear(reader, prefix, "attn_v", width, &kv, false, &out->v))) {
-    return false;
-  }
-  return weights_linear(reader, prefix, "attn_out", q, &width, false, &out->out) &&
-         weights_floats(reader, prefix, "attn_q_norm.weight", model->head_dim, true,
-                        &out->q_norm) &&
-         weights_floats(reader, prefix, "attn_k_norm.weight", model->head_dim, true, &out->k_norm);
-}
-
-static bool read_deepstack(weight_reader *reader, uint32_t index, vision_layer *layer) {
-  static const media_step STEPS[] = {{.op = OP_SHUFFLE},
-                                     {.op = OP_LAYER_NORM, .name = "norm"},
-                                     {.op = OP_LINEAR, .name = "fc1"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                     {.op = OP_LINEAR, .name = "fc2"},
-                                     {.op = OP_END}};
-  media_model *model = reader->model;
-  char prefix[WEIGHT_NAME_BYTES];
-  text_format(prefix, sizeof prefix, "v.deepstack.%u.", (unsigned)index);
-  if (weights_find(reader, prefix, "fc1.weight") == NULL) return true;
-  layer->deepstack = weights_take(model, sizeof *layer->deepstack);
-  if (layer->deepstack == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
-  model->deepstack_count++;
-  return weights_projector(reader, STEPS, prefix, model->width, model->merge, layer->deepstack);
-}
-
-static bool read_layer(weight_reader *reader, uint32_t index, uint32_t ffn) {
-  media_model *model = reader->model;
-  vision_layer *layer = &model->layers[index];
-  const uint32_t width = model->width;
-  char prefix[WEIGHT_NAME_BYTES], inner[WEIGHT_NAME_BYTES];
-  text_format(prefix, sizeof prefix, "v.blk.%u.", (unsigned)index);
-  text_format(inner, sizeof inner, "%sffn_", prefix);
-  return read_attention(reader, prefix, "ln1", &layer->attention) &&
-         weights_norm(reader, prefix, "ln2", width, false, &layer->norm) &&
-         weights_feed_forward(reader, inner, width, width, ffn, model->kind->may_swap,
-                              &layer->feed_forward) &&
-         weights_floats(reader, prefix, "ls1.weight", width, true, &layer->attention_scale) &&
-         weights_floats(reader, prefix, "ls2.weight", width, true, &layer->ffn_scale) &&
-         weights_floats(reader, prefix, "out_scale.weight", width, true, &layer->scale) &&
-         weights_floats(reader, prefix, "attn_post_norm.weight", width, true,
-                        &layer->attention_post) &&
-         weights_floats(reader, prefix, "ffn_post_norm.weight", width, true, &layer->ffn_post) &&
-         read_deepstack(reader, index, layer);
-}
-
-static bool read_layers(weight_reader *reader) {
-  media_model *model = reader->model;
-  uint32_t ffn = 0, pattern = 0;
-  if (!read_u32(reader, "clip.vision.feed_forward_length", 0, FFN_MAX, false, &ffn) ||
-      !read_u32(reader, "clip.vision.n_wa_pattern", 0, MEDIA_LAYERS_MAX, true, &pattern)) {
-    return false;
-  }
-  model->layers = weights_take(model, (model->layer_count + 1) * sizeof *model->layers);
-  if (model->layers == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
-  if (model->kind->has_windows && pattern != 0) {
-    const uint32_t blocks = WINDOW_PIXELS / model->layout.patch / model->merge;
-    model->window = (blocks == 0 ? 1 : blocks) * model->merge;
-  }
-  for (uint32_t i = 0; i < model->layer_count; i++) {
-    if (!read_layer(reader, i, ffn)) return false;
-    model->layers[i].is_windowed = model->window != 0 && pattern != 0 && (i + 1) % pattern != 0;
-  }
-  return true;
-}
-
-static bool read_reduction(weight_reader *reader) {
-  static const media_step STEPS[] = {{.op = OP_SHUFFLE},
-                                     {.op = OP_LAYER_NORM, .name = "ds_ln"},
-                                     {.op = OP_LINEAR, .name = "ds_ffn_up"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                     {.op = OP_LINEAR, .name = "ds_ffn_down"},
-                                     {.op = OP_END}};
-  media_model *model = reader->model;
-  if (model->kind->sizing != SIZING_SLICES || model->layout.merge != 4) return true;
-  const char *key = "clip.vision.wa_layer_indexes";
-  const gguf_value *list;
-  if (!read_list(reader, key, &list)) return false;
-  if (list == NULL || list->count == 0) return fail_key(reader, WICK_E_NODATA, key, "is missing");
-  const int64_t after = gguf_array_i64(list, 0);
-  if (after < 0 || after >= model->layer_count) {
-    return fail_key(reader, WICK_E_FORMAT, key, "names a layer that is not in the file");
-  }
-  model->reduction = weights_take(model, sizeof *model->reduction);
-  if (model->reduction == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
-  model->reduction->after = (uint32_t)after;
-  model->window = 2;
-  if (!read_attention(reader, "v.vit_merger.", "ln1", &model->reduction->attention) ||
-      !weights_projector(reader, STEPS, "v.vit_merger.", model->width, 2,
-                         &model->reduction->projector)) {
-    return false;
-  }
-  return model->reduction->projector.out == model->width ||
-         fail_key(reader, WICK_E_SHAPE, "tensor v.vit_merger.ds_ffn_down.weight",
-                  "does not give rows of embedding_length values");
-}
-
-static bool read_rest(weight_reader *reader) {
-  media_model *model = reader->model;
-  const uint32_t width = model->width;
-  const uint32_t features = model->feature_count == 0 ? 1 : model->feature_count;
-  return weights_floats(reader, "v.", "class_embd", width, true, &model->class_row) &&
-         read_positions(reader) &&
-         weights_norm(reader, "v.", "pre_ln", width, true, &model->pre_norm) &&
-         weights_norm(reader, "v.", "post_ln", width, true, &model->post_norm) &&
-         weights_norm(reader, "v.", "norm_embd", width, true, &model->embedding_norm) &&
-         weights_floats(reader, "v.", "std_bias", width, true, &model->std_bias) &&
-         weights_floats(reader, "v.", "std_scale", width, true, &model->std_scale) &&
-         weights_projector(reader, model->kind->steps, "", width * features, model->merge,
-                           &model->projector);
-}
-
-// A projector without its optional matrix leaves the patches as they are.
-static void settle_merge(media_model *model) {
-  for (uint32_t i = 0; i < model->projector.count; i++) {
-    const media_bound_step *bound = &model->projector.steps[i];
-    if (bound->step->op == OP_GATHER && bound->in == bound->out) model->merge = 1;
-  }
-}
-
-// The projector's rows are what the text model takes.
-static bool check_rows(weight_reader *reader) {
-  media_model *model = reader->model;
-  const media_text *text = &model->text;
-  settle_merge(model);
-  bool fits =
-      model->projector.out == text->width && model->deepstack_count == text->deepstack_count;
-  for (uint32_t i = 0; i < model->layer_count; i++) {
-    const media_projector *deepstack = model->layers[i].deepstack;
-    if (deepstack != NULL && deepstack->out != text->width) fits = false;
-  }
-  if (fits) {
-    const bool has_breaks =
-        model->kind->sizing == SIZING_SMART && model->kind->rotary == ROTARY_NEIGHBOURS;
-    return !has_breaks || weights_floats(reader, "v.", "token_embd.img_break", text->width, true,
-                                         &model->line_break);
-  }
-  (void)fail_with(reader->error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                  "mmproj: rows have %u values and %u deepstack parts, but the text model takes %u "
-                  "and %u",
-                  (unsigned)model->projector.out, (unsigned)model->deepstack_count,
-                  (unsigned)text->width, (unsigned)text->deepstack_count);
-  return false;
-}
-
-static bool read_all(weight_reader *reader) {
-  return read_kind(reader) && read_activation(reader) && read_shape(reader) &&
-         read_layout(reader) && read_features(reader) && read_patches(reader) &&
-         read_rest(reader) && read_layers(reader) && read_reduction(reader) && check_rows(reader);
-}
+enum { PIECE_ROOM_BYTES = 1 << 18 };
 
 // Settings change results but are not in the tensors' bytes.
 static void mix_settings(media_model *model) {
   const layout_settings *layout = &model->layout;
-  const uint32_t numbers[] = {layout->image_size,
-                              layout->patch,
-                              layout->merge,
-                              layout->longest,
-                              layout->tiles_min,
-                              layout->tiles_max,
-                              layout->pixels_min,
-                              layout->pixels_max,
-                              model->heads,
-                              model->layer_count,
-                              model->activation,
-                              model->window,
-                              model->options.follows_publication};
+  const uint32_t numbers[] = {
+      layout->image_size, layout->patch,      layout->merge,
+      layout->longest,    layout->tiles_min,  layout->tiles_max,
+      layout->pixels_min, layout->pixels_max, model->heads,
+      model->layer_count, model->activation,  model->window,
+      model->bands,       model->stack,       model->options.follows_publication};
   uint64_t hash = model->fingerprint;
-  hash = hash_bytes(model->kind->name, strlen(model->kind->name), hash);
+  const char *name = model->audio != NULL ? model->audio->name : model->kind->name;
+  hash = hash_bytes(name, strlen(name), hash);
   hash = hash_bytes(numbers, sizeof numbers, hash);
   hash = hash_bytes(layout->pinpoints, sizeof layout->pinpoints, hash);
   hash = hash_bytes(model->mean, sizeof model->mean, hash);
@@ -548,12 +37,29 @@ static wick_status check_architecture(const gguf_directory *directory, wick_erro
                    "mmproj: general.architecture is '%s', not 'clip'", gguf_quote(name, quoted));
 }
 
+static bool has_encoder(const gguf_directory *directory, const char *key) {
+  bool has = false;
+  wick_error error;
+  return gguf_get_bool(directory, key, &has, &error) == WICK_OK && has;
+}
+
+wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
+                                wick_error *error) {
+  const wick_status status = check_architecture(directory, error);
+  if (status != WICK_OK) return status;
+  *has_images = has_encoder(directory, "clip.has_vision_encoder");
+  *has_audio = has_encoder(directory, "clip.has_audio_encoder");
+  if (*has_images || *has_audio) return WICK_OK;
+  return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+                   "mmproj: neither clip.has_vision_encoder nor clip.has_audio_encoder is set");
+}
+
 wick_status media_open(memory_gate *memory, const kernel_table *kernels,
-                       const gguf_directory *directory, const media_text *text,
+                       const gguf_directory *directory, media_kind kind, const media_text *text,
                        const media_reader *reader, const media_options *options, media_model **out,
                        wick_error *error) {
   *out = NULL;
-  wick_status status = check_architecture(directory, error);
+  const wick_status status = check_architecture(directory, error);
   if (status != WICK_OK) return status;
   media_model *model = memory_alloc_zeroed(memory, sizeof *model);
   uint8_t *piece = memory_alloc(memory, PIECE_ROOM_BYTES);
@@ -561,14 +67,21 @@ wick_status media_open(memory_gate *memory, const kernel_table *kernels,
   if (model == NULL || piece == NULL) {
     memory_free(memory, piece);
     memory_free(memory, model);
-    return memory_fail(memory, error, "the image encoder");
+    return memory_fail(memory, error, "the encoder of media");
   }
   model->memory = memory;
   model->kernels = kernels;
   model->text = *text;
   model->options = *options;
-  weight_reader state = {model, directory, reader, &failure, piece};
-  const bool is_read = read_all(&state);
+  const bool is_audio = kind == MEDIA_AUDIO;
+  weight_reader state = {.model = model,
+                         .directory = directory,
+                         .source = reader,
+                         .error = &failure,
+                         .piece = piece,
+                         .modality = is_audio ? "audio." : "vision.",
+                         .root = is_audio ? "a." : "v."};
+  const bool is_read = is_audio ? audio_open(&state) : vision_open(&state);
   memory_free(memory, piece);
   if (is_read) {
     mix_settings(model);

@@ -214,6 +214,7 @@ wick_status media_prepare(const media_model *model, const media_plan *plan, imag
 void media_prepared_free(const media_model *model, media_prepared *prepared) {
   memory_free(model->memory, prepared->tiles);
   memory_free(model->memory, prepared->overview);
+  memory_free(model->memory, prepared->spectra);
   *prepared = (media_prepared){0};
 }
 

@@ -14,6 +14,7 @@ uint64_t project_floats(const media_projector *projector, uint32_t patches, uint
   uint64_t rows = patches;
   for (uint32_t i = 0; i < projector->count; i++) {
     const media_bound_step *bound = &projector->steps[i];
+    if (bound->step->op == OP_STACK) rows = rows / (bound->out / bound->in) + 1;
     // incomplete blocks at two edges: at most that many rows more
     if (merges(bound) && merge > 1) rows = rows / merge + merge + 1;
     const uint64_t floats = rows * arena_line_floats(bound->out);
@@ -51,6 +52,42 @@ static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
     }
   }
   if (merge->op == OP_POOL) job->encoding->model->kernels->scale(to, 1.0f / (float)area, width);
+}
+
+// `stack` rows side by side, or the mean of two. Rows beyond the last one are zeros.
+static void join_row(const row_job *job, uint32_t row, uint32_t thread) {
+  const merge_job *merge = job->more;
+  float *to = job->rows + row * job->stride;
+  const bool is_mean = merge->op == OP_MEAN_OF_TWO;
+  (void)thread;
+  memset(to, 0, (size_t)merge->width * (is_mean ? 1 : merge->merge) * sizeof *to);
+  for (uint32_t i = 0; i < merge->merge; i++) {
+    const uint32_t at = row * merge->merge + i;
+    if (at >= merge->blocks_across) break;
+    const float *from = merge->from + at * merge->from_stride;
+    for (uint32_t c = 0; c < merge->width; c++) {
+      if (is_mean) to[c] += 0.5f * from[c];
+      if (!is_mean) to[i * merge->width + c] = from[c];
+    }
+  }
+}
+
+static uint32_t join_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
+                          const float *from, size_t from_stride, float *to, size_t stride) {
+  const media_model *model = encoding->model;
+  const bool is_mean = bound->step->op == OP_MEAN_OF_TWO;
+  const merge_job merge = {.from = from,
+                           .from_stride = from_stride,
+                           .merge = is_mean ? 2 : model->stack,
+                           .width = bound->in,
+                           .blocks_across = rows,
+                           .op = bound->step->op};
+  const bool keeps_rest = !is_mean && model->options.follows_publication;
+  const uint32_t joined = (rows + (keeps_rest ? merge.merge - 1 : 0)) / merge.merge;
+  const row_job job = {
+      .encoding = encoding, .run = join_row, .rows = to, .stride = stride, .more = &merge};
+  rows_run(&job, joined);
+  return joined;
 }
 
 static uint32_t merge_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t n,
@@ -101,6 +138,28 @@ static void copy_rows(media_encoding *encoding, const media_bound_step *bound, u
   }
 }
 
+// A silu(B)
+static void swiglu_row(const row_job *job, uint32_t row, uint32_t thread) {
+  const kernel_table *kernels = job->encoding->model->kernels;
+  const float *from = job->from + row * job->from_stride;
+  float *to = job->rows + row * job->stride;
+  (void)thread;
+  memcpy(to, from + job->width, job->width * sizeof *to);
+  kernels->silu_mul(to, from, job->width);
+}
+
+static void swiglu_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
+                        const float *from, size_t from_stride, float *to, size_t stride) {
+  const row_job job = {.encoding = encoding,
+                       .run = swiglu_row,
+                       .rows = to,
+                       .stride = stride,
+                       .from = from,
+                       .from_stride = from_stride,
+                       .width = bound->out};
+  rows_run(&job, rows);
+}
+
 // One step from rows to rows, which are not the same memory.
 static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound, uint32_t merge,
                          uint32_t rows, const float *from, size_t from_stride, float *to,
@@ -109,6 +168,14 @@ static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound
   const float epsilon = step->epsilon != 0 ? step->epsilon : encoding->model->epsilon;
   const bool is_rms = step->op != OP_LAYER_NORM;
   if (merges(bound)) return merge_rows(encoding, bound, merge, from, from_stride, to, stride);
+  const bool is_left_out = step->is_unpublished && encoding->model->options.follows_publication;
+  if ((step->op == OP_STACK || step->op == OP_MEAN_OF_TWO) && !is_left_out) {
+    return join_rows(encoding, bound, rows, from, from_stride, to, stride);
+  }
+  if (step->op == OP_SWIGLU) {
+    swiglu_rows(encoding, bound, rows, from, from_stride, to, stride);
+    return rows;
+  }
   switch (step->op) {
     case OP_LAYER_NORM:
     case OP_RMS_NORM:

@@ -20,7 +20,7 @@ static bool reserve_tokens(media_prompt *prompt, size_t more) {
 }
 
 static prompt_chunk *add_chunk(media_prompt *prompt) {
-  if (prompt->count == prompt->capacity) {
+  if (prompt->chunks == NULL || prompt->count == prompt->capacity) {
     const uint32_t capacity = 2 * prompt->capacity + 16;
     prompt_chunk *chunks =
         memory_resize_array(prompt->memory, prompt->chunks, capacity, sizeof *chunks);

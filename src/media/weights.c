@@ -310,6 +310,15 @@ static bool read_step(weight_reader *reader, const media_step *step, const char 
       if (step->is_optional && weights_find(reader, prefix, full) == NULL) return true;
       bound->out = bound->in * merge * merge;
       return true;
+    case OP_UNIT_NORM:
+      return step->name == NULL ||
+             weights_norm(reader, prefix, step->name, bound->in, true, &bound->norm);
+    case OP_STACK:
+      bound->out = bound->in * merge;
+      return true;
+    case OP_SWIGLU:
+      bound->out = bound->in / 2;
+      return true;
     case OP_SHUFFLE:
       bound->out = bound->in * merge * merge;
       return true;

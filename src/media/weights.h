@@ -71,6 +71,9 @@ typedef struct vision_reduction {
   uint32_t after;  // layer
 } vision_reduction;
 
+struct audio_kind;
+struct audio_weights;
+
 struct media_model {
   memory_gate *memory;
   const kernel_table *kernels;
@@ -79,6 +82,9 @@ struct media_model {
   media_options options;
   media_text text;
   const vision_kind *kind;
+  const struct audio_kind *audio;  // NULL: images
+  struct audio_weights *sound;
+  uint32_t bands, stack;  // of audio: bands of a spectrum, rows side by side
   layout_settings layout;
   float mean[3], std[3];
   float epsilon;
@@ -110,8 +116,36 @@ typedef struct weight_reader {
   const gguf_directory *directory;
   const media_reader *source;
   wick_error *error;
-  uint8_t *piece;  // room for rows of the file
+  uint8_t *piece;        // room for rows of the file
+  const char *modality;  // of keys, "vision."
+  const char *root;      // of tensors, "v."
 } weight_reader;
+
+// ---- metadata (metadata.c): NAME is clip.MODALITY.NAME, or begins with clip ----
+
+// Always false. A name that begins with "tensor " is left as it is.
+bool metadata_fail_key(const weight_reader *reader, wick_status status, const char *name,
+                       const char *why);
+bool metadata_has(const weight_reader *reader, const char *name);
+bool metadata_u32(const weight_reader *reader, const char *name, uint32_t low, uint32_t high,
+                  bool is_optional, uint32_t *out);
+bool metadata_flag(const weight_reader *reader, const char *name, bool *out);
+// *out NULL: the file has no such list.
+bool metadata_list(const weight_reader *reader, const char *name, const gguf_value **out);
+bool metadata_projector(const weight_reader *reader, gguf_string *out);
+bool metadata_unknown_projector(const weight_reader *reader, gguf_string name);  // always false
+bool metadata_epsilon(weight_reader *reader);
+bool metadata_heads(weight_reader *reader);
+
+// ---- both kinds of media ----
+
+bool vision_open(weight_reader *reader);
+bool audio_open(weight_reader *reader);
+// The attention PREFIX + NORM, attn_q ... of the model's heads (layers.c).
+bool layers_read_attention(weight_reader *reader, const char *prefix, const char *norm,
+                           vision_attention *out);
+// model->layers[index], without a deepstack. ffn 0: any width.
+bool layers_read(weight_reader *reader, uint32_t index, uint32_t ffn);
 
 enum { WEIGHT_NAME_BYTES = 80 };
 

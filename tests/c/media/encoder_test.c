@@ -6,6 +6,7 @@
 #include "media/media.h"
 #include "platform/platform.h"
 #include "random.h"
+#include "shared_files.h"
 
 enum { WIDTH = 16, FFN = 24, PATCH = 4, SIDE = 12, TEXT = 20, NOTHING = 1000 };
 
@@ -101,8 +102,8 @@ static bool read_memory(void *context, uint64_t offset_bytes, void *out, size_t 
 }
 
 // The model of a file; its directory is freed.
-static wick_status open_file(memory_file *file, uint32_t text_width, media_model **out) {
-  const media_text text = {.width = text_width};
+static wick_status open_kind(memory_file *file, media_kind kind, const media_text *text,
+                             media_model **out) {
   const media_reader reader = {read_memory, file};
   const media_options options = {0};
   gguf_directory *directory = NULL;
@@ -113,10 +114,16 @@ static wick_status open_file(memory_file *file, uint32_t text_width, media_model
     status = gguf_directory_feed(directory, file->bytes, file->size_bytes, &used, &error);
   }
   if (status == WICK_OK) {
-    status = media_open(&memory, kernels_bind(), directory, &text, &reader, &options, out, &error);
+    status =
+        media_open(&memory, kernels_bind(), directory, kind, text, &reader, &options, out, &error);
   }
   gguf_directory_destroy(directory);
   return status;
+}
+
+static wick_status open_file(memory_file *file, uint32_t text_width, media_model **out) {
+  const media_text text = {.width = text_width};
+  return open_kind(file, MEDIA_IMAGES, &text, out);
 }
 
 static void fill_image(uint8_t *rgb, size_t size_bytes) {
@@ -286,4 +293,94 @@ TEST(memory_that_runs_out_is_reported_and_nothing_leaks) {
   CHECK(call > 50);
   CHECK_EQ_INT(status, WICK_OK);
   file_free(&file);
+}
+
+// ---- the encoders of the reference vectors, for the sanitizers ----
+
+enum { VECTORS_WIDTH = 48, SECOND = 16000 };
+
+static wick_status encode_plan(const media_model *model, const media_plan *plan,
+                               const media_prepared *prepared) {
+  thread_pool *pool = NULL;
+  wick_status status = thread_pool_create(&memory, NULL, 2, &pool, &error);
+  for (uint32_t i = 0; i < plan->count && status == WICK_OK; i++) {
+    media_encoding *encoding = NULL;
+    bool is_done = plan->chunks[i].is_text;
+    if (is_done) continue;
+    const uint64_t values = (uint64_t)plan->chunks[i].rows * media_row_width(model);
+    float *rows = memory_alloc_array(&memory, (size_t)values, sizeof *rows);
+    status = media_encode_begin(model, plan, prepared, i, pool, 2, rows, &encoding, &error);
+    while (status == WICK_OK && !is_done) status = media_encode_step(encoding, &is_done, &error);
+    media_encode_end(encoding);
+    memory_free(&memory, rows);
+  }
+  thread_pool_destroy(pool);
+  return status;
+}
+
+static wick_status encode_image(const media_model *model) {
+  enum { ACROSS = 200, DOWN = 133 };
+  static uint8_t rgb[ACROSS * DOWN * 3];
+  media_plan plan;
+  media_prepared prepared = {0};
+  fill_image(rgb, sizeof rgb);
+  wick_status status = media_plan_image(model, ACROSS, DOWN, &plan, &error);
+  if (status == WICK_OK) {
+    status = media_prepare(model, &plan, image_whole(rgb, ACROSS, DOWN), &prepared, &error);
+  }
+  if (status == WICK_OK) status = encode_plan(model, &plan, &prepared);
+  media_prepared_free(model, &prepared);
+  media_plan_free(model, &plan);
+  return status;
+}
+
+static wick_status encode_audio(const media_model *model) {
+  static float samples[SECOND];
+  media_plan plan;
+  media_prepared prepared = {0};
+  uint64_t random = 3;
+  for (uint32_t i = 0; i < SECOND; i++) samples[i] = (float)random_below(&random, 1001) / 1000;
+  wick_status status = media_plan_audio(model, SECOND, &plan, &error);
+  if (status == WICK_OK) status = media_prepare_audio(model, &plan, samples, &prepared, &error);
+  if (status == WICK_OK) status = encode_plan(model, &plan, &prepared);
+  media_prepared_free(model, &prepared);
+  media_plan_free(model, &plan);
+  return status;
+}
+
+// The text models have 48 values a row; one of them has 2 layers of a deepstack.
+static wick_status run_vector(memory_file *file, media_kind kind) {
+  media_model *model;
+  media_text text = {.width = VECTORS_WIDTH, .has_axes = true};
+  wick_status status = open_kind(file, kind, &text, &model);
+  text.deepstack_count = 2;
+  if (status == WICK_E_SHAPE) status = open_kind(file, kind, &text, &model);
+  if (status != WICK_OK) return status;
+  status = kind == MEDIA_IMAGES ? encode_image(model) : encode_audio(model);
+  media_close(model);
+  return status;
+}
+
+static bool check_vector(const memory_file *file, const char *name, uint32_t number) {
+  memory_file copy = *file;
+  uint32_t runs = 0;
+  (void)number;
+  if (strncmp(name, "mmproj-", 7) != 0) return true;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  for (media_kind kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO; kind++) {
+    const wick_status status = run_vector(&copy, kind);
+    runs += status == WICK_OK;
+    // the other kind of media
+    if (status != WICK_OK)
+      CHECK(status == WICK_E_NODATA || status == WICK_E_FORMAT || status == WICK_E_UNSUPPORTED);
+  }
+  if (!CHECK(runs != 0)) CHECK_EQ_STR(error.message, name);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  return runs != 0;
+}
+
+TEST(encoders_of_all_kinds_run) {
+  const char *path = check_shared("vectors/vision/models");
+  if (path == NULL) SKIP("no shared folder");
+  CHECK(shared_check("vectors/vision/models", check_vector) > 20);
 }

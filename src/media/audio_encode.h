@@ -1,0 +1,27 @@
+// media/audio_encode.h — what encoders of audio do in addition to the transformer (encode.h).
+#ifndef WICK_MEDIA_AUDIO_ENCODE_H
+#define WICK_MEDIA_AUDIO_ENCODE_H
+
+#include "media/audio.h"
+#include "media/encode.h"
+
+// hidden = rows of the spectrum (stem.c)
+void stem_embed(media_encoding *encoding);
+// Floats of each of the two maps, and of the widest row that is multiplied.
+uint64_t stem_map_floats(const media_model *model, uint32_t frames);
+uint32_t stem_widest(const media_model *model);
+
+// The layer encoding->layer of a conformer (conformer.c). Its buffers are those of attention.
+void conformer_layer_run(media_encoding *encoding);
+// Granite adds what its classes say after half of the layers.
+void conformer_add_classes(media_encoding *encoding);
+// Floats of the rows of relative positions, of a thread's scores, and of a convolution's rows.
+uint64_t conformer_relative_floats(const media_model *model, uint32_t rows);
+uint32_t conformer_thread_floats(const media_model *model, uint32_t rows);
+
+// Granite's windows of `from` become queries, *out (qformer.c). Returns how many rows.
+uint32_t qformer_run(media_encoding *encoding, const float *from, size_t from_stride, float **out,
+                     size_t *out_stride);
+uint64_t qformer_floats(const media_model *model, uint32_t rows);
+
+#endif

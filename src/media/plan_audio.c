@@ -1,0 +1,84 @@
+// media/plan_audio.c — what a recording becomes in a prompt, and its spectra.
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "media/audio_encode.h"
+
+static void put_text(media_plan *plan, const char *text) {
+  if (text == NULL) return;
+  media_chunk *chunk = &plan->chunks[plan->count++];
+  *chunk = (media_chunk){.is_text = true};
+  text_format(chunk->text, sizeof chunk->text, "%s", text);
+}
+
+static void put_rows(const media_model *model, media_plan *plan, uint32_t index) {
+  const sound_front *front = &model->audio->front;
+  media_chunk *chunk = &plan->chunks[plan->count++];
+  *chunk = (media_chunk){.is_audio = true,
+                         .counts_rows = true,
+                         .column = index,
+                         .width = sound_chunk_frames(front, plan->samples, index),
+                         .height = model->bands * (front->stack == 0 ? 1 : front->stack)};
+  chunk->rows = chunk->positions = chunk->across = audio_rows(model, chunk->width);
+  chunk->down = 1;
+  chunk->macs = encode_macs(model, audio_inner_rows(model, chunk->width), 1);
+  plan->tiles++;
+  plan->rows += chunk->rows;
+  plan->macs += chunk->macs;
+  plan->prepare_bytes += (uint64_t)chunk->width * chunk->height * sizeof(float);
+  const uint64_t bytes = encode_bytes(model, chunk, 1);
+  if (bytes > plan->encode_bytes) plan->encode_bytes = bytes;
+}
+
+wick_status media_plan_audio(const media_model *model, uint64_t samples, media_plan *out,
+                             wick_error *error) {
+  *out = (media_plan){.samples = samples};
+  if (samples == 0 || samples > (uint64_t)SOUND_SECONDS_MAX * SOUND_RATE) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "audio: %llu samples, but 1 to %llu are possible", (unsigned long long)samples,
+                     (unsigned long long)SOUND_SECONDS_MAX * SOUND_RATE);
+  }
+  const uint32_t chunks = sound_measure(&model->audio->front, samples).chunks;
+  out->chunks = memory_alloc_array(model->memory, (size_t)chunks + 2, sizeof *out->chunks);
+  if (out->chunks == NULL) return memory_fail(model->memory, error, "the plan of a recording");
+  put_text(out, model->audio->before);
+  for (uint32_t i = 0; i < chunks; i++) put_rows(model, out, i);
+  put_text(out, model->audio->after);
+  if (out->rows != 0) return WICK_OK;
+  media_plan_free(model, out);
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "audio: %llu samples are too few for a row",
+                   (unsigned long long)samples);
+}
+
+wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
+                                const float *samples, media_prepared *out, wick_error *error) {
+  *out = (media_prepared){0};
+  out->spectra = memory_alloc_wide(model->memory, plan->prepare_bytes);
+  if (out->spectra == NULL) {
+    return memory_fail(model->memory, error, "the spectra of a recording");
+  }
+  const wick_status status = sound_spectra(model->memory, &model->audio->front, model->bands,
+                                           samples, plan->samples, out->spectra, error);
+  if (status != WICK_OK) media_prepared_free(model, out);
+  return status;
+}
+
+const float *media_chunk_spectrum(const media_plan *plan, const media_prepared *prepared,
+                                  uint32_t chunk) {
+  const float *at = prepared->spectra;
+  for (uint32_t i = 0; i < chunk; i++) {
+    if (plan->chunks[i].is_audio) at += (size_t)plan->chunks[i].width * plan->chunks[i].height;
+  }
+  return at;
+}
+
+uint64_t media_hash_samples(const float *samples, uint64_t count) {
+  enum { PIECE = 1 << 16 };
+  uint64_t hash = hash_mix_u64(count);
+  for (uint64_t at = 0; at < count; at += PIECE) {
+    const uint64_t left = count - at;
+    hash = hash_bytes(samples + at, (size_t)(left < PIECE ? left : PIECE) * sizeof *samples, hash);
+  }
+  return hash;
+}

@@ -1,0 +1,59 @@
+// media/sound.h — recordings as spectra: the front ends of encoders of audio. A recording is 16 kHz
+// mono in floats from -1 to 1.
+#ifndef WICK_MEDIA_SOUND_H
+#define WICK_MEDIA_SOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { SOUND_RATE = 16000, SOUND_HOP = 160, SOUND_SECONDS_MAX = 4 * 3600, SOUND_MELS_MAX = 512 };
+
+// The frames of which spectra are made.
+typedef enum sound_ends {
+  ENDS_WHISPER,  // reflected in front, 30 seconds of silence after it
+  ENDS_REFLECT,  // reflected on both sides, zeros where the recording is too short
+  ENDS_CLAMPED,  // the same, indices clamped
+  ENDS_ZEROS,    // zeros on both sides
+  ENDS_PIECES    // 160 zeros in front of each piece of 30 seconds
+} sound_ends;
+
+// The scale of the bands.
+typedef enum sound_scaling {
+  SCALING_MAXIMUM,    // log10, at most 8 below the maximum, (x + 4) / 4
+  SCALING_LOGARITHM,  // ln(max(x, 0.001))
+  SCALING_DEVIATION   // ln(x + 2^-24), each band by its mean and deviation
+} sound_scaling;
+
+typedef struct sound_front {
+  uint32_t transform, window;  // samples
+  bool has_symmetric_window;
+  bool begins_with_window;  // instead of the window in the middle of the transform
+  bool has_magnitudes;      // instead of powers
+  bool has_htk_bands;       // instead of Slaney's, with equal areas
+  bool emphasises;          // x[i] - 0.97 x[i - 1]
+  sound_ends ends;
+  sound_scaling scaling;
+  float floor;            // SCALING_MAXIMUM
+  uint32_t piece_frames;  // frames of a chunk; 0: all
+  uint32_t round_frames;  // chunks are filled to a multiple with zeros; 0: not
+  bool drops_rest;        // an incomplete piece
+  uint32_t stack;         // frames side by side in one, the rest is dropped
+} sound_front;
+
+// Frames of all chunks of a recording.
+typedef struct sound_shape {
+  uint32_t chunks;
+  uint64_t frames;  // that are computed
+} sound_shape;
+
+sound_shape sound_measure(const sound_front *front, uint64_t samples);
+// Frames of a chunk as it is encoded, stacked.
+uint32_t sound_chunk_frames(const sound_front *front, uint64_t samples, uint32_t chunk);
+// out: chunk after chunk, [bands * stack][sound_chunk_frames]. WICK_E_NOMEM.
+wick_status sound_spectra(memory_gate *memory, const sound_front *front, uint32_t bands,
+                          const float *samples, uint64_t count, float *out, wick_error *error);
+
+#endif

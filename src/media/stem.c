@@ -1,0 +1,346 @@
+// media/stem.c — from a spectrum to rows: the convolutions in front of encoders of audio.
+#include <string.h>
+
+#include "media/audio.h"
+#include "media/audio_encode.h"
+
+// Values of channels over a plane, at any strides.
+typedef struct sound_map {
+  const float *values;
+  uint32_t height, width, channels;
+  size_t down, across, deep;  // strides
+} sound_map;
+
+typedef struct map_kernel {
+  uint32_t height, width, step_down, step_across;
+} map_kernel;
+
+typedef struct map_job {
+  const sound_map *in;
+  const map_kernel *kernel;
+  const float *taps, *bias;  // by channel
+  uint32_t first, out_width;
+} map_job;
+
+static uint32_t steps_of(uint32_t size, uint32_t kernel, uint32_t step) {
+  return (size + kernel / 2 * 2 - kernel) / step + 1;
+}
+
+static uint32_t out_height(const sound_map *in, const map_kernel *kernel) {
+  return steps_of(in->height, kernel->height, kernel->step_down);
+}
+static uint32_t out_width(const sound_map *in, const map_kernel *kernel) {
+  return steps_of(in->width, kernel->width, kernel->step_across);
+}
+
+// The input below a tap of output `at`; NULL: beyond an edge.
+static const float *below(const map_job *map, uint32_t at, uint32_t tap) {
+  const sound_map *in = map->in;
+  const map_kernel *kernel = map->kernel;
+  const uint32_t y = at / map->out_width * kernel->step_down + tap / kernel->width;
+  const uint32_t x = at % map->out_width * kernel->step_across + tap % kernel->width;
+  const uint32_t top = kernel->height / 2, left = kernel->width / 2;
+  if (y < top || x < left || y - top >= in->height || x - left >= in->width) return NULL;
+  return in->values + (y - top) * in->down + (x - left) * in->across;
+}
+
+static void gather(const row_job *job, uint32_t row, uint32_t thread) {
+  const map_job *map = job->more;
+  const uint32_t taps = map->kernel->height * map->kernel->width;
+  float *to = job->rows + row * job->stride;
+  (void)thread;
+  for (uint32_t tap = 0; tap < taps; tap++) {
+    const float *from = below(map, map->first + row, tap);
+    for (uint32_t c = 0; c < map->in->channels; c++) {
+      to[c * taps + tap] = from == NULL ? 0 : from[c * map->in->deep];
+    }
+  }
+}
+
+// rows[height * width][stride] = a convolution of the map
+static void convolve(media_encoding *encoding, const media_linear *linear, const sound_map *in,
+                     const map_kernel *kernel, float *rows, size_t stride) {
+  map_job map = {.in = in, .kernel = kernel, .out_width = out_width(in, kernel)};
+  const uint32_t count = out_height(in, kernel) * map.out_width;
+  const row_job job = {.encoding = encoding,
+                       .run = gather,
+                       .rows = encoding->wide,
+                       .stride = encoding->wide_stride,
+                       .more = &map};
+  for (map.first = 0; map.first < count; map.first += ENCODE_BLOCK_ROWS) {
+    const uint32_t left = count - map.first;
+    const uint32_t some = left < ENCODE_BLOCK_ROWS ? left : ENCODE_BLOCK_ROWS;
+    rows_run(&job, some);
+    rows_multiply(encoding, linear, encoding->wide, encoding->wide_stride, some,
+                  rows + map.first * stride, stride);
+  }
+}
+
+static void add_taps(const row_job *job, uint32_t row, uint32_t thread) {
+  const map_job *map = job->more;
+  const uint32_t taps = map->kernel->height * map->kernel->width, channels = map->in->channels;
+  float *to = job->rows + row * job->stride;
+  (void)thread;
+  for (uint32_t c = 0; c < channels; c++) to[c] = map->bias == NULL ? 0 : map->bias[c];
+  for (uint32_t tap = 0; tap < taps; tap++) {
+    const float *from = below(map, row, tap);
+    if (from == NULL) continue;
+    for (uint32_t c = 0; c < channels; c++) {
+      to[c] += map->taps[c * taps + tap] * from[c * map->in->deep];
+    }
+  }
+}
+
+static sound_map map_of(const float *rows, uint32_t height, uint32_t width, uint32_t channels) {
+  const size_t stride = arena_line_floats(channels);
+  return (sound_map){rows, height, width, channels, width * stride, stride, 1};
+}
+
+static void relu_row(const row_job *job, uint32_t row, uint32_t thread) {
+  (void)thread;
+  job->encoding->model->kernels->relu_mul(job->rows + row * job->stride, NULL, job->width);
+}
+
+static void relu(media_encoding *encoding, float *rows, uint32_t channels, uint32_t count) {
+  const row_job job = {.encoding = encoding,
+                       .run = relu_row,
+                       .rows = rows,
+                       .stride = arena_line_floats(channels),
+                       .width = channels};
+  rows_run(&job, count);
+}
+
+static void add_table(media_encoding *encoding, uint32_t first, uint32_t count) {
+  const media_model *model = encoding->model;
+  for (uint32_t i = 0; i < count; i++) {
+    model->kernels->add(encoding->hidden + (first + i) * encoding->stride,
+                        model->positions + (size_t)i * model->width, model->width);
+  }
+}
+
+// ---- kinds ----
+
+static void embed_whisper(media_encoding *encoding) {
+  const media_model *model = encoding->model;
+  const audio_weights *sound = model->sound;
+  const uint32_t frames = encoding->chunk.width, channels = sound->channels[0];
+  const sound_map spectrum = {encoding->spectrum, 1, frames, model->bands, 0, 1, frames};
+  const map_kernel same = {1, 3, 1, 1}, half = {1, 3, 1, 2};
+  const size_t stride = arena_line_floats(channels);
+  convolve(encoding, &sound->convolutions[0], &spectrum, &same, encoding->maps[0], stride);
+  rows_activate(encoding, ACTIVATION_GELU_ERF, encoding->maps[0], NULL, stride, channels, frames);
+  const sound_map inner = map_of(encoding->maps[0], 1, frames, channels);
+  convolve(encoding, &sound->convolutions[1], &inner, &half, encoding->hidden, encoding->stride);
+  rows_activate(encoding, ACTIVATION_GELU_ERF, encoding->hidden, NULL, encoding->stride,
+                model->width, encoding->grid.rows);
+  add_table(encoding, 0, encoding->grid.rows);
+}
+
+// Channels of a column of the map side by side: row x, value c * height + y; or y * channels + c.
+static void take_columns(const sound_map *map, bool channels_first, float *rows, size_t stride,
+                         bool are_lines) {
+  const uint32_t count = are_lines ? map->height : map->width;
+  const uint32_t other = are_lines ? map->width : map->height;
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t j = 0; j < other; j++) {
+      const float *from =
+          map->values + (are_lines ? i : j) * map->down + (are_lines ? j : i) * map->across;
+      for (uint32_t c = 0; c < map->channels; c++) {
+        rows[i * stride + (channels_first ? c * other + j : j * map->channels + c)] = from[c];
+      }
+    }
+  }
+}
+
+static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
+  const media_model *model = encoding->model;
+  const audio_weights *sound = model->sound;
+  const map_kernel half = {3, 3, 2, 2};
+  sound_map map = {encoding->spectrum + (size_t)piece * QWEN3A_FRAMES,
+                   model->bands,
+                   QWEN3A_FRAMES,
+                   1,
+                   encoding->chunk.width,
+                   1,
+                   1};
+  for (uint32_t i = 0; i < 3; i++) {
+    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
+    const uint32_t channels = sound->channels[i];
+    float *rows = encoding->maps[i % 2];
+    const size_t stride = arena_line_floats(channels);
+    convolve(encoding, &sound->convolutions[i], &map, &half, rows, stride);
+    rows_activate(encoding, ACTIVATION_GELU_ERF, rows, NULL, stride, channels, height * width);
+    map = map_of(rows, height, width, channels);
+  }
+  const uint32_t first = piece * map.width;
+  const size_t stride = arena_line_floats(map.channels * map.height);
+  take_columns(&map, true, encoding->maps[1], stride, false);
+  rows_multiply(encoding, &sound->input, encoding->maps[1], stride, map.width,
+                encoding->hidden + first * encoding->stride, encoding->stride);
+  add_table(encoding, first, map.width);
+}
+
+// The spectrum as lines of time.
+static sound_map lines_of(const media_encoding *encoding) {
+  const uint32_t frames = encoding->chunk.width;
+  return (sound_map){encoding->spectrum, frames, encoding->model->bands, 1, 1, frames, 1};
+}
+
+static void multiply_lines(media_encoding *encoding, const sound_map *map, bool channels_first,
+                           float *room) {
+  const size_t stride = arena_line_floats(map->channels * map->width);
+  take_columns(map, channels_first, room, stride, true);
+  rows_multiply(encoding, &encoding->model->sound->input, room, stride, map->height,
+                encoding->hidden, encoding->stride);
+}
+
+static void embed_gemma4a(media_encoding *encoding) {
+  const audio_weights *sound = encoding->model->sound;
+  const map_kernel half = {3, 3, 2, 2};
+  sound_map map = lines_of(encoding);
+  for (uint32_t i = 0; i < 2; i++) {
+    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
+    const uint32_t channels = sound->channels[i];
+    float *rows = encoding->maps[i];
+    const size_t stride = arena_line_floats(channels);
+    convolve(encoding, &sound->convolutions[i], &map, &half, rows, stride);
+    rows_norm(encoding, &sound->norms[i], false, 1e-6f, channels, rows, stride, rows, stride,
+              height * width);
+    relu(encoding, rows, channels, height * width);
+    map = map_of(rows, height, width, channels);
+  }
+  multiply_lines(encoding, &map, false, encoding->maps[0]);
+}
+
+static void embed_lfm2a(media_encoding *encoding) {
+  const audio_weights *sound = encoding->model->sound;
+  const map_kernel half = {3, 3, 2, 2};
+  sound_map map = lines_of(encoding);
+  for (uint32_t i = 0; i < 3; i++) {
+    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
+    const uint32_t channels = sound->channels[i];
+    const size_t stride = arena_line_floats(channels);
+    if (i == 0) {
+      convolve(encoding, &sound->convolutions[0], &map, &half, encoding->maps[0], stride);
+    } else {
+      const size_t inner = arena_line_floats(map.channels);
+      const map_job taps = {.in = &map,
+                            .kernel = &half,
+                            .taps = sound->by_channel[i],
+                            .bias = sound->by_channel_bias[i],
+                            .out_width = width};
+      const row_job job = {.encoding = encoding,
+                           .run = add_taps,
+                           .rows = encoding->maps[1],
+                           .stride = inner,
+                           .more = &taps};
+      rows_run(&job, height * width);
+      rows_multiply(encoding, &sound->convolutions[i], encoding->maps[1], inner, height * width,
+                    encoding->maps[0], stride);
+    }
+    relu(encoding, encoding->maps[0], channels, height * width);
+    map = map_of(encoding->maps[0], height, width, channels);
+  }
+  multiply_lines(encoding, &map, true, encoding->maps[1]);
+}
+
+static void embed_granite(media_encoding *encoding) {
+  const uint32_t frames = encoding->chunk.width;
+  const sound_map map = {encoding->spectrum, frames, 2 * encoding->model->bands, 1, 1, frames, 1};
+  multiply_lines(encoding, &map, false, encoding->maps[0]);
+}
+
+void stem_embed(media_encoding *encoding) {
+  switch (encoding->model->audio->stem) {
+    case STEM_WHISPER:
+      embed_whisper(encoding);
+      return;
+    case STEM_QWEN3A:
+      for (uint32_t i = 0; i < encoding->chunk.width / QWEN3A_FRAMES; i++) {
+        embed_qwen3a_piece(encoding, i);
+      }
+      return;
+    case STEM_GEMMA4A:
+      embed_gemma4a(encoding);
+      return;
+    case STEM_LFM2A:
+      embed_lfm2a(encoding);
+      return;
+    case STEM_GRANITE:
+      embed_granite(encoding);
+      return;
+  }
+}
+
+// ---- sizes ----
+
+static uint32_t halved(uint32_t value) { return value == 0 ? 0 : (value - 1) / 2 + 1; }
+
+uint32_t audio_inner_rows(const media_model *model, uint32_t frames) {
+  switch (model->audio->stem) {
+    case STEM_WHISPER:
+      return halved(frames);
+    case STEM_QWEN3A:
+      return frames / QWEN3A_FRAMES * halved(halved(halved(QWEN3A_FRAMES)));
+    case STEM_GEMMA4A:
+      return halved(halved(frames));
+    case STEM_LFM2A:
+      return halved(halved(halved(frames)));
+    default:
+      return frames;
+  }
+}
+
+uint32_t audio_rows(const media_model *model, uint32_t frames) {
+  uint32_t rows = audio_inner_rows(model, frames);
+  const bool is_published = model->options.follows_publication;
+  if (model->audio->stem == STEM_GRANITE) {
+    const audio_qformer *former = &model->sound->qformer;
+    return ceil_div_u32(rows, former->window) * former->queries;
+  }
+  for (const media_step *step = model->audio->steps; step->op != OP_END; step++) {
+    if (step->op == OP_MEAN_OF_TWO && !(step->is_unpublished && is_published)) rows /= 2;
+    if (step->op == OP_STACK) rows = (rows + (is_published ? model->stack - 1 : 0)) / model->stack;
+  }
+  return rows;
+}
+
+uint64_t stem_map_floats(const media_model *model, uint32_t frames) {
+  const audio_weights *sound = model->sound;
+  uint32_t height = frames, width = model->bands;
+  uint64_t most = (uint64_t)frames * arena_line_floats(2 * model->bands);
+  const uint64_t gated =
+      (uint64_t)audio_inner_rows(model, frames) * arena_line_floats(2 * sound->conv_channels);
+  if (gated > most) most = gated;
+  if (model->audio->stem == STEM_WHISPER) return frames * arena_line_floats(sound->channels[0]);
+  if (model->audio->stem == STEM_QWEN3A) height = QWEN3A_FRAMES;
+  for (uint32_t i = 0; i < STEM_STAGES_MAX && sound->channels[i] != 0; i++) {
+    height = halved(height);
+    width = halved(width);
+    const uint64_t map = (uint64_t)height * width * arena_line_floats(sound->channels[i]);
+    const uint64_t lines = (uint64_t)height * arena_line_floats(width * sound->channels[i]);
+    if (map > most) most = map;
+    if (lines > most) most = lines;
+  }
+  return most;
+}
+
+uint32_t stem_widest(const media_model *model) {
+  const audio_weights *sound = model->sound;
+  uint32_t most = sound->input.matrix.dims[0];
+  for (uint32_t i = 0; i < STEM_STAGES_MAX; i++) {
+    if (sound->convolutions[i].matrix.dims[0] > most) most = sound->convolutions[i].matrix.dims[0];
+  }
+  if (2 * sound->conv_channels > most) most = 2 * sound->conv_channels;
+  if (sound->qformer.in > most) most = sound->qformer.in;
+  if (sound->aside.matrix.dims[1] > most) most = sound->aside.matrix.dims[1];
+  for (uint32_t i = 0; i < model->layer_count && sound->layers != NULL; i++) {
+    for (int k = 0; k < 2; k++) {
+      if (sound->layers[i].ffn[k].width > most) most = sound->layers[i].ffn[k].width;
+    }
+  }
+  for (uint32_t i = 0; i < sound->qformer.blocks; i++) {
+    if (sound->qformer.layers[i].ffn.width > most) most = sound->qformer.layers[i].ffn.width;
+  }
+  return most;
+}
