@@ -286,7 +286,7 @@ static bool read_qformer_settings(weight_reader *reader) {
   former->queries = former->window / factor;
   const gguf_tensor *query = weights_find(reader, "a.", "proj_query");
   if (query == NULL || query->dims[0] > WIDTH_MAX || query->dims[0] % former->heads != 0 ||
-      query->dims[0] / former->heads % 4 != 0 || query->dims[1] != former->queries) {
+      query->dims[1] != former->queries) {
     return metadata_fail_key(reader, WICK_E_SHAPE, "tensor a.proj_query", "is missing or wrong");
   }
   former->width = (uint32_t)query->dims[0];

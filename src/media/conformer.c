@@ -95,9 +95,7 @@ static void seen_rows(const media_encoding *encoding, uint32_t i, uint32_t *firs
 
 static float dot(const float *a, const float *b, uint32_t n) {
   float sums[4] = {0};
-  for (uint32_t i = 0; i < n; i += 4) {  // heads are multiples of 4
-    for (uint32_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
-  }
+  for (uint32_t i = 0; i < n; i++) sums[i % 4] += a[i] * b[i];
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 

@@ -84,7 +84,7 @@ static uint64_t page_bytes(const media_encoding *encoding) {
   const media_model *model = encoding->model;
   const kernel_kv_ops *kv = &model->kernels->kv[KERNEL_KV_F32];
   const uint64_t pages = encoding->grid.rows / KERNEL_PAGE_TOKENS + encoding->grid.windows + 1;
-  return pages * model->kv_heads * (kv->k_bytes(model->head_dim) + kv->v_bytes(model->head_dim));
+  return pages * model->kv_heads * (kv->k_bytes(model->head_room) + kv->v_bytes(model->head_room));
 }
 
 static void take_audio(media_encoding *encoding) {
@@ -108,7 +108,7 @@ static void take_buffers(media_encoding *encoding) {
   const media_model *model = encoding->model;
   scratch_arena *arena = &encoding->arena;
   patch_grid *grid = &encoding->grid;
-  const uint32_t q = model->heads * model->head_dim, kv = model->kv_heads * model->head_dim;
+  const uint32_t q = model->heads * model->head_room, kv = model->kv_heads * model->head_room;
   const uint64_t rows = grid->rows;
   uint32_t most = widest(model);
   encoding->stride = arena_line_floats(model->width);
@@ -137,7 +137,7 @@ static void take_buffers(media_encoding *encoding) {
   encoding->pages = arena_take_bytes(arena, page_bytes(encoding));
   if (model->audio != NULL) take_audio(encoding);
   encoding->per_thread_stride = arena_line_floats(
-      whole_attention_thread_floats(model->heads, model->kv_heads, model->head_dim));
+      whole_attention_thread_floats(model->heads, model->kv_heads, model->head_room));
   if (model->audio != NULL && model->audio->is_conformer) {
     encoding->per_thread_stride = conformer_thread_floats(model, grid->rows);
   }
@@ -193,6 +193,25 @@ static void rotate(const row_job *job, float *rows, uint32_t heads, const float 
   }
 }
 
+// Heads of head_dim values become heads of head_room, filled with zeros.
+static void widen_heads(const media_model *model, float *row) {
+  const uint32_t dim = model->head_dim, room = model->head_room;
+  for (uint32_t h = model->heads + 2 * model->kv_heads; h-- > 0 && dim != room;) {
+    memmove(row + (size_t)h * room, row + (size_t)h * dim, dim * sizeof *row);
+    memset(row + (size_t)h * room + dim, 0, (room - dim) * sizeof *row);
+  }
+}
+
+static void narrow_row(const row_job *job, uint32_t row, uint32_t thread) {
+  const media_model *model = job->encoding->model;
+  float *heads = job->rows + row * job->stride;
+  (void)thread;
+  for (uint32_t h = 1; h < model->heads; h++) {
+    memmove(heads + (size_t)h * model->head_dim, heads + (size_t)h * model->head_room,
+            model->head_dim * sizeof *heads);
+  }
+}
+
 // Norms and rotation of the queries and keys of a row.
 static void prepare_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_encoding *encoding = job->encoding;
@@ -205,10 +224,12 @@ static void prepare_row(const row_job *job, uint32_t row, uint32_t thread) {
   if (attention->q_norm != NULL) norm_heads(job, q, attention->q_norm, model->heads);
   if (attention->k_norm != NULL) norm_heads(job, k, attention->k_norm, model->kv_heads);
   if (model->kind->norms_values) norm_heads(job, v, NULL, model->kv_heads);
-  if (encoding->cos_sin == NULL || row >= encoding->grid.patches) return;
-  const float *cos_sin = encoding->cos_sin + (size_t)row * model->head_dim;
-  rotate(job, q, model->heads, cos_sin);
-  rotate(job, k, model->kv_heads, cos_sin);
+  if (encoding->cos_sin != NULL && row < encoding->grid.patches) {
+    const float *cos_sin = encoding->cos_sin + (size_t)row * model->head_dim;
+    rotate(job, q, model->heads, cos_sin);
+    rotate(job, k, model->kv_heads, cos_sin);
+  }
+  widen_heads(model, q);
 }
 
 static void project_heads(media_encoding *encoding, const vision_attention *attention) {
@@ -236,19 +257,19 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
   rows_norm(encoding, &weights->norm, model->has_rms_norms, model->epsilon, model->width,
             encoding->hidden, encoding->stride, encoding->normed, encoding->stride, grid->rows);
   project_heads(encoding, weights);
-  float *q = encoding->qkv, *k = q + (size_t)model->heads * model->head_dim;
+  float *q = encoding->qkv, *k = q + (size_t)model->heads * model->head_room;
   const paged_attention attention = {
       .kernels = model->kernels,
       .heads = model->heads,
       .kv_heads = model->kv_heads,
-      .head_dim = model->head_dim,
+      .head_dim = model->head_room,
       .scale = model->kind->has_unit_scale ? 1 : 1 / __builtin_sqrtf((float)model->head_dim),
       .inputs = is_windowed ? grid->windowed : grid->whole,
       .count = grid->rows,
       .batch_tokens = grid->rows,
       .q = q,
       .k = k,
-      .v = k + (size_t)model->kv_heads * model->head_dim,
+      .v = k + (size_t)model->kv_heads * model->head_room,
       .out = encoding->attended,
       .q_stride = encoding->qkv_stride,
       .kv_stride = encoding->qkv_stride,
@@ -258,6 +279,13 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
   const wick_status status =
       whole_attention_run(&attention, encoding->pages, encoding->threads, encoding->layer, error);
   if (status != WICK_OK) return status;
+  if (model->head_room != model->head_dim) {
+    const row_job narrow = {.encoding = encoding,
+                            .run = narrow_row,
+                            .rows = encoding->attended,
+                            .stride = encoding->attended_stride};
+    rows_run(&narrow, grid->rows);
+  }
   rows_multiply(encoding, &weights->out, encoding->attended, encoding->attended_stride, grid->rows,
                 encoding->normed, encoding->stride);
   return WICK_OK;

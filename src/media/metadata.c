@@ -111,9 +111,6 @@ bool metadata_heads(weight_reader *reader) {
   if (model->heads % model->kv_heads != 0) {
     return metadata_fail_key(reader, WICK_E_FORMAT, name, "is not a multiple of head_count_kv");
   }
-  if (model->head_dim % 4 != 0) {
-    return metadata_fail_key(reader, WICK_E_UNSUPPORTED, name,
-                             "gives heads whose width is not a multiple of 4");
-  }
+  model->head_room = (model->head_dim + 3) / 4 * 4;
   return true;
 }

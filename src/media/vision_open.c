@@ -82,7 +82,10 @@ static bool read_shape(weight_reader *reader) {
   const bool is_large = model->width == 3200 && model->layer_count == 45;
   model->has_rms_norms =
       model->kind->has_rms_norms || (model->kind->sizing == SIZING_CANDIDATES && is_large);
-  return metadata_heads(reader);
+  if (!metadata_heads(reader)) return false;
+  return model->kind->rotary == ROTARY_NONE || model->head_dim % 4 == 0 ||
+         metadata_fail_key(reader, WICK_E_UNSUPPORTED, "attention.head_count",
+                           "gives heads that cannot be rotated: width is not a multiple of 4");
 }
 
 static bool read_pinpoints(weight_reader *reader) {

@@ -91,6 +91,7 @@ struct media_model {
   media_activation activation;
   bool has_rms_norms;
   uint32_t width, heads, kv_heads, head_dim;
+  uint32_t head_room;    // head_dim as the kernels take it, a multiple of 4
   uint32_t layer_count;  // that run
   uint32_t merge;        // of the projector, patches a side
   uint32_t window;       // patches a side; 0: none

@@ -64,34 +64,86 @@ static void add_metadata(gguf_writer *writer, uint32_t without) {
   gguf_writer_add_f32(writer, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
   gguf_writer_add_array(writer, "clip.vision.image_mean", GGUF_F32, colour, 3);
   gguf_writer_add_array(writer, "clip.vision.image_std", GGUF_F32, colour, 3);
-  for (uint32_t i = 0; i < NUMBERS_COUNT; i++) {
+  for (uint32_t i = 0; i + 1 < NUMBERS_COUNT; i++) {
     if (i != without) gguf_writer_add_u32(writer, NUMBERS[i], VALUES[i]);
   }
 }
 
+// ---- heads of 2 values, and the same with 2 zeros after each ----
+
+typedef enum head_shape { HEADS_OF_8, HEADS_OF_2, HEADS_FILLED } head_shape;
+
+enum { SMALL_HEADS = 8, SMALL = 2, FILLED = 4, QKV = 5, OUT = 6 };  // QKV, OUT: of SHAPES
+
+static sample_shape shape_of(uint32_t index, head_shape heads) {
+  sample_shape shape = SHAPES[index];
+  if (heads == HEADS_FILLED && index == QKV) shape.dims[1] = 3 * SMALL_HEADS * FILLED;
+  if (heads == HEADS_FILLED && index == OUT) shape.dims[0] = SMALL_HEADS * FILLED;
+  return shape;
+}
+
+// Where a filled head's channel is without the zeros; -1: a zero.
+static int64_t unfilled(uint64_t channel) {
+  return channel % FILLED < SMALL ? (int64_t)(channel / FILLED * SMALL + channel % FILLED) : -1;
+}
+
+// The values of a tensor; those of filled heads are made of the others. Scores are divided by the
+// root of the head's width, so that queries are larger by the root of 2.
+static float value_at(uint32_t index, head_shape heads, uint64_t at) {
+  float factor = 1;
+  if (heads == HEADS_FILLED && index == QKV) {
+    const int64_t row = unfilled(at / WIDTH);
+    if (row < 0) return 0;
+    if (row < WIDTH) factor = 1.41421356f;
+    at = (uint64_t)row * WIDTH + at % WIDTH;
+  } else if (heads == HEADS_FILLED && index == OUT) {
+    const int64_t column = unfilled(at % (SMALL_HEADS * FILLED));
+    if (column < 0) return 0;
+    at = at / (SMALL_HEADS * FILLED) * WIDTH + (uint64_t)column;
+  }
+  uint64_t random = 1000 * index + at * 7919;
+  return factor * ((float)random_below(&random, 1001) / 1000.0f - 0.5f);
+}
+
+static void add_heads(gguf_writer *writer, head_shape heads, uint32_t without) {
+  const char *key = NUMBERS[NUMBERS_COUNT - 1];
+  if (without == NUMBERS_COUNT - 1) return;
+  gguf_writer_add_u32(writer, key, heads == HEADS_OF_8 ? 2 : SMALL_HEADS);
+  if (heads == HEADS_FILLED) {
+    gguf_writer_add_u32(writer, "clip.vision.attention.head_dim", FILLED);
+  }
+}
+
 // A file without one number, and without one tensor.
-static memory_file make_file(uint32_t without_number, uint32_t without_tensor) {
+static memory_file make_heads(uint32_t without_number, uint32_t without_tensor, head_shape heads) {
+  memory_gate gate;
   memory_file file = {0};
   gguf_writer *writer;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  CHECK_EQ_INT(gguf_writer_create(&memory, file_write, &file, 32, &writer, &error), WICK_OK);
+  memory_init(&gate, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(gguf_writer_create(&gate, file_write, &file, 32, &writer, &error), WICK_OK);
   add_metadata(writer, without_number);
+  add_heads(writer, heads, without_number);
   for (uint32_t i = 0; i < SHAPES_COUNT; i++) {
+    const sample_shape shape = shape_of(i, heads);
     if (i == without_tensor) continue;
-    gguf_writer_add_tensor(writer, SHAPES[i].name, GGML_TYPE_F32, SHAPES[i].dims, SHAPES[i].count);
+    gguf_writer_add_tensor(writer, shape.name, GGML_TYPE_F32, shape.dims, shape.count);
   }
   CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_OK);
-  uint64_t random = 5;
   for (uint32_t i = 0; i < SHAPES_COUNT; i++) {
+    const sample_shape shape = shape_of(i, heads);
     if (i == without_tensor) continue;
-    for (uint64_t n = 0; n < values_of(&SHAPES[i]); n++) {
-      const float value = (float)random_below(&random, 1001) / 1000.0f - 0.5f;
+    for (uint64_t n = 0; n < values_of(&shape); n++) {
+      const float value = value_at(i, heads, n);
       CHECK_EQ_INT(gguf_writer_write_data(writer, &value, sizeof value, &error), WICK_OK);
     }
   }
   CHECK_EQ_INT(gguf_writer_finish(writer, &error), WICK_OK);
   gguf_writer_destroy(writer);
   return file;
+}
+
+static memory_file make_file(uint32_t without_number, uint32_t without_tensor) {
+  return make_heads(without_number, without_tensor, HEADS_OF_8);
 }
 
 static bool read_memory(void *context, uint64_t offset_bytes, void *out, size_t size_bytes) {
@@ -188,6 +240,23 @@ TEST(rows_are_the_same_for_any_number_of_threads) {
   media_close(model);
   file_free(&file);
   CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(heads_of_any_width_are_attended) {
+  static float rows[2][ROWS_ROOM];
+  size_t used[2] = {0};
+  for (int i = 0; i < 2; i++) {
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    memory_file file = make_heads(NOTHING, NOTHING, i == 0 ? HEADS_OF_2 : HEADS_FILLED);
+    media_model *model;
+    uint32_t steps = 0;
+    REQUIRE(open_file(&file, TEXT, &model) == WICK_OK);
+    CHECK_EQ_INT(encode_all(model, 1, rows[i], ROWS_ROOM, &used[i], &steps), WICK_OK);
+    media_close(model);
+    file_free(&file);
+  }
+  CHECK_EQ_UINT(used[0], used[1]);
+  for (size_t i = 0; i < used[0]; i++) CHECK_NEAR(rows[0][i], rows[1][i], 1e-4);
 }
 
 TEST(a_plan_knows_the_cost_before_encoding) {
