@@ -10,7 +10,7 @@ import process from 'node:process';
 import { detectSimd } from './base/host_features.js';
 import { loadAdapters } from './cli/adapters.js';
 import { CHAT_HELP, chatWith } from './cli/chat_command.js';
-import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit } from './cli/exit.js';
+import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit, readText } from './cli/exit.js';
 import { isModelName, keptFile, sourceOf } from './cli/model_names.js';
 import { print } from './cli/print.js';
 import { engineOptionsOf, onlyModel, readOptions } from './cli/run_options.js';
@@ -26,7 +26,10 @@ const flags = new Set([
   ...['--llama', '--no-normalize', '--normalize', '--parse-special', '--truncate'],
   '--no-log',
 ]);
-const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
+const pathOptions = new Set([
+  ...['-f', '-o', '--check', '--choices', '--component', '--grammar', '--json-schema', '--kl'],
+  ...['--lora', '--out', '--save', '--template'],
+]);
 
 /** @typedef {import('./cli/exit.js').Argument} Argument */
 
@@ -137,16 +140,14 @@ function readPrompt(last, model) {
     const message = 'standard input is the model already: give the text with -p or -f';
     throw new Exit(EXIT_USAGE, message);
   }
-  try {
-    return readFileSync(isInput ? 0 : path, 'utf8');
-  } catch (error) {
-    throw new Exit(EXIT_FILE, `cannot open ${path ?? 'standard input'}: ${error}`);
-  }
+  return readText(isInput ? 0 : path);
 }
 
 /** @param {any} error of the package @returns {Exit} */
 function exitFor(error) {
-  const { code, message } = error;
+  const { code, message, cause } = error;
+  const isGrammar = String(cause?.option).startsWith('grammar');
+  if (isGrammar && code !== 'NOMEM') return new Exit(EXIT_USAGE, message);
   if (['ARG', 'GRAMMAR_TOO_LARGE', 'PROMPT_TOO_LONG'].includes(code))
     return new Exit(EXIT_USAGE, message);
   if (['NOMEM', 'PAGES'].includes(code)) return new Exit(EXIT_MEMORY, message);

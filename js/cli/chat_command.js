@@ -1,12 +1,11 @@
 // js/cli/chat_command.js — `wick chat MODEL` at a terminal: lines with a history, Ctrl-C stops an answer. With --threads it also
 // answers lines of a pipe.
 
-import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { loadAdapters } from './adapters.js';
-import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
+import { EXIT_USAGE, Exit, readText } from './exit.js';
 import { sourceOf } from './model_names.js';
 import { print } from './print.js';
 import { engineOptionsOf, onlyModel, readOptions } from './run_options.js';
@@ -31,16 +30,6 @@ const chatFieldsOf = (generation) =>
       typeof value === 'bigint' ? Number(value) : value,
     ]),
   );
-
-/** @param {string | undefined} path @returns {string | undefined} */
-function templateOf(path) {
-  if (path === undefined) return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new Exit(EXIT_FILE, `cannot open ${path}: ${error}`);
-  }
-}
 
 /**
  * Writes an answer; reasoning goes to standard error.
@@ -132,7 +121,8 @@ export async function chatWith(found, home) {
   if (model === '-' && question === undefined) {
     throw new Exit(EXIT_USAGE, 'standard input is the model already: give the question with -p');
   }
-  const chatTemplate = templateOf(last.get('--template'));
+  const template = last.get('--template');
+  const chatTemplate = template === undefined ? '' : readText(template);
   /** @type {typeof import('../index.js')} */
   const { createEngine } = await import(new URL('index.js', home).href);
   const { source, ready } = sourceOf(model);

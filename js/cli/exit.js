@@ -1,4 +1,6 @@
-// js/cli/exit.js — exit codes, and the type of parsed arguments.
+// js/cli/exit.js — exit codes, the type of parsed arguments, and files that options name.
+
+import { readFileSync } from 'node:fs';
 
 export const EXIT_USAGE = 2;
 export const EXIT_FILE = 3;
@@ -15,5 +17,14 @@ export class Exit extends Error {
   constructor(code, message) {
     super(message);
     this.code = code;
+  }
+}
+
+/** @param {string | 0} path 0: standard input @returns {string} */
+export function readText(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Exit(EXIT_FILE, `cannot open ${path === 0 ? 'standard input' : path}: ${error}`);
   }
 }

@@ -1,7 +1,7 @@
 // js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
 
 import { samplerLetters } from '../base/sampler_fields.js';
-import { EXIT_USAGE, Exit } from './exit.js';
+import { EXIT_USAGE, Exit, readText } from './exit.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 
@@ -58,6 +58,18 @@ function readSamplers(last, breakers) {
   return options;
 }
 
+/** @param {Map<string, string | undefined>} last @param {string[]} choices @returns {GenerateOptions} what the text may be */
+function readGrammar(last, choices) {
+  const [grammar, jsonSchema] = ['--grammar', '--json-schema'].map((name) => last.get(name));
+  const regex = last.get('--regex');
+  return {
+    ...(grammar !== undefined && { grammar: readText(grammar) }),
+    ...(jsonSchema !== undefined && { jsonSchema: readText(jsonSchema) }),
+    ...(regex !== undefined && { regex }),
+    ...(choices.length > 0 && { choices }),
+  };
+}
+
 /** @param {import('./exit.js').Argument[]} found options of run or chat that the WASI build has checked */
 export function readOptions(found) {
   /** @type {Map<string, string | undefined>} */
@@ -69,12 +81,15 @@ export function readOptions(found) {
   /** @type {string[]} */
   const lora = [];
   /** @type {string[]} */
+  const choices = [];
+  /** @type {string[]} */
   const positionals = [];
   for (const one of found) {
     if ('positional' in one) positionals.push(one.positional);
     else if (one.option === '--stop') stop.push(String(one.value));
     else if (one.option === '--dry-sequence-breaker') breakers.push(String(one.value));
     else if (one.option === '--lora') lora.push(String(one.value));
+    else if (one.option === '--choice') choices.push(String(one.value));
     else last.set(one.option, one.value);
   }
   /** @type {GenerateOptions} */
@@ -85,6 +100,7 @@ export function readOptions(found) {
     minP: 0,
     stop,
     ...readSamplers(last, breakers),
+    ...readGrammar(last, choices),
   };
   for (const [option, name] of Object.entries(settings)) {
     const value = last.get(option);
@@ -108,12 +124,13 @@ export function onlyModel([model, more], usage) {
 export function engineOptionsOf(last) {
   const [contextSize, threads, kv] = ['--ctx', '--threads', '--kv'].map((name) => last.get(name));
   const [k, v = k] = kv?.split(':') ?? [];
-  const tables = last.get('--tables');
+  const [tables, preTokenizer] = ['--tables', '--pre-tokenizer'].map((name) => last.get(name));
   return {
     ...(contextSize !== undefined && { contextSize: Number(contextSize) }),
     ...(threads !== undefined && { threads: Number(threads) }),
     ...(k !== undefined && { kvType: { k, v } }),
     ...(tables !== undefined && { tables }),
+    ...(preTokenizer !== undefined && { preTokenizer }),
     ...(last.has('--no-predictor') && { predictor: false }),
   };
 }

@@ -417,6 +417,38 @@ describe('the command', () => {
     assert.equal(two.stdout.toString(), one.stdout.toString());
   });
 
+  test('run: constrained, with files from where the user is, threads or not', async () => {
+    const schema = { type: 'object', properties: { a: { enum: [7] } }, required: ['a'] };
+    writeFileSync(join(folder, 'schema.json'), JSON.stringify(schema));
+    writeFileSync(join(folder, 'rules.gbnf'), 'root ::= "yes" | "no"');
+    const args = ['run', modelPath, '-p', 'Once', '-n', '20'];
+    for (const [given, expected] of /** @type {[string[], RegExp][]} */ ([
+      [['--json-schema', 'schema.json'], /^\{"a": ?7\}$/],
+      [['--grammar', 'rules.gbnf'], /^(yes|no)$/],
+      [['--regex', '[0-9]{4}'], /^\d{4}$/],
+      [['--choice', 'red', '--choice', 'blue'], /^(red|blue)$/],
+    ])) {
+      for (const threads of ['1', '2']) {
+        const found = await wick([...args, ...given, '--threads', threads], { cwd: folder });
+        assert.match(found.stdout.toString(), expected, `${given} ${threads}: ${found.stderr}`);
+      }
+    }
+  });
+
+  test('constrain and template: files from where the user is', async () => {
+    writeFileSync(join(folder, 'number.json'), '{"type": "integer"}');
+    writeFileSync(join(folder, 'texts.json'), '["1", "x"]');
+    writeFileSync(join(folder, 'chat.jinja'), '{{ messages[0].content }}!');
+    const given = ['constrain', '--json-schema', 'number.json', '--check', 'texts.json'];
+    const checked = await wick(given, { cwd: folder });
+    assert.equal(checked.stdout.toString(), '[true,false]\n', checked.stderr);
+    const chat = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] });
+    const written = await wick(['template', modelPath, '-p', chat, '--template', 'chat.jinja'], {
+      cwd: folder,
+    });
+    assert.equal(written.stdout.toString(), 'hi!', written.stderr);
+  });
+
   test('exit codes are those of the contract, threads or not', async () => {
     for (const threads of ['1', '2']) {
       const more = ['--threads', threads];
@@ -425,6 +457,7 @@ describe('the command', () => {
         [2, ['run', model, ...more, '--temp', 'q']],
         [2, ['run', model, ...more, '--no-such-option']],
         [2, ['run', model, ...more, '-p', 'x', '--ctx', '999999']],
+        [2, ['run', model, ...more, '-p', 'x', '--regex', '(a)\\1']],
         [3, ['run', 'none.gguf', ...more, '-p', 'x']],
         [3, ['run', '../README.md', ...more, '-p', 'x']],
       ])) {
