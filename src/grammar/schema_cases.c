@@ -230,7 +230,7 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
     schema_push_choice(c, &x, options);
   }
   if (x.choices == NULL) {
-    if (out->count == CASES_MAX) return schema_refuse(c, x.node, "more than 512 alternatives");
+    if (out->count == CASES_MAX) return schema_refuse(c, x.node, "more than 1024 alternatives");
     return WORK_PUSH(c->work, out, x.value);
   }
   if (depth > CHOICE_DEPTH_MAX) return schema_refuse(c, x.node, "too many choices in one value");

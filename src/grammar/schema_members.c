@@ -506,33 +506,67 @@ static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
   return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
+// Places in an object by what came: what the case says of some member, and how many members there
+// are, from 1 to `cap`.
+typedef struct came_places {
+  uint32_t *items;
+  member_grid grid;
+} came_places;
+
+static uint32_t place_after(const came_places *places, uint32_t came, uint32_t count) {
+  const uint32_t cap = places->grid.cap;
+  return places->items[came * cap + (count < cap ? count : cap) - 1];
+}
+
+// From each place of what came: a declared member, or others that `now` is about.
+static void follow(schema_compiler *c, const object_plan *plan, const came_places *places,
+                   uint32_t member, uint32_t rule, uint32_t now) {
+  const member_grid *grid = &places->grid;
+  for (uint32_t came = 0; came <= plan->all; came++) {
+    if (member == 0 && !may_follow(c, came, now)) continue;
+    for (uint32_t count = 1; count <= grid->cap && work_is_ok(c->work); count++) {
+      if (grid->is_limited && count == grid->cap) break;
+      const uint32_t from = place_after(places, came, count);
+      const uint32_t to = place_after(places, came | now, count + 1);
+      if (member != 0) {
+        program_member(&c->builder, from, rule, member, to);
+      } else {
+        program_call(&c->builder, from, rule, to);
+      }
+    }
+  }
+}
+
 // Members in any order, each declared one once.
 static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t first,
                             uint32_t to) {
   program_builder *builder = &c->builder;
-  uint32_t required = 0, behind[1 << WANTED_MAX];
-  for (uint32_t came = 0; came <= plan->all; came++) behind[came] = program_place(builder);
+  came_places places = {0};
+  uint32_t required = 0;
+  if (!plan_grid(c, plan, &places.grid)) return false;
+  const uint32_t cap = places.grid.cap, count = (plan->all + 1) * cap;
+  places.items = work_alloc(c->work, count, sizeof *places.items);
+  for (uint32_t i = 0; places.items != NULL && i < count; i++) {
+    places.items[i] = program_place(builder);
+  }
   for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
     const member *member = &plan->members.items[i];
-    const uint32_t place = program_member_place(builder, member->is_required);
-    const uint32_t further = further_rule(c, member->rule);
-    program_member(builder, first, member->rule, place, behind[0]);
-    for (uint32_t came = 0; came <= plan->all; came++) {
-      program_member(builder, behind[came], further, place, behind[came]);
-    }
     required += member->is_required;
+    if (cap == 0) continue;
+    const uint32_t place = program_member_place(builder, member->is_required);
+    program_member(builder, first, member->rule, place, place_after(&places, 0, 1));
+    follow(c, plan, &places, place, further_rule(c, member->rule), 0);
   }
-  for (uint32_t now = 0; now <= plan->all; now++) {
+  for (uint32_t now = 0; now <= plan->all && cap != 0 && work_is_ok(c->work); now++) {
     if (plan->others[now] == 0) continue;
-    const uint32_t further = further_rule(c, plan->others[now]);
-    program_call(builder, first, plan->others[now], behind[now]);
-    for (uint32_t came = 0; came <= plan->all; came++) {
-      if (may_follow(c, came, now))
-        program_call(builder, behind[came], further, behind[came | now]);
-    }
+    program_call(builder, first, plan->others[now], place_after(&places, now, 1));
+    follow(c, plan, &places, 0, further_rule(c, plan->others[now]), now);
   }
-  program_members(builder, behind[plan->all], required, to);
-  if (required == 0 && plan->all == 0) program_skip(builder, first, to);
+  const uint32_t least = plan->value->members_least;
+  for (uint32_t i = least > 1 ? least : 1; i <= cap && work_is_ok(c->work); i++) {
+    program_members(builder, place_after(&places, plan->all, i), required, to);
+  }
+  if (required == 0 && plan->all == 0 && least == 0) program_skip(builder, first, to);
   return work_is_ok(c->work);
 }
 
@@ -565,9 +599,10 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
   const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);
-  const bool any_order = (c->any || c->is_call) && plan.members.count <= ANY_ORDER_MAX &&
-                         plan.members.count > 0 && !plan.is_impossible &&
-                         value->members_least == 0 && value->members_most == UINT32_MAX;
+  // decoding counts members in their order only
+  const bool is_counted = value->members_least != 0 || value->members_most != UINT32_MAX;
+  const bool any_order = (c->any || (c->is_call && !is_counted)) && !plan.is_impossible &&
+                         plan.members.count > 0 && plan.members.count <= ANY_ORDER_MAX;
   const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
                                   : build_in_order(c, &plan, inside, behind);
   program_skip(&c->builder, schema_close(c, behind, brackets[1]), to);

@@ -23,7 +23,7 @@ enum {
   TYPE_OBJECT = 64,
   TYPE_ANY = 127,
   ANY_ORDER_MAX = 256,     // members, or unique items, in any order
-  CASES_MAX = 512,         // of a set of terms
+  CASES_MAX = 1024,        // of a set of terms
   CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
   PATTERNS_MAX = 31,       // that speak about the names of one object
   WANTED_MAX = 4,          // of what some item, or some member that nobody declared, has to be

@@ -75,6 +75,28 @@ static const schema_row MEMBERS[] = {
 
 TEST(members_that_break_a_schema) { CHECK_ROWS(MEMBERS); }
 
+// of three that are declared, and others
+#define DECLARED "\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{},\"c\":{}}"
+
+static const schema_row COUNTED[] = {
+    {"{" DECLARED ",\"maxProperties\":2,\"required\":[\"b\"]}",
+     {"{\"b\":1}", "{\"b\":1,\"a\":2}", "{\"c\":1,\"b\":2}", "{\"x\":1,\"b\":2}"},
+     {"{}", "{\"c\":1,\"a\":2}", "{\"c\":1,\"b\":2,\"a\":3}", "{\"x\":1,\"b\":2,\"a\":3}"}},
+    {"{" DECLARED ",\"maxProperties\":0}", {"{}"}, {"{\"a\":1}", "{\"x\":1}"}},
+    {"{" DECLARED ",\"minProperties\":2,\"additionalProperties\":false}",
+     {"{\"c\":1,\"a\":2}", "{\"a\":1,\"c\":2}", "{\"c\":1,\"b\":2,\"a\":3}"},
+     {"{}", "{\"b\":1}", "{\"b\":1,\"b\":2}", "{\"a\":1,\"x\":2}"}},
+    {"{" DECLARED ",\"minProperties\":1}", {"{\"b\":1}", "{\"x\":1}", "{\"x\":1,\"a\":1}"}, {"{}"}},
+    {"{" DECLARED ",\"minProperties\":2,\"maxProperties\":3,\"required\":[\"a\"]}",
+     {"{\"c\":1,\"a\":2}", "{\"x\":1,\"c\":2,\"a\":3}", "{\"a\":1,\"x\":2,\"y\":3}"},
+     {"{\"a\":1}", "{\"c\":1,\"b\":2}", "{\"c\":1,\"b\":2,\"a\":3,\"x\":4}"}},
+    {"{" DECLARED ",\"maxProperties\":2,\"not\":{\"patternProperties\":{\"^x\":false}}}",
+     {"{\"x\":1}", "{\"xa\":0,\"b\":1}", "{\"b\":1,\"x\":2}"},
+     {"{}", "{\"b\":1}", "{\"b\":1,\"a\":2}", "{\"c\":1,\"b\":2,\"x\":3}"}},
+};
+
+TEST(counted_members_come_in_any_order) { CHECK_ROWS(COUNTED); }
+
 static const schema_row OVERLAPS[] = {
     {"{\"oneOf\":[{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{}},\"additionalProperties\":"
      "false},{\"type\":\"object\",\"properties\":{\"a\":{},\"c\":{}},\"additionalProperties\":"

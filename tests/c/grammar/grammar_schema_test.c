@@ -16,7 +16,7 @@ typedef struct writer {
   uint32_t dialect;
   bool is_within_definition, has_rest;  // "unevaluated...": then no value is an array or an object
   // what the check has to know of a schema
-  bool has_member_counts, has_choices;
+  bool has_choices;
 } writer;
 
 __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *format, ...) {
@@ -148,11 +148,6 @@ static void put_count(writer *w, uint32_t depth) {
   put(w, "%u%s", pick(w, 4), pick(w, 4) == 0 ? ".0" : "");
 }
 
-static void put_member_count(writer *w, uint32_t depth) {
-  w->has_member_counts = true;
-  put_count(w, depth);
-}
-
 static void put_pattern(writer *w, uint32_t depth) {
   (void)depth;
   put(w, "\"%s\"", JUDGE_PATTERN_TEXTS[pick(w, JUDGE_PATTERNS)]);
@@ -243,8 +238,8 @@ static const keyword KEYWORDS[] = {{"type", put_type, 0},
                                    {"maxLength", put_count, 0},
                                    {"minItems", put_count, 0},
                                    {"maxItems", put_count, 0},
-                                   {"minProperties", put_member_count, 0},
-                                   {"maxProperties", put_member_count, 0},
+                                   {"minProperties", put_count, 0},
+                                   {"maxProperties", put_count, 0},
                                    {"pattern", put_pattern, 0},
                                    {"required", put_names, 0},
                                    {"properties", put_properties, 0},
@@ -450,8 +445,7 @@ static void check_groups(run *run, grammar_rig *rig, bool any) {
     *(wanted ? &run->valid : &run->broken) += 1;
     const json_node *first = document_node(&run->pool.document, group->first);
     const bool has_member = memchr(run->pool.text + first->at, ':', first->end - first->at) != NULL;
-    // members may stand in any order where nothing counts them
-    const bool takes_all = any && !w->has_member_counts && !w->has_choices;
+    const bool takes_all = any && !w->has_choices;
     const uint32_t least = !wanted ? 0 : takes_all ? group->count : any || !has_member ? 1 : 0;
     if (CHECK(held >= least && (wanted || held == 0))) continue;
     run->failures++;
