@@ -15,6 +15,17 @@ bool program_begin(program_builder *builder, grammar_work *work) {
          WORK_PUSH(work, &builder->rules, 0);
 }
 
+void program_restore(const program_builder *now, program_builder *kept) {
+  for (uint32_t place = 0; place < kept->places.count; place++) {
+    uint32_t *edge = &kept->places.items[place].edges;
+    while (*edge >= kept->edges.count) *edge = now->edges.items[*edge].next;
+  }
+  work_sets *classes = &kept->classes;
+  for (uint32_t slot = 0; slot < classes->slot_count; slot++) {
+    if (classes->slots[slot] > classes->set_count) classes->slots[slot] = 0;
+  }
+}
+
 uint32_t program_place(program_builder *builder) {
   if (builder->places.count >= GRAMMAR_PLACES_MAX) {
     work_fail(builder->work, WICK_E_FULL, WICK_NO_OFFSET, "the grammar has more than %d states",

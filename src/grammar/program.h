@@ -75,6 +75,9 @@ typedef struct program_builder {
 } program_builder;
 
 bool program_begin(program_builder *builder, grammar_work *work);
+// After a failure: undoes in the lists that `now` and `kept`, an earlier copy of it, share what has
+// been built since the copy.
+void program_restore(const program_builder *now, program_builder *kept);
 uint32_t program_place(program_builder *builder);
 // A rule without edges: the place where it starts is program_start.
 uint32_t program_rule(program_builder *builder);

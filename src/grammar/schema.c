@@ -284,15 +284,11 @@ typedef struct schema_job {
 // After a pause in the midst of a rule: undoes what has been built since the last one that was
 // kept. Facts about sets stay.
 static void restore(schema_job *job) {
-  const schema_compiler *now = &job->now, *kept = &job->kept;
-  const program_builder *builder = &kept->builder;
-  for (uint32_t place = 0; place < builder->places.count; place++) {
-    uint32_t *edge = &builder->places.items[place].edges;
-    while (*edge >= builder->edges.count) *edge = now->builder.edges.items[*edge].next;
-  }
+  const schema_compiler *now = &job->now;
+  program_restore(&now->builder, &job->kept.builder);
   for (uint32_t set = 0; set < now->rules.count; set++) {
     uint32_t *rule = &now->rules.items[set];
-    if (*rule >= builder->rules.count) *rule = 0;
+    if (*rule >= job->kept.builder.rules.count) *rule = 0;
   }
   job->kept.sets = now->sets;
   job->kept.rules = now->rules;

@@ -153,6 +153,15 @@ TEST(steps_grow_with_what_is_read) {
 
 // ---- slices ----
 
+#define CLASSES                                                                                    \
+  "{\"properties\":{\"a\":{\"pattern\":\"^[\\u0401-\\u0404\\u0406]{3,60}@\"},\"b\":{"              \
+  "\"patternProperties\":{"                                                                        \
+  "\"^[\\u00e0-\\u00f6\\u00f8-\\u00ff]{2}x\":{\"type\":\"null\"},"                                 \
+  "\"^[\\u0430-\\u0439\\u0440-\\u044f]{9}\":{\"pattern\":\"(a|b)*a(a|b){7}\"},"                    \
+  "\"^[\\u03b1-\\u03b5\\u03b7-\\u03c9]{1,9}y\":{\"pattern\":\"(a|b)*c(a|b){7}\"}},"                \
+  "\"additionalProperties\":{\"pattern\":\"^[a-m]{3,60}@\"}},\"c\":{\"pattern\":\"[x-z]{3,90}@\"}" \
+  "}}"
+
 static const wick_grammar SLICED[] = {
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){12}", .text_bytes = 16},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(?!a{40,60}b)[ab]{0,300}(?=c)[a-c]+", .text_bytes = 35},
@@ -163,6 +172,8 @@ static const wick_grammar SLICED[] = {
      .text_bytes = 100,
      .any_spelling = true},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){25}", .text_bytes = 16},
+    // rules of classes of characters, with pauses after they were made
+    {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = CLASSES, .text_bytes = sizeof CLASSES - 1},
 };
 
 static grammar *compile_in(memory_gate *gate, const wick_grammar *wanted, uint64_t slice_steps,
