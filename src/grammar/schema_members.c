@@ -546,9 +546,8 @@ static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_
   if (!plan_grid(c, plan, &places.grid)) return false;
   const uint32_t cap = places.grid.cap, count = (plan->all + 1) * cap;
   places.items = work_alloc(c->work, count, sizeof *places.items);
-  for (uint32_t i = 0; places.items != NULL && i < count; i++) {
-    places.items[i] = program_place(builder);
-  }
+  if (places.items == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) places.items[i] = program_place(builder);
   for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
     const member *member = &plan->members.items[i];
     required += member->is_required;

@@ -49,6 +49,7 @@ typedef struct grammar_work {
   work_memo **memos;  // [memo_slots], a power of two
   uint32_t memo_count, memo_slots;
   void *kept;          // what a compilation continues with after a pause, or NULL
+  void *kept_calls;    // the same of the calls around it (reply/hold_slices.c)
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
   const char *left_out;  // what is refused if no text is left without it, or NULL

@@ -180,9 +180,7 @@ static uint32_t calls_rule(hold *h, bool behind_mark) {
   bool can = false;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
     const reply_form *form = &REPLY_FORMS[i];
-    if ((h->own >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
-    if (!is_preferred(h, i) || (behind_mark && !is_begun(h, form))) continue;
-    if (h->has_begun && form->open[0] == '\0') continue;
+    if (!hold_uses(h, i) || (behind_mark && !is_begun(h, form))) continue;
     const uint32_t start = program_start(h->builder, rule);
     const uint32_t at = behind_mark ? start : hold_text(h, start, form->open);
     can = hold_calls(h, form, 0, NULL, at, end) || can;
@@ -319,7 +317,7 @@ static void add_form(hold *h, hold_marks *marks, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   const bool is_own = (h->own >> index & 1) != 0;
   if ((form->flags & FORM_KNOWN) != 0 && (form->flags & FORM_RECIPIENT) == 0) {
-    if (form->arguments == ARGUMENTS_CALLS) add_actions(h, marks, form);
+    add_actions(h, marks, form);
     return;
   }
   if ((form->flags & FORM_BARE) != 0) {
@@ -346,7 +344,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
   marks->behind = program_place(h->builder);
   const uint32_t within = program_place(h->builder);
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
-    if ((h->forms >> i & 1) != 0 && is_preferred(h, i)) add_form(h, marks, i);
+    if (hold_uses(h, i)) add_form(h, marks, i);
   }
   free_build(h->builder, marks->text,
              (free_text){.marks = marks->marks,
@@ -432,32 +430,47 @@ static bool has_controls(const hold *h) {
   return hold_has_channels(h) || h->wrappers != 0 || !forms_are_same(h->thought->open, "<think>");
 }
 
-uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
-                             const wick_grammar *grammar, gbnf_names **names) {
+bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gbnf_names **names) {
   const uint8_t *text = (const uint8_t *)grammar->text;
-  hold h = {.builder = builder, .document_source = text, .any_spelling = grammar->any_spelling};
-  if (!document_read(builder->work, text, grammar->text_bytes, &h.document)) return 0;
-  const uint32_t wanted = read_format(&h);
-  if (wanted == 0 || !hold_read_content(&h, wanted, tokens, names) || !read_tools(&h, wanted)) {
-    return 0;
+  h->document_source = text;
+  h->any_spelling = grammar->any_spelling;
+  if (!document_read(h->builder->work, text, grammar->text_bytes, &h->document)) return false;
+  const uint32_t wanted = read_format(h);
+  if (wanted == 0 || !hold_read_content(h, wanted, tokens, names) || !read_tools(h, wanted)) {
+    return false;
   }
-  if (!hold_check_content(&h, tokens)) return 0;
-  h.has_begun = is_kind(&h, document_find(&h.document, wanted, "has_begun"), JSON_TRUE);
+  h->has_begun = is_kind(h, document_find(&h->document, wanted, "has_begun"), JSON_TRUE);
+  return hold_check_content(h, tokens);
+}
+
+bool hold_uses(const hold *h, uint32_t index) {
+  const reply_form *form = &REPLY_FORMS[index];
+  if (form->arguments == ARGUMENTS_CHANNELS || !is_preferred(h, index)) return false;
+  if (hold_must_answer(h)) {
+    return (h->own >> index & 1) != 0 && (!h->has_begun || form->open[0] != '\0');
+  }
+  if ((h->forms >> index & 1) == 0) return false;
+  return (form->flags & FORM_KNOWN) == 0 || (form->flags & FORM_RECIPIENT) != 0 ||
+         form->arguments == ARGUMENTS_CALLS;
+}
+
+uint32_t hold_build(hold *h) {
+  program_builder *builder = h->builder;
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const uint32_t start = program_start(builder, rule);
   program_end(builder, end);
-  builder->has_controls = has_controls(&h);
-  builder->ends_turn = h.is_required;
+  builder->has_controls = has_controls(h);
+  builder->ends_turn = h->is_required;
   bool can = true;
-  if (hold_has_channels(&h)) {
-    can = hold_channels(&h, start, end);
-  } else if (hold_must_answer(&h)) {
-    can = put_answer(&h, put_thoughts(&h, start, end), end);
+  if (hold_has_channels(h)) {
+    can = hold_channels(h, start, end);
+  } else if (hold_must_answer(h)) {
+    can = put_answer(h, put_thoughts(h, start, end), end);
   } else {
-    put_auto(&h, put_thoughts(&h, start, end), end);
+    put_auto(h, put_thoughts(h, start, end), end);
   }
   if (!can && work_is_ok(builder->work)) {
-    fail(&h, WICK_E_UNSUPPORTED, "the model's form of calls cannot be required");
+    fail(h, WICK_E_UNSUPPORTED, "the model's form of calls cannot be required");
   }
   return work_is_ok(builder->work) ? rule : 0;
 }

@@ -10,14 +10,16 @@
 #include "reply/reply.h"
 #include "reply/tools.h"
 
-enum { HOLD_TOOLS_MAX = 1024 };
+enum { HOLD_TOOLS_MAX = 1024, HOLD_FORMS_MAX = 64, HOLD_RULES_MAX = 2 + HOLD_FORMS_MAX };
+static const uint32_t HOLD_NO_RULE = UINT32_MAX;
 
 typedef struct hold_tool {
   document_text name;
   const uint8_t *schema;  // of its parameters, as JSON
   size_t schema_bytes;
-  // The rules of its arguments, by style; 0: not made yet. Rules of parameters are by form.
-  uint32_t rules[ARGUMENT_PARAMS];
+  // The rules of its arguments, by style, or by form where forms have their own: 0: not made yet,
+  // HOLD_NO_RULE: they cannot be written so, and need not be.
+  uint32_t rules[HOLD_RULES_MAX];
 } hold_tool;
 
 typedef struct hold {
@@ -39,6 +41,15 @@ typedef struct hold {
   size_t skip;                         // bytes that hold_put leaves out, as they were read already
 } hold;
 
+// ---- hold.c ----
+
+// Reads what is wanted, and builds the rule of the content.
+bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gbnf_names **names);
+// Whether calls of a form, of REPLY_FORMS, can be in the reply.
+bool hold_uses(const hold *h, uint32_t form);
+// Builds the rule of the reply; 0 after a failure.
+uint32_t hold_build(hold *h);
+
 // ---- hold_calls.c ----
 
 // A place after a pattern. `tool` is the name in it, `arguments` the rule of its arguments.
@@ -47,6 +58,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
 uint32_t hold_text(hold *h, uint32_t from, const char *text);
 // The rule of a tool's arguments in a form; 0: it cannot be written so, and need not be.
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
+// Whether a form has calls of the tool.
+bool hold_can_call(const reply_form *form, const hold_tool *tool);
 // Adds what follows the mark of a form up to the end of its calls, from a place to another; the
 // first `skip` bytes are left out. `only`: the first call is of this tool; NULL: of any. False: the
 // form cannot be written.

@@ -160,24 +160,28 @@ uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool) {
   if (form->arguments == ARGUMENTS_QUOTED) {
     written = (argument_form){.style = ARGUMENT_MARKED, .quote = form->params->key};
   }
-  const bool is_kept = written.style == ARGUMENT_JSON || written.style == ARGUMENT_PYTHON;
-  uint32_t *kept = is_kept ? &tool->rules[written.style] : NULL;
-  if (kept != NULL && *kept != 0) return *kept;
+  const bool is_shared = written.style == ARGUMENT_JSON || written.style == ARGUMENT_PYTHON;
+  const size_t at = is_shared ? (size_t)written.style : (size_t)(2 + (form - REPLY_FORMS));
+  if (tool->rules[at] != 0) return tool->rules[at] == HOLD_NO_RULE ? 0 : tool->rules[at];
   uint32_t rule = schema_build_argument(h->builder, tool->schema, tool->schema_bytes, &written);
   if (rule == 0 && forgive(h) && written.style == ARGUMENT_JSON) {
     rule = schema_build_argument(h->builder, (const uint8_t *)ANY, sizeof ANY - 1, &written);
   }
-  if (rule == 0 && h->builder->work->status != WICK_OK) name_tool(h, tool);
-  if (kept != NULL) *kept = rule;
+  const bool has_failed = h->builder->work->status != WICK_OK;
+  if (rule == 0 && has_failed && !work_is_paused(h->builder->work)) name_tool(h, tool);
+  if (!has_failed) tool->rules[at] = rule == 0 ? HOLD_NO_RULE : rule;
   return rule;
 }
 
 // ---- calls ----
 
+bool hold_can_call(const reply_form *form, const hold_tool *tool) {
+  return (form->flags & FORM_RECIPIENT) == 0 || !text_is(tool->name, "all");
+}
+
 // One call, without the mark and what closes it; 0: it cannot be written.
 static uint32_t put_call(hold *h, uint32_t from, const reply_form *form, hold_tool *tool) {
-  if (tool == NULL) return 0;
-  if ((form->flags & FORM_RECIPIENT) != 0 && text_is(tool->name, "all")) return 0;
+  if (tool == NULL || !hold_can_call(form, tool)) return 0;
   const uint32_t arguments = hold_arguments(h, form, tool);
   if (arguments == 0) return 0;
   if (form->arguments == ARGUMENTS_CALLS) {

@@ -240,6 +240,15 @@ static size_t put_branch(char *to, size_t left, uint32_t i) {
   return (size_t)snprintf(to, left, "%s{\"const\":\"%x\"}", i == 0 ? "" : ",", i * 2654435761u);
 }
 
+static size_t put_tool(char *to, size_t left, uint32_t i) {
+  if (i >= 1000) return 0;
+  return (size_t)snprintf(to, left,
+                          "%s{\"name\":\"tool_%u\",\"parameters\":{\"properties\":{"
+                          "\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"pattern\":\"^x{%u}\"},"
+                          "\"c\":{\"type\":\"integer\",\"minimum\":%u}}}}",
+                          i == 0 ? "" : ",", i, i % 50, i % 20);
+}
+
 // Each slice takes few steps, and all slices together not many times those of one go.
 TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
   static char text[LARGE_BYTES];
@@ -260,6 +269,10 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
       {"{\"required\":[", put_required, "]}", WICK_E_UNSUPPORTED,
        "schema, #: more than 2,048 requirements on members of one value", 40, 60},
       {"{\"oneOf\":[", put_branch, "]}", WICK_OK, "", 20, 200},
+      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"required\"}]", WICK_OK, "", 8,
+       60},
+      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"auto\"}]", WICK_OK, "", 8,
+       60},
   };
   enum { SLICE = 60000 };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -269,8 +282,9 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
     }
     size += (size_t)snprintf(text + size, sizeof text - size, "%s", CASES[i].end);
     REQUIRE(size < sizeof text);
-    const wick_grammar wanted = {
-        .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = text, .text_bytes = size};
+    const wick_grammar_kind kind =
+        CASES[i].begin[0] == '[' ? WICK_GRAMMAR_TOOLS : WICK_GRAMMAR_JSON_SCHEMA;
+    const wick_grammar wanted = {.kind = kind, .text = text, .text_bytes = size};
     grammar *made = NULL;
     wick_error error = {0};
     wick_status status = WICK_E_BUSY;
