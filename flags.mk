@@ -147,7 +147,7 @@ WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
 # Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
 # request has a grammar or tools. Functions that the first module calls without such a request do
 # not belong here.
-GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats free gbnf grammar machine mask numbers program regex \
+GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats gbnf grammar machine mask numbers program regex \
     schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values spell trie) \
   $(call in,src/reply,hold hold_calls hold_channels hold_slices)
