@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
@@ -316,6 +318,29 @@ describe('the command', () => {
       assert.match(found.stderr, /^wick: [^\n]+\n$/);
       assert.equal(found.stdout.length, 0);
     }
+  });
+
+  test('a template of a file, and a draft model, which changes no answer', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'wick-serve-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const template = join(folder, 'chat.jinja');
+    writeFileSync(template, 'Once upon a time {{ messages[0].content }}');
+    const answers = [];
+    for (const more of [[], ['--draft', modelPath]]) {
+      const own = await startServer(['--chat-template', template, ...more]);
+      t.after(() => own.child.kill());
+      const open = new OpenAI({ baseURL: own.baseURL, apiKey: 'none', maxRetries: 0 });
+      const chat = await open.chat.completions.create(greedy);
+      const prompt = `Once upon a time ${messages[0].content}`;
+      const plain = await open.completions.create({ ...greedy, messages: undefined, prompt });
+      assert.equal(chat.usage?.prompt_tokens, plain.usage?.prompt_tokens);
+      assert.equal(chat.choices[0].message.content, plain.choices[0].text);
+      answers.push(chat.choices[0].message.content);
+      assert.equal(await own.close(), 0);
+    }
+    assert.equal(answers[1], answers[0]);
+    const missing = await serve(modelPath, '--lora', 'none.gguf', '--port', '0');
+    assert.match(missing.stderr, /^wick: [^\n]*none\.gguf[^\n]*\n$/);
   });
 
   test('a signal ends it, also while it answers', async () => {

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { bytesOfBlob } from '../../js/base/blob_bytes.js';
 import { randomWord } from '../../js/base/random.js';
 import {
   areSamplers,
@@ -194,4 +195,31 @@ test('random words: 256 at a time, all bits, hardly one twice', (t) => {
     words.reduce((all, word) => (all | word) >>> 0, 0),
     2 ** 32 - 1,
   );
+});
+
+test('the bytes of a Blob that has no arrayBuffer, as in jsdom', async (t) => {
+  const blob = new Blob(['fox']);
+  pretend(t, {
+    FileReader: class {
+      /** @type {() => void} */
+      onload = () => {};
+      /** @type {() => void} */
+      onerror = () => {};
+      /** @type {unknown} */
+      result = undefined;
+      error = new Error('unreadable');
+      /** @param {unknown} read */
+      readAsArrayBuffer(read) {
+        if (read !== old) return queueMicrotask(() => this.onerror());
+        blob.arrayBuffer().then((bytes) => {
+          this.result = bytes;
+          this.onload();
+        });
+      }
+    },
+  });
+  const old = /** @type {any} */ ({ size: blob.size });
+  assert.deepEqual(new Uint8Array(await bytesOfBlob(old)), new TextEncoder().encode('fox'));
+  await assert.rejects(bytesOfBlob(/** @type {any} */ ({})), /unreadable/);
+  assert.equal((await bytesOfBlob(blob)).byteLength, 3);
 });
