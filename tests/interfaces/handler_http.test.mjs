@@ -332,7 +332,8 @@ describe('the command', () => {
       const open = new OpenAI({ baseURL: own.baseURL, apiKey: 'none', maxRetries: 0 });
       const chat = await open.chat.completions.create(greedy);
       const prompt = `Once upon a time ${messages[0].content}`;
-      const plain = await open.completions.create({ ...greedy, messages: undefined, prompt });
+      const { messages: _, ...settings } = greedy;
+      const plain = await open.completions.create({ ...settings, prompt });
       assert.equal(chat.usage?.prompt_tokens, plain.usage?.prompt_tokens);
       assert.equal(chat.choices[0].message.content, plain.choices[0].text);
       answers.push(chat.choices[0].message.content);
