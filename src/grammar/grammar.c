@@ -95,16 +95,31 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
   return 0;
 }
 
+// A program that has been built. Another slice finishes it if building it took most of one.
+typedef struct built_grammar {
+  program_builder builder;
+  gbnf_names *names;
+  uint32_t root;
+} built_grammar;
+
 static wick_status compile(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar_program *out) {
-  program_builder builder;
-  gbnf_names *names = NULL;
-  if (!program_begin(&builder, work)) return work->status;
-  uint32_t root = grammar_build(&builder, tokens, wanted, &names);
-  if (work_is_ok(work) && (wanted->trigger_bytes != 0 || wanted->marker_bytes != 0)) {
-    root = build_parts(&builder, wanted, root);
+  built_grammar *built = work->kept_built;
+  if (built == NULL) {
+    built = work_alloc(work, 1, sizeof *built);
+    if (built == NULL || !program_begin(&built->builder, work)) return work->status;
+    built->root = grammar_build(&built->builder, tokens, wanted, &built->names);
+    if (work_is_ok(work) && (wanted->trigger_bytes != 0 || wanted->marker_bytes != 0)) {
+      built->root = build_parts(&built->builder, wanted, built->root);
+    }
+    if (!work_is_ok(work)) return work->status;
+    if (work_keep(work)) {
+      work->kept_built = built;
+      return work->status;
+    }
   }
-  return program_finish(&builder, root, names == NULL ? NULL : gbnf_name, names, out);
+  const program_namer name_of = built->names == NULL ? NULL : gbnf_name;
+  return program_finish(&built->builder, built->root, name_of, built->names, out);
 }
 
 static wick_status check_beginning(grammar *made, wick_error *error) {

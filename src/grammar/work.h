@@ -50,6 +50,7 @@ typedef struct grammar_work {
   uint32_t memo_count, memo_slots;
   void *kept;          // what a compilation continues with after a pause, or NULL
   void *kept_calls;    // the same of the calls around it (reply/hold_slices.c)
+  void *kept_built;    // a built_grammar that is not finished, or NULL
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
   const char *left_out;  // what is refused if no text is left without it, or NULL

@@ -308,3 +308,20 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
     CHECK_EQ_UINT(memory.blocks_now, 0);
   }
 }
+
+// A rule that cannot pause while it is built is finished in a separate slice.
+TEST(building_and_finishing_are_slices) {
+  static char text[LARGE_BYTES];
+  size_t size = (size_t)snprintf(text, sizeof text, "root ::= \"a\"");
+  for (uint32_t word = 0; word < WORDS; word++) {
+    size += (size_t)snprintf(text + size, sizeof text - size, " | \"%x\"", word * 2654435761u);
+  }
+  const wick_grammar wanted = {.kind = WICK_GRAMMAR_GBNF, .text = text, .text_bytes = size};
+  wick_error refused = {0};
+  uint32_t slices;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  grammar_destroy(compile_in(&memory, &wanted, 100000, &slices, &refused));
+  CHECK_EQ_STR(refused.message, "");
+  CHECK_EQ_UINT(slices, 2);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
