@@ -246,9 +246,9 @@ describe('in the page', { skip }, () => {
     await page.fill('#model-url', 'nobody/nothing');
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'https://[');
-    await page.locator('#found .bad', { hasText: 'no address: one is such as https://' }).waitFor();
+    await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
     await page.click('#load-model'); // it stays, and is said
-    await page.locator('#found .bad', { hasText: 'no address' }).waitFor();
+    await page.locator('#found .bad', { hasText: 'not an address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('No GGUF model on the hub matches.').waitFor();
     await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network
@@ -302,13 +302,13 @@ describe('in the page', { skip }, () => {
     const says = page.locator('#hub-state');
     /** @type {[typed: string, words: RegExp][]} */
     const wrong = [
-      ['mirror', /begins with https/],
-      ['ftp://mirror.example', /begins with https/],
-      ['http://mirror.example', /begins with https/],
-      ['https://me:secret@mirror.example', /without a login/],
-      ['https://mirror.example/?a=b', /without a login/],
-      [`${server.url}nowhere`, /^No hub answers at .*nowhere: the hub answered 404\.$/],
-      [server.url, /^No hub answers at /],
+      ['mirror', /must begin with https/],
+      ['ftp://mirror.example', /must begin with https/],
+      ['http://mirror.example', /must begin with https/],
+      ['https://me:secret@mirror.example', /must not contain a login/],
+      ['https://mirror.example/?a=b', /must not contain a login/],
+      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub answered 404\.$/],
+      [server.url, /^There is no hub at /],
     ];
     for (const [typed, words] of wrong) {
       await page.fill('#hub-address', typed);

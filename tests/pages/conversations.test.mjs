@@ -187,7 +187,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   assert.deepEqual(await shown(page), before);
   assert.match(await page.locator('.versions').innerText(), /2 \/ 2/);
   for (const [text, said] of [
-    ['Dear reader', /said.json is neither/],
+    ['Dear reader', /said.json is not a file that this page/],
     ['{"format":"wick-chat","version":2,"conversations":[]}', /newer page \(version 2\)/],
     ['{"format":"wick-chat","version":1,"conversations":[{}]}', /conversation 1 is damaged/],
   ]) {
