@@ -52,7 +52,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     machine mask schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values shelf spell trie work) \
   $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
-  $(call in,src/kv,page pool prefix prefix_entries sequence state statistics) \
+  $(call in,src/kv,open page pool prefix prefix_entries sequence state statistics) \
   $(call in,src/load,directories loader ranges) \
   $(call in,src/model,adapter adapter_set arena binder family head keys measure media tables weights whole_attention) \
   $(call in,src/model/blocks,latent_attention laurel layer_inputs padded_heads predictor relative_attention rwkv \
@@ -67,7 +67,7 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
   $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits) \
-  $(call in,src/kv,open write) \
+  $(call in,src/kv,write) \
   $(call in,src/model,adapter_product forward pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
   $(call in,src/sample,penalty rng sampler stop truncate) \

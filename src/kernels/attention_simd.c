@@ -438,12 +438,13 @@ typedef struct page_types {
       } else if (types.k == KERNEL_KV_F32) {                                                       \
         scores_f32_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
       } else if (types.k == KERNEL_KV_C8 || types.k == KERNEL_KV_C4) {                             \
-        const uint32_t coded = count - pages[count - 1].is_open;                                   \
+        uint32_t coded = count;                                                                    \
+        while (coded > 0 && pages[coded - 1].is_open) coded--;                                     \
         channels_scores_simd(state->factors + h * kv_factor_bytes(dims), dims, heads, pages,       \
                              coded, types.k, scores[0], &ahead);                                   \
         if (coded < count) {                                                                       \
-          scores_f16_##variant(q, dims, heads, pages + coded, 1, scores[0] + coded * TOKENS,       \
-                               &ahead);                                                            \
+          scores_f16_##variant(q, dims, heads, pages + coded, count - coded,                       \
+                               scores[0] + coded * TOKENS, &ahead);                                \
         }                                                                                          \
       } else {                                                                                     \
         codes_scores_simd(q, dims, heads, pages, count, types.k, scores[0], &ahead);               \

@@ -96,7 +96,7 @@ typedef struct kernel_page {
   const uint8_t *k, *v;
   uint32_t first, last;
   uint32_t position;  // of place 0, where a state has biases
-  bool is_open;       // K is F16 although the type is C8 or C4; the last page of a step alone
+  bool is_open;       // K is F16 although the type is C8 or C4; only the last pages of a step
 } kernel_page;
 
 // ALiBi (Press et al. 2021): slope * (position of a token - the query's) is added to its score.

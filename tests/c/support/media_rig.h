@@ -26,6 +26,7 @@ typedef struct media_result {
 typedef struct media_setup {
   uint32_t batch_tokens, threads;
   uint32_t context_tokens;  // may be more than the model was trained on; 0: as trained
+  wick_kv_type kv_type;
 } media_setup;
 
 static inline wick_engine *media_engine(const fixture_file *file, const media_setup *setup) {
@@ -37,7 +38,7 @@ static inline wick_engine *media_engine(const fixture_file *file, const media_se
   config.threads = setup->threads;
   config.context_tokens = setup->context_tokens;
   config.beyond_trained = true;
-  config.k_type = config.v_type = WICK_KV_F32;
+  config.k_type = config.v_type = setup->kv_type;
   if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return NULL;
   if (!CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK)) {
     CHECK_EQ_STR(error.message, "");
