@@ -87,7 +87,7 @@ static void check_batches(const fixture_file *file, const media_prompt *prompt, 
   }
 }
 
-// Where pages are encoded when they are full, rows of an image see later pages as well.
+// If pages are encoded when they are full, rows of an image see later pages as well.
 static void check_encoded_keys(const fixture_file *file, const media_prompt *prompt, bool sees_all,
                                const media_result *exact) {
   media_setup setup = WHOLE;
