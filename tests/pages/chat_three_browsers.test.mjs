@@ -194,7 +194,7 @@ const passes = [
     type('Before. Behind.');
     field.setSelectionRange(8, 8);
     const isLeft = [paste('a short one'), paste(line.repeat(1000))];
-    await told('As a book it is read once');
+    await told('As a book, it is read only once');
     const isThere = field.value === 'Before. ' + line.repeat(1000) + 'Behind.';
     const caret = field.selectionStart;
     type('What was typed');
