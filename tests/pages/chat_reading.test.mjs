@@ -99,7 +99,9 @@ test('a file of conversations that is damaged can be chosen again; a drawer that
   const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
   const buffer = Buffer.from('{');
   await page.setInputFiles('#import-file', { name: 'a.json', mimeType: 'text/plain', buffer });
-  await page.locator('#problem-text', { hasText: 'a.json is neither' }).waitFor();
+  await page
+    .locator('#problem-text', { hasText: 'a.json is not a file that this page exported' })
+    .waitFor();
   assert.equal(await page.inputValue('#import-file'), '');
   await page.click('#open-list');
   await page.setViewportSize({ width: 1280, height: 800 });

@@ -177,9 +177,15 @@ test('a run is stopped, and what is there stays', { skip: skip || !isFull }, asy
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
   await page.click('#run');
-  await page.locator('#output span').nth(10).waitFor();
-  assert.equal(await page.locator('#state').innerText(), 'Writing …');
-  await page.click('#stop');
+  // in the page: on a busy machine the run would be over before a click from here arrives
+  const state = await page.evaluate(async () => {
+    while (document.querySelectorAll('#output span').length < 11)
+      await new Promise((settle) => setTimeout(settle, 1));
+    const words = document.querySelector('#state')?.textContent;
+    /** @type {HTMLElement} */ (document.querySelector('#stop')).click();
+    return words;
+  });
+  assert.equal(state, 'Writing …');
   await page.locator('#state:text("Stopped")').waitFor();
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
