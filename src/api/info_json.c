@@ -3,9 +3,9 @@
 #include "api/value_json.h"
 #include "base/text.h"
 
-const char *wick_kv_type_name(kernel_kv_type type) {
-  static const char *const names[KERNEL_KV_TYPE_COUNT] = {"f32", "f16", "q8", "q4"};
-  return (unsigned)type < KERNEL_KV_TYPE_COUNT ? names[type] : "?";
+const char *wick_kv_type_name(wick_kv_type type) {
+  static const char *const names[WICK_KV_TYPE_COUNT] = {"f32", "f16", "q8", "q4"};
+  return (unsigned)type < WICK_KV_TYPE_COUNT ? names[type] : "?";
 }
 
 // ---- metadata ----
