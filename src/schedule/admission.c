@@ -248,6 +248,10 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
   const wick_status grown = store_grow_for(store, &room, error);
   // pages of a window are taken pass by pass, but the memory for them is there from the start
   if (grown != WICK_OK && store_has_window(store)) return grown;
+  if (store_has_window(store)) {
+    const wick_status status = store_reserve_tables(store, sequence, stored + needed, error);
+    if (status != WICK_OK) return status;
+  }
   const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
   // Otherwise the exact number: no page may have to be copied, and the error tells how many are
   // missing.

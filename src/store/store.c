@@ -353,11 +353,17 @@ uint64_t store_freed(const seq_store *store) {
   return freed;
 }
 
-void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t entries) {
-  kv_seq_reserve_table(store->pool, id, tokens, NULL);
-  for (uint32_t i = 0; i < store->side_count; i++) {
-    kv_seq_reserve_table(store->sides[i].pool, id, tokens, NULL);
+wick_status store_reserve_tables(seq_store *store, kv_seq_id id, uint32_t tokens,
+                                 wick_error *error) {
+  wick_status status = kv_seq_reserve_table(store->pool, id, tokens, error);
+  for (uint32_t i = 0; status == WICK_OK && i < store->side_count; i++) {
+    status = kv_seq_reserve_table(store->sides[i].pool, id, tokens, error);
   }
+  return status;
+}
+
+void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t entries) {
+  store_reserve_tables(store, id, tokens, NULL);
   if (store->prefix != NULL) prefix_reserve(store->prefix, entries, NULL);
   if (store->prefix != NULL) cached_reserve(store, entries);
   // for each sequence in a pass the states before it, within it and after it, the last whole

@@ -146,6 +146,9 @@ wick_status store_grow_for(seq_store *store, const store_room *room, wick_error 
 bool store_has_room(const seq_store *store, const store_room *room);
 // Pages and states freed since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
+// Memory for what lists the pages of `tokens` in all. WICK_E_NOMEM.
+wick_status store_reserve_tables(seq_store *store, kv_seq_id seq, uint32_t tokens,
+                                 wick_error *error);
 // So that reading up to `tokens` in all allocates nothing; and `entries` of the prefix cache.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
 // The cached part of a prompt is no longer free for sequences that only decode: makes
