@@ -1,8 +1,9 @@
-// cli/media.h — the files of `wick media`: models, and the parts of a prompt.
+// cli/media.h — the files of prompts with images and audio: models, and the parts of a prompt.
 #ifndef WICK_CLI_MEDIA_H
 #define WICK_CLI_MEDIA_H
 
 #include "base/memory.h"
+#include "cli/args.h"
 #include "cli/command.h"
 #include "format/gguf.h"
 #include "media/media.h"
@@ -35,6 +36,15 @@ typedef struct media_parts {
 
 // Reads the JSON array of parts and the files that it names.
 exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *out);
+// The files of options: images, then recordings, then a text.
+exit_code media_parts_make(const args_strings *images, const args_strings *audio, const char *text,
+                           size_t text_bytes, media_parts *out);
 void media_parts_free(media_parts *parts);
+
+// The pixels of a PPM file (P6); of a raw one, RGB, if the part has a width and a height.
+exit_code media_image_read(const char *path, media_part *part);
+// The samples of a WAV file of 16 kHz; of another file, of floats, `repeat` times over, unless that
+// is 0.
+exit_code media_audio_read(const char *path, uint32_t repeat, media_part *part);
 
 #endif

@@ -1,8 +1,9 @@
-// cli/media_audio.c — recordings for `wick media`: WAV files of 16 kHz, and raw floats.
-#include "cli/media_audio.h"
-
+// cli/media_audio.c — see media.h: recordings, as WAV files of 16 kHz and raw.
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/input.h"
+#include "cli/media.h"
 
 enum { RATE = 16000, FORMAT_PCM = 1, FORMAT_FLOAT = 3, REPEAT_MAX = 100000 };
 
@@ -58,11 +59,11 @@ static float wav_value(const wav_file *wav, size_t index) {
 // Channels are averaged.
 static const char *take_wav(const input_text *file, media_part *part) {
   wav_file wav;
-  if (!wav_parse(file, &wav)) return "names a file that is not a WAV file";
+  if (!wav_parse(file, &wav)) return "not a WAV file";
   const bool is_known = (wav.format == FORMAT_PCM && wav.bits == 16) ||
                         (wav.format == FORMAT_FLOAT && wav.bits == 32);
-  if (!is_known) return "names a WAV file that has neither 16-bit integers nor 32-bit floats";
-  if (wav.rate != RATE) return "names a WAV file whose rate is not 16 kHz";
+  if (!is_known) return "its samples are neither 16-bit integers nor 32-bit floats";
+  if (wav.rate != RATE) return "its rate is not 16 kHz";
   part->sample_count = wav.data_bytes / (wav.bits / 8) / wav.channels;
   part->samples = calloc((size_t)part->sample_count + 1, sizeof *part->samples);
   if (part->samples == NULL) return NULL;
@@ -85,9 +86,24 @@ static const char *take_floats(const input_text *file, uint32_t repeat, media_pa
   return "";
 }
 
-const char *media_audio_take(const input_text *file, uint32_t repeat, media_part *part) {
-  if (repeat > REPEAT_MAX) return "repeats a recording too often";
+// "" when they were taken, NULL without memory, else what is wrong.
+static const char *take(const input_text *file, uint32_t repeat, media_part *part) {
+  if (repeat > REPEAT_MAX) return "is repeated too often";
   const bool is_riff = file->size_bytes >= 4 && memcmp(file->bytes, "RIFF", 4) == 0;
-  if (!is_riff) return take_floats(file, repeat == 0 ? 1 : repeat, part);
-  return take_wav(file, part);
+  return is_riff || repeat == 0 ? take_wav(file, part) : take_floats(file, repeat, part);
+}
+
+exit_code media_audio_read(const char *path, uint32_t repeat, media_part *part) {
+  input_text file;
+  const exit_code code = input_read(NULL, path, "", &file);
+  if (code != EXIT_DONE) return code;
+  const char *why = take(&file, repeat, part);
+  input_free(&file);
+  if (why == NULL) {
+    report("out of memory for a recording");
+    return EXIT_MEMORY;
+  }
+  if (why[0] == '\0') return EXIT_DONE;
+  report("%s: %s", path, why);
+  return EXIT_USAGE;
 }

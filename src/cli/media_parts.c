@@ -1,10 +1,10 @@
-// cli/media_parts.c — see media.h: the parts of a prompt, JSON, raw images and recordings.
+// cli/media_parts.c — see media.h: the parts of a prompt, from JSON or options.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cli/input.h"
-#include "cli/media_audio.h"
+#include "cli/media.h"
 #include "grammar/document.h"
 
 enum { PATH_BYTES = 4096 };
@@ -20,12 +20,18 @@ static exit_code refuse(const parts_reading *reading, uint32_t index, const char
   return EXIT_USAGE;
 }
 
-static char *copy_of(document_text text) {
-  char *copy = malloc((size_t)text.size_bytes + 1);
-  if (copy == NULL) return NULL;
-  if (text.size_bytes != 0) memcpy(copy, text.bytes, text.size_bytes);
-  copy[text.size_bytes] = '\0';
-  return copy;
+static exit_code fail_memory(void) {
+  report("out of memory for the parts");
+  return EXIT_MEMORY;
+}
+
+static exit_code take_text(const void *bytes, size_t size_bytes, media_part *part) {
+  part->text = malloc(size_bytes + 1);
+  if (part->text == NULL) return fail_memory();
+  if (size_bytes != 0) memcpy(part->text, bytes, size_bytes);
+  part->text[size_bytes] = '\0';
+  part->text_bytes = size_bytes;
+  return EXIT_DONE;
 }
 
 // A path relative to the folder of the JSON file.
@@ -51,97 +57,27 @@ static uint32_t number_of(const json_document *document, uint32_t node) {
   return (uint32_t)value;
 }
 
-// ---- PPM (P6) ----
-
-// The next number of a header; white space and comments are skipped. False: none.
-static bool ppm_number(const input_text *file, size_t *at, uint32_t *out) {
-  const char *bytes = file->bytes;
-  while (*at < file->size_bytes && (strchr(" \t\r\n", bytes[*at]) != NULL || bytes[*at] == '#')) {
-    if (bytes[*at] == '#') {
-      while (*at < file->size_bytes && bytes[*at] != '\n') ++*at;
-    } else {
-      ++*at;
-    }
-  }
-  const size_t first = *at;
-  *out = 0;
-  while (*at < file->size_bytes && *at - first < 9 && bytes[*at] >= '0' && bytes[*at] <= '9') {
-    *out = *out * 10 + (uint32_t)(bytes[(*at)++] - '0');
-  }
-  return *at > first;
-}
-
-static bool ppm_header(const input_text *file, media_part *part, size_t *at) {
-  uint32_t levels;
-  *at = 2;
-  if (file->size_bytes < 2 || memcmp(file->bytes, "P6", 2) != 0) return false;
-  if (!ppm_number(file, at, &part->width) || !ppm_number(file, at, &part->height) ||
-      !ppm_number(file, at, &levels) || levels != 255) {
-    return false;
-  }
-  ++*at;  // one white space
-  return true;
-}
-
-// The pixels of a file; those of a raw one have the size that the part names.
-static exit_code take_pixels(const parts_reading *reading, uint32_t index, const input_text *file,
-                             media_part *part) {
-  size_t at = 0;
-  wick_error error;
-  if (part->width == 0 && part->height == 0 && !ppm_header(file, part, &at)) {
-    return refuse(reading, index, "is neither a PPM file (P6, 255) nor has width and height");
-  }
-  if (image_check(part->width, part->height, &error) != WICK_OK) {
-    return report_error(reading->path, &error);
-  }
-  const uint64_t size_bytes = (uint64_t)part->width * part->height * 3;
-  if (at > file->size_bytes || file->size_bytes - at < size_bytes) {
-    return refuse(reading, index, "names an image with fewer bytes than its pixels need");
-  }
-  part->rgb = malloc((size_t)size_bytes);
-  if (part->rgb == NULL) {
-    report("out of memory for an image");
-    return EXIT_MEMORY;
-  }
-  memcpy(part->rgb, file->bytes + at, (size_t)size_bytes);
-  return EXIT_DONE;
-}
-
 static exit_code read_image(const parts_reading *reading, uint32_t index, uint32_t node,
                             uint32_t name, media_part *part) {
   const json_document *document = &reading->document;
   char path[PATH_BYTES];
-  input_text file;
   if (!resolve(reading->path, document_node(document, name)->text, path)) {
     return refuse(reading, index, "has a path that is too long");
   }
   part->width = number_of(document, document_find(document, node, "width"));
   part->height = number_of(document, document_find(document, node, "height"));
-  exit_code code = input_read(NULL, path, "", &file);
-  if (code != EXIT_DONE) return code;
-  code = take_pixels(reading, index, &file, part);
-  input_free(&file);
-  return code;
+  return media_image_read(path, part);
 }
 
 static exit_code read_audio(const parts_reading *reading, uint32_t index, uint32_t node,
                             uint32_t name, media_part *part) {
   const json_document *document = &reading->document;
-  const uint32_t repeat = document_find(document, node, "repeat");
+  const uint32_t repeat = number_of(document, document_find(document, node, "repeat"));
   char path[PATH_BYTES];
-  input_text file;
   if (!resolve(reading->path, document_node(document, name)->text, path)) {
     return refuse(reading, index, "has a path that is too long");
   }
-  const exit_code code = input_read(NULL, path, "", &file);
-  if (code != EXIT_DONE) return code;
-  const char *why = media_audio_take(&file, number_of(document, repeat), part);
-  input_free(&file);
-  if (why == NULL) {
-    report("out of memory for a recording");
-    return EXIT_MEMORY;
-  }
-  return why[0] == '\0' ? EXIT_DONE : refuse(reading, index, why);
+  return media_audio_read(path, repeat == 0 ? 1 : repeat, part);
 }
 
 static bool is_string(const json_document *document, uint32_t node) {
@@ -157,11 +93,8 @@ static exit_code read_part(const parts_reading *reading, uint32_t index, uint32_
   const uint32_t audio = document_find(document, node, "audio");
   if (is_string(document, audio)) return read_audio(reading, index, node, audio, part);
   if (!is_string(document, text)) return refuse(reading, index, "is neither text, image nor audio");
-  part->text_bytes = document_node(document, text)->text.size_bytes;
-  part->text = copy_of(document_node(document, text)->text);
-  if (part->text != NULL) return EXIT_DONE;
-  report("out of memory for the parts");
-  return EXIT_MEMORY;
+  const document_text found = document_node(document, text)->text;
+  return take_text(found.bytes, found.size_bytes, part);
 }
 
 static exit_code read_parts(parts_reading *reading) {
@@ -173,10 +106,7 @@ static exit_code read_parts(parts_reading *reading) {
     return EXIT_USAGE;
   }
   reading->parts->items = calloc((size_t)root->count + 1, sizeof *reading->parts->items);
-  if (reading->parts->items == NULL) {
-    report("out of memory for the parts");
-    return EXIT_MEMORY;
-  }
+  if (reading->parts->items == NULL) return fail_memory();
   for (uint32_t i = 0; i < root->count; i++) {
     reading->parts->count = i + 1;
     const exit_code code = read_part(reading, i, node);
@@ -202,6 +132,20 @@ exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *o
   work_end(&work);
   input_free(&file);
   return code;
+}
+
+exit_code media_parts_make(const args_strings *images, const args_strings *audio, const char *text,
+                           size_t text_bytes, media_parts *out) {
+  exit_code code = EXIT_DONE;
+  *out = (media_parts){.items = calloc(2 * ARGS_STRINGS_MAX + 1, sizeof *out->items)};
+  if (out->items == NULL) return fail_memory();
+  for (uint32_t i = 0; i < images->count && code == EXIT_DONE; i++) {
+    code = media_image_read(images->items[i], &out->items[out->count++]);
+  }
+  for (uint32_t i = 0; i < audio->count && code == EXIT_DONE; i++) {
+    code = media_audio_read(audio->items[i], 0, &out->items[out->count++]);
+  }
+  return code == EXIT_DONE ? take_text(text, text_bytes, &out->items[out->count++]) : code;
 }
 
 void media_parts_free(media_parts *parts) {

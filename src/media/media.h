@@ -96,7 +96,7 @@ typedef struct media_plan {
 // the limits (image.h, layout.h), WICK_E_NOMEM.
 wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
                              media_plan *out, wick_error *error);
-void media_plan_free(const media_model *model, media_plan *plan);  // zeros are fine
+void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are fine
 
 // Resized pictures of an image.
 typedef struct media_prepared {
@@ -107,7 +107,7 @@ typedef struct media_prepared {
 // Resamples an image of the planned size. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
-void media_prepared_free(const media_model *model, media_prepared *prepared);  // zeros are fine
+void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are fine
 // The pixels that a chunk encodes.
 image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prepared,
                               uint32_t chunk);

@@ -163,7 +163,7 @@ wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t 
   list.chunks = memory_alloc_array(model->memory, list.count, sizeof *list.chunks);
   out->chunks = list.chunks;
   if (out->image == NULL || out->chunks == NULL) {
-    media_plan_free(model, out);
+    media_plan_free(model->memory, out);
     return memory_fail(model->memory, error, "the plan of an image");
   }
   *out->image = (image_plan){layout, width, height};
@@ -174,9 +174,9 @@ wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t 
   return WICK_OK;
 }
 
-void media_plan_free(const media_model *model, media_plan *plan) {
-  memory_free(model->memory, plan->image);
-  memory_free(model->memory, plan->chunks);
+void media_plan_free(memory_gate *memory, media_plan *plan) {
+  memory_free(memory, plan->image);
+  memory_free(memory, plan->chunks);
   *plan = (media_plan){0};
 }
 
@@ -207,14 +207,14 @@ wick_status media_prepare(const media_model *model, const media_plan *plan, imag
   if (status == WICK_OK) {
     status = make_picture(model, image, &layout->overview, &out->overview, error);
   }
-  if (status != WICK_OK) media_prepared_free(model, out);
+  if (status != WICK_OK) media_prepared_free(model->memory, out);
   return status;
 }
 
-void media_prepared_free(const media_model *model, media_prepared *prepared) {
-  memory_free(model->memory, prepared->tiles);
-  memory_free(model->memory, prepared->overview);
-  memory_free(model->memory, prepared->spectra);
+void media_prepared_free(memory_gate *memory, media_prepared *prepared) {
+  memory_free(memory, prepared->tiles);
+  memory_free(memory, prepared->overview);
+  memory_free(memory, prepared->spectra);
   *prepared = (media_prepared){0};
 }
 

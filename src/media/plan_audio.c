@@ -46,7 +46,7 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
   for (uint32_t i = 0; i < chunks; i++) put_rows(model, out, i);
   put_text(out, model->audio->after);
   if (out->rows != 0) return WICK_OK;
-  media_plan_free(model, out);
+  media_plan_free(model->memory, out);
   return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "audio: %llu samples are too few for a row",
                    (unsigned long long)samples);
 }
@@ -60,7 +60,7 @@ wick_status media_prepare_audio(const media_model *model, const media_plan *plan
   }
   const wick_status status = sound_spectra(model->memory, &model->audio->front, model->bands,
                                            samples, plan->samples, out->spectra, error);
-  if (status != WICK_OK) media_prepared_free(model, out);
+  if (status != WICK_OK) media_prepared_free(model->memory, out);
   return status;
 }
 

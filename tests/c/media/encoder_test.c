@@ -213,8 +213,8 @@ static wick_status encode_all(const media_model *model, uint32_t threads, float 
     *used += (size_t)plan.chunks[i].rows * media_row_width(model);
     CHECK(*used <= room);
   }
-  media_prepared_free(model, &prepared);
-  media_plan_free(model, &plan);
+  media_prepared_free(&memory, &prepared);
+  media_plan_free(&memory, &plan);
   thread_pool_destroy(pool);
   return status;
 }
@@ -272,7 +272,7 @@ TEST(a_plan_knows_the_cost_before_encoding) {
   CHECK_EQ_UINT(plan.macs, 5u * (9 * (4 * WIDTH * WIDTH + 2 * WIDTH * FFN) + 2 * 81 * WIDTH));
   CHECK_EQ_UINT(plan.prepare_bytes, (24 * 24 + 12 * 12) * 3);
   const uint64_t planned_bytes = plan.encode_bytes;
-  media_plan_free(model, &plan);
+  media_plan_free(&memory, &plan);
   const uint64_t before_bytes = memory.bytes_now;
   static float rows[ROWS_ROOM];
   size_t used;
@@ -398,8 +398,8 @@ static wick_status encode_image(const media_model *model) {
     status = media_prepare(model, &plan, image_whole(rgb, ACROSS, DOWN), &prepared, &error);
   }
   if (status == WICK_OK) status = encode_plan(model, &plan, &prepared);
-  media_prepared_free(model, &prepared);
-  media_plan_free(model, &plan);
+  media_prepared_free(&memory, &prepared);
+  media_plan_free(&memory, &plan);
   return status;
 }
 
@@ -412,8 +412,8 @@ static wick_status encode_audio(const media_model *model) {
   wick_status status = media_plan_audio(model, SECOND, &plan, &error);
   if (status == WICK_OK) status = media_prepare_audio(model, &plan, samples, &prepared, &error);
   if (status == WICK_OK) status = encode_plan(model, &plan, &prepared);
-  media_prepared_free(model, &prepared);
-  media_plan_free(model, &plan);
+  media_prepared_free(&memory, &prepared);
+  media_plan_free(&memory, &plan);
   return status;
 }
 
