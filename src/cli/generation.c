@@ -61,14 +61,14 @@ static void take_events(generation_loop *loop) {
   }
 }
 
-static exit_code run_loop(generation_loop *loop, const wick_request *request, uint64_t step_us) {
+exit_code generation_report_refusal(const wick_error *error) {
+  if (error->subject != WICK_SUBJECT_GRAMMAR) return report_error("prompt", error);
+  report_error("the grammar", error);
+  return EXIT_USAGE;
+}
+
+static exit_code follow(generation_loop *loop, uint64_t step_us) {
   *loop->done = (generation){0};
-  wick_error error;
-  if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK) {
-    if (error.subject != WICK_SUBJECT_GRAMMAR) return report_error("prompt", &error);
-    report_error("the grammar", &error);
-    return EXIT_USAGE;
-  }
   while (!loop->is_done) {
     const wick_step_result result = wick_step(loop->engine, step_us);
     take_events(loop);
@@ -77,6 +77,14 @@ static exit_code run_loop(generation_loop *loop, const wick_request *request, ui
     return EXIT_INTERNAL;
   }
   return loop->code;
+}
+
+static exit_code run_loop(generation_loop *loop, const wick_request *request, uint64_t step_us) {
+  wick_error error;
+  if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK) {
+    return generation_report_refusal(&error);
+  }
+  return follow(loop, step_us);
 }
 
 exit_code generation_run(wick_engine *engine, const wick_request *request,
@@ -89,4 +97,11 @@ exit_code generation_run_stepwise(wick_engine *engine, const wick_request *reque
                                   generation_on_token on_token, void *context, generation *done) {
   generation_loop loop = {.engine = engine, .on_token = on_token, .context = context, .done = done};
   return run_loop(&loop, request, 0);
+}
+
+exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
+                            void *context, generation *done) {
+  generation_loop loop = {
+      .engine = engine, .on_token = on_token, .context = context, .request = request, .done = done};
+  return follow(&loop, STEP_US);
 }

@@ -23,6 +23,10 @@ exit_code generation_run(wick_engine *engine, const wick_request *request,
 // The same, but takes events after every unit of work: for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
+// The same for a request that is submitted, and what to report if that failed.
+exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
+                            void *context, generation *done);
+exit_code generation_report_refusal(const wick_error *error);
 // Reports what a DONE event with WICK_FINISH_ERROR says; `end` is in the engine's memory, followed
 // by its text.
 exit_code generation_report_error(const char *what, const wick_event *end);

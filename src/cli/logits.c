@@ -2,6 +2,7 @@
 #include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
+#include "cli/media_request.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
 
@@ -10,6 +11,7 @@ typedef struct logits_options {
   const char *path;
   adapter_files adapters;
   model_settings model;
+  media_files media;
 } logits_options;
 
 typedef struct logits_sink {
@@ -25,7 +27,8 @@ static void write_logits(void *context, uint32_t position, const float *logits, 
   sink->positions++;
 }
 
-static exit_code compute(const logits_options *given, wick_engine *engine, logits_sink *sink) {
+static exit_code compute(const logits_options *given, wick_engine *engine, media_input *media,
+                         logits_sink *sink) {
   wick_request request;
   wick_request_default(&request);
   request.tokens = given->tokens.ids;
@@ -37,50 +40,65 @@ static exit_code compute(const logits_options *given, wick_engine *engine, logit
   request.on_logits = write_logits;
   request.on_logits_context = sink;
   generation done;
-  const exit_code code = generation_run(engine, &request, NULL, NULL, &done);
-  if (code != EXIT_DONE || sink->positions == given->tokens.count) return code;
-  report("%u of %zu positions were computed", (unsigned)sink->positions, given->tokens.count);
+  const size_t count = media == NULL ? given->tokens.count : media_request_texts(media);
+  const exit_code code = media_request_run(media, engine, &request, NULL, NULL, &done);
+  if (code != EXIT_DONE || sink->positions == count) return code;
+  report("%u of %zu positions were computed", (unsigned)sink->positions, count);
   return EXIT_INTERNAL;
 }
 
-static exit_code write_file(const logits_options *given, wick_engine *engine) {
+static exit_code write_file(const logits_options *given, wick_engine *engine, media_input *media) {
   logits_sink sink = {.file = {.path = given->path}};
-  const exit_code code = compute(given, engine, &sink);
+  const exit_code code = compute(given, engine, media, &sink);
   return output_file_end(&sink.file, code);
+}
+
+static exit_code check_given(const logits_options *given) {
+  const bool has_parts = given->media.parts_path != NULL;
+  if (given->path != NULL && given->tokens.is_given != has_parts) return EXIT_DONE;
+  if (given->path != NULL && has_parts) {
+    report("give --tokens or --parts, not both");
+  } else {
+    report("%s is missing ('wick logits --help')", given->path == NULL ? "--out" : "--tokens");
+  }
+  return EXIT_USAGE;
 }
 
 static exit_code run_logits(logits_options *given, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
-  if (!given->tokens.is_given || given->path == NULL) {
-    report("%s is missing ('wick logits --help')", given->path == NULL ? "--out" : "--tokens");
-    return EXIT_USAGE;
+  media_input *media = NULL;
+  exit_code code = check_given(given);
+  if (code == EXIT_DONE) code = settings_apply(&given->model, &config);
+  if (code == EXIT_DONE) {
+    code = media_request_open(&given->media, path, &given->model, &config, &media);
   }
-  exit_code code = settings_apply(&given->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
   if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
-  if (code == EXIT_DONE) code = write_file(given, engine);
+  if (code == EXIT_DONE) code = media_request_encode(media, engine);
+  if (code == EXIT_DONE) code = write_file(given, engine, media);
   model_close(engine);
+  media_request_close(media);
   return code;
 }
 
 exit_code command_logits(int argc, char **argv) {
   logits_options given = {.model = settings_default()};
   given.model.kv[0] = given.model.kv[1] = WICK_KV_F32;
-  args_option options[8] = {
+  args_option options[8 + MEDIA_OPTIONS_MAX] = {
       args_token_list("--tokens", &given.tokens, "1,2,3",
                       "feed token ids unchanged, adding nothing"),
       args_string("--out", &given.path, "FILE", "where to; -: standard output"),
       adapter_files_option(&given.adapters),
   };
+  size_t count = 3 + media_parts_list(&given.media, options + 3);
+  count += settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS | SETTINGS_TABLES,
+                         options + count);
   const args_spec spec = {
       "wick logits MODEL --tokens 1,2,3 --out FILE [options]",
       "Writes little-endian float32 [tokens, vocab]: row i holds the logits after token i.",
-      options,
-      3 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS | SETTINGS_TABLES,
-                        options + 3),
-      1};
+      options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

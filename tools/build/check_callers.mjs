@@ -11,8 +11,6 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /** Functions that tests alone call, and why they are where they are. @type {Record<string, string>} */
 const forTests = {
-  engine_media_width: 'the width of the rows that media parts need, until a program has such parts',
-  engine_submit_parts: 'prompts with images and recordings, until a program has them',
   gguf_writer_file_bytes: 'what a writer has promised, beside what it wrote',
   loader_tensor_is_done: 'how far a loader is, tensor by tensor',
   reply_parser_steps: 'the work of a parser, which is bounded',

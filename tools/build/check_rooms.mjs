@@ -27,7 +27,7 @@ const outside = [
   [/^src\/lab\//, /^(lab|cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
   [
     /^src\/cli\/media/,
-    /^(cli|base|media)\/|^format\/gguf\.h$|^grammar\/document\.h$|^platform\/platform\.h$/,
+    /^(cli|base|media)\/|^api\/parts\.h$|^format\/gguf\.h$|^grammar\/document\.h$|^platform\/platform\.h$/,
   ],
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
