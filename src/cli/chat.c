@@ -11,6 +11,7 @@
 #include "cli/generation.h"
 #include "cli/input.h"
 #include "cli/local_time.h"
+#include "cli/media_chat.h"
 #include "cli/model_file.h"
 #include "cli/sampling.h"
 #include "cli/settings.h"
@@ -29,6 +30,7 @@ typedef struct chat_options {
   model_settings model;
   wick_request request;
   uint32_t reasoning_budget;  // GENERATION_UNLIMITED: none
+  media_files media;
   sampling_options sampling;
 } chat_options;
 
@@ -37,11 +39,12 @@ typedef struct conversation {
   wick_engine *engine;
   byte_list messages;  // JSON objects with commas between them
   byte_list answer;
+  media_chat media;
 } conversation;
 
 enum {
   LINE_BYTES_FIRST = 256,
-  CHAT_OPTIONS_MAX = 15 + SAMPLING_OPTIONS_MAX,
+  CHAT_OPTIONS_MAX = 15 + SAMPLING_OPTIONS_MAX + MEDIA_OPTIONS_MAX,
   COUNT_MAX = 1000000000
 };
 
@@ -71,7 +74,7 @@ static void add_message(conversation *talk, const char *role, const char *text, 
   json_begin(&json, append_json, &talk->messages);
   json_open(&json, NULL, '{');
   json_text(&json, "role", role);
-  json_string(&json, "content", text, text_bytes);
+  media_chat_put(&talk->media, &json, role, text, text_bytes);
   json_close(&json, '{');
 }
 
@@ -103,6 +106,7 @@ static exit_code answer(conversation *talk) {
     chat.now_s = local_time_now_s();
     chat.has_now = true;
     chat.parse_special = talk->options->parse_special;
+    chat.keeps_arguments = media_chat_takes_parts(&talk->media);
     const wick_status status =
         wick_chat_tokenize(talk->engine, &chat, &request.tokens, &request.token_count, &error);
     if (status != WICK_OK) code = report_error("chat", &error);
@@ -117,7 +121,7 @@ static exit_code answer(conversation *talk) {
                                     .ending_bytes = ending.size_bytes};
   if (reasoning.tokens_max != GENERATION_UNLIMITED) request.reasoning = &reasoning;
   talk->answer.size_bytes = 0;
-  code = generation_run(talk->engine, &request, show_token, talk, &done);
+  code = media_chat_run(&talk->media, talk->engine, &request, show_token, talk, &done);
   if (code != EXIT_DONE) return code;
   output_put(OUTPUT_TEXT, "\n", 1);
   output_flush(OUTPUT_TEXT);
@@ -172,20 +176,28 @@ static exit_code converse(conversation *talk) {
 
 static exit_code chat_with(chat_options *options, const char *path) {
   wick_config config;
+  media_input *media = NULL;
   conversation talk = {.options = options};
   if (options->question == NULL && strcmp(path, "-") == 0) {
     report("standard input is the model already: give the question with -p");
     return EXIT_USAGE;
   }
   exit_code code = settings_apply(&options->model, &config);
+  if (code == EXIT_DONE) {
+    code = media_request_open(&options->media, path, &options->model, &config, &media);
+  }
   if (code == EXIT_DONE) code = model_open(path, &config, &talk.engine);
   if (code == EXIT_DONE) code = settings_check_threads(&options->model, talk.engine);
   if (code == EXIT_DONE) code = adapter_files_load(&options->adapters, talk.engine);
   options->request.adapters = options->adapters.uses;
   options->request.adapter_count = options->adapters.files.count;
   if (code == EXIT_DONE) code = input_use_template(talk.engine, options->template_path, path);
+  if (code == EXIT_DONE) code = media_request_encode(media, talk.engine);
+  if (code == EXIT_DONE) code = media_chat_begin(&talk.media, media, talk.engine, options->system);
   if (code == EXIT_DONE) code = converse(&talk);
   model_close(talk.engine);
+  media_chat_end(&talk.media);
+  media_request_close(media);
   return code;
 }
 
@@ -204,8 +216,9 @@ exit_code command_chat(int argc, char **argv) {
       generation_reasoning_option(&given.reasoning_budget),
       adapter_files_option(&given.adapters),
   };
-  const size_t own = 7;
-  size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
+  size_t count = 7;
+  count += media_files_list(&given.media, options + count);
+  count += sampling_list(&given.sampling, &given.request.sampling, options + count);
   count += settings_list(&given.model, SETTINGS_ALL | SETTINGS_PREDICTOR | SETTINGS_TABLES,
                          options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",

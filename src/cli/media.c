@@ -153,7 +153,8 @@ exit_code command_media(int argc, char **argv) {
       args_flag("--json", &command.is_json, "print the chunks of the prompt"),
       args_flag("--published", &command.files.options.follows_publication,
                 "follow the published models where llama.cpp differs"),
-      args_u32("--threads", &command.files.threads, "N", 1, WICK_THREADS_MAX, "threads (default: 1)"),
+      args_u32("--threads", &command.files.threads, "N", 1, WICK_THREADS_MAX,
+               "threads (default: 1)"),
   };
   const args_spec spec = {
       "wick media MODEL --mmproj FILE --parts FILE.json [--out FILE] [--json] [options]",
@@ -164,7 +165,8 @@ exit_code command_media(int argc, char **argv) {
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
   if (command.files.mmproj == NULL || command.parts_path == NULL) {
-    report("%s is missing ('wick media --help')", command.files.mmproj == NULL ? "--mmproj" : "--parts");
+    report("%s is missing ('wick media --help')",
+           command.files.mmproj == NULL ? "--mmproj" : "--parts");
     return EXIT_USAGE;
   }
   command.files.model = model[0];

@@ -46,14 +46,14 @@ exit_code media_input_open(media_input *input, const media_input_files *files) {
   memory_init(&input->memory, 0, platform_alloc, platform_free);
   exit_code code = open_vocabulary(input, files->pre_tokenizer);
   if (code == EXIT_DONE) code = open_encoders(input, &files->options);
-  if (code == EXIT_DONE && thread_pool_create(&input->memory, NULL, files->threads, &input->pool,
-                                              &error) != WICK_OK) {
+  if (code == EXIT_DONE &&
+      thread_pool_create(&input->memory, NULL, files->threads, &input->pool, &error) != WICK_OK) {
     code = report_error("threads", &error);
   }
   return code;
 }
 
-// What encoding alone takes.
+// Frees everything that only encoding uses.
 static void free_encoders(media_input *input) {
   thread_pool_destroy(input->pool);
   input->pool = NULL;
@@ -105,8 +105,9 @@ static exit_code plan_item(media_input *input, const media_part *part) {
     item->key = media_hash_pixels(image_whole(part->rgb, part->width, part->height));
     status = media_plan_image(encoder, part->width, part->height, &item->plan, &error);
   }
-  if (status == WICK_OK) status = media_prompt_add_plan(&input->prompt, &item->plan, &error);
-  return status == WICK_OK ? EXIT_DONE : report_error(input->mmproj, &error);
+  if (status != WICK_OK) return report_error(input->mmproj, &error);
+  status = media_prompt_add_plan(&input->prompt, &item->plan, &error);
+  return status == WICK_OK ? EXIT_DONE : report_error(input->model, &error);
 }
 
 exit_code media_input_plan(media_input *input) {

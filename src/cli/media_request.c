@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "cli/media_input.h"
 
+enum { BATCH_TOKENS_USUAL = 128 };  // of wick_config
+
 // ---- options ----
 
 static args_option mmproj_option(media_files *files) {
@@ -19,9 +21,9 @@ size_t media_files_list(media_files *files, args_option *options) {
   options[0] = mmproj_option(files);
   options[1] = args_string_list("--image", &files->images, "FILE",
                                 "put an image in front of the prompt: a PPM file (repeatable)");
-  options[2] = args_string_list(
-      "--audio", &files->audio, "FILE",
-      "put a recording in front of the prompt: a WAV file of 16 kHz (repeatable)");
+  options[2] =
+      args_string_list("--audio", &files->audio, "FILE",
+                       "put a recording in front of the prompt: a WAV file of 16 kHz (repeatable)");
   return 3;
 }
 
@@ -33,7 +35,7 @@ size_t media_parts_list(media_files *files, args_option *options) {
 }
 
 static exit_code check_files(const media_files *files, const char *model) {
-  const char *option = files->parts_path != NULL   ? "--parts"
+  const char *option = files->parts_path != NULL  ? "--parts"
                        : files->images.count != 0 ? "--image"
                                                   : "--audio";
   if (files->mmproj == NULL) {
@@ -61,20 +63,28 @@ static uint64_t count_rows(const media_input *input) {
 
 size_t media_request_texts(const media_input *input) { return input->prompt.token_count; }
 
-static exit_code configure(const media_input *input, const media_files *files,
-                           wick_config *config) {
-  const uint64_t total = count_rows(input) + input->prompt.token_count;
+// Rows of the largest image that the model reads at once.
+static uint32_t largest_at_once(const media_input *input) {
+  uint32_t largest = 0;
   for (uint32_t i = 0; i < input->prompt.count; i++) {
     const prompt_chunk *chunk = &input->prompt.chunks[i];
     if (!chunk->is_rows || !chunk_at(input, chunk)->is_non_causal) continue;
     const uint32_t rows = chunk_at(input, chunk)->rows;
-    if (rows > WICK_BATCH_TOKENS_MAX) {
-      report("%s: an image of %u tokens, which the model reads at once: at most %u", input->mmproj,
-             (unsigned)rows, (unsigned)WICK_BATCH_TOKENS_MAX);
-      return EXIT_USAGE;
-    }
-    if (rows > 128 && rows > config->batch_tokens) config->batch_tokens = rows;
+    if (rows > largest) largest = rows;
   }
+  return largest;
+}
+
+static exit_code configure(const media_input *input, const media_files *files,
+                           wick_config *config) {
+  const uint64_t total = count_rows(input) + input->prompt.token_count;
+  const uint32_t at_once = largest_at_once(input);
+  if (at_once > WICK_BATCH_TOKENS_MAX) {
+    report("%s: an image of %u tokens, which the model reads at once: at most %u", input->mmproj,
+           (unsigned)at_once, (unsigned)WICK_BATCH_TOKENS_MAX);
+    return EXIT_USAGE;
+  }
+  if (at_once > BATCH_TOKENS_USUAL) config->batch_tokens = at_once;
   if (files->parts_path != NULL && config->context_tokens == 0 && total < UINT32_MAX) {
     config->context_tokens = (uint32_t)total + 1;
     config->beyond_trained = true;

@@ -8,6 +8,7 @@
 #include "cli/generation.h"
 #include "cli/grammar.h"
 #include "cli/input.h"
+#include "cli/media_request.h"
 #include "cli/model_file.h"
 #include "cli/sampling.h"
 #include "cli/settings.h"
@@ -23,11 +24,12 @@ typedef struct run_options {
   bool wants_stats;
   grammar_options grammar;
   adapter_files adapters;
+  media_files media;
   sampling_options sampling;
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 28 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 28 + SAMPLING_OPTIONS_MAX + MEDIA_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -50,7 +52,8 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
-  size_t all = count + sampling_list(&run->sampling, sampling, list + count);
+  size_t all = count + media_files_list(&run->media, list + count);
+  all += sampling_list(&run->sampling, sampling, list + all);
   all += settings_list(
       &run->model, SETTINGS_ALL | SETTINGS_PRE | SETTINGS_PREDICTOR | SETTINGS_TABLES, list + all);
   return all + grammar_list(&run->grammar, list + all);
@@ -126,7 +129,8 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
   output_flush(OUTPUT_LOG);
 }
 
-static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t load_us) {
+static exit_code continue_prompt(run_options *run, wick_engine *engine, media_input *media,
+                                 uint64_t load_us) {
   for (uint32_t i = 0; i < run->stops.count; i++) run->stop_bytes[i] = strlen(run->stops.items[i]);
   run->request.stops = run->stops.items;
   run->request.stop_bytes = run->stop_bytes;
@@ -139,7 +143,7 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
     }
   }
   generation done;
-  const exit_code code = generation_run(engine, &run->request, show_token, run, &done);
+  const exit_code code = media_request_run(media, engine, &run->request, show_token, run, &done);
   free(run->scratch);
   if (code != EXIT_DONE) return code;
   if (output_is_terminal(OUTPUT_TEXT))
@@ -152,15 +156,21 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
 static exit_code run_model(run_options *run, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
+  media_input *media = NULL;
   exit_code code = settings_apply(&run->model, &config);
   const uint64_t start_us = platform_now_us();
+  if (code == EXIT_DONE) {
+    code = media_request_open(&run->media, path, &run->model, &config, &media);
+  }
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&run->model, engine);
   if (code == EXIT_DONE) code = adapter_files_load(&run->adapters, engine);
   run->request.adapters = run->adapters.uses;
   run->request.adapter_count = run->adapters.files.count;
-  if (code == EXIT_DONE) code = continue_prompt(run, engine, platform_now_us() - start_us);
+  if (code == EXIT_DONE) code = media_request_encode(media, engine);
+  if (code == EXIT_DONE) code = continue_prompt(run, engine, media, platform_now_us() - start_us);
   model_close(engine);
+  media_request_close(media);
   return code;
 }
 
@@ -182,6 +192,8 @@ exit_code command_run(int argc, char **argv) {
   if (code != EXIT_DONE) return code;
   run.request.text = prompt.bytes;
   run.request.text_bytes = prompt.size_bytes;
+  run.media.text = prompt.bytes;
+  run.media.text_bytes = prompt.size_bytes;
   run.request.tokenize_flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
   run.reasoning.ending = prompt.bytes;
   run.reasoning.ending_bytes = prompt.size_bytes;

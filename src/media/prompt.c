@@ -45,10 +45,15 @@ static wick_status take_tokens(media_prompt *prompt, size_t count, wick_error *e
   return WICK_OK;
 }
 
+wick_status media_prompt_add_tokens(media_prompt *prompt, const int32_t *tokens, size_t count,
+                                    wick_error *error) {
+  if (!reserve_tokens(prompt, count)) return fail_memory(prompt, error);
+  for (size_t i = 0; i < count; i++) prompt->tokens[prompt->token_count + i] = tokens[i];
+  return take_tokens(prompt, count, error);
+}
+
 static wick_status add_token(media_prompt *prompt, int32_t token, wick_error *error) {
-  if (!reserve_tokens(prompt, 1)) return fail_memory(prompt, error);
-  prompt->tokens[prompt->token_count] = token;
-  return take_tokens(prompt, 1, error);
+  return media_prompt_add_tokens(prompt, &token, 1, error);
 }
 
 wick_status media_prompt_begin(memory_gate *memory, const tokenizer *tokenizer, media_prompt *out,

@@ -32,6 +32,9 @@ wick_status media_prompt_begin(memory_gate *memory, const tokenizer *tokenizer, 
 // A text between two images; special tokens in it are tokens. Texts are tokenized one by one.
 wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t size_bytes,
                                   wick_error *error);
+// Tokens of a text that was tokenized elsewhere.
+wick_status media_prompt_add_tokens(media_prompt *prompt, const int32_t *tokens, size_t count,
+                                    wick_error *error);
 // WICK_E_UNSUPPORTED when the vocabulary is without a marker that the encoder requires.
 wick_status media_prompt_add_plan(media_prompt *prompt, const media_plan *plan, wick_error *error);
 wick_status media_prompt_end(media_prompt *prompt, wick_error *error);

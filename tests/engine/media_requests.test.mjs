@@ -40,7 +40,10 @@ async function logits(type, parts, options = []) {
   return { ...done, values: done.code === 0 ? floatsOf(`${name}.f32`) : new Float32Array() };
 }
 
-describe('logits of prompts with images and recordings', { concurrency: 2, skip: shared.skip }, () => {
+describe('logits of prompts with images and recordings', {
+  concurrency: 2,
+  skip: shared.skip,
+}, () => {
   for (const type of manifest.types) {
     for (const one of type.cases) {
       test(`${type.id}: ${one.id}`, async () => {
@@ -57,4 +60,224 @@ describe('logits of prompts with images and recordings', { concurrency: 2, skip:
       });
     }
   }
+});
+
+// ---- run and chat ----
+
+/** @param {Part} part @returns {string} a file that --image or --audio takes */
+function fileOf({ image, audio, width, height }) {
+  const raw = readFileSync(join(folder, image ?? audio ?? ''));
+  const path = join(temporary, `part-${runs++}.${image ? 'ppm' : 'wav'}`);
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + raw.length, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(3, 20); // floats
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(16000, 24);
+  head.writeUInt32LE(4 * 16000, 28);
+  head.writeUInt16LE(4, 32);
+  head.writeUInt16LE(32, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(raw.length, 40);
+  writeFileSync(
+    path,
+    Buffer.concat([image ? Buffer.from(`P6\n${width} ${height}\n255\n`) : head, raw]),
+  );
+  return path;
+}
+
+const isText = (/** @type {Part} */ part) => part.text !== undefined;
+const question = 'What is the word for it?';
+
+/** The arguments of a question about one image or recording. @param {any} type @param {Part} part */
+const about = (type, part) => [
+  ...[join(folder, type.text_model), '--mmproj', join(folder, type.mmproj)],
+  ...[part.image ? '--image' : '--audio', fileOf(part)],
+  ...['--temp', '0', '--kv', 'f32'],
+];
+
+/** @param {Float32Array} values of rows @param {number} vocab */
+function likeliest(values, vocab) {
+  const last = values.subarray(values.length - vocab);
+  return last.indexOf(last.reduce((max, value) => Math.max(max, value)));
+}
+
+describe('questions about images and recordings', { concurrency: 2, skip: shared.skip }, () => {
+  for (const type of manifest.types) {
+    const part = type.cases[0].parts.find((/** @type {Part} */ part) => !isText(part));
+    const [, vocab] = type.cases[0].logits.shape;
+    const rows = type.cases[0].chunks.map((/** @type {any} */ chunk) => chunk.n_tokens ?? 0);
+    if (Math.max(...rows) > 400) continue; // the models were trained on 512
+
+    test(`${type.id}: run puts it in front of the prompt`, async () => {
+      const { values } = await logits(type, [part, { text: question }]);
+      const args = [...about(type, part), '-p', question, '-n', '4', '--logprobs', '1'];
+      const { code, stderr } = await wick(native, ['run', ...args]);
+      assert.equal(code, 0, stderr);
+      const tokens = stderr
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).token);
+      assert.equal(tokens[0], likeliest(values, vocab));
+    });
+  }
+
+  const [type] = manifest.types;
+  const part = type?.cases[0].parts[1];
+
+  /** @param {string} template @param {string} input lines @param {string[]} options */
+  async function chat(template, input, options = []) {
+    const path = join(temporary, `template-${runs++}.jinja`);
+    writeFileSync(path, template);
+    const args = [...about(type, part), '-n', '12', '--template', path, ...options];
+    const done = await wick(native, ['chat', ...args], { input });
+    assert.equal(done.code, 0, done.stderr);
+    return done.stdout.toString();
+  }
+  const strings = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  const lists =
+    '{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}' +
+    "{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}";
+
+  test('chat has the image where the template puts it, or in front of the first question', async () => {
+    const run = await wick(native, ['run', ...about(type, part), '-p', question, '-n', '12']);
+    assert.ok(run.stdout.length > 8);
+    for (const template of [strings, lists]) {
+      assert.equal(await chat(template, `${question}\n`), `${run.stdout}\n`);
+    }
+  });
+
+  test('later questions of a chat are about the same image', async () => {
+    const [inStrings, inLists] = [
+      await chat(strings, `${question}\nAnd then?\n`),
+      await chat(lists, `${question}\nAnd then?\n`),
+    ];
+    assert.equal(inStrings, inLists);
+    assert.ok(inStrings.startsWith(await chat(lists, `${question}\n`)));
+    const other = type.cases[1].parts[1];
+    const args = [...about(type, other), '-n', '12'];
+    const done = await wick(native, ['run', ...args, '-p', question]);
+    assert.notEqual(`${done.stdout}\n`, await chat(lists, `${question}\n`));
+  });
+
+  test('chat keeps what a template writes around an image', async () => {
+    // as SmolVLM's, whose contents must be lists
+    const template =
+      "{% for m in messages %}{{ m.role | capitalize }}{% if m.content[0].type == 'image' %}:{% else %}: {% endif %}" +
+      "{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}{% elif p.type == 'image' %}<image>{% endif %}" +
+      "{% endfor %}{{ '\\n' }}{% endfor %}Assistant:";
+    const parts = [{ text: 'System: Be brief.\nUser:' }, part, { text: `${question}\nAssistant:` }];
+    const { values } = await logits(type, parts);
+    const token = likeliest(values, type.cases[0].logits.shape[1]);
+    const model = join(folder, type.text_model);
+    const text = await wick(native, ['detokenize', model, '--tokens', `${token}`]);
+    const said = await chat(template, `${question}\n`, ['--system', 'Be brief.', '-n', '1']);
+    assert.equal(said, `${text.stdout}\n`);
+  });
+});
+
+describe('what is refused', { concurrency: 2, skip: shared.skip }, () => {
+  const [type] = manifest.types;
+  const [, part] = type?.cases[0].parts ?? [];
+  const model = join(folder, type?.text_model ?? '');
+  const mmproj = ['--mmproj', join(folder, type?.mmproj ?? '')];
+  const broken = (/** @type {string} */ name, /** @type {string | Buffer} */ content) => {
+    const path = join(temporary, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  /** @type {[what: string, args: () => string[], code: number, message: RegExp][]} */
+  const refusals = [
+    [
+      'an image without mmproj',
+      () => [model, '--image', 'a.ppm'],
+      2,
+      /--image requires --mmproj FILE/,
+    ],
+    [
+      'audio without mmproj',
+      () => [model, '--audio', 'a.wav'],
+      2,
+      /--audio requires --mmproj FILE/,
+    ],
+    ['a model from a pipe', () => ['-', ...mmproj, '--image', 'a.ppm'], 2, /model in a file/],
+    [
+      'audio for an encoder of images',
+      () => [
+        ...[model, ...mmproj, '--audio'],
+        fileOf({
+          audio: manifest.types.find((/** @type {any} */ t) => t.id === 'qwen3a').cases[0].parts[1]
+            .audio,
+        }),
+      ],
+      2,
+      /no encoder for audio/,
+    ],
+    [
+      'a file that is not an image',
+      () => [model, ...mmproj, '--image', broken('text.ppm', 'P5 1 1 255\n.')],
+      2,
+      /text\.ppm: not a PPM file/,
+    ],
+    [
+      'a PPM file that is cut',
+      () => [model, ...mmproj, '--image', broken('cut.ppm', 'P6 9 9 255\n.....')],
+      2,
+      /cut\.ppm: ends before the last pixel of an image of 9 x 9/,
+    ],
+    [
+      'a file that is not a recording',
+      () => [model, ...mmproj, '--audio', broken('text.wav', 'RIFFLE')],
+      2,
+      /text\.wav: not a WAV file/,
+    ],
+    [
+      'a file that is missing',
+      () => [model, ...mmproj, '--image', 'missing.ppm'],
+      3,
+      /missing\.ppm/,
+    ],
+    [
+      'an image that exceeds the context',
+      () => [model, ...mmproj, '--image', fileOf(part), '--ctx', '20'],
+      2,
+      /the prompt has \d+ tokens, 63 of images and audio: the context holds 20/,
+    ],
+    [
+      "a model without the encoder's tokens",
+      () => [join(folder, 'models/text-lfm2.gguf'), ...mmproj, '--image', fileOf(part)],
+      3,
+      /text-lfm2\.gguf: model: the vocabulary is without the token/,
+    ],
+    [
+      'a model in place of the encoder',
+      () => [model, '--mmproj', model, '--image', fileOf(part)],
+      3,
+      /general\.architecture is 'llama', not 'clip'/,
+    ],
+  ];
+  for (const [what, args, code, message] of refusals) {
+    test(what, async () => {
+      for (const command of ['run', 'chat']) {
+        const done = await wick(native, [command, ...args(), '-p', 'x']);
+        assert.equal(done.code, code, done.stderr);
+        assert.match(done.stderr.toString(), message);
+        assert.equal(done.stdout.length, 0);
+      }
+    });
+  }
+
+  test('logits of tokens and parts at once, or of parts without mmproj', async () => {
+    for (const args of [
+      ['--tokens', '1', '--parts', 'a.json', ...mmproj],
+      ['--parts', 'a.json'],
+    ]) {
+      const done = await wick(native, ['logits', model, ...args, '--out', join(temporary, 'none')]);
+      assert.equal(done.code, 2, done.stderr);
+      assert.match(done.stderr.toString(), /--parts/);
+    }
+  });
 });

@@ -1,0 +1,267 @@
+// cli/media_chat.c — see media_chat.h.
+#include "cli/media_chat.h"
+
+#include <stdlib.h>
+
+#include "cli/local_time.h"
+#include "cli/media_input.h"
+
+static const char *const TYPES[] = {"image", "audio"};  // by media_kind
+// A question that no user asks: a character of the private use area.
+static const char PROBE[] = "\xee\x80\x80";
+enum { NO_MEDIA = 2, MARKER_BYTES_MAX = 256 };
+
+static exit_code fail_memory(void) {
+  report("out of memory for the conversation");
+  return EXIT_MEMORY;
+}
+
+// ---- what a template writes ----
+
+typedef struct probe {
+  const char *system;  // or NULL
+  bool is_list;        // the content is a list of parts
+  uint32_t kind;       // of a part in front of the text: a media_kind, or NO_MEDIA
+} probe;
+
+static void put_part(json_writer *json, const char *type) {
+  json_open(json, NULL, '{');
+  json_text(json, "type", type);
+  json_close(json, '{');
+}
+
+static void put_text_part(json_writer *json, const char *text, size_t text_bytes) {
+  json_open(json, NULL, '{');
+  json_text(json, "type", "text");
+  json_string(json, "text", text, text_bytes);
+  json_close(json, '{');
+}
+
+static void write_probe(const probe *probe, json_room *room) {
+  json_writer json;
+  json_begin(&json, json_room_put, room);
+  json_open(&json, NULL, '{');
+  json_open(&json, "messages", '[');
+  if (probe->system != NULL) {
+    json_open(&json, NULL, '{');
+    json_text(&json, "role", "system");
+    json_text(&json, "content", probe->system);
+    json_close(&json, '{');
+  }
+  json_open(&json, NULL, '{');
+  json_text(&json, "role", "user");
+  if (probe->is_list) {
+    json_open(&json, "content", '[');
+    if (probe->kind != NO_MEDIA) put_part(&json, TYPES[probe->kind]);
+    put_text_part(&json, PROBE, strlen(PROBE));
+    json_close(&json, '[');
+  } else {
+    json_text(&json, "content", PROBE);
+  }
+  json_close(&json, '{');
+  json_close(&json, '[');
+  json_close(&json, '{');
+}
+
+// The conversation; its JSON, to be freed, is NULL without memory.
+static wick_chat make_probe(const probe *probe) {
+  json_room room = {0};
+  write_probe(probe, &room);
+  wick_chat chat;
+  wick_chat_default(&chat);
+  char *json = malloc(room.size_bytes);
+  room = (json_room){.bytes = json};
+  if (json != NULL) write_probe(probe, &room);
+  chat.json = json;
+  chat.json_bytes = room.size_bytes;
+  chat.now_s = local_time_now_s();
+  chat.has_now = true;
+  chat.keeps_arguments = probe->is_list;
+  return chat;
+}
+
+// Terminated and to be freed; NULL if the template refuses the messages.
+static char *render(wick_engine *engine, const probe *probe) {
+  wick_chat_text text;
+  wick_error error;
+  const wick_chat chat = make_probe(probe);
+  char *copy = NULL;
+  if (chat.json != NULL && wick_chat_render(engine, &chat, &text, &error) == WICK_OK) {
+    copy = calloc(text.text.size_bytes + 1, 1);
+    if (copy != NULL) memcpy(copy, text.text.bytes, text.text.size_bytes);
+  }
+  free((void *)chat.json);
+  return copy;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// What `with` has in front of the text that ends both, where `without` has something else, without
+// white space; "" if nothing. `plain` is the conversation with a string in place of the list.
+static void find_marker(const char *plain, const char *without, const char *with,
+                        char marker[MARKER_BYTES_MAX]) {
+  marker[0] = '\0';
+  const char *end = without == NULL ? NULL : strstr(without, PROBE);
+  const char *of_plain = plain == NULL ? NULL : strstr(plain, PROBE);
+  if (end == NULL || with == NULL) return;
+  // a template that knows no lists may write their JSON
+  if (of_plain != NULL && strcmp(of_plain, end) != 0) return;
+  const size_t end_bytes = strlen(end), with_bytes = strlen(with);
+  if (with_bytes < end_bytes || strcmp(with + (with_bytes - end_bytes), end) != 0) return;
+  size_t from = 0, to = with_bytes - end_bytes;
+  while (from < to && without + from < end && with[from] == without[from]) from++;
+  while (from < to && is_space(with[from])) from++;
+  while (to > from && is_space(with[to - 1])) to--;
+  if (to - from >= MARKER_BYTES_MAX) return;
+  memcpy(marker, with + from, to - from);
+  marker[to - from] = '\0';
+}
+
+static bool begins_with(const int32_t *tokens, size_t count, const int32_t *wanted,
+                        size_t wanted_count) {
+  return count >= wanted_count && memcmp(tokens, wanted, wanted_count * sizeof *tokens) == 0;
+}
+
+// The marker's tokens, if they are among those of a conversation with one part.
+static bool take_marker(media_chat *chat, wick_engine *engine, const probe *probe,
+                        const char *marker) {
+  wick_error error;
+  const int32_t *tokens;
+  size_t count, found = 0, *marker_count = &chat->marker_counts[probe->kind];
+  int32_t *wanted = chat->markers[probe->kind];
+  if (wick_tokenize(engine, marker, strlen(marker), WICK_TOKENIZE_PARSE_SPECIAL, wanted,
+                    MEDIA_MARKER_TOKENS_MAX, marker_count, &error) != WICK_OK) {
+    return false;
+  }
+  const wick_chat with = make_probe(probe);
+  if (with.json != NULL && wick_chat_tokenize(engine, &with, &tokens, &count, &error) == WICK_OK) {
+    for (size_t i = 0; i < count; i++) {
+      found += begins_with(tokens + i, count - i, wanted, *marker_count);
+    }
+  }
+  free((void *)with.json);
+  return found == 1;
+}
+
+static bool learn_marker(media_chat *chat, wick_engine *engine, media_kind kind) {
+  char marker[MARKER_BYTES_MAX];
+  const probe with = {.is_list = true, .kind = kind};
+  char *texts[] = {render(engine, &(probe){.kind = NO_MEDIA}),
+                   render(engine, &(probe){.is_list = true, .kind = NO_MEDIA}),
+                   render(engine, &with)};
+  find_marker(texts[0], texts[1], texts[2], marker);
+  for (int i = 0; i < 3; i++) free(texts[i]);
+  return marker[0] != '\0' && take_marker(chat, engine, &with, marker);
+}
+
+// The tokens of a conversation whose first question is another one: the question's begin where
+// they differ.
+static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *system) {
+  wick_error error;
+  const int32_t *tokens = NULL;
+  const wick_chat plain = make_probe(&(probe){.system = system, .kind = NO_MEDIA});
+  if (plain.json == NULL) return fail_memory();
+  const wick_status status =
+      wick_chat_tokenize(engine, &plain, &tokens, &chat->probe_count, &error);
+  free((void *)plain.json);
+  if (status != WICK_OK) return report_error("chat", &error);
+  chat->probe = calloc(chat->probe_count + 1, sizeof *chat->probe);
+  if (chat->probe == NULL) return fail_memory();
+  memcpy(chat->probe, tokens, chat->probe_count * sizeof *tokens);
+  return EXIT_DONE;
+}
+
+exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
+                           const char *system) {
+  bool has[2] = {false, false};
+  if (input == NULL) return EXIT_DONE;
+  chat->input = input;
+  chat->takes_parts = true;
+  for (uint32_t i = 0; i < input->item_count; i++) has[input->items[i].kind] = true;
+  for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO && chat->takes_parts; kind++) {
+    if (has[kind]) chat->takes_parts = learn_marker(chat, engine, (media_kind)kind);
+  }
+  return chat->takes_parts ? EXIT_DONE : learn_place(chat, engine, system);
+}
+
+void media_chat_end(media_chat *chat) { free(chat->probe); }
+
+// ---- messages ----
+
+void media_chat_put(media_chat *chat, json_writer *json, const char *role, const char *text,
+                    size_t text_bytes) {
+  if (!chat->takes_parts) {
+    json_string(json, "content", text, text_bytes);
+    return;
+  }
+  json_open(json, "content", '[');
+  if (strcmp(role, "user") == 0 && !chat->has_asked) {
+    chat->has_asked = true;
+    for (uint32_t i = 0; i < chat->input->item_count; i++) {
+      put_part(json, TYPES[chat->input->items[i].kind]);
+    }
+  }
+  put_text_part(json, text, text_bytes);
+  json_close(json, '[');
+}
+
+// ---- prompts ----
+
+static wick_status add_item(media_input *input, uint32_t item, wick_error *error) {
+  return media_prompt_add_plan(&input->prompt, &input->items[item].plan, error);
+}
+
+// Puts each item in place of its marker.
+static wick_status replace_markers(const media_chat *chat, const int32_t *tokens, size_t count,
+                                   wick_error *error) {
+  media_input *input = chat->input;
+  size_t from = 0;
+  uint32_t item = 0;
+  wick_status status = WICK_OK;
+  for (size_t i = 0; i < count && item < input->item_count && status == WICK_OK; i++) {
+    const media_kind kind = input->items[item].kind;
+    const size_t size = chat->marker_counts[kind];
+    if (!begins_with(tokens + i, count - i, chat->markers[kind], size)) continue;
+    status = media_prompt_add_tokens(&input->prompt, tokens + from, i - from, error);
+    if (status == WICK_OK) status = add_item(input, item++, error);
+    from = i + size;
+    i = from - 1;
+  }
+  if (status == WICK_OK && item < input->item_count) {
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "the chat template writes %u of %u images and recordings", item,
+                     input->item_count);
+  }
+  return status == WICK_OK
+             ? media_prompt_add_tokens(&input->prompt, tokens + from, count - from, error)
+             : status;
+}
+
+// Puts all items in front of the first question.
+static wick_status put_in_front(const media_chat *chat, const int32_t *tokens, size_t count,
+                                wick_error *error) {
+  media_input *input = chat->input;
+  size_t at = 0;
+  while (at < count && at < chat->probe_count && tokens[at] == chat->probe[at]) at++;
+  wick_status status = media_prompt_add_tokens(&input->prompt, tokens, at, error);
+  for (uint32_t i = 0; i < input->item_count && status == WICK_OK; i++) {
+    status = add_item(input, i, error);
+  }
+  return status == WICK_OK ? media_prompt_add_tokens(&input->prompt, tokens + at, count - at, error)
+                           : status;
+}
+
+exit_code media_chat_run(media_chat *chat, wick_engine *engine, const wick_request *request,
+                         generation_on_token on_token, void *context, generation *done) {
+  wick_error error;
+  media_input *input = chat->input;
+  if (input != NULL) {
+    media_prompt_free(&input->prompt);
+    input->prompt = (media_prompt){.memory = &input->memory, .tokenizer = input->tokenizer};
+    const wick_status status =
+        chat->takes_parts ? replace_markers(chat, request->tokens, request->token_count, &error)
+                          : put_in_front(chat, request->tokens, request->token_count, &error);
+    if (status != WICK_OK) return report_error("chat", &error);
+  }
+  return media_request_run(input, engine, request, on_token, context, done);
+}

@@ -1,0 +1,66 @@
+// cli/media_chat.h — conversations whose first question has images and recordings: they are where
+// the chat template puts parts like {"type": "image"}, or in front of the question if it does not
+// know them.
+#ifndef WICK_CLI_MEDIA_CHAT_H
+#define WICK_CLI_MEDIA_CHAT_H
+
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/media_request.h"
+
+enum { MEDIA_MARKER_TOKENS_MAX = 32 };
+
+typedef struct media_chat {
+  media_input *input;  // NULL: text alone
+  bool takes_parts;    // contents of messages are lists of parts
+  bool has_asked;      // there is a message of the user
+  // What the template writes for a part, by media_kind
+  int32_t markers[2][MEDIA_MARKER_TOKENS_MAX];
+  size_t marker_counts[2];
+  int32_t *probe;  // [probe_count] of a conversation with another first question
+  size_t probe_count;
+} media_chat;
+
+#if defined(__wasm__)
+
+static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
+                                         const char *system) {
+  (void)chat, (void)input, (void)engine, (void)system;
+  return EXIT_DONE;
+}
+static inline void media_chat_end(media_chat *chat) { (void)chat; }
+static inline bool media_chat_takes_parts(const media_chat *chat) {
+  (void)chat;
+  return false;
+}
+static inline void media_chat_put(media_chat *chat, json_writer *json, const char *role,
+                                  const char *text, size_t text_bytes) {
+  (void)chat, (void)role;
+  json_string(json, "content", text, text_bytes);
+}
+static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
+                                       const wick_request *request, generation_on_token on_token,
+                                       void *context, generation *done) {
+  (void)chat;
+  return generation_run(engine, request, on_token, context, done);
+}
+
+#else
+
+// Learns what the engine's template writes. `input` may be NULL: then this and the other functions
+// do what a conversation of texts needs. Functions that give an exit code report errors.
+exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
+                           const char *system);
+void media_chat_end(media_chat *chat);  // zeros are fine
+// Whether the messages must reach the template as they are (wick_chat.keeps_arguments).
+static inline bool media_chat_takes_parts(const media_chat *chat) { return chat->takes_parts; }
+// Writes the member "content" of a message. The images are in the first one of the user.
+void media_chat_put(media_chat *chat, json_writer *json, const char *role, const char *text,
+                    size_t text_bytes);
+// generation_run; the images are put between the request's tokens, those of the conversation.
+exit_code media_chat_run(media_chat *chat, wick_engine *engine, const wick_request *request,
+                         generation_on_token on_token, void *context, generation *done);
+
+#endif
+#endif
