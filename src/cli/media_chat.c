@@ -80,24 +80,28 @@ static wick_chat make_probe(const probe *probe) {
   return chat;
 }
 
-// Terminated and to be freed; NULL if the template refuses the messages.
-static char *render(wick_engine *engine, const probe *probe) {
+// *out is terminated and to be freed; NULL if the template refuses the messages.
+static exit_code render(wick_engine *engine, const probe *probe, char **out) {
   wick_chat_text text;
   wick_error error;
   const wick_chat chat = make_probe(probe);
-  char *copy = NULL;
-  if (chat.json != NULL && wick_chat_render(engine, &chat, &text, &error) == WICK_OK) {
-    copy = calloc(text.text.size_bytes + 1, 1);
-    if (copy != NULL) memcpy(copy, text.text.bytes, text.text.size_bytes);
-  }
+  *out = NULL;
+  if (chat.json == NULL) return fail_memory();
+  const wick_status status = wick_chat_render(engine, &chat, &text, &error);
   free((void *)chat.json);
-  return copy;
+  if (status == WICK_E_NOMEM) return report_error("chat", &error);
+  if (status != WICK_OK) return EXIT_DONE;
+  *out = calloc(text.text.size_bytes + 1, 1);
+  if (*out == NULL) return fail_memory();
+  memcpy(*out, text.text.bytes, text.text.size_bytes);
+  return EXIT_DONE;
 }
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// What `with` has in front of the text that ends both, where `without` has something else, without
-// white space; "" if nothing. `plain` is the conversation with a string in place of the list.
+// Finds the text, without white space around it, that stands for the part in the conversation
+// `with`: both it and `without` end in the same text, and the marker is in front of that. "" if
+// there is none. `plain` is the conversation with a string in place of the list.
 static void find_marker(const char *plain, const char *without, const char *with,
                         char marker[MARKER_BYTES_MAX]) {
   marker[0] = '\0';
@@ -122,36 +126,39 @@ static bool begins_with(const int32_t *tokens, size_t count, const int32_t *want
   return count >= wanted_count && memcmp(tokens, wanted, wanted_count * sizeof *tokens) == 0;
 }
 
-// The marker's tokens, if they are among those of a conversation with one part.
-static bool take_marker(media_chat *chat, wick_engine *engine, const probe *probe,
-                        const char *marker) {
+// *is_found: the marker's tokens are among those of a conversation with one part.
+static exit_code take_marker(media_chat *chat, wick_engine *engine, const probe *probe,
+                             const char *marker, bool *is_found) {
   wick_error error;
   const int32_t *tokens;
-  size_t count, found = 0, *marker_count = &chat->marker_counts[probe->kind];
+  size_t count = 0, found = 0, *marker_count = &chat->marker_counts[probe->kind];
   int32_t *wanted = chat->markers[probe->kind];
-  if (wick_tokenize(engine, marker, strlen(marker), WICK_TOKENIZE_PARSE_SPECIAL, wanted,
-                    MEDIA_MARKER_TOKENS_MAX, marker_count, &error) != WICK_OK) {
-    return false;
-  }
   const wick_chat with = make_probe(probe);
-  if (with.json != NULL && wick_chat_tokenize(engine, &with, &tokens, &count, &error) == WICK_OK) {
-    for (size_t i = 0; i < count; i++) {
-      found += begins_with(tokens + i, count - i, wanted, *marker_count);
-    }
-  }
+  if (with.json == NULL) return fail_memory();
+  wick_status status = wick_tokenize(engine, marker, strlen(marker), WICK_TOKENIZE_PARSE_SPECIAL,
+                                     wanted, MEDIA_MARKER_TOKENS_MAX, marker_count, &error);
+  if (status == WICK_OK) status = wick_chat_tokenize(engine, &with, &tokens, &count, &error);
   free((void *)with.json);
-  return found == 1;
+  if (status == WICK_E_NOMEM) return report_error("chat", &error);
+  for (size_t i = 0; i < count && status == WICK_OK; i++) {
+    found += begins_with(tokens + i, count - i, wanted, *marker_count);
+  }
+  *is_found = found == 1;
+  return EXIT_DONE;
 }
 
-static bool learn_marker(media_chat *chat, wick_engine *engine, media_kind kind) {
-  char marker[MARKER_BYTES_MAX];
-  const probe with = {.is_list = true, .kind = kind};
-  char *texts[] = {render(engine, &(probe){.kind = NO_MEDIA}),
-                   render(engine, &(probe){.is_list = true, .kind = NO_MEDIA}),
-                   render(engine, &with)};
-  find_marker(texts[0], texts[1], texts[2], marker);
+static exit_code learn_marker(media_chat *chat, wick_engine *engine, media_kind kind,
+                              bool *is_found) {
+  char marker[MARKER_BYTES_MAX] = "";
+  const probe probes[] = {
+      {.kind = NO_MEDIA}, {.is_list = true, .kind = NO_MEDIA}, {.is_list = true, .kind = kind}};
+  char *texts[3] = {NULL};
+  exit_code code = EXIT_DONE;
+  *is_found = false;
+  for (int i = 0; i < 3 && code == EXIT_DONE; i++) code = render(engine, &probes[i], &texts[i]);
+  if (code == EXIT_DONE) find_marker(texts[0], texts[1], texts[2], marker);
   for (int i = 0; i < 3; i++) free(texts[i]);
-  return marker[0] != '\0' && take_marker(chat, engine, &with, marker);
+  return marker[0] == '\0' ? code : take_marker(chat, engine, &probes[2], marker, is_found);
 }
 
 // The tokens of a conversation whose first question is another one: the question's begin where
@@ -179,7 +186,9 @@ exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *en
   chat->takes_parts = true;
   for (uint32_t i = 0; i < input->item_count; i++) has[input->items[i].kind] = true;
   for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO && chat->takes_parts; kind++) {
-    if (has[kind]) chat->takes_parts = learn_marker(chat, engine, (media_kind)kind);
+    if (!has[kind]) continue;
+    const exit_code code = learn_marker(chat, engine, (media_kind)kind, &chat->takes_parts);
+    if (code != EXIT_DONE) return code;
   }
   return chat->takes_parts ? EXIT_DONE : learn_place(chat, engine, system);
 }

@@ -15,7 +15,7 @@ typedef struct media_chat {
   media_input *input;  // NULL: text alone
   bool takes_parts;    // contents of messages are lists of parts
   bool has_asked;      // there is a message of the user
-  // What the template writes for a part, by media_kind
+  // Tokens that the template writes for a part, by media_kind
   int32_t markers[2][MEDIA_MARKER_TOKENS_MAX];
   size_t marker_counts[2];
   int32_t *probe;  // [probe_count] of a conversation with another first question

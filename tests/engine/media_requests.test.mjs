@@ -6,7 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from '../support/cli.mjs';
-import { locate } from '../support/locate.mjs';
+import { built, locate } from '../support/locate.mjs';
+import { run } from '../support/process.mjs';
 
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
@@ -143,10 +144,10 @@ describe('questions about images and recordings', { concurrency: 2, skip: shared
     "{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}";
 
   test('chat has the image where the template puts it, or in front of the first question', async () => {
-    const run = await wick(native, ['run', ...about(type, part), '-p', question, '-n', '12']);
-    assert.ok(run.stdout.length > 8);
+    const done = await wick(native, ['run', ...about(type, part), '-p', question, '-n', '12']);
+    assert.ok(done.stdout.length > 8);
     for (const template of [strings, lists]) {
-      assert.equal(await chat(template, `${question}\n`), `${run.stdout}\n`);
+      assert.equal(await chat(template, `${question}\n`), `${done.stdout}\n`);
     }
   });
 
@@ -278,6 +279,85 @@ describe('what is refused', { concurrency: 2, skip: shared.skip }, () => {
       const done = await wick(native, ['logits', model, ...args, '--out', join(temporary, 'none')]);
       assert.equal(done.code, 2, done.stderr);
       assert.match(done.stderr.toString(), /--parts/);
+    }
+  });
+});
+
+describe('memory', { concurrency: 2, skip: shared.skip }, () => {
+  const shim = built('test/host_shim.so');
+  const [type] = manifest.types;
+  const image = type?.cases[0].parts[1];
+  const [lists, strings] = ['lists', 'strings'].map((name) => join(temporary, `${name}.jinja`));
+  writeFileSync(
+    lists,
+    "{% for p in messages[-1].content %}{{ '<image>' if p.type == 'image' else p.text }}{% endfor %}",
+  );
+  writeFileSync(strings, '{{ messages[-1].content }}');
+
+  /** @returns {string[][]} */
+  function commands() {
+    const parts = join(temporary, 'memory.json');
+    const path = fileOf(image);
+    const name = join(temporary, 'memory.f32');
+    writeFileSync(parts, JSON.stringify([{ text: 'Look: ' }, { image: path }]));
+    const mmproj = [join(folder, type.text_model), '--mmproj', join(folder, type.mmproj)];
+    const question = [...mmproj, '--image', path, '-p', 'x', '-n', '1'];
+    return [
+      ['media', ...mmproj, '--parts', parts, '--out', name, '--inputs', `${name}.rgb`],
+      ['logits', ...mmproj, '--parts', parts, '--out', name],
+      ['run', ...question],
+      ['chat', ...question, '--template', lists],
+      ['chat', ...question, '--template', strings],
+    ];
+  }
+
+  test('every command frees what it took, whether it ends well or not', async () => {
+    const counted = join(temporary, 'blocks');
+    const env = { LD_PRELOAD: shim, SHIM_BLOCK_COUNT: counted };
+    // what the C library keeps of the time zone
+    const [model, text] = [join(folder, type.text_model), ['--template', strings, '-n', '1']];
+    await run(built(native.program), ['chat', model, '-p', 'x', ...text], { env });
+    const ofZone = readFileSync(counted, 'utf8');
+    for (const command of commands()) {
+      /** @type {[number, string[]][]} */
+      const all = [
+        [0, command],
+        [3, command.map((arg) => arg.replace('mmproj-idefics3', 'text-idefics3'))],
+        [2, [...command, command[0] === 'media' ? '--none' : '--ctx=20']],
+      ];
+      for (const [wanted, args] of all) {
+        const { code, stderr } = await run(built(native.program), args, { env });
+        assert.equal(code, wanted, `${args.join(' ')}: ${stderr}`);
+        const kept = wanted === 0 && command[0] === 'chat' ? ofZone : '0';
+        assert.equal(readFileSync(counted, 'utf8'), kept, args.join(' '));
+      }
+    }
+  });
+
+  test('memory that runs out is reported', async () => {
+    const counted = join(temporary, 'calls');
+    for (const command of commands()) {
+      let refused = 0;
+      for (const kind of ['MALLOC', 'CALLOC']) {
+        for (let call = 1; call < 100; call++) {
+          const env = {
+            LD_PRELOAD: shim,
+            [`SHIM_${kind}_FAILS`]: String(call),
+            [`SHIM_${kind}_COUNT`]: counted,
+          };
+          const { code, signal, stderr } = await run(built(native.program), command, { env });
+          const about = `${command.join(' ')}, ${kind} ${call}: ${stderr}`;
+          assert.equal(signal, null, about);
+          if (code === 0) {
+            if (Number(readFileSync(counted, 'utf8')) <= call + 8) break;
+            continue;
+          }
+          refused++;
+          assert.equal(code, 4, about);
+          assert.match(stderr, /^wick: [^\n]*memory[^\n]*\n$/, about);
+        }
+      }
+      assert.ok(refused > 2, command[0]);
     }
   });
 });
