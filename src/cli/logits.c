@@ -1,4 +1,5 @@
-// cli/logits.c — the logits of every position of a list of tokens, with FP32 keys and values.
+// cli/logits.c — the logits of every position of a list of tokens, or of the texts of a prompt with
+// images and audio, with FP32 keys and values.
 #include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
@@ -54,7 +55,7 @@ static exit_code write_file(const logits_options *given, wick_engine *engine, me
 }
 
 static exit_code check_given(const logits_options *given) {
-  const bool has_parts = given->media.parts_path != NULL;
+  const bool has_parts = media_has_parts(&given->media);
   if (given->path != NULL && given->tokens.is_given != has_parts) return EXIT_DONE;
   if (given->path != NULL && has_parts) {
     report("give --tokens or --parts, not both");

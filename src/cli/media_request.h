@@ -28,6 +28,10 @@ static inline size_t media_parts_list(media_files *files, args_option *options) 
   (void)files, (void)options;
   return 0;
 }
+static inline bool media_has_parts(const media_files *files) {
+  (void)files;
+  return false;
+}
 static inline exit_code media_request_open(const media_files *files, const char *model,
                                            const model_settings *settings, wick_config *config,
                                            media_input **out) {
@@ -56,6 +60,7 @@ static inline void media_request_close(media_input *input) { (void)input; }
 // Append the options --mmproj, --image and --audio, or --mmproj and --parts; return how many.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);
+static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }
 
 // Reads the files and plans the prompt; *out is NULL without any. Sets what the engine needs: a
 // batch that holds an image which is read at once; with --parts, unless --ctx is given, a context
