@@ -411,11 +411,16 @@ describe('said in words', () => {
 
   test('a file that was changed in between: of another size, of the same size', async (t) => {
     const words = /changed while it was being downloaded/;
-    const other = await listen(t, (request, response, count) => {
-      if (count === 1) answer(request, response, { limit: 600_000 });
-      else response.writeHead(200, { 'Content-Length': 5 }).end('other');
-    });
-    await assertFails(createEngine({ url: other.url }), 'CHANGED', words);
+    for (const [text, code, said] of /** @type {[string, string, RegExp][]} */ ([
+      ['GGUF, but shorter', 'CHANGED', words],
+      ['other', 'NOT_GGUF', /a file that begins with «other»/],
+    ])) {
+      const other = await listen(t, (request, response, count) => {
+        if (count === 1) answer(request, response, { limit: 600_000 });
+        else response.writeHead(200, { 'Content-Length': text.length }).end(text);
+      });
+      await assertFails(createEngine({ url: other.url }), code, said);
+    }
     const { url } = await listen(t, (request, response, count) => {
       if (count === 1) answer(request, response, { limit: 600_000 });
       else answer(request, response, { headers: { ETag: '"two"' } }); // heedless of If-Range
