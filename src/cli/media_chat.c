@@ -99,9 +99,9 @@ static exit_code render(wick_engine *engine, const probe *probe, char **out) {
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Finds the text, without white space around it, that stands for the part in the conversation
-// `with`: both it and `without` end in the same text, and the marker is in front of that. "" if
-// there is none. `plain` is the conversation with a string in place of the list.
+// Finds the marker that the template writes for the part in the conversation `with`, without white
+// space around it: `with` and `without` end in the same text, and the marker is in front of that.
+// "" if there is none. `plain` is the conversation with a string in place of the list.
 static void find_marker(const char *plain, const char *without, const char *with,
                         char marker[MARKER_BYTES_MAX]) {
   marker[0] = '\0';

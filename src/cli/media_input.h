@@ -22,7 +22,7 @@ typedef struct media_input {
   media_text text;
   tokenizer *tokenizer;
   media_model *encoders[2];  // by media_kind; NULL: the file has none, or they are closed
-  uint32_t width;            // of a row; 0: there are no images and recordings
+  uint32_t width;            // of a row; 0 without images and recordings
   uint64_t fingerprints[2];
   thread_pool *pool;
   uint32_t threads;

@@ -29,7 +29,7 @@ void grid_take(patch_grid *grid, scratch_arena *arena) {
   grid->windowed = arena_take_bytes(arena, (uint64_t)grid->rows * sizeof *grid->windowed);
 }
 
-// Rows of a window stand side by side, windows line by line.
+// The rows of a window follow each other, and windows are ordered line by line.
 void grid_fill(patch_grid *grid) {
   const uint32_t side = grid->window == 0 ? grid->across + grid->down : grid->window;
   uint32_t row = 0, window = 0;
@@ -124,7 +124,7 @@ static axis_taps cubic_taps(uint32_t n, uint32_t o, uint32_t i) {
   return taps;
 }
 
-// Of a triangle that covers what it stands for; its sum is 1 after the division by `sum`.
+// Weights of the entries [first, end): a triangle around `centre`, to be divided by `sum`.
 typedef struct triangle_axis {
   uint32_t first, end;
   double centre, support, sum;

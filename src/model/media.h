@@ -1,6 +1,7 @@
 // model/media.h — images and recordings in a text: rows of embeddings in place of those of tokens.
-// A row takes one position of a sequence, as a token does, and has a pseudo token that stands for
-// its content. So whatever compares tokens (prefix cache, sessions, swap) compares contents too.
+// A row takes one position of a sequence, as a token does, and has a pseudo token that is a
+// hash of its content. So whatever compares tokens (prefix cache, sessions, swap) compares contents
+// too.
 #ifndef WICK_MODEL_MEDIA_H
 #define WICK_MODEL_MEDIA_H
 

@@ -338,7 +338,7 @@ bool pass_begin(scheduler *scheduler) {
   return true;
 }
 
-// Cuts sequences back after their accepted tokens, where they can continue.
+// Cuts sequences back to their accepted tokens, or to where they can continue.
 static void end_pass(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   scheduler->phase = PASS_NONE;

@@ -85,9 +85,9 @@ typedef struct request {
 
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
-// WICK_E_FULL with both numbers. `media`:
-// spans among wanted->tokens, or NULL. Other errors as wick_request_submit says. `shelf` has the
-// grammars; `format` knows the marks of reasoning, which a limit needs.
+// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors as
+// wick_request_submit says. `shelf` has the grammars; `format` knows the marks of reasoning, which
+// a limit needs.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_format *format, session *session, uint32_t vocab,

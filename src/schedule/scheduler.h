@@ -74,8 +74,8 @@ void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
 // `format`: the marks of reasoning, of a request that limits it; else it may be NULL.
-// `media`: spans among wanted->tokens, which has their pseudo tokens; NULL: none. Images
-// that are read in one pass have at most batch_tokens rows.
+// `media`: spans among wanted->tokens, which has their pseudo tokens; NULL: none. Images that are
+// read in one pass have at most batch_tokens rows.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
                              const media_list *media, const reply_format *format, uint32_t *id,
                              wick_error *error);
