@@ -246,9 +246,9 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
   store_add_room(store, sequence, stored + needed, &room);
   store_expect(store, scheduler->running + 1);
   const wick_status grown = store_grow_for(store, &room, error);
-  // pages of a window are taken pass by pass, but the memory for them is there from the start
-  if (grown != WICK_OK && store_has_window(store)) return grown;
   if (store_has_window(store)) {
+    // pages of a window are taken pass by pass, but the memory for them is there from the start
+    if (grown != WICK_OK) return grown;
     const wick_status status = store_reserve_tables(store, sequence, stored + needed, error);
     if (status != WICK_OK) return status;
   }
