@@ -113,8 +113,10 @@ static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *token
     return false;
   }
   for (uint32_t i = 0; i < count; i++) {
-    drafter->batch[i] = (model_input){
-        tokens[i], first + i, text->sequence, with_logits && i + 1 == count, NULL, 0, 0, NULL};
+    drafter->batch[i] = (model_input){.token = tokens[i],
+                                      .position = first + i,
+                                      .sequence = text->sequence,
+                                      .wants_logits = with_logits && i + 1 == count};
   }
   forward_begin(parts->forward, drafter->batch, count);
   while (forward_next_layer(parts->forward) < parts->model->config.layers) {

@@ -203,8 +203,10 @@ static bool read_rows(predictor *predictor, predict_text *text, const float *row
   const uint32_t first = store_tokens(predictor->store, text->sequence);
   bool is_read = store_begin_rows(predictor->store, text->sequence, count, count, NULL) == WICK_OK;
   for (uint32_t i = 0; i < count; i++) {
-    predictor->batch[i] = (model_input){
-        tokens[i], first + i, text->sequence, with_logits && i + 1 == count, NULL, 0, 0, NULL};
+    predictor->batch[i] = (model_input){.token = tokens[i],
+                                        .position = first + i,
+                                        .sequence = text->sequence,
+                                        .wants_logits = with_logits && i + 1 == count};
   }
   predictor->model = view_of(predictor->parts.model);
   if (is_read) {
