@@ -238,11 +238,27 @@ static void check_sessions(wick_engine *engine, const fixture_file *file,
   CHECK_EQ_INT(wick_session_close(engine, third, NULL), WICK_OK);
 }
 
+// What the first, second and third request said, in this order.
+typedef struct company_listener {
+  uint32_t first, third;
+  media_result results[3];
+} company_listener;
+
+static void take_company(void *context, const wick_event *event, const uint8_t *behind) {
+  company_listener *listener = context;
+  const uint32_t of =
+      event->request == listener->first ? 0 : 1 + (event->request == listener->third);
+  (void)behind;
+  if (event->kind != WICK_EVENT_TOKEN) return;
+  media_result *result = &listener->results[of];
+  result->said[result->said_count++] = event->token;
+}
+
 // Three requests at once, the first of which is in the middle of its answer.
 static void check_company(wick_engine *engine, const drawn_prompt *drawn, const media_prompt *other,
                           const media_result *wanted_other) {
   const media_prompt text = parts_from(&drawn->prompt, 0, 1);
-  media_result alone = media_run(engine, &text, 0, false), found = {0};
+  const media_result alone = media_run(engine, &text, 0, false);
   const wick_request request = media_request(MEDIA_SAID_MAX);
   uint32_t first = 0, second = 0, third = 0;
   CHECK_EQ_INT(engine_submit_parts(engine, &request, text.parts, 1, &first, NULL), WICK_OK);
@@ -252,21 +268,11 @@ static void check_company(wick_engine *engine, const drawn_prompt *drawn, const 
                WICK_OK);
   CHECK_EQ_INT(engine_submit_parts(engine, &request, other->parts, other->count, &third, NULL),
                WICK_OK);
-  media_result results[2] = {{0}, {0}};
-  bool is_idle = false;
-  while (!is_idle) {
-    is_idle = wick_step(engine, 15000) == WICK_STEP_IDLE;
-    size_t size_bytes;
-    const uint8_t *at = wick_events_take(engine, &size_bytes), *end = at + size_bytes;
-    for (wick_event event; at < end; at += event.size_bytes) {
-      memcpy(&event, at, sizeof event);
-      media_result *of = event.request == first ? &found : &results[event.request == third];
-      if (event.kind == WICK_EVENT_TOKEN) of->said[of->said_count++] = event.token;
-    }
-  }
-  check_said(&found, &alone);
-  CHECK_EQ_UINT(results[0].said_count, MEDIA_SAID_MAX);
-  check_said(&results[1], wanted_other);
+  company_listener listener = {first, third, {{0}, {0}, {0}}};
+  fixture_run(engine, take_company, &listener);
+  check_said(&listener.results[0], &alone);
+  CHECK_EQ_UINT(listener.results[1].said_count, MEDIA_SAID_MAX);
+  check_said(&listener.results[2], wanted_other);
 }
 
 static void check_laws(const fixture_file *file) {
@@ -320,6 +326,12 @@ TEST(media_obey_the_laws_in_the_text_models_of_the_reference) {
   }
 }
 
+static void take_first_end(void *context, const wick_event *event, const uint8_t *behind) {
+  uint32_t *ended = context;
+  (void)behind;
+  if (event->kind == WICK_EVENT_DONE && *ended == 0) *ended = event->request;
+}
+
 // The share of a batch that prompts have while others decode is smaller than the image.
 TEST(an_image_that_is_read_at_once_does_not_wait_for_the_end_of_other_answers) {
   static const media_setup SMALL = {IMAGE + 4, 1, 0, WICK_KV_F32};
@@ -333,15 +345,7 @@ TEST(an_image_that_is_read_at_once_does_not_wait_for_the_end_of_other_answers) {
   CHECK_EQ_INT(engine_submit_parts(engine, &long_request, parts, 1, &first, NULL), WICK_OK);
   for (int i = 0; i < 12; i++) wick_step(engine, 0);
   CHECK_EQ_INT(engine_submit_parts(engine, &request, parts, 5, &second, NULL), WICK_OK);
-  for (bool is_idle = false; !is_idle;) {
-    is_idle = wick_step(engine, 15000) == WICK_STEP_IDLE;
-    size_t size_bytes;
-    const uint8_t *at = wick_events_take(engine, &size_bytes), *end = at + size_bytes;
-    for (wick_event event; at < end; at += event.size_bytes) {
-      memcpy(&event, at, sizeof event);
-      if (event.kind == WICK_EVENT_DONE && ended == 0) ended = event.request;
-    }
-  }
+  fixture_run(engine, take_first_end, &ended);
   CHECK_EQ_UINT(ended, second);
   let_go(&drawn);
   wick_engine_destroy(engine);

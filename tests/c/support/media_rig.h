@@ -60,26 +60,30 @@ static inline void media_take_logits(void *context, uint32_t position, const flo
   memcpy(result->logits + (size_t)result->logits_count++ * vocab, logits, vocab * sizeof *logits);
 }
 
+typedef struct media_listener {
+  uint32_t id;
+  media_result *result;
+} media_listener;
+
+static inline void media_take(void *context, const wick_event *event, const uint8_t *behind) {
+  const media_listener *listener = context;
+  media_result *result = listener->result;
+  if (event->request != listener->id) return;
+  if (event->kind == WICK_EVENT_TOKEN && result->said_count < MEDIA_SAID_MAX) {
+    result->said[result->said_count++] = event->token;
+  }
+  if (event->kind != WICK_EVENT_DONE) return;
+  result->cached = event->tokens_cached;
+  if (event->finish == WICK_FINISH_ERROR) {
+    result->error.status = (wick_status)event->status;
+    memcpy(result->error.message, behind, event->text_bytes);
+  }
+}
+
 // Steps until nothing is left to do; what request `id` says goes to `result`.
 static inline void media_steps(wick_engine *engine, uint32_t id, media_result *result) {
-  for (bool is_idle = false; !is_idle;) {
-    is_idle = wick_step(engine, 15000) == WICK_STEP_IDLE;
-    size_t size_bytes;
-    const uint8_t *at = wick_events_take(engine, &size_bytes), *end = at + size_bytes;
-    for (wick_event event; at < end; at += event.size_bytes) {
-      memcpy(&event, at, sizeof event);
-      if (event.request != id) continue;
-      if (event.kind == WICK_EVENT_TOKEN && result->said_count < MEDIA_SAID_MAX) {
-        result->said[result->said_count++] = event.token;
-      }
-      if (event.kind != WICK_EVENT_DONE) continue;
-      result->cached = event.tokens_cached;
-      if (event.finish == WICK_FINISH_ERROR) {
-        result->error.status = (wick_status)event.status;
-        memcpy(result->error.message, at + sizeof event, event.text_bytes);
-      }
-    }
-  }
+  media_listener listener = {id, result};
+  fixture_run(engine, media_take, &listener);
 }
 
 // A greedy request of `tokens` tokens.
