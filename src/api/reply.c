@@ -107,8 +107,6 @@ wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_byt
 
 // ---- grammars ----
 
-static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 // The part of the content that is in the prompt: a beginning may close the reasoning first.
 static wick_text begun_content(const reply_format *format, const wick_grammar *wanted) {
   const char *close = REPLY_THOUGHTS[format->thought].close;
@@ -116,7 +114,7 @@ static wick_text begun_content(const reply_format *format, const wick_grammar *w
   wick_text begun = {wanted->begun, wanted->begun_bytes};
   for (size_t end = begun.size_bytes; close_bytes != 0 && end >= close_bytes; end--) {
     if (memcmp(begun.bytes + end - close_bytes, close, close_bytes) != 0) continue;
-    while (end < begun.size_bytes && is_space(begun.bytes[end])) end++;
+    while (end < begun.size_bytes && json_is_space((uint8_t)begun.bytes[end])) end++;
     return (wick_text){begun.bytes + end, begun.size_bytes - end};
   }
   return begun;

@@ -46,4 +46,9 @@ enum { JSON_NUMBER_BYTES = 32 };
 size_t json_format_f32(char out[JSON_NUMBER_BYTES], float value);
 size_t json_format_f64(char out[JSON_NUMBER_BYTES], double value);
 
+// White space between the tokens of JSON (RFC 8259).
+static inline bool json_is_space(uint8_t byte) {
+  return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+}
+
 #endif

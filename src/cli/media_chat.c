@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "cli/local_time.h"
 #include "cli/media_input.h"
 
@@ -97,8 +98,6 @@ static exit_code render(wick_engine *engine, const probe *probe, char **out) {
   return EXIT_DONE;
 }
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
 // Finds the marker that the template writes for the part in the conversation `with`, without white
 // space around it: `with` and `without` end in the same text, and the marker is in front of that.
 // "" if there is none. `plain` is the conversation with a string in place of the list.
@@ -114,8 +113,8 @@ static void find_marker(const char *plain, const char *without, const char *with
   if (with_bytes < end_bytes || strcmp(with + (with_bytes - end_bytes), end) != 0) return;
   size_t from = 0, to = with_bytes - end_bytes;
   while (from < to && without + from < end && with[from] == without[from]) from++;
-  while (from < to && is_space(with[from])) from++;
-  while (to > from && is_space(with[to - 1])) to--;
+  while (from < to && json_is_space((uint8_t)with[from])) from++;
+  while (to > from && json_is_space((uint8_t)with[to - 1])) to--;
   if (to - from >= MARKER_BYTES_MAX) return;
   memcpy(marker, with + from, to - from);
   marker[to - from] = '\0';

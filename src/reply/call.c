@@ -29,7 +29,8 @@ static bool begins_with_name(const reply_parser *p) {
   const uint8_t *at = p->held + p->base + p->body, *end = p->held + p->at;
   if (at < end && *at == '[') at++;
   for (size_t i = 0; i < sizeof KEY - 1; i++, at++) {
-    while (at < end && is_space(*at) && (i == 0 || KEY[i - 1] == '{' || KEY[i - 1] == ':')) at++;
+    while (at < end && json_is_space(*at) && (i == 0 || KEY[i - 1] == '{' || KEY[i - 1] == ':'))
+      at++;
     if (at == end || *at != (uint8_t)KEY[i]) return false;
   }
   return (size_t)(end - at) > p->name.size_bytes &&
@@ -200,7 +201,7 @@ static reply_step pattern_step(reply_parser *p, uint8_t byte) {
     const char wanted = *p->pattern;
     if (wanted == '\0') return STEP_BEFORE;
     if (wanted == PATTERN_SPACE[0]) {
-      if (is_space(byte)) return STEP_MORE;
+      if (json_is_space(byte)) return STEP_MORE;
     } else if (wanted == PATTERN_GAP[0]) {
       if (byte != ' ' && byte != '\n') continue;
       p->pattern++;
@@ -300,7 +301,8 @@ static reply_step json_step(reply_parser *p, uint8_t byte) {
 }
 
 static reply_step phase_step(reply_parser *p, uint8_t byte) {
-  if (p->phase == PHASE_CLOSE && p->pattern == p->form->close && is_space(byte)) return STEP_MORE;
+  if (p->phase == PHASE_CLOSE && p->pattern == p->form->close && json_is_space(byte))
+    return STEP_MORE;
   if (p->phase != PHASE_ARGUMENTS) return pattern_step(p, byte);
   switch (p->form->arguments) {
     case ARGUMENTS_JSON:

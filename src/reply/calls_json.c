@@ -107,8 +107,8 @@ static reply_step arguments_text_step(reply_parser *p, uint8_t byte) {
   const reply_step step = unescape_step(&calls->string, byte, decoded, &count);
   for (size_t i = 0; i < count; i++) {
     const bool is_object = calls->scan.depth > 0 || calls->has_items || decoded[i] == '{';
-    if (calls->has_items && !is_space(decoded[i])) return STEP_FAIL;
-    if (!is_object && !is_space(decoded[i])) return STEP_FAIL;
+    if (calls->has_items && !json_is_space(decoded[i])) return STEP_FAIL;
+    if (!is_object && !json_is_space(decoded[i])) return STEP_FAIL;
     if (calls->has_items) continue;
     const reply_step inner = take_argument(p, decoded[i]);
     if (inner == STEP_FAIL) return inner;
@@ -157,7 +157,7 @@ static reply_step begin_other(calls_state *calls, uint8_t byte) {
 
 static reply_step begin_member(reply_parser *p, uint8_t byte) {
   calls_state *calls = &p->reads.calls_json;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   const bool is_key = (p->form->flags & FORM_NAME_IS_KEY) != 0 && p->name.size_bytes == 0;
   const bool is_whole = (p->form->flags & FORM_WHOLE) != 0;
   if (is_whole && !p->begun && calls->member == MEMBER_OTHER && !is_type(&p->key)) return STEP_FAIL;
@@ -214,7 +214,7 @@ static reply_step go(calls_state *calls, uint8_t state) {
 
 static reply_step step_between(reply_parser *p, uint8_t byte) {
   calls_state *calls = &p->reads.calls_json;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   switch (calls->state) {
     case AT_START:
       if (byte == '[' && (p->form->flags & FORM_WHOLE) == 0) {

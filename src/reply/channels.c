@@ -13,7 +13,7 @@ static void find(const reply_text *header, const char *mark, reply_text *out) {
     out->size_bytes = 0;
     for (size_t i = at + count; i < header->size_bytes; i++) {
       const uint8_t byte = (uint8_t)header->bytes[i];
-      if (byte == '<' || is_space(byte) || !text_add(out, byte)) break;
+      if (byte == '<' || json_is_space(byte) || !text_add(out, byte)) break;
     }
   }
 }

@@ -221,7 +221,7 @@ static bool opens_text(reply_parser *p, uint8_t byte, bool is_key, reply_step *s
 static reply_step value_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   reply_step step = STEP_MORE;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   if (opens_text(p, byte, false, &step)) return step;
   put_comma(p);
   if (byte == '[') return open_container(p, KIND_LIST);
@@ -236,7 +236,7 @@ static reply_step item_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   const uint8_t kind = kind_of(literal);
   reply_step step = STEP_MORE;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   if (byte == closing_of(kind)) return close_container(p);
   if (kind == KIND_LIST || kind == KIND_TUPLE) return value_step(p, byte);
   if (kind == KIND_DICT && opens_text(p, byte, true, &step)) return step;
@@ -248,7 +248,7 @@ static reply_step item_step(reply_parser *p, uint8_t byte) {
 
 static reply_step behind_key_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   if (byte != (kind_of(literal) == KIND_CALL ? '=' : ':') || !begin(p)) return STEP_FAIL;
   if (literal->word.size_bytes > 0) put_key(p);
   parser_put_text(p, ": ");
@@ -257,7 +257,7 @@ static reply_step behind_key_step(reply_parser *p, uint8_t byte) {
 
 static reply_step behind_value_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   if (byte == closing_of(kind_of(literal))) return close_container(p);
   literal->needs_comma = true;
   return byte == ',' ? go(literal, AT_ITEM) : STEP_FAIL;
@@ -284,7 +284,7 @@ static reply_step key_step(reply_parser *p, uint8_t byte) {
 
 static reply_step start_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   if (p->form->arguments == ARGUMENTS_QUOTED) {
     return byte == '{' ? open_container(p, KIND_DICT) : STEP_FAIL;
   }
@@ -331,7 +331,7 @@ static reply_step state_step(reply_parser *p, uint8_t byte) {
     case BEHIND_VALUE:
       return behind_value_step(p, byte);
     default:
-      if (is_space(byte)) return STEP_MORE;
+      if (json_is_space(byte)) return STEP_MORE;
       if (byte == ']') return STEP_DONE;
       return byte == ',' ? go(literal, AT_CALL) : STEP_FAIL;
   }

@@ -25,8 +25,8 @@ static bool ends_with(value_text text, const char *wanted) {
 }
 
 static value_text trimmed(value_text text) {
-  while (text.size_bytes > 0 && is_space(text.bytes[0])) text.bytes++, text.size_bytes--;
-  while (text.size_bytes > 0 && is_space(text.bytes[text.size_bytes - 1])) text.size_bytes--;
+  while (text.size_bytes > 0 && json_is_space(text.bytes[0])) text.bytes++, text.size_bytes--;
+  while (text.size_bytes > 0 && json_is_space(text.bytes[text.size_bytes - 1])) text.size_bytes--;
   return text;
 }
 
@@ -269,7 +269,7 @@ static reply_step begin_key(reply_parser *p, uint8_t byte) {
 static reply_step next_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   if (params->position == 0) {
-    if (is_space(byte)) return STEP_MORE;
+    if (json_is_space(byte)) return STEP_MORE;
     params->may_be_key = params->may_be_end = true;
   }
   const uint8_t position = params->position++;
@@ -301,7 +301,7 @@ static reply_step attributes_step(reply_parser *p, uint8_t byte) {
 
 static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
-  if (params->position == 0 && is_space(byte)) return STEP_MORE;
+  if (params->position == 0 && json_is_space(byte)) return STEP_MORE;
   if ((uint8_t)p->form->params->value[params->position++] != byte) return STEP_FAIL;
   if (p->form->params->value[params->position] == '\0') params->state = IN_VALUE;
   return STEP_MORE;

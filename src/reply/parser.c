@@ -83,13 +83,13 @@ void parser_fail(reply_parser *p, wick_status status, const char *what) {
 
 // Llama's calls without marks may have semicolons between them.
 static bool is_gap(const reply_parser *p, size_t at) {
-  return is_space(p->held[at]) || (p->held[at] == ';' && p->has_bare && p->is_fresh);
+  return json_is_space(p->held[at]) || (p->held[at] == ';' && p->has_bare && p->is_fresh);
 }
 
 void parser_give(reply_parser *p, size_t end) {
   const reply_event_kind kind = p->is_reasoning ? REPLY_REASONING : REPLY_CONTENT;
   while (p->trims && p->base < end &&
-         (p->calls > 0 ? is_gap(p, p->base) : is_space(p->held[p->base]))) {
+         (p->calls > 0 ? is_gap(p, p->base) : json_is_space(p->held[p->base]))) {
     p->base++;
   }
   if (p->base >= end) return;
@@ -295,7 +295,7 @@ static void read_held(reply_parser *p) {
 
 static bool is_header(const uint8_t *text, size_t size_bytes) {
   static const char RECIPIENT[] = "to=";
-  while (size_bytes > 0 && is_space(*text)) text++, size_bytes--;
+  while (size_bytes > 0 && json_is_space(*text)) text++, size_bytes--;
   const size_t compared = size_bytes < 3 ? size_bytes : 3;
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
@@ -330,7 +330,7 @@ wick_status reply_parser_end(reply_parser *p, reply_sink sink, void *context, wi
     parser_fail(p, WICK_E_TRUNCATED, "the text ends before the arguments");
   }
   size_t end = p->count - cut;
-  while (cut > 0 && end > p->base && is_space(p->held[end - 1])) end--;
+  while (cut > 0 && end > p->base && json_is_space(p->held[end - 1])) end--;
   if (p->status == WICK_OK) parser_give(p, end);
   parser_show(p);
   return answer(p, error);

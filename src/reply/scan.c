@@ -125,7 +125,7 @@ static bool may_end_number(uint8_t state) {
 }
 
 static reply_step step_between(json_scan *scan, uint8_t byte) {
-  if (is_space(byte)) return STEP_MORE;
+  if (json_is_space(byte)) return STEP_MORE;
   switch (scan->state) {
     case AT_VALUE:
       return begin_value(scan, byte);
@@ -168,13 +168,13 @@ bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first) {
   json_scan scan;
   scan_begin(&scan);
   size_t at = 0;
-  while (at < size_bytes && is_space(text[at])) at++;
+  while (at < size_bytes && json_is_space(text[at])) at++;
   *first = at < size_bytes ? text[at] : 0;
   reply_step step = STEP_MORE;
   for (; at < size_bytes && step == STEP_MORE; at++) step = scan_step(&scan, text[at]);
   if (step == STEP_MORE) return size_bytes > 0 && scan.depth == 0 && may_end_number(scan.state);
   if (step == STEP_BEFORE) at--;
-  while (at < size_bytes && is_space(text[at])) at++;
+  while (at < size_bytes && json_is_space(text[at])) at++;
   return step != STEP_FAIL && at == size_bytes;
 }
 

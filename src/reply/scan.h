@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "reply/reply.h"
 
 typedef enum reply_step {
@@ -41,9 +42,5 @@ reply_step unescape_step(json_unescape *string, uint8_t byte, uint8_t out[4], si
 
 // A byte of a text as written in a JSON string: 1 to 6 bytes.
 size_t escape_byte(uint8_t byte, char out[6]);
-
-static inline bool is_space(uint8_t byte) {
-  return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
-}
 
 #endif
