@@ -238,7 +238,7 @@ static void check_sessions(wick_engine *engine, const fixture_file *file,
   CHECK_EQ_INT(wick_session_close(engine, third, NULL), WICK_OK);
 }
 
-// What the first, second and third request said, in this order.
+// The answers to the first, second and third request, in this order.
 typedef struct company_listener {
   uint32_t first, third;
   media_result results[3];
