@@ -95,8 +95,8 @@ function build() {
   Object.assign(status, { id: 'books-note', className: 'hint', role: 'status' });
   Object.assign(list, { id: 'books', className: 'kept books' });
   for (const [value, text] of [
-    ['q8', '8 bits per value: more accurate'],
-    ['q4', '4 bits per value: about half the size'],
+    ['q8', '8 bits: more accurate'],
+    ['q4', '4 bits: about half the size'],
   ])
     kindField.append(make('option', /** @type {any} */ ({ value, textContent: text })));
   kindField.value = readKind();
