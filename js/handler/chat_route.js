@@ -100,7 +100,7 @@ function checkSchema(value, name) {
 }
 
 /** @type {import('./fields.js').Check} */
-function checkTools(tools, name) {
+export function checkTools(tools, name) {
   if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
   for (const [index, tool] of tools.entries()) {
     const isFunction = tool?.type === 'function' && isText(tool.function?.name);
@@ -135,7 +135,7 @@ function checkCalls(calls, name) {
 }
 
 /** @type {import('./fields.js').Check} */
-function checkMessages(messages, name) {
+export function checkMessages(messages, name) {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidField(name, `${name} must be an array of at least one message`);
   }

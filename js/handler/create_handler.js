@@ -9,10 +9,21 @@ import { handlerOptionsOf } from './handler_options.js';
 import { clientGone, errorResponseOf, HttpError, httpErrorOf, queueFull } from './http_errors.js';
 import { HttpMetrics, labelled } from './http_metrics.js';
 import { Keys } from './keys.js';
+import { answerMessages, countedFields, countMessages, messagesFields } from './messages_route.js';
+import { messagesErrorOf } from './messages_shape.js';
 import { randomName } from './random_name.js';
 import { readBody } from './request_body.js';
 import { RequestRecord } from './request_record.js';
 import { answerResponse, responsesFields } from './responses_route.js';
+import {
+  answerDetokenize,
+  answerTemplate,
+  answerTokenize,
+  detokenizeNames,
+  propsOf,
+  templateNames,
+  tokenizeNames,
+} from './token_routes.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
@@ -27,6 +38,7 @@ import { answerResponse, responsesFields } from './responses_route.js';
  * @typedef {object} TextRoute
  * @property {(engine: Engine, body: Record<string, any>, asked: Asked) => Promise<object | Chunks>} answer
  * @property {Set<string>} fields of its body
+ * @property {(error: HttpError) => object} [errorOf] the body of a refusal, OpenAI's by default
  */
 
 /** @type {Record<string, TextRoute>} */
@@ -36,6 +48,25 @@ const textRoutes = {
   '/v1/embeddings': { answer: answerEmbedding, fields: embeddingFields },
   '/v1/rerank': { answer: answerRerank, fields: rerankFields },
   '/v1/responses': { answer: answerResponse, fields: responsesFields },
+  '/v1/messages': { answer: answerMessages, fields: messagesFields, errorOf: messagesErrorOf },
+  '/v1/messages/count_tokens': {
+    ...{ answer: countMessages, fields: countedFields, errorOf: messagesErrorOf },
+  },
+  '/tokenize': { answer: answerTokenize, fields: tokenizeNames },
+  '/detokenize': { answer: answerDetokenize, fields: detokenizeNames },
+  '/apply-template': { answer: answerTemplate, fields: templateNames },
+};
+
+/** Paths of other servers for the same routes. @type {Record<string, string>} */
+const aliases = {
+  ...{ '/v1/health': '/health', '/models': '/v1/models' },
+  ...Object.fromEntries(
+    ['chat/completions', 'completions', 'embeddings', 'rerank', 'responses', 'messages'].map(
+      (path) => [`/${path}`, `/v1/${path}`],
+    ),
+  ),
+  ...{ '/reranking': '/v1/rerank', '/v1/reranking': '/v1/rerank', '/v2/rerank': '/v1/rerank' },
+  ...{ '/v1/tokenize': '/tokenize', '/v1/detokenize': '/detokenize' },
 };
 
 const MODELS = '/v1/models';
@@ -58,7 +89,10 @@ function askForUsage(body, route) {
 }
 
 /** Clients join a base URL that ends with a slash and a path that begins with one. @param {string} url */
-const pathOf = (url) => new URL(url).pathname.replace(/\/+/g, '/').replace(/(.)\/$/, '$1');
+function pathOf(url) {
+  const path = new URL(url).pathname.replace(/\/+/g, '/').replace(/(.)\/$/, '$1');
+  return Object.hasOwn(aliases, path) ? aliases[path] : path;
+}
 
 class Handler {
   #engine;
@@ -102,7 +136,7 @@ class Handler {
     } catch (error) {
       const isGone = request.signal.aborted;
       const told = isGone ? clientGone() : error;
-      response = this.#refusalOf(told, record, textRoutes[route ?? '']?.fields);
+      response = this.#refusalOf(told, record, textRoutes[route ?? '']);
     }
     response.headers.set('X-Request-Id', `req-${randomName()}`);
     this.#cors.addTo(request, response.headers);
@@ -121,18 +155,18 @@ class Handler {
   /** @param {string} pathname @returns {string | undefined} */
   #routeOf(pathname) {
     if (pathname.startsWith(`${MODELS}/`)) return `${MODELS}/`;
-    const own = ['/health', '/metrics', MODELS];
+    const own = ['/health', '/metrics', '/props', MODELS];
     const isKnown = own.includes(pathname) || Object.hasOwn(textRoutes, pathname);
     return isKnown ? pathname : undefined;
   }
 
-  /** @param {unknown} error @param {RequestRecord} record @param {Set<string>} [fields] @returns {Response} */
-  #refusalOf(error, record, fields) {
-    const told = httpErrorOf(error, fields);
+  /** @param {unknown} error @param {RequestRecord} record @param {TextRoute} [route] @returns {Response} */
+  #refusalOf(error, record, route) {
+    const told = httpErrorOf(error, route?.fields);
     record.isStreamed = false;
     record.fail(told);
     if (told.status >= 500 && told.status !== 501) this.#options.onError(error);
-    return errorResponseOf(told);
+    return errorResponseOf(told, route?.errorOf);
   }
 
   /**
@@ -159,6 +193,9 @@ class Handler {
     if (route === '/metrics') return this.#metricsPage(headers);
     const salt = await this.#keys.saltFor(headers);
     if (isText) return this.#text(request, route, salt, followed);
+    if (route === '/props') {
+      return Response.json(await propsOf(this.#engine, await this.#modelName()));
+    }
     return this.#models(pathname);
   }
 

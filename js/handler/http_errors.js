@@ -120,7 +120,7 @@ export function errorBodyOf({ status, code, message, param }) {
   return { error: { message, type: typeOf(status), param, code } };
 }
 
-/** @param {HttpError} error @returns {Response} */
-export function errorResponseOf(error) {
-  return Response.json(errorBodyOf(error), { status: error.status, headers: error.headers });
+/** @param {HttpError} error @param {(error: HttpError) => object} [bodyOf] @returns {Response} */
+export function errorResponseOf(error, bodyOf = errorBodyOf) {
+  return Response.json(bodyOf(error), { status: error.status, headers: error.headers });
 }

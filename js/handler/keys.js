@@ -47,7 +47,8 @@ export class Keys {
    */
   async saltFor(headers) {
     if (!this.#tenants) return undefined;
-    const [, sent = ''] = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '') ?? [];
+    const [, bearer] = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '') ?? [];
+    const sent = bearer ?? headers.get('x-api-key')?.trim() ?? ''; // Anthropic's clients send the latter
     const [digest, tenants] = await Promise.all([digestOf(sent), this.#tenants]);
     let salt = '';
     for (const tenant of tenants) if (isSame(tenant.digest, digest)) salt = tenant.salt;

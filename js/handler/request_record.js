@@ -9,6 +9,7 @@ const operations = {
   '/v1/chat/completions': 'chat',
   '/v1/completions': 'text_completion',
   '/v1/responses': 'chat',
+  '/v1/messages': 'chat',
   '/v1/embeddings': 'embeddings',
   '/v1/rerank': 'rerank',
 };
@@ -36,7 +37,7 @@ export class RequestRecord {
 
   /** @param {any} value an answer, a chunk or an event of it */
   see(value) {
-    const { id, usage, choices, timings } = value.response ?? value;
+    const { id, usage, choices, timings } = value.response ?? value.message ?? value;
     this.#id ??= id;
     this.#usage = usage ?? this.#usage;
     if (!this.#first && timings) this.#first = this.#begin + timings.ttftMs;
@@ -107,13 +108,14 @@ export class RequestRecord {
   #generation(model) {
     const usage = this.#usage;
     const details = usage?.prompt_tokens_details ?? usage?.input_tokens_details;
+    const apart = usage?.cache_read_input_tokens ?? 0; // Anthropic's: not among the input's
     return {
       ...(model !== undefined && { 'gen_ai.response.model': model }),
       ...(this.#id !== undefined && { 'gen_ai.response.id': this.#id }),
       ...(usage && {
-        'gen_ai.usage.input_tokens': usage.prompt_tokens ?? usage.input_tokens,
+        'gen_ai.usage.input_tokens': usage.prompt_tokens ?? usage.input_tokens + apart,
         'gen_ai.usage.output_tokens': usage.completion_tokens ?? usage.output_tokens ?? 0,
-        'gen_ai.usage.cache_read.input_tokens': details?.cached_tokens ?? 0,
+        'gen_ai.usage.cache_read.input_tokens': details?.cached_tokens ?? apart,
       }),
       ...(this.#finishes.length > 0 && { 'gen_ai.response.finish_reasons': this.#finishes }),
       ...(this.#first > 0 && {

@@ -2,12 +2,9 @@
 
 import { checkFields, isObject, isText, must, pickFields } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
+import { MessageList } from './message_list.js';
 
-/**
- * A message as engine.chat.completions.create takes it.
- * @typedef {{role: string, content: string, reasoning_content?: string, tool_call_id?: string,
- *   tool_calls?: {id: string, type: 'function', function: {name: string, arguments: string}}[]}} Message
- */
+/** @typedef {import('./message_list.js').Message} Message */
 
 const string = must(isText, 'a string');
 const roles = ['system', 'developer', 'user', 'assistant'];
@@ -31,67 +28,7 @@ function textOf(parts, at) {
   return texts.join('\n');
 }
 
-/** The messages, which several items may make one of. */
-class Conversation {
-  /** @type {Message[]} */
-  #messages = [];
-  /** Of the turn that is being read, until its message or call. */
-  #reasoning = '';
-
-  get messages() {
-    this.#endTurn();
-    return this.#messages;
-  }
-
-  get #last() {
-    return this.#messages.at(-1);
-  }
-
-  /** @param {string} role @param {string} content */
-  say(role, content) {
-    if (role !== 'assistant') this.#endTurn();
-    const message = { role, content };
-    this.#messages.push(message);
-    if (role === 'assistant') this.#reasonTo(message);
-  }
-
-  /** @param {string} text */
-  think(text) {
-    this.#reasoning += text;
-  }
-
-  /** @param {string} id @param {string} name @param {string} args */
-  call(id, name, args) {
-    if (this.#last?.role !== 'assistant') this.say('assistant', '');
-    const message = /** @type {Message} */ (this.#last);
-    this.#reasonTo(message);
-    message.tool_calls ??= [];
-    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
-  }
-
-  /** @param {string} id of a call @param {string} content */
-  answer(id, content) {
-    this.#endTurn();
-    this.#messages.push({ role: 'tool', tool_call_id: id, content });
-  }
-
-  /** Reasoning belongs to its own turn, even if that was cut off before it said anything. */
-  #endTurn() {
-    if (this.#reasoning === '') return;
-    if (this.#last?.tool_calls) this.#reasonTo(this.#last);
-    else this.say('assistant', '');
-  }
-
-  /** @param {Message} message */
-  #reasonTo(message) {
-    if (this.#reasoning === '') return;
-    const before = message.reasoning_content ? `${message.reasoning_content}\n\n` : '';
-    message.reasoning_content = before + this.#reasoning;
-    this.#reasoning = '';
-  }
-}
-
-/** @type {Record<string, (item: any, at: string, conversation: Conversation) => void>} */
+/** @type {Record<string, (item: any, at: string, conversation: MessageList) => void>} */
 const takers = {
   message(item, at, conversation) {
     if (!roles.includes(item.role)) {
@@ -132,7 +69,7 @@ const takers = {
 /**
  * Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that OpenAI's server runs have
  * no call_id and say nothing that a model can read.
- * @param {any} item @param {string} at @param {Conversation} conversation
+ * @param {any} item @param {string} at @param {MessageList} conversation
  * @returns {boolean} whether it is one of these
  */
 function takeOther(item, at, conversation) {
@@ -163,7 +100,7 @@ function checkItem(item, names, at) {
  * @returns {Message[]}
  */
 export function messagesOfInput(instructions, input) {
-  const conversation = new Conversation();
+  const conversation = new MessageList();
   if (typeof instructions === 'string') conversation.say('system', instructions);
   if (typeof input === 'string') {
     conversation.say('user', input);

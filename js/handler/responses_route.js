@@ -21,6 +21,7 @@ import {
 } from './fields.js';
 import { invalidField } from './http_errors.js';
 import { saltWithin } from './keys.js';
+import { namedEvents } from './named_events.js';
 import { ResponseEvents } from './response_events.js';
 import { messagesOfInput } from './response_input.js';
 import { endedResponse, headOf, itemsOf } from './response_shape.js';
@@ -130,13 +131,14 @@ const chatChoiceOf = (choice) =>
 const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
 
 /**
- * Tools of other types than functions are left out, and the answer's header says so.
+ * Tools of other types are left out, and the answer's header says so.
  * @param {any[] | null | undefined} tools
  * @param {Headers} headers
+ * @param {(tool: any) => boolean} isKnown
  */
-function reportIgnored(tools, headers) {
+export function reportIgnored(tools, headers, isKnown = isFunction) {
   const ignored = [...(tools ?? []).entries()]
-    .filter(([, tool]) => !isFunction(tool))
+    .filter(([, tool]) => !isKnown(tool))
     .map(([index, { type }]) => `tools[${index}]=${/^[!-~]{1,40}$/.test(type) ? type : '?'}`);
   if (ignored.length > 0) headers.set('X-Wick-Ignored', ignored.join(', '));
 }
@@ -172,36 +174,6 @@ function chatBodyOf(body) {
 }
 
 /**
- * @param {AsyncIterator<any>} chunks of the chat completion
- * @param {ResponseEvents} events
- * @returns {Chunks}
- */
-function streamed(chunks, events) {
-  /** @type {object[]} */
-  let ready = [];
-  events.begin();
-  return {
-    isNamed: true,
-    leading: 2, // that it was created and continues
-    async next() {
-      for (;;) {
-        ready.push(...events.take());
-        const value = ready.shift();
-        if (value) return { done: false, value };
-        const next = await chunks.next();
-        if (next.done) return { done: true, value: undefined };
-        events.add(next.value);
-      }
-    },
-    leave() {
-      ready = [];
-      void chunks.return?.();
-    },
-    failureOf: ({ message }) => events.failure(message),
-  };
-}
-
-/**
  * The response of a stream. Chunks say which tokens are of the text, and which of reasoning and calls.
  * @param {AsyncIterable<any>} chunks of the chat completion
  * @param {ResponseEvents} events
@@ -228,7 +200,13 @@ export async function answerResponse(engine, body, { signal, salt, model, header
   const create = /** @type {any} */ (engine.chat.completions);
   const answer = await create.create(wanted, { signal });
   const head = headOf(body, model);
-  if (body.stream) return streamed(answer[Symbol.asyncIterator](), new ResponseEvents(head));
+  if (body.stream) {
+    const events = new ResponseEvents(head);
+    events.begin();
+    const failureOf = (/** @type {Error} */ { message }) => events.failure(message);
+    // that it was created and continues
+    return namedEvents(answer[Symbol.asyncIterator](), events, { leading: 2, failureOf });
+  }
   if (wanted.stream) return wholeOf(answer, new ResponseEvents(head));
   const [{ message, finish_reason: finish }] = answer.choices;
   const output = itemsOf(message, finish === 'length' ? 'incomplete' : 'completed');

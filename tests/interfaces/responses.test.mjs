@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import OpenAI from 'openai';
 import { ResponseEvents } from '../../js/handler/response_events.js';
+import { madeUp } from '../support/made_up_engine.mjs';
 import { createEngine, dist, modelPath, waitUntil } from '../support/package.mjs';
 
 /** @type {typeof import('../../js/openai.js')} */
@@ -245,38 +246,6 @@ describe('OpenAI’s client', () => {
     }
   });
 });
-
-/** The calls to a fake engine, and a chat completion of it. */
-function madeUp() {
-  /** @type {any[]} */
-  const asked = [];
-  const usage = {
-    ...{ prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
-    prompt_tokens_details: { cached_tokens: 4 },
-  };
-  /** @param {any} message @param {any[]} deltas @param {string} finish @param {unknown} [failure] */
-  const engineOf = (message, deltas, finish, failure) => ({
-    generate() {},
-    info: async () => ({ name: 'Made up' }),
-    chat: {
-      completions: {
-        async create(/** @type {any} */ body) {
-          asked.push(body);
-          const choices = [{ index: 0, message, finish_reason: finish }];
-          if (!body.stream) return { choices, usage };
-          return (async function* chunks() {
-            yield { choices: [{ delta: { role: 'assistant', content: '' }, finish_reason: null }] };
-            for (const delta of deltas) yield { choices: [{ delta, finish_reason: null }] };
-            if (failure) throw failure;
-            yield { choices: [{ delta: {}, finish_reason: finish }] };
-            yield { choices: [], usage };
-          })();
-        },
-      },
-    },
-  });
-  return { asked, engineOf };
-}
 
 describe('calls of tools', () => {
   const calls = [

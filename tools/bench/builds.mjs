@@ -1,6 +1,6 @@
 // Compares the speed of two builds of the package in Node: decode, prefill and createEngine.
 //   node tools/bench/builds.mjs OLD NEW [--pairs 15] [--file model.gguf] [--threads 1]
-//     [--prompt 256] [--tokens 256]
+//     [--prompt 256] [--tokens 256] [--kv f16]
 // OLD and NEW are dist folders. A pair is a process of each, one after the other; which comes first
 // alternates. A ratio is the speed of NEW divided by the speed of OLD: 0.9 is a tenth slower. The
 // exit code is 1 when the 95 % interval of a ratio is wholly below 0.98.
@@ -24,6 +24,7 @@ const { values: options, positionals } = parseArgs({
     threads: { type: 'string', default: '1' },
     prompt: { type: 'string', default: '256' },
     tokens: { type: 'string', default: '256' },
+    kv: { type: 'string', default: 'f16' },
   },
 });
 const pairs = Number(options.pairs);
@@ -44,6 +45,7 @@ function measureOnce(dist) {
     threads: Number(options.threads),
     promptTokens: Number(options.prompt),
     tokens: Number(options.tokens),
+    kvType: /** @type {import('../../js/index.js').KvType} */ (options.kv),
     runs: 3,
   };
   return JSON.parse(
@@ -75,7 +77,7 @@ for (let pair = 0; pair < pairs; pair++) {
   for (const { dist, found } of order) found.push(measureOnce(dist));
 }
 
-console.log(`${environmentLine(describeEnvironment())}; ${pairs} pairs, threads: ${options.threads}
+console.log(`${environmentLine(describeEnvironment())}; ${pairs} pairs, threads: ${options.threads}, KV: ${options.kv}
 
 | | old | new | new / old (95 %) |
 |---|---|---|---|`);

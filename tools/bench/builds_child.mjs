@@ -9,15 +9,16 @@
  * @property {number} threads
  * @property {number} promptTokens
  * @property {number} tokens to write
+ * @property {import('../../js/index.js').KvType} [kvType]
  * @property {number} runs the best is taken: what else the machine does only makes it slower
  */
 
 /** @param {Wanted} wanted @returns {Promise<Measured>} */
-async function measure({ index, file, threads, promptTokens, tokens, runs }) {
+async function measure({ index, file, threads, promptTokens, tokens, kvType = 'f16', runs }) {
   /** @type {typeof import('../../js/index.js')} */
   const { createEngine } = await import(index);
   const start = performance.now();
-  const engine = await createEngine({ file, threads, prefixCache: false });
+  const engine = await createEngine({ file, threads, kvType, prefixCache: false });
   const createMs = performance.now() - start;
   const vocab = (await engine.info()).shape?.vocab ?? 1;
   const settings = { temperature: 0, ignoreEnd: true, speculation: false, maxTokens: tokens };

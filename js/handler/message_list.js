@@ -1,0 +1,67 @@
+// js/handle./message_list.js — the items of a request's input as messages: reasoning, text and calls of one turn become one.
+
+/**
+ * A message as engine.chat.completions.create takes it.
+ * @typedef {{role: string, content: string, reasoning_content?: string, tool_call_id?: string,
+ *   tool_calls?: {id: string, type: 'function', function: {name: string, arguments: string}}[]}} Message
+ */
+
+/** Makes one message of several items of the same turn. */
+export class MessageList {
+  /** @type {Message[]} */
+  #messages = [];
+  /** Of the turn that is being read, until its message or call. */
+  #reasoning = '';
+
+  get messages() {
+    this.#endTurn();
+    return this.#messages;
+  }
+
+  get #last() {
+    return this.#messages.at(-1);
+  }
+
+  /** @param {string} role @param {string} content */
+  say(role, content) {
+    if (role !== 'assistant') this.#endTurn();
+    const message = { role, content };
+    this.#messages.push(message);
+    if (role === 'assistant') this.#reasonTo(message);
+  }
+
+  /** @param {string} text */
+  think(text) {
+    this.#reasoning += text;
+  }
+
+  /** @param {string} id @param {string} name @param {string} args */
+  call(id, name, args) {
+    if (this.#last?.role !== 'assistant') this.say('assistant', '');
+    const message = /** @type {Message} */ (this.#last);
+    this.#reasonTo(message);
+    message.tool_calls ??= [];
+    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
+  }
+
+  /** @param {string} id of a call @param {string} content */
+  answer(id, content) {
+    this.#endTurn();
+    this.#messages.push({ role: 'tool', tool_call_id: id, content });
+  }
+
+  /** Reasoning belongs to its own turn, even if that was cut off before it said anything. */
+  #endTurn() {
+    if (this.#reasoning === '') return;
+    if (this.#last?.tool_calls) this.#reasonTo(this.#last);
+    else this.say('assistant', '');
+  }
+
+  /** @param {Message} message */
+  #reasonTo(message) {
+    if (this.#reasoning === '') return;
+    const before = message.reasoning_content ? `${message.reasoning_content}\n\n` : '';
+    message.reasoning_content = before + this.#reasoning;
+    this.#reasoning = '';
+  }
+}

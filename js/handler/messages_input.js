@@ -1,0 +1,124 @@
+// js/handler/messages_input.js — the conversation of a request to /v1/messages, Anthropic's shape, as messages of a chat
+// completion (https://docs.anthropic.com/en/api/messages).
+
+import { checkFields, isObject, isText, must, object, pickFields } from './fields.js';
+import { HttpError, invalidField } from './http_errors.js';
+import { MessageList } from './message_list.js';
+
+/** @typedef {import('./message_list.js').Message} Message */
+
+const string = must(isText, 'a string');
+
+/** @param {any} block @param {string} at @returns {HttpError} */
+function unsupported(block, at) {
+  const message = `${at} is of type ${String(block.type).slice(0, 40)}, which is not supported`;
+  return new HttpError(400, 'unsupported_value', message, { param: at });
+}
+
+/** The fields of each type of a block that must be there. @type {Record<string, Record<string, import('./fields.js').Check>>} */
+const blockFields = {
+  text: { text: string },
+  thinking: { thinking: string },
+  redacted_thinking: {},
+  tool_use: { id: string, name: string, input: object },
+  tool_result: { tool_use_id: string },
+};
+
+/** Further members, such as `cache_control`, are left out. @param {any} block @param {string} at */
+function checkBlock(block, at) {
+  if (!isObject(block) || !isText(block.type)) {
+    throw invalidField(at, `${at} must be an object with a type`);
+  }
+  if (!Object.hasOwn(blockFields, block.type)) throw unsupported(block, at);
+  const fields = blockFields[block.type];
+  for (const name of Object.keys(fields)) {
+    if ((block[name] ?? undefined) === undefined) {
+      throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
+    }
+  }
+  checkFields(pickFields(block, fields), fields, `${at}.`);
+}
+
+/**
+ * @param {unknown} content a text, or blocks
+ * @param {string} at
+ * @param {string[]} types of blocks that may be here
+ * @returns {any[]} blocks
+ */
+function blocksOf(content, at, types) {
+  if (isText(content)) return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) {
+    throw invalidField(at, `${at} must be a string or an array of blocks`);
+  }
+  for (const [index, block] of content.entries()) {
+    const here = `${at}[${index}]`;
+    checkBlock(block, here);
+    if (!types.includes(block.type)) throw unsupported(block, here);
+  }
+  return content;
+}
+
+/** @param {any[]} blocks @param {string} type */
+const ofType = (blocks, type) => blocks.filter((block) => block.type === type);
+
+/** @param {any[]} blocks @returns {string} that of its text blocks */
+const textOf = (blocks) =>
+  ofType(blocks, 'text')
+    .map(({ text }) => text)
+    .join('\n');
+
+/** @param {unknown} content @param {string} at @param {MessageList} list */
+function takeAssistant(content, at, list) {
+  const types = ['text', 'thinking', 'redacted_thinking', 'tool_use'];
+  const blocks = blocksOf(content, at, types);
+  for (const { thinking } of ofType(blocks, 'thinking')) list.think(thinking);
+  list.say('assistant', textOf(blocks));
+  for (const { id, name, input } of ofType(blocks, 'tool_use')) {
+    list.call(id, name, JSON.stringify(input));
+  }
+}
+
+/** Results come before the text that goes with them, as the assistant's calls need them first. */
+function takeUser(
+  /** @type {unknown} */ content,
+  /** @type {string} */ at,
+  /** @type {MessageList} */ list,
+) {
+  const blocks = blocksOf(content, at, ['text', 'tool_result']);
+  for (const [index, block] of blocks.entries()) {
+    if (block.type !== 'tool_result') continue;
+    const result = blocksOf(block.content ?? '', `${at}[${index}].content`, ['text']);
+    list.answer(block.tool_use_id, textOf(result));
+  }
+  if (ofType(blocks, 'text').length > 0) list.say('user', textOf(blocks));
+}
+
+/** @type {Record<string, typeof takeUser>} */
+const takers = { user: takeUser, assistant: takeAssistant };
+
+/**
+ * @param {unknown} system a text, or blocks of text
+ * @param {unknown} messages
+ * @returns {(Message & {prefix?: true})[]} a last message of the assistant is continued
+ */
+export function messagesOfBlocks(system, messages) {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalidField('messages', 'messages must be an array of at least one message');
+  }
+  const list = new MessageList();
+  if ((system ?? undefined) !== undefined) {
+    list.say('system', textOf(blocksOf(system, 'system', ['text'])));
+  }
+  for (const [index, message] of messages.entries()) {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
+    if (!Object.hasOwn(takers, message.role)) {
+      throw invalidField(`${at}.role`, `${at}.role must be one of user, assistant`);
+    }
+    takers[message.role](message.content, `${at}.content`, list);
+  }
+  const found = list.messages;
+  const last = found.at(-1);
+  if (last?.role !== 'assistant' || last.tool_calls) return found;
+  return [...found.slice(0, -1), { ...last, prefix: true }];
+}

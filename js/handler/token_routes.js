@@ -1,0 +1,103 @@
+// js/handler/token_routes.js — the routes of llama.cpp's server that clients count and render with: POST /tokenize,
+// /detokenize and /apply-template, GET /props. vLLM's names of the first two are understood, too.
+
+import { checkMessages, checkTools } from './chat_route.js';
+import { boolean, checkFields, ignored, must, object, text } from './fields.js';
+import { HttpError, invalidField } from './http_errors.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('./create_handler.js').Asked} Asked */
+
+/** @type {Record<string, import('./fields.js').Check>} */
+const tokenizeFields = {
+  ...{ model: text, content: text, prompt: text, messages: checkMessages },
+  ...{ add_special: boolean, add_special_tokens: boolean, parse_special: boolean },
+  ...{ with_pieces: boolean, tools: checkTools, chat_template_kwargs: object },
+};
+export const tokenizeNames = new Set(Object.keys(tokenizeFields));
+
+/** @param {Engine} engine @param {Record<string, any>} body @param {AbortSignal} signal @returns {Promise<number[]>} */
+function tokensOf(engine, body, signal) {
+  const { messages, tools, chat_template_kwargs: variables } = body;
+  if (messages) return engine.tokenize(messages, { tools, variables, signal });
+  // llama.cpp's server adds none by default, and vLLM does
+  const addSpecial = body.add_special ?? body.add_special_tokens ?? body.prompt !== undefined;
+  const parseSpecial = body.parse_special ?? true;
+  return engine.tokenize(body.content ?? body.prompt, { addSpecial, parseSpecial, signal });
+}
+
+/** @param {Record<string, any>} body @param {string[]} names */
+function checkOne(body, names) {
+  if (names.some((name) => (body[name] ?? undefined) !== undefined)) return;
+  throw new HttpError(400, 'missing_required_parameter', `${names[0]} is missing`, {
+    param: names[0],
+  });
+}
+
+/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
+export async function answerTokenize(engine, body, { signal }) {
+  checkFields(body, tokenizeFields);
+  checkOne(body, ['content', 'prompt', 'messages']);
+  const tokens = await tokensOf(engine, body, signal);
+  const { contextSize } = await engine.info();
+  const counted = { count: tokens.length, max_model_len: contextSize };
+  if (!body.with_pieces) return { tokens, ...counted };
+  const pieces = tokens.map(async (id) => ({
+    ...{ id, piece: await engine.detokenize([id], { special: true, signal }) },
+  }));
+  return { tokens: await Promise.all(pieces), ...counted };
+}
+
+const tokens = must(
+  (value) => Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0),
+  'an array of token ids',
+);
+
+/** @type {Record<string, import('./fields.js').Check>} */
+const detokenizeFields = { model: text, tokens };
+export const detokenizeNames = new Set(Object.keys(detokenizeFields));
+
+/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
+export async function answerDetokenize(engine, body, { signal }) {
+  checkFields(body, detokenizeFields);
+  checkOne(body, ['tokens']);
+  const { tokenizer } = await engine.info();
+  const vocab = tokenizer?.vocab ?? 0;
+  const wrong = body.tokens.findIndex((/** @type {number} */ id) => id >= vocab);
+  if (wrong >= 0) {
+    const at = `tokens[${wrong}]`;
+    throw invalidField(at, `${at} must be below ${vocab}, not ${body.tokens[wrong]}`);
+  }
+  const content = await engine.detokenize(body.tokens, { special: true, signal });
+  return { content, prompt: content };
+}
+
+/** @type {Record<string, import('./fields.js').Check>} */
+const templateFields = {
+  ...{ model: text, messages: checkMessages, tools: checkTools, chat_template_kwargs: object },
+  ...{ add_generation_prompt: boolean, reasoning_format: ignored },
+};
+export const templateNames = new Set(Object.keys(templateFields));
+
+/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
+export async function answerTemplate(engine, body, { signal }) {
+  checkFields(body, templateFields);
+  checkOne(body, ['messages']);
+  const { tools, chat_template_kwargs: own, add_generation_prompt: addGenerationPrompt } = body;
+  const variables = { ...(tools?.length > 0 && { tools }), ...own };
+  const options = { addGenerationPrompt: addGenerationPrompt ?? true, variables, signal };
+  return { prompt: await engine.applyTemplate(body.messages, options) };
+}
+
+/** @param {Engine} engine @param {string} model its name @returns {Promise<object>} */
+export async function propsOf(engine, model) {
+  const { contextSize, chatTemplate, tokenizer } = await engine.info();
+  return {
+    default_generation_settings: { n_ctx: contextSize },
+    model_alias: model,
+    chat_template: chatTemplate ?? '',
+    bos_token: tokenizer?.bos?.text ?? '',
+    eos_token: tokenizer?.eos?.text ?? '',
+    modalities: { vision: false, audio: false },
+  };
+}
