@@ -1,6 +1,6 @@
 // examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve as it is.
 
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addServiceWorker, packageFiles } from '../chat/build.mjs';
@@ -13,9 +13,18 @@ export const site = resolve(root, 'build/notes-page');
 
 /** Files that the page needs without a network, in addition to its scripts and styles. */
 const files = [
-  ...['index.html', 'icon.svg'],
+  ...['index.html', 'icon.svg', 'guide.json'],
   ...packageFiles(['models.js', 'tasks.js'], ['-extras']),
 ];
+
+/** The pages of the guide, a folder of notes that everybody has: their texts by their paths. */
+function guideNotes() {
+  const guide = resolve(root, 'docs/guide');
+  const names = readdirSync(guide).filter((name) => name.endsWith('.md'));
+  return Object.fromEntries(
+    names.map((name) => [name, readFileSync(resolve(guide, name), 'utf8')]),
+  );
+}
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */
 export async function buildNotes(folder = site, place = undefined) {
@@ -24,6 +33,7 @@ export async function buildNotes(folder = site, place = undefined) {
   const html = readFileSync(resolve(here, 'index.html'), 'utf8');
   writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
   copyFileSync(resolve(here, '../chat/icon.svg'), resolve(folder, 'icon.svg'));
+  writeFileSync(resolve(folder, 'guide.json'), JSON.stringify(guideNotes()));
   copyPackages(folder, false);
   await bundlePage(
     ['page.js', 'page.css'].map((name) => resolve(here, name)),

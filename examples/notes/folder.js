@@ -51,6 +51,15 @@ export function listFiles(files) {
   return { name, found, isCut: notes.length > FILES_MAX };
 }
 
+/** @param {Record<string, string>} texts by their paths @param {string} name @returns {Listing} */
+export function listTexts(texts, name) {
+  const found = Object.entries(texts).map(([path, text]) => {
+    const file = new File([text], path, { lastModified: 0 });
+    return { path, file: async () => file };
+  });
+  return { name, found, isCut: false };
+}
+
 /** @param {any} reader of a FileSystemDirectoryEntry @returns {Promise<any[]>} */
 async function readEntries(reader) {
   const all = [];

@@ -6,7 +6,7 @@ import { inWords, useModelChoice } from '../shared/model_choice.js';
 import { forgetAll, readNotes, readSetting, readVectors, writeSetting } from './database.js';
 import { embedders, examineEmbedder, prefixesOf } from './embedders.js';
 import { countEmbedded, embedNotes } from './embedding.js';
-import { listDropped, listFiles, listHandle } from './folder.js';
+import { listDropped, listFiles, listHandle, listTexts } from './folder.js';
 import { idOfFolder } from './folders.js';
 import { readFolder } from './reading.js';
 import { showHits } from './results.js';
@@ -137,6 +137,7 @@ function showFolder(found, isCut = false) {
     `${folder}: ${number(notes.size)} notes, ${number(count)} passages.${empty || changes}` +
     (isCut ? ' The folder has more than are looked at.' : '');
   byId('again').hidden = !handle;
+  byId('try-example').hidden = true;
   byId('forget').hidden = false;
   const skipped = found?.skipped ?? [];
   byId('skipped').hidden = skipped.length === 0;
@@ -161,6 +162,17 @@ async function chooseFolder() {
     await takeFolder(await listHandle(/** @type {FileSystemDirectoryHandle} */ (handle)));
   } catch (error) {
     if (/** @type {any} */ (error)?.name !== 'AbortError') showProblem('folder-problem', error);
+  }
+}
+
+async function tryExample() {
+  try {
+    handle = undefined;
+    const answer = await fetch('guide.json');
+    if (!answer.ok) throw new Error(`The guide could not be fetched (status ${answer.status}).`);
+    await takeFolder(listTexts(await answer.json(), 'Guide of Wick'));
+  } catch (error) {
+    showProblem('folder-problem', error);
   }
 }
 
@@ -388,6 +400,7 @@ news.addEventListener('message', () => {
 });
 
 byId('choose-folder').addEventListener('click', chooseFolder);
+byId('try-example').addEventListener('click', tryExample);
 byId('again').addEventListener('click', lookAgain);
 byId('folder-files').addEventListener('change', (event) => {
   const input = /** @type {HTMLInputElement} */ (event.target);

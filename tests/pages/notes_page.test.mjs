@@ -197,6 +197,15 @@ test('by words without a model; what is no note is told, and what looks like HTM
   assert.deepEqual(await violations(page), []);
 });
 
+test('the guide is a folder that everybody has', { skip: skipChromium }, async (t) => {
+  const page = await openPage(await openContext(t));
+  await page.click('#try-example');
+  await page.locator('#folder-state', { hasText: /^Guide of Wick: \d+ notes, / }).waitFor();
+  assert.equal(await page.locator('#try-example').isVisible(), false);
+  await page.fill('#query', 'troubleshooting');
+  await firstHit(page, 'words', /Troubleshooting/);
+});
+
 test('by meaning; only what is new or changed is embedded again; without a network', {
   skip,
 }, async (t) => {
