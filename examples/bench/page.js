@@ -124,9 +124,15 @@ function showProblem(error) {
   byId('problem').hidden = false;
 }
 
+/** Empty plots show nothing, so they wait for the first result. */
+function showPlots() {
+  byId('plots').hidden = false;
+  plots.clear();
+}
+
 /** @param {Result} result */
 function listenerFor(result) {
-  plots.clear();
+  showPlots();
   return {
     /** @param {string} text @param {number} share */
     onState: (text, share) => {
@@ -186,7 +192,7 @@ async function run() {
 function showSaved(saved, from) {
   const { result, environment } = readReport(saved);
   byId('problem').hidden = true;
-  plots.clear();
+  showPlots();
   for (const run of result.runs)
     for (const [index, sample] of run.samples.entries()) plots.addSample(run, index + 1, sample);
   showResult(result, environment);
