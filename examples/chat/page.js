@@ -31,6 +31,7 @@ import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
 import { removeFormer } from './offline.js';
+import { startPageMenu } from './page_menu.js';
 import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
@@ -240,6 +241,7 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   openShortcuts();
 });
+startPageMenu();
 startViewport();
 startList({ ...conversation, tell });
 const { problem, taken } = await openStore();

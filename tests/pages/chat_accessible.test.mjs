@@ -7,6 +7,7 @@ import { assertAccessible } from '../support/accessible.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { ask, chooseRow, lastAnswer, talk } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { chooseInMenu, openDeveloper } from '../support/page_menu.mjs';
 
 const { skip, openPage } = useChat('chat-accessible');
 /** @typedef {import('playwright-core').Page} Page */
@@ -92,8 +93,7 @@ const states = {
     await page.locator('.actions').waitFor();
   },
   'the shelf of books': async (page) => {
-    if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
-    await page.click('#open-books');
+    await chooseInMenu(page, '#open-books');
     await page.locator('#books-dialog summary', { hasText: 'Your key' }).click();
     await page.locator('#book-file').setInputFiles({
       name: 'a.txt',
@@ -128,8 +128,7 @@ const states = {
   },
   'the settings': (page) => page.click('#open-settings'),
   'the list of keys': async (page) => {
-    await page.click('#open-settings');
-    await page.click('#open-shortcuts');
+    await chooseInMenu(page, '#open-shortcuts');
     await page.locator('#shortcuts-dialog').waitFor();
   },
   'a problem': async (page) => {
@@ -143,7 +142,7 @@ const states = {
     await page.click('#send');
     await page.locator('#context-note:not([hidden])').waitFor();
   },
-  'the developer panel': (page) => page.click('#developer summary'),
+  'the developer panel': openDeveloper,
 };
 
 const devices = {

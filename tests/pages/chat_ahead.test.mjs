@@ -16,6 +16,7 @@ import {
 import { onBattery } from '../support/chat_stub.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
@@ -33,7 +34,7 @@ async function open(t, { url = siteUrl(), script = onMains, ...how } = {}) {
   const page = await openReal(browser(), url, { problems, script, ...how });
   t.after(() => page.context().close());
   t.after(() => assert.deepEqual(problems, []));
-  await page.click('#developer summary');
+  await openDeveloper(page);
   return page;
 }
 
@@ -140,7 +141,7 @@ test('the switch is remembered', { skip }, async (t) => {
   await untilAllReturned(page);
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await untilFact(page, 'Before Enter', /^off: switched off/);
   await page.click('#open-settings');
   await page.locator('[name=ahead]').check();

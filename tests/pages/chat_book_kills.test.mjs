@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { onBattery, readStores, watchBars } from '../support/chat_stub.mjs';
+import { chooseInMenu } from '../support/page_menu.mjs';
 import { randomOf } from '../support/random_bytes.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
@@ -53,7 +54,7 @@ test('killed while a book is read: its text is there, and nothing is read twice 
     const page = opened ?? (await context.newPage());
     if (!opened) await page.goto(url());
     await page.waitForSelector('#send:not([disabled])');
-    await page.click('#open-books');
+    await chooseInMenu(page, '#open-books');
     await page.locator('#books-dialog[open]').waitFor();
     return page;
   };

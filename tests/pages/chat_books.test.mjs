@@ -13,6 +13,7 @@ import { chooseRow, lastAnswer, onBattery, watchBars } from '../support/chat_stu
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { chooseInMenu, openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -78,8 +79,7 @@ async function openPage(context, script = '') {
 
 /** @param {Page} page */
 async function openShelf(page) {
-  if (!(await page.locator('#conversations').isVisible())) await page.click('#open-list');
-  await page.click('#open-books');
+  await chooseInMenu(page, '#open-books');
   await page.locator('#books-dialog[open]').waitFor();
 }
 
@@ -120,7 +120,7 @@ async function ask(page, question) {
       .getAttribute('open')
       .then((one) => one !== null))
   )
-    await page.locator('#developer summary').click();
+    await openDeveloper(page);
   const count = await page.locator('.message.assistant footer').count();
   await page.fill('#prompt', question);
   await page.keyboard.press('Enter');

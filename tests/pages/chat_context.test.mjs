@@ -12,6 +12,7 @@ import { useChat } from '../support/chat_page.mjs';
 import { ask, chooseRow, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, browser, url: siteUrl } = useChat('chat-context');
@@ -373,7 +374,7 @@ test('Send stays where it is when the first tokens have been counted', { skip },
   const page = await open();
   const before = await page.locator('#send').boundingBox();
   await page.fill('#prompt', 'A question');
-  await page.getByRole('button', { name: 'Memory' }).waitFor();
+  await page.locator('#context:not(.unused)').waitFor({ state: 'attached' });
   assert.deepEqual(await page.locator('#send').boundingBox(), before);
 });
 
@@ -444,7 +445,7 @@ test('turns that are left out are dropped from what was read: what stays is not 
   // The kept turns depend on no answer's length, and no answer reaches an invented word.
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
-  await page.click('#developer summary');
+  await openDeveloper(page);
   const fact = (/** @type {string} */ name) => page.locator(`[data-fact="${name}"]`).innerText();
   for (let turn = 1; turn <= 2; turn++) {
     await page.fill('#prompt', `${turn}. ${'The fox and the lamp went to the river. '.repeat(95)}`);

@@ -7,6 +7,7 @@ import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal, saying } from '../support/chat_real.mjs';
 import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 
 const { skip, browser, url } = useChat('chat-known-words');
 const LIST = '**/wick-4.2m-words.txt';
@@ -85,7 +86,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
     );
     await untilListed(page);
     assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
-    await page.click('#developer summary');
+    await openDeveloper(page);
     await page.locator('[data-fact="Known words"]', { hasText: 'no list of words' }).waitFor();
   });
 

@@ -19,6 +19,7 @@ import {
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { chooseInMenu, openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage, browser, url: siteUrl } = useChat('chat-memory');
@@ -409,7 +410,7 @@ async function open(t, script = onBattery) {
 
 test('after Forget the next question finds the rest read', { skip: skip || !isFull }, async (t) => {
   const page = await open(t);
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await askReal(page, 'What is a fork?');
   await askReal(page, 'Tell me a story about a fox.');
   await forget(page, 0);
@@ -495,7 +496,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   await page.locator('.words li button:enabled').nth(1).click();
   await page.locator('.versions', { hasText: '2 / 2' }).waitFor();
   await page.locator('#log[aria-busy=false]').waitFor();
-  await page.click('#open-memory');
+  await chooseInMenu(page, '#open-memory');
   const items = page.locator('.memory-tree [role=treeitem]');
   await items.nth(2).waitFor();
   const facts = await page.locator('.memory-tree small').allInnerTexts();
@@ -568,7 +569,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
   await page.locator('.message.forgotten').first().waitFor();
   await page.click('#dismiss-notice');
   await page.getByRole('button', { name: 'Bring back' }).click();
-  await page.click('#open-memory');
+  await chooseInMenu(page, '#open-memory');
   await page.locator('.memory-tree li').nth(2).waitFor();
   await look('memory');
 });

@@ -13,6 +13,7 @@ import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { assertContinued, serveModel } from '../support/model_server.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-models');
@@ -162,13 +163,13 @@ test('a dropped file is there at the next visit, with what it has read', {
   await drop(page, 'mine.gguf');
   await untilModel(page, 'mine.gguf');
   await page.locator('#notice-text', { hasText: 'mine.gguf (1.6 MB) is kept' }).waitFor();
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await ask(page);
   await page.getByText('kept in this browser', { exact: false }).last().waitFor();
   await page.locator('[data-fact="Next visit"]', { hasText: 'kept' }).waitFor();
   await page.reload();
   await untilModel(page, 'mine.gguf');
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await page.locator('[data-fact="Last visit"]', { hasText: /^[1-9]\d* of/ }).waitFor();
   await page.click('#new-chat');
   await ask(page, 'And now?');

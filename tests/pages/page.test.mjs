@@ -13,6 +13,7 @@ import { onBattery } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const chromium = locate('chromium');
@@ -110,7 +111,7 @@ for (const [name, options] of Object.entries({
     const figures = (await page.locator(answered).last().textContent()) ?? '';
     assert.match(figures, /tokens\/s.*first after/s);
     await takePicture(page, `${name}-chat`);
-    await page.click('#developer summary');
+    await openDeveloper(page);
     await page.locator('#kv-pages .cached').first().waitFor();
     await takePicture(page, `${name}-developer`);
     const sideways = await page.evaluate(
@@ -188,7 +189,7 @@ test('the developer panel shows the pages as they are while it answers', {
   /** @param {string} kind */
   const count = (kind) => page.locator(`#kv-pages .${kind}`).count();
   assert.equal(await page.locator('#kv-facts > *').count(), 0, 'closed, it asks for nothing');
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await page.locator('[data-fact="Prefix cache"]').waitFor();
   assert.equal(await count('kv-page'), 0, 'pages are made when they are needed');
   // an answer that continues until it is stopped

@@ -18,6 +18,7 @@ import {
 import { copyChat } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 
 const { skip } = locate('chromium');
 const answered = '.message.assistant footer';
@@ -86,7 +87,7 @@ async function visit(profile, use, { address = server.url, script = '' } = {}) {
     const problems = [];
     page.on('pageerror', (error) => problems.push(error.message));
     await page.goto(address);
-    await page.click('#developer summary');
+    await openDeveloper(page);
     await page.waitForSelector('#send:not([disabled])');
     const found = await use(page);
     assert.deepEqual(problems, []);

@@ -19,6 +19,7 @@ import { useChat } from '../support/chat_page.mjs';
 import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const PAGE_TOKENS = 16;
@@ -115,7 +116,7 @@ async function lastPrompt(page) {
 
 test('a question worded anew is a branch, and one returns by the arrows', { skip }, async (t) => {
   const { page, problems } = await openPage(t);
-  await page.click('#developer summary');
+  await openDeveloper(page);
   await ask(page, 'Tell me a story about a fox.');
   await ask(page, 'What is Wick?');
   const before = await shown(page);
@@ -170,7 +171,7 @@ for (const [name, options] of Object.entries({
     await page.click('#open-settings');
     await page.fill('[name=seed]', '1');
     await page.keyboard.press('Enter');
-    await page.click('#developer summary');
+    await openDeveloper(page);
     await ask(page, 'Tell me a story.');
     const [, first] = await shown(page);
     await chooseRow(lastAnswer(page), '.compare');

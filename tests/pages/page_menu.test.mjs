@@ -1,0 +1,83 @@
+// The menu in the header of the chat page (examples/chat/page_menu.js): what opens and closes it, and what its rows open.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useChat } from '../support/chat_page.mjs';
+import { openReal } from '../support/chat_real.mjs';
+import { chooseInMenu } from '../support/page_menu.mjs';
+
+const { skip, browser, url } = useChat('page-menu');
+
+/** @param {import('node:test').TestContext} t */
+async function open(t) {
+  /** @type {string[]} */
+  const problems = [];
+  const page = await openReal(browser(), url(), { problems });
+  t.after(() => page.context().close());
+  t.after(() => assert.deepEqual(problems, []));
+  return page;
+}
+
+test('Escape, a press elsewhere, the focus elsewhere and a choice close the menu', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  const [opener, menu] = ['#open-more', '#more'].map((one) => page.locator(one));
+  const expect = async (/** @type {boolean} */ isOpen) => {
+    assert.equal(await menu.isVisible(), isOpen);
+    assert.equal(await opener.getAttribute('aria-expanded'), String(isOpen));
+  };
+  await expect(false);
+  await opener.click();
+  await expect(true);
+  await page.locator('#open-books').focus();
+  await page.keyboard.press('Escape');
+  await expect(false);
+  assert.equal(await opener.evaluate((one) => one === document.activeElement), true);
+  await opener.press('Enter');
+  await expect(true);
+  await opener.press('Enter');
+  await expect(false);
+  await opener.click();
+  await page.mouse.click(500, 500);
+  await expect(false);
+  await opener.click();
+  await page.locator('#prompt').focus();
+  await expect(false);
+  await chooseInMenu(page, '#open-shortcuts');
+  await expect(false);
+  await page.locator('#shortcuts-dialog[open]').waitFor();
+});
+
+test('the page, which ends an answer at Escape, does not hear the one that closes the menu', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  await page.evaluate("globalThis.heard = 0; addEventListener('keydown', () => void heard++);");
+  await page.click('#open-more');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate('heard'), 0);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate('heard'), 1);
+});
+
+test('each row opens what it names, and the panel goes when it is closed', { skip }, async (t) => {
+  const page = await open(t);
+  for (const [row, dialog] of [
+    ['#open-books', '#books-dialog'],
+    ['#open-memory', '#memory-dialog'],
+  ]) {
+    await chooseInMenu(page, row);
+    await page.locator(`${dialog}[open]`).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator(`${dialog}[open]`).waitFor({ state: 'hidden' });
+  }
+  const panel = page.locator('#developer');
+  assert.equal(await panel.isVisible(), false);
+  await chooseInMenu(page, '#open-developer');
+  await panel.locator('[data-fact="Prefix cache"]').waitFor();
+  await panel.locator('summary').click();
+  await panel.waitFor({ state: 'hidden' });
+  await chooseInMenu(page, '#open-developer');
+  await panel.waitFor();
+});
