@@ -79,6 +79,7 @@ test('under a path: the first page leads to the others, and each is ready, witho
     await page.getByRole('main').getByRole('link', { name }).click();
     await page.waitForURL(/\/some\/path\/\w+\//);
     await untilTrue(page, condition);
+    if (name === 'Chat') await page.click('#open-more'); // its links are in the menu
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     assert.equal(await links.count(), pages.length, name);
     const shown = await page.evaluate(() =>
