@@ -36,6 +36,7 @@ import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
 import { parseUrl } from './specs.js';
+import { knowsTools } from './tools.js';
 import { startViewport } from './viewport.js';
 import { forget, removeFormerState } from './visits.js';
 import { builtIn, isSame, keyOf, lastModel, wishOf } from './wishes.js';
@@ -145,7 +146,10 @@ byId('settings-dialog').addEventListener('close', () => {
 byId('open-settings').addEventListener('click', async () => {
   const { fillSizes } = await import('./context_choice.js');
   const field = /** @type {HTMLSelectElement} */ (document.querySelector('[name="context"]'));
-  await fillSizes(field, byId('context-hint'), current().engine).catch(() => {}); // another model comes
+  const { engine } = current();
+  await fillSizes(field, byId('context-hint'), engine).catch(() => {}); // another model comes
+  const knows = engine && (await knowsTools(engine).catch(() => true));
+  byId('tools-hint').hidden = knows !== false;
 });
 
 // ---- which model ----

@@ -9,12 +9,14 @@ import { calculate } from '../../examples/chat/calculator.js';
 import { messagesOfRounds, roundsFrom } from '../../examples/chat/calling.js';
 import { runTool, tools } from '../../examples/chat/tools.js';
 import { useChat } from '../support/chat_page.mjs';
+import { openReal } from '../support/chat_real.mjs';
 import { ask, openStub, untilKept } from '../support/chat_stub.mjs';
+import { toolTemplate } from '../support/client_requests.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue, waitUntil } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
-const { skip, openPage } = useChat('chat-tools');
+const { skip, openPage, browser, url } = useChat('chat-tools');
 /** @typedef {import('playwright-core').Page} Page */
 
 describe('the calculator', () => {
@@ -146,6 +148,22 @@ test('a conversation has tools when the user wants it; each call is seen, kept a
     ['user', 'assistant', 'user', 'assistant', 'tool', 'assistant', 'user'],
   );
   assert.equal(again.tools.length, 2, 'the setting is the conversation’s');
+});
+
+test('where the model does not know how to call tools, the switch says so', { skip }, async (t) => {
+  for (const [script, isTold] of /** @type {[string, boolean][]} */ ([
+    ['', true],
+    [`globalThis.engineOptions = ${JSON.stringify({ chatTemplate: toolTemplate })};`, false],
+  ])) {
+    const page = await openReal(browser(), url(), { script });
+    t.after(() => page.context().close());
+    await page.evaluate(`globalThis.counted = 0;
+      const count = engine.countTokens.bind(engine);
+      engine.countTokens = (...input) => count(...input).finally(() => void counted++);`);
+    await page.click('#open-settings');
+    await untilTrue(page, 'counted === 2');
+    assert.equal(await page.locator('#tools-hint').isVisible(), isTold);
+  }
 });
 
 test('what the model calls is text, however odd, and what cannot run says so', {
