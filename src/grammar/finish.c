@@ -4,10 +4,13 @@
 
 #include "grammar/program.h"
 
-// ---- what has an end ----
+typedef struct program_finisher program_finisher;
 
-typedef struct endings {
+struct program_finisher {
   program_builder *builder;
+  uint32_t root, phase;
+  uint32_t at;  // of the phase: the next place, edge or rule
+  // what has an end
   uint32_t *from;        // [edges] the place of an edge
   uint32_t *next_to;     // [edges] the next edge that leads to the same place
   uint32_t *first_to;    // [places]
@@ -16,109 +19,149 @@ typedef struct endings {
   uint32_t *rule_of;     // [places] that starts there, or 0
   bool *ends;            // [places]
   uint32_t *stack, stack_count;
-} endings;
+  // left recursion
+  bool *nullable;        // [rules]
+  bool changed;          // in this round
+  uint8_t *state;        // [rules] 0: not seen, 1: being walked, 2: done
+  uint32_t *seen;        // [places] the number of the walk that was here last
+  uint32_t *left_stack;  // [places]
+  uint32_t walk, left_recursive;
+  work_u32_list todo, calls;
+  prefix_sharer *sharer;
+};
 
-static bool endings_begin(endings *e, program_builder *builder) {
+static program_finisher *begin(program_builder *builder, uint32_t root) {
   grammar_work *work = builder->work;
   const uint32_t edges = builder->edges.count, places = builder->places.count;
-  memset(e, 0, sizeof *e);
-  e->builder = builder;
-  e->from = work_alloc(work, edges, sizeof *e->from);
-  e->next_to = work_alloc(work, edges, sizeof *e->next_to);
-  e->next_call = work_alloc(work, edges, sizeof *e->next_call);
-  e->first_to = work_alloc(work, places, sizeof *e->first_to);
-  e->rule_of = work_alloc(work, places, sizeof *e->rule_of);
-  e->stack = work_alloc(work, places, sizeof *e->stack);
-  e->ends = work_alloc(work, places, sizeof *e->ends);
-  e->first_call = work_alloc(work, builder->rules.count, sizeof *e->first_call);
-  if (!work_is_ok(work)) return false;
-  for (uint32_t rule = 1; rule < builder->rules.count; rule++) {
-    e->rule_of[builder->rules.items[rule]] = rule;
+  const uint32_t rules = builder->rules.count;
+  program_finisher *f = work_alloc(work, 1, sizeof *f);
+  if (f == NULL) return NULL;
+  *f = (program_finisher){.builder = builder, .root = root, .at = 1};
+  f->from = work_alloc(work, edges, sizeof *f->from);
+  f->next_to = work_alloc(work, edges, sizeof *f->next_to);
+  f->next_call = work_alloc(work, edges, sizeof *f->next_call);
+  f->first_to = work_alloc(work, places, sizeof *f->first_to);
+  f->rule_of = work_alloc(work, places, sizeof *f->rule_of);
+  f->stack = work_alloc(work, places, sizeof *f->stack);
+  f->ends = work_alloc(work, places, sizeof *f->ends);
+  f->seen = work_alloc(work, places, sizeof *f->seen);
+  f->left_stack = work_alloc(work, places, sizeof *f->left_stack);
+  f->first_call = work_alloc(work, rules, sizeof *f->first_call);
+  f->nullable = work_alloc(work, rules, sizeof *f->nullable);
+  f->state = work_alloc(work, rules, sizeof *f->state);
+  if (!work_is_ok(work)) return NULL;
+  for (uint32_t rule = 1; rule < rules; rule++) f->rule_of[builder->rules.items[rule]] = rule;
+  return f;
+}
+
+// Each phase: false after a failure or a pause.
+
+// ---- what has an end ----
+
+static void link_edges_of(program_finisher *f, uint32_t place) {
+  const program_builder *builder = f->builder;
+  for (uint32_t i = builder->places.items[place].edges; i != 0;) {
+    const grammar_edge *edge = &builder->edges.items[i];
+    f->from[i] = place;
+    f->next_to[i] = f->first_to[edge->to];
+    f->first_to[edge->to] = i;
+    if (edge->kind == EDGE_CALL || edge->kind == EDGE_MEMBER) {
+      f->next_call[i] = f->first_call[edge->value];
+      f->first_call[edge->value] = i;
+    }
+    i = edge->next;
   }
-  for (uint32_t place = 1; place < places; place++) {
-    for (uint32_t i = builder->places.items[place].edges; i != 0;) {
-      const grammar_edge *edge = &builder->edges.items[i];
-      e->from[i] = place;
-      e->next_to[i] = e->first_to[edge->to];
-      e->first_to[edge->to] = i;
-      if (edge->kind == EDGE_CALL || edge->kind == EDGE_MEMBER) {
-        e->next_call[i] = e->first_call[edge->value];
-        e->first_call[edge->value] = i;
-      }
-      i = edge->next;
+}
+
+static bool link_edges(program_finisher *f) {
+  for (; f->at < f->builder->places.count; f->at++) {
+    if (!work_advance(f->builder->work)) return false;
+    link_edges_of(f, f->at);
+  }
+  return true;
+}
+
+static void mark_end(program_finisher *f, uint32_t place) {
+  if (f->ends[place]) return;
+  f->ends[place] = true;
+  f->stack[f->stack_count++] = place;
+}
+
+static bool edge_ends(const program_finisher *f, const grammar_edge *edge) {
+  if (edge->kind == EDGE_END || edge->kind == EDGE_SEEN) return true;
+  if (!f->ends[edge->to]) return false;
+  return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) ||
+         f->ends[program_start(f->builder, edge->value)];
+}
+
+static bool mark_ends(program_finisher *f) {
+  const program_builder *builder = f->builder;
+  for (; f->at < builder->edges.count; f->at++) {
+    if (!work_advance(builder->work)) return false;
+    if (builder->edges.items[f->at].kind == EDGE_END && f->from[f->at] != 0) {
+      mark_end(f, f->from[f->at]);
     }
   }
   return true;
 }
 
-static void mark_end(endings *e, uint32_t place) {
-  if (e->ends[place]) return;
-  e->ends[place] = true;
-  e->stack[e->stack_count++] = place;
-}
-
-static bool edge_ends(const endings *e, const grammar_edge *edge) {
-  if (edge->kind == EDGE_END || edge->kind == EDGE_SEEN) return true;
-  if (!e->ends[edge->to]) return false;
-  return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) ||
-         e->ends[program_start(e->builder, edge->value)];
-}
-
-static void find_endings(endings *e) {
-  const program_builder *builder = e->builder;
-  for (uint32_t i = 1; i < builder->edges.count; i++) {
-    if (builder->edges.items[i].kind == EDGE_END && e->from[i] != 0) mark_end(e, e->from[i]);
-  }
-  while (e->stack_count != 0) {
-    const uint32_t place = e->stack[--e->stack_count];
-    for (uint32_t i = e->first_to[place]; i != 0; i = e->next_to[i]) {
-      if (edge_ends(e, &builder->edges.items[i])) mark_end(e, e->from[i]);
+static bool spread_ends(program_finisher *f) {
+  const program_builder *builder = f->builder;
+  while (f->stack_count != 0) {
+    if (!work_advance(builder->work)) return false;
+    const uint32_t place = f->stack[--f->stack_count];
+    for (uint32_t i = f->first_to[place]; i != 0; i = f->next_to[i]) {
+      if (edge_ends(f, &builder->edges.items[i])) mark_end(f, f->from[i]);
     }
-    if (e->rule_of[place] == 0) continue;
-    for (uint32_t i = e->first_call[e->rule_of[place]]; i != 0; i = e->next_call[i]) {
-      if (edge_ends(e, &builder->edges.items[i])) mark_end(e, e->from[i]);
+    if (f->rule_of[place] == 0) continue;
+    for (uint32_t i = f->first_call[f->rule_of[place]]; i != 0; i = f->next_call[i]) {
+      if (edge_ends(f, &builder->edges.items[i])) mark_end(f, f->from[i]);
     }
   }
+  return true;
 }
 
-static void drop_dead_edges(endings *e) {
-  program_builder *builder = e->builder;
-  for (uint32_t place = 1; place < builder->places.count; place++) {
-    uint32_t *link = &builder->places.items[place].edges;
-    while (*link != 0) {
-      grammar_edge *edge = &builder->edges.items[*link];
-      if (edge_ends(e, edge)) {
-        link = &edge->next;
-      } else {
-        *link = edge->next;
-      }
+static bool check_end(program_finisher *f) {
+  grammar_work *work = f->builder->work;
+  if (f->ends[program_start(f->builder, f->root)]) return true;
+  return work_fail(work, work->left_out == NULL ? WICK_E_ARG : WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                   "%s", work->left_out == NULL ? "no text satisfies the grammar" : work->left_out);
+}
+
+static void drop_dead_edges_of(program_finisher *f, uint32_t place) {
+  program_builder *builder = f->builder;
+  uint32_t *link = &builder->places.items[place].edges;
+  while (*link != 0) {
+    grammar_edge *edge = &builder->edges.items[*link];
+    if (edge_ends(f, edge)) {
+      link = &edge->next;
+    } else {
+      *link = edge->next;
     }
   }
+}
+
+static bool drop_dead_edges(program_finisher *f) {
+  for (; f->at < f->builder->places.count; f->at++) {
+    if (!work_advance(f->builder->work)) return false;
+    drop_dead_edges_of(f, f->at);
+  }
+  return true;
 }
 
 // ---- left recursion ----
 
-typedef struct left_walk {
-  program_builder *builder;
-  bool *nullable;     // [rules]
-  uint8_t *state;     // [rules] 0: not seen, 1: being walked, 2: done
-  uint32_t *seen;     // [places] the number of the walk that was here last
-  uint32_t *stack;    // [places]
-  uint32_t *pending;  // [rules] of rules whose first calls are being walked
-  uint32_t walk;
-} left_walk;
-
 // Walks what is reached before a byte is read from the start of `rule`; calls on_call for each rule
 // called. Returns whether the end is reached.
-static bool walk_rule(left_walk *w, uint32_t rule, work_u32_list *calls) {
-  program_builder *builder = w->builder;
+static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) {
+  program_builder *builder = f->builder;
   uint32_t count = 0;
   bool is_nullable = false;
-  w->walk++;
-  w->stack[count++] = program_start(builder, rule);
-  w->seen[w->stack[0]] = w->walk;
+  f->walk++;
+  f->left_stack[count++] = program_start(builder, rule);
+  f->seen[f->left_stack[0]] = f->walk;
   while (count != 0 && work_step(builder->work, 1)) {
-    const uint32_t place = w->stack[--count];
+    const uint32_t place = f->left_stack[--count];
     for (uint32_t i = builder->places.items[place].edges; i != 0;) {
       const grammar_edge *edge = &builder->edges.items[i];
       i = edge->next;
@@ -128,72 +171,52 @@ static bool walk_rule(left_walk *w, uint32_t rule, work_u32_list *calls) {
         if (!WORK_PUSH(builder->work, calls, edge->value)) return false;
       }
       const bool passes = edge->kind == EDGE_SKIP || edge->kind == EDGE_ADD ||
-                          edge->kind == EDGE_MEMBERS || (is_call && w->nullable[edge->value]);
-      if (!passes || w->seen[edge->to] == w->walk) continue;
-      w->seen[edge->to] = w->walk;
-      w->stack[count++] = edge->to;
+                          edge->kind == EDGE_MEMBERS || (is_call && f->nullable[edge->value]);
+      if (!passes || f->seen[edge->to] == f->walk) continue;
+      f->seen[edge->to] = f->walk;
+      f->left_stack[count++] = edge->to;
     }
   }
   return is_nullable;
 }
 
-static void find_nullable(left_walk *w) {
-  bool changed = true;
-  while (changed && work_is_ok(w->builder->work)) {
-    changed = false;
-    for (uint32_t rule = w->builder->rules.count - 1; rule != 0; rule--) {
-      if (w->nullable[rule] || !walk_rule(w, rule, NULL)) continue;
-      w->nullable[rule] = changed = true;
+static bool find_nullable(program_finisher *f) {
+  const uint32_t rules = f->builder->rules.count;
+  do {
+    if (f->at == 1) f->changed = false;
+    for (; f->at < rules; f->at++) {
+      const uint32_t rule = rules - f->at;
+      if (!work_advance(f->builder->work)) return false;
+      if (f->nullable[rule] || !walk_rule(f, rule, NULL)) continue;
+      f->nullable[rule] = f->changed = true;
     }
-  }
+    f->at = 1;
+  } while (f->changed);
+  return work_is_ok(f->builder->work);
 }
 
-// A rule that calls itself before it has read anything, or 0. A depth-first search whose stack is a
-// list of (rule or, negated, the end of one).
-static uint32_t find_left_recursion(left_walk *w) {
-  grammar_work *work = w->builder->work;
-  work_u32_list todo = {0};
-  for (uint32_t root = 1; root < w->builder->rules.count; root++) {
-    if (!WORK_PUSH(work, &todo, root * 2)) return 0;
-    while (todo.count != 0) {
-      const uint32_t top = todo.items[--todo.count], rule = top / 2;
-      if (top % 2 != 0) {
-        w->state[rule] = 2;
-        continue;
-      }
-      if (w->state[rule] == 1) return rule;
-      if (w->state[rule] == 2) continue;
-      w->state[rule] = 1;
-      if (!WORK_PUSH(work, &todo, rule * 2 + 1)) return 0;
-      work_u32_list calls = {0};
-      walk_rule(w, rule, &calls);
-      for (uint32_t i = 0; i < calls.count; i++) {
-        if (w->state[calls.items[i]] == 1) return calls.items[i];
-        if (w->state[calls.items[i]] == 2) continue;
-        if (!WORK_PUSH(work, &todo, calls.items[i] * 2)) return 0;
-      }
+// Finds a rule that calls itself before it has read anything. A depth-first search whose stack is a
+// list of a rule times 2, or 1 more for the end of one.
+static bool walk_calls(program_finisher *f) {
+  grammar_work *work = f->builder->work;
+  while (f->left_recursive == 0 && work_advance(work)) {
+    if (f->todo.count == 0 && f->at == f->builder->rules.count) return true;
+    if (f->todo.count == 0 && !WORK_PUSH(work, &f->todo, f->at++ * 2)) return false;
+    const uint32_t top = f->todo.items[--f->todo.count], rule = top / 2;
+    if (top % 2 != 0) f->state[rule] = 2;
+    if (f->state[rule] == 1) f->left_recursive = rule;
+    if (f->state[rule] != 0) continue;
+    f->state[rule] = 1;
+    if (!WORK_PUSH(work, &f->todo, rule * 2 + 1)) return false;
+    f->calls.count = 0;
+    walk_rule(f, rule, &f->calls);
+    for (uint32_t i = 0; i < f->calls.count && f->left_recursive == 0; i++) {
+      const uint32_t called = f->calls.items[i];
+      if (f->state[called] == 1) f->left_recursive = called;
+      if (f->state[called] == 0 && !WORK_PUSH(work, &f->todo, called * 2)) return false;
     }
   }
-  return 0;
-}
-
-static bool check_left_recursion(program_builder *builder, program_namer name_of, void *context) {
-  grammar_work *work = builder->work;
-  left_walk w = {.builder = builder};
-  const uint32_t rules = builder->rules.count, places = builder->places.count;
-  w.nullable = work_alloc(work, rules, sizeof *w.nullable);
-  w.state = work_alloc(work, rules, sizeof *w.state);
-  w.seen = work_alloc(work, places, sizeof *w.seen);
-  w.stack = work_alloc(work, places, sizeof *w.stack);
-  if (!work_is_ok(work)) return false;
-  find_nullable(&w);
-  const uint32_t found = find_left_recursion(&w);
-  if (!work_is_ok(work)) return false;
-  if (found == 0) return true;
-  const char *name = name_of == NULL ? NULL : name_of(context, found);
-  return work_fail(work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "left recursion: rule '%s' calls itself before it reads anything",
-                   name == NULL ? "?" : name);
+  return work_is_ok(work);
 }
 
 // ---- classes of bytes ----
@@ -240,22 +263,38 @@ static wick_status copy_program(const program_builder *builder, uint32_t root,
   return WICK_OK;
 }
 
+static bool share_prefixes(program_finisher *f) {
+  return program_share_prefixes(f->builder, &f->sharer);
+}
+
+static bool run_phases(program_finisher *f) {
+  static bool (*const PHASES[])(program_finisher *f) = {link_edges,      mark_ends,     spread_ends,
+                                                        find_nullable,   walk_calls,    check_end,
+                                                        drop_dead_edges, share_prefixes};
+  enum { COUNT = sizeof PHASES / sizeof *PHASES };
+  for (; f->phase < COUNT && f->left_recursive == 0; f->phase++, f->at = 1) {
+    if (!PHASES[f->phase](f)) return false;
+  }
+  return true;
+}
+
 wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
                            void *context, grammar_program *out) {
   grammar_work *work = builder->work;
-  endings e;
   memset(out, 0, sizeof *out);
-  if (!work_is_ok(work) || !endings_begin(&e, builder)) return work->status;
-  find_endings(&e);
-  if (!check_left_recursion(builder, name_of, context)) return work->status;
-  if (!e.ends[program_start(builder, root)]) {
-    work_fail(work, work->left_out == NULL ? WICK_E_ARG : WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "%s",
-              work->left_out == NULL ? "no text satisfies the grammar" : work->left_out);
+  if (!work_is_ok(work)) return work->status;
+  if (builder->finisher == NULL) builder->finisher = begin(builder, root);
+  program_finisher *f = builder->finisher;
+  if (f == NULL || !run_phases(f)) return work->status;
+  if (f->left_recursive == 0) {
+    if (work_keep(work)) return work->status;  // a copy of what is large is a slice
+    work->status = copy_program(builder, root, out);
     return work->status;
   }
-  drop_dead_edges(&e);
-  if (!program_share_prefixes(builder)) return work->status;
-  work->status = copy_program(builder, root, out);
+  const char *name = name_of == NULL ? NULL : name_of(context, f->left_recursive);
+  work_fail(work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+            "left recursion: rule '%s' calls itself before it reads anything",
+            name == NULL ? "?" : name);
   return work->status;
 }
 

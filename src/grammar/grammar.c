@@ -95,7 +95,8 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
   return 0;
 }
 
-// A program that has been built. Another slice finishes it if building it took most of one.
+// A program that has been built. What follows may pause: sets of texts are spelled, and the program
+// is finished.
 typedef struct built_grammar {
   program_builder builder;
   gbnf_names *names;
@@ -113,11 +114,11 @@ static wick_status compile(grammar_work *work, const tokenizer *tokens, const wi
       built->root = build_parts(&built->builder, wanted, built->root);
     }
     if (!work_is_ok(work)) return work->status;
-    if (work_keep(work)) {
-      work->kept_built = built;
-      return work->status;
-    }
+    work->kept_built = built;
+    if (work_keep(work)) return work->status;
   }
+  work_settle(work);
+  if (!spell_pending(&built->builder)) return work->status;
   const program_namer name_of = built->names == NULL ? NULL : gbnf_name;
   return program_finish(&built->builder, built->root, name_of, built->names, out);
 }

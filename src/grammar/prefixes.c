@@ -2,32 +2,48 @@
 // thousands of words is few places at once, as a trie is.
 #include "grammar/program.h"
 
-typedef struct sharing {
+struct prefix_sharer {
   program_builder *builder;
   uint32_t *arrivals;  // [places] the edges that lead there; a rule that starts there is several
   uint32_t *queue;     // [places] from the starts of rules on, so that an edge comes before its end
   bool *is_queued;     // [places]
   uint32_t queue_count;
-} sharing;
+  uint32_t counted, shared;  // places, and places of the queue
+  // of the place at hand: the first place after each byte, where `at` is that place
+  struct {
+    uint32_t at, first;
+  } after[256];
+};
 
-static void enqueue(sharing *s, uint32_t place) {
+static void enqueue(prefix_sharer *s, uint32_t place) {
   if (s->is_queued[place]) return;
   s->is_queued[place] = true;
   s->queue[s->queue_count++] = place;
 }
 
-static void count_arrivals(sharing *s) {
-  program_builder *builder = s->builder;
+static prefix_sharer *begin(program_builder *builder) {
+  grammar_work *work = builder->work;
+  prefix_sharer *s = work_alloc(work, 1, sizeof *s);
+  if (s == NULL) return NULL;
+  s->builder = builder;
+  s->arrivals = work_alloc(work, builder->places.count, sizeof *s->arrivals);
+  s->queue = work_alloc(work, builder->places.count, sizeof *s->queue);
+  s->is_queued = work_alloc(work, builder->places.count, sizeof *s->is_queued);
+  if (!work_is_ok(work)) return NULL;
+  s->counted = 1;
   for (uint32_t rule = 1; rule < builder->rules.count; rule++) {
     s->arrivals[builder->rules.items[rule]] = 2;
     enqueue(s, builder->rules.items[rule]);
   }
-  for (uint32_t place = 1; place < builder->places.count; place++) {
-    for (uint32_t i = builder->places.items[place].edges; i != 0;) {
-      const grammar_edge *edge = &builder->edges.items[i];
-      s->arrivals[edge->to]++;
-      i = edge->next;
-    }
+  return s;
+}
+
+static void count_arrivals(prefix_sharer *s, uint32_t place) {
+  const program_builder *builder = s->builder;
+  for (uint32_t i = builder->places.items[place].edges; i != 0;) {
+    const grammar_edge *edge = &builder->edges.items[i];
+    s->arrivals[edge->to]++;
+    i = edge->next;
   }
 }
 
@@ -42,9 +58,8 @@ static void move_edges(program_builder *builder, uint32_t from, uint32_t to, uin
   if (left->plain > kept->plain) kept->plain = left->plain;
 }
 
-static void share_at(sharing *s, uint32_t place) {
+static void share_at(prefix_sharer *s, uint32_t place) {
   program_builder *builder = s->builder;
-  uint32_t behind[256] = {0};  // the first place after each byte
   uint32_t *link = &builder->places.items[place].edges;
   while (*link != 0) {
     grammar_edge *edge = &builder->edges.items[*link];
@@ -55,25 +70,31 @@ static void share_at(sharing *s, uint32_t place) {
     } else if (edge->kind == EDGE_SKIP) {
       *link = edge->next;
       move_edges(builder, edge->to, place, link);
-    } else if (behind[edge->low] == 0) {
-      behind[edge->low] = edge->to;
+    } else if (s->after[edge->low].at != place) {
+      s->after[edge->low].at = place;
+      s->after[edge->low].first = edge->to;
       enqueue(s, edge->to);
       link = &edge->next;
     } else {
-      const uint32_t first = behind[edge->low];
+      const uint32_t first = s->after[edge->low].first;
       *link = edge->next;
       move_edges(builder, edge->to, first, &builder->places.items[first].edges);
     }
   }
 }
 
-bool program_share_prefixes(program_builder *builder) {
-  sharing s = {.builder = builder};
-  s.arrivals = work_alloc(builder->work, builder->places.count, sizeof *s.arrivals);
-  s.queue = work_alloc(builder->work, builder->places.count, sizeof *s.queue);
-  s.is_queued = work_alloc(builder->work, builder->places.count, sizeof *s.is_queued);
-  if (!work_is_ok(builder->work)) return false;
-  count_arrivals(&s);
-  for (uint32_t i = 0; i < s.queue_count; i++) share_at(&s, s.queue[i]);
+bool program_share_prefixes(program_builder *builder, prefix_sharer **progress) {
+  grammar_work *work = builder->work;
+  if (*progress == NULL) *progress = begin(builder);
+  prefix_sharer *s = *progress;
+  if (s == NULL) return false;
+  for (; s->counted < builder->places.count; s->counted++) {
+    if (!work_advance(work)) return false;
+    count_arrivals(s, s->counted);
+  }
+  for (; s->shared < s->queue_count; s->shared++) {
+    if (!work_advance(work)) return false;
+    share_at(s, s->queue[s->shared]);
+  }
   return true;
 }

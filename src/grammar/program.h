@@ -71,6 +71,13 @@ typedef struct program_builder {
   uint32_t json_char_rule[3];         // of a string, by spelling (spell.h)
   work_sets classes;                  // of characters (spell.c)
   work_u32_list class_rules;          // [classes] 0: not made yet
+  struct {
+    struct set_spelling *items;
+    uint32_t count, capacity;
+  } spellings;  // of sets, to be built when all else is (spell.c)
+  uint32_t spelled;
+  struct set_speller *speller;        // of the spelling at hand; NULL: not begun
+  struct program_finisher *finisher;  // NULL: not begun
   bool has_tokens, has_controls, ends_turn;
 } program_builder;
 
@@ -109,12 +116,15 @@ void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint
 // Any character beyond ASCII.
 uint32_t program_above_ascii_rule(program_builder *builder);
 
-// Merges places that the same bytes lead to from one place. The texts stay the same.
-bool program_share_prefixes(program_builder *builder);
+// Merges places that the same bytes lead to from one place. The texts stay the same. False: a
+// failure, or a pause, after which it continues with `progress` (NULL at first).
+typedef struct prefix_sharer prefix_sharer;
+bool program_share_prefixes(program_builder *builder, prefix_sharer **progress);
 
 // Drops what leads nowhere, refuses what calls itself before anything is read (WICK_E_UNSUPPORTED)
 // and what has no end at all (WICK_E_ARG). `name_of` names a rule for messages; it may be NULL.
-// The program is of the gate's memory: program_destroy.
+// The program is of the gate's memory: program_destroy. WICK_E_BUSY after a pause of lasting work:
+// the next call continues.
 typedef const char *(*program_namer)(void *context, uint32_t rule);
 wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
                            void *context, grammar_program *out);

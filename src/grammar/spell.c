@@ -212,25 +212,6 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
   return next > CODE_POINT_MAX;
 }
 
-// The states that any plain characters never leave: the greatest set that is closed.
-static bool *find_endless(grammar_work *work, const dfa *set) {
-  bool *endless = work_alloc(work, set->count, sizeof *endless);
-  if (endless == NULL) return NULL;
-  for (uint32_t i = 0; i < set->count; i++) endless[i] = true;
-  bool changed = true;
-  // few rounds do for what is written by hand; what is not settled then is not marked
-  for (uint32_t round = 0; changed && round < 16; round++) {
-    changed = false;
-    for (uint32_t i = set->count; i-- != 0 && work_step(work, 1);) {
-      if (!endless[i] || is_endless(set, i, endless)) continue;
-      endless[i] = false;
-      changed = true;
-    }
-  }
-  for (uint32_t i = 0; changed && i < set->count; i++) endless[i] = false;
-  return endless;
-}
-
 // ---- classes of characters ----
 
 // The rule of one character of ranges: values are the spelling, then the first and the last of each
@@ -284,19 +265,50 @@ static void spell_class(state_speller *s, const dfa *set, uint32_t first, uint32
 
 // ---- sets ----
 
+// What spell_lengths was asked for.
+typedef struct set_spelling {
+  const dfa *set;
+  spelling spelling;
+  uint32_t least, most, from, to;
+} set_spelling;
+
 // A place for each state and each number of characters so far, up to `last`.
 typedef struct set_speller {
   program_builder *builder;
-  const dfa *set;
-  spelling spelling;
-  const bool *endless;         // [states]; NULL: none is marked
+  set_spelling asked;
+  bool *endless;               // [states]; NULL: none is marked
   uint32_t *places, *spelled;  // [last + 1][states]; [states] the walk that led there last
   uint32_t last, walk;
+  uint32_t round, unsettled, count, state;  // of the part at hand
+  bool changed;
   work_u32_list values;
 } set_speller;
 
+// The states that any plain characters never leave: the greatest set that is closed. False: it
+// continues after a pause, or a failure.
+static bool find_endless(set_speller *s) {
+  const dfa *set = s->asked.set;
+  // few rounds do for what is written by hand; what is not settled then is not marked
+  enum { ROUNDS_MAX = 16 };
+  while (s->changed && s->round < ROUNDS_MAX) {
+    for (; s->state < set->count; s->state++) {
+      const uint32_t state = set->count - 1 - s->state;
+      if (!work_advance(s->builder->work)) return false;
+      if (!s->endless[state] || is_endless(set, state, s->endless)) continue;
+      s->endless[state] = false;
+      s->unsettled++;
+    }
+    s->changed = s->unsettled != 0;
+    s->unsettled = s->state = 0;
+    s->round++;
+  }
+  if (s->changed) s->endless = NULL;
+  s->changed = false;
+  return true;
+}
+
 static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
-  uint32_t *place = &s->places[(size_t)count * s->set->count + state];
+  uint32_t *place = &s->places[(size_t)count * s->asked.set->count + state];
   if (*place != 0) return *place;
   *place = program_place(s->builder);
   const bool is_plain = s->endless != NULL && s->endless[state] && work_is_ok(s->builder->work);
@@ -306,13 +318,13 @@ static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
 
 // From a state after `count` characters to those after `next`.
 static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t next) {
-  const dfa *set = s->set;
-  state_speller of = {.builder = s->builder, .spelling = s->spelling};
+  const dfa *set = s->asked.set;
+  state_speller of = {.builder = s->builder, .spelling = s->asked.spelling};
   const uint32_t first = set->first[state], last = set->first[state + 1];
   of.from = place_of(s, count, state);
-  if (s->spelling != SPELL_RAW && last == first + 1 && set->edges[first].low == 0 &&
+  if (of.spelling != SPELL_RAW && last == first + 1 && set->edges[first].low == 0 &&
       set->edges[first].high == CODE_POINT_MAX) {
-    const uint32_t rule = spell_json_char(s->builder, s->spelling);
+    const uint32_t rule = spell_json_char(s->builder, of.spelling);
     program_call(s->builder, of.from, rule, place_of(s, next, set->edges[first].to));
     return;
   }
@@ -325,36 +337,72 @@ static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t
   }
 }
 
-void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, uint32_t least,
-                   uint32_t most, uint32_t from, uint32_t to) {
+static set_speller *begin_speller(program_builder *builder, const set_spelling *asked) {
   grammar_work *work = builder->work;
-  if (set == NULL || set->count == 0 || least > most) return;
-  const bool is_limited = most != UINT32_MAX;
-  set_speller s = {.builder = builder, .set = set, .spelling = spelling};
-  s.last = is_limited ? most : least;
-  if (((uint64_t)s.last + 1) * set->count > SPELL_CELLS_MAX) {
-    work_fail(work, WICK_E_FULL, WICK_NO_OFFSET,
-              "a pattern of %u states and texts of up to %u characters take more than %d places",
-              set->count, s.last, SPELL_CELLS_MAX);
-    return;
-  }
-  s.places = work_alloc(work, ((size_t)s.last + 1) * set->count, sizeof *s.places);
-  s.spelled = work_alloc(work, set->count, sizeof *s.spelled);
-  if (!work_is_ok(work)) return;
-  if (!is_limited && spelling != SPELL_JSON_SAFE) s.endless = find_endless(work, set);
-  program_skip(builder, from, place_of(&s, 0, 0));
-  for (uint32_t state = 0; state < set->count && !is_limited && work_is_ok(work); state++) {
-    place_of(&s, s.last, state);  // these lead to each other
-  }
-  for (uint32_t count = 0; count <= s.last && work_is_ok(work); count++) {
-    const uint32_t *row = s.places + (size_t)count * set->count;
-    const uint32_t next = count < s.last ? count + 1 : count;
-    for (uint32_t state = 0; state < set->count && work_step(work, 1); state++) {
-      if (row[state] == 0) continue;
-      if (count >= least && set->accepts[state]) program_skip(builder, row[state], to);
-      if (count < s.last || !is_limited) spell_state(&s, state, count, next);
+  const uint32_t states = asked->set->count;
+  const bool is_limited = asked->most != UINT32_MAX;
+  set_speller *s = work_alloc(work, 1, sizeof *s);
+  if (s == NULL) return NULL;
+  *s = (set_speller){.builder = builder, .asked = *asked};
+  s->last = is_limited ? asked->most : asked->least;
+  s->places = work_alloc(work, ((size_t)s->last + 1) * states, sizeof *s->places);
+  s->spelled = work_alloc(work, states, sizeof *s->spelled);
+  s->changed = !is_limited && asked->spelling != SPELL_JSON_SAFE;
+  if (s->changed) s->endless = work_alloc(work, states, sizeof *s->endless);
+  for (uint32_t i = 0; s->endless != NULL && i < states; i++) s->endless[i] = true;
+  return work_is_ok(work) ? s : NULL;
+}
+
+// One row after another. False: it continues after a pause, or a failure.
+static bool run_speller(set_speller *s) {
+  program_builder *builder = s->builder;
+  const set_spelling *asked = &s->asked;
+  const uint32_t states = asked->set->count;
+  const bool is_limited = asked->most != UINT32_MAX;
+  if (s->changed && !find_endless(s)) return false;
+  if (s->places[0] == 0) program_skip(builder, asked->from, place_of(s, 0, 0));
+  for (; s->count <= s->last; s->count++, s->state = 0) {
+    const uint32_t *row = s->places + (size_t)s->count * states;
+    const uint32_t next = s->count < s->last ? s->count + 1 : s->count;
+    for (; s->state < states; s->state++) {
+      const uint32_t state = s->state;
+      if (!work_advance(builder->work)) return false;
+      // the states of an endless row lead to each other
+      if (row[state] == 0 && (is_limited || s->count < s->last)) continue;
+      const uint32_t from = place_of(s, s->count, state);
+      if (s->count >= asked->least && asked->set->accepts[state]) {
+        program_skip(builder, from, asked->to);
+      }
+      if (s->count < s->last || !is_limited) spell_state(s, state, s->count, next);
     }
   }
+  return work_is_ok(builder->work);
+}
+
+bool spell_pending(program_builder *builder) {
+  grammar_work *work = builder->work;
+  for (; builder->spelled < builder->spellings.count; builder->spelled++) {
+    if (builder->speller == NULL) {
+      builder->speller = begin_speller(builder, &builder->spellings.items[builder->spelled]);
+    }
+    if (builder->speller == NULL || !run_speller(builder->speller)) return false;
+    builder->speller = NULL;
+  }
+  return work_is_ok(work);
+}
+
+void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, uint32_t least,
+                   uint32_t most, uint32_t from, uint32_t to) {
+  if (set == NULL || set->count == 0 || least > most) return;
+  const uint32_t last = most != UINT32_MAX ? most : least;
+  if (((uint64_t)last + 1) * set->count > SPELL_CELLS_MAX) {
+    work_fail(builder->work, WICK_E_FULL, WICK_NO_OFFSET,
+              "a pattern of %u states and texts of up to %u characters take more than %d places",
+              set->count, last, SPELL_CELLS_MAX);
+    return;
+  }
+  const set_spelling asked = {set, spelling, least, most, from, to};
+  (void)WORK_PUSH(builder->work, &builder->spellings, asked);
 }
 
 void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint32_t from,

@@ -64,19 +64,29 @@ bool work_pause(grammar_work *work) {
   return true;
 }
 
-bool work_keep(grammar_work *work) {
-  if (work->status != WICK_OK) return true;
-  if (work->slice_steps == 0 || 2 * work->slice_taken < work->slice_steps) return false;
+static void keep_all(grammar_work *work) {
   work_arena *from = &work->arenas[0], *to = &work->arenas[1];
+  work->lasting_steps = work->steps;
+  if (from->chunks == NULL) return;
   work_chunk **end = &from->chunks;
   while (*end != NULL) end = &(*end)->next;
   *end = to->chunks;
   from->used += to->used;
   *to = *from;
   *from = (work_arena){0};
-  work->lasting_steps = work->steps;
+}
+
+bool work_keep(grammar_work *work) {
+  if (work->status != WICK_OK) return true;
+  if (work->slice_steps == 0 || 2 * work->slice_taken < work->slice_steps) return false;
+  keep_all(work);
   work->status = WICK_E_BUSY;
   return true;
+}
+
+void work_settle(grammar_work *work) {
+  keep_all(work);
+  work->is_lasting = true;
 }
 
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
@@ -125,7 +135,7 @@ static bool add_chunk(grammar_work *work, work_arena *arena, size_t size_bytes) 
   return true;
 }
 
-void *work_alloc(grammar_work *work, size_t count, size_t item_bytes) {
+static void *alloc(grammar_work *work, size_t count, size_t item_bytes) {
   size_t bytes;
   if (work->status != WICK_OK) return NULL;
   if (!checked_mul_size(count, item_bytes, &bytes) || bytes > work->limits.bytes) {
@@ -138,7 +148,12 @@ void *work_alloc(grammar_work *work, size_t count, size_t item_bytes) {
   void *block = arena->at;
   arena->at += bytes;
   arena->left -= bytes;
-  memset(block, 0, bytes);
+  return block;
+}
+
+void *work_alloc(grammar_work *work, size_t count, size_t item_bytes) {
+  void *block = alloc(work, count, item_bytes);
+  if (block != NULL) memset(block, 0, count * item_bytes);
   return block;
 }
 
@@ -183,7 +198,7 @@ work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, siz
 
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
                 size_t item_bytes) {
-  void *block = work_alloc(work, new_count, item_bytes);
+  void *block = alloc(work, new_count, item_bytes);
   if (block != NULL && count != 0) memcpy(block, old, count * item_bytes);
   return block;
 }

@@ -68,17 +68,23 @@ bool work_pause(grammar_work *work);
 // Between two parts of a compilation. If the slice is nearly over, it ends, and what has been
 // allocated lasts: true, as after a failure.
 bool work_keep(grammar_work *work);
+// What has been allocated lasts, and so does all that follows in this slice.
+void work_settle(grammar_work *work);
 // The entry of a key, which is made when there is none; NULL after a failure. `kind` tells keys of
 // one function from those of others. The value must depend on nothing but the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
 // Zeroed, aligned to 8 bytes; NULL after a failure, which this may be (WICK_E_NOMEM, WICK_E_FULL).
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
-// A larger copy of `old`; the old one stays valid.
+// A larger copy of `old`, whose further items are not zeroed; the old one stays valid.
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
                 size_t item_bytes);
 // Counts steps; false when there were too many, or after another failure.
 bool work_step(grammar_work *work, uint32_t steps);
+// Before the next part of lasting work: a step. False: a failure, or the end of the slice.
+static inline bool work_advance(grammar_work *work) {
+  return work_step(work, 1) && !work_pause(work);
+}
 // Keeps the first failure. Always false.
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
                ...) __attribute__((format(printf, 4, 5)));

@@ -162,6 +162,17 @@ TEST(steps_grow_with_what_is_read) {
   "\"additionalProperties\":{\"pattern\":\"^[a-m]{3,60}@\"}},\"c\":{\"pattern\":\"[x-z]{3,90}@\"}" \
   "}}"
 
+#define LENGTHS                                                                                    \
+  "{\"properties\":{\"a\":{\"pattern\":\"^[a-c]*[0-9]{2,}x*$\",\"minLength\":3,\"maxLength\":700}" \
+  ","                                                                                              \
+  "\"b\":{\"pattern\":\"[\u03b1-\u03c9]{40}\"},\"c\":{\"pattern\":\"^(no|yes)+$\",\"minLength\":"  \
+  "600}}}"
+
+#define TEN(call) call call call call call call call call call call
+#define CALLS(end) \
+  "root ::= r0 \".\"\nr0 ::= (" TEN(TEN("r1 | \"abcdefg\" | ")) "\"\")\n"                   \
+  "r1 ::= (" TEN(TEN("r2 | r3 | \"hijk\" ")) ")?\nr2 ::= r3*\nr3 ::= " end " | \"y\" r0\n"
+
 static const wick_grammar SLICED[] = {
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){12}", .text_bytes = 16},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(?!a{40,60}b)[ab]{0,300}(?=c)[a-c]+", .text_bytes = 35},
@@ -172,6 +183,15 @@ static const wick_grammar SLICED[] = {
      .text_bytes = 100,
      .any_spelling = true},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){25}", .text_bytes = 16},
+    // lengths, endless characters and what follows: pauses while sets are spelled
+    {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = LENGTHS, .text_bytes = sizeof LENGTHS - 1},
+    {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+     .text = LENGTHS,
+     .text_bytes = sizeof LENGTHS - 1,
+     .any_spelling = true},
+    // rules that may be empty, and one that calls itself: pauses while the program is finished
+    {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("\"x\""), .text_bytes = sizeof CALLS("\"x\"") - 1},
+    {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("r0"), .text_bytes = sizeof CALLS("r0") - 1},
     // rules of classes of characters, with pauses after they were made
     {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = CLASSES, .text_bytes = sizeof CLASSES - 1},
 };
@@ -235,6 +255,12 @@ static size_t put_required(char *to, size_t left, uint32_t i) {
   return (size_t)snprintf(to, left, "%s\"p%u\"", i == 0 ? "" : ",", i);
 }
 
+static size_t put_nothing(char *to, size_t left, uint32_t i) {
+  (void)i;
+  if (left != 0) *to = '\0';
+  return 0;
+}
+
 static size_t put_branch(char *to, size_t left, uint32_t i) {
   if (i >= 300) return 0;
   return (size_t)snprintf(to, left, "%s{\"const\":\"%x\"}", i == 0 ? "" : ",", i * 2654435761u);
@@ -269,10 +295,13 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
       {"{\"required\":[", put_required, "]}", WICK_E_UNSUPPORTED,
        "schema, #: more than 2,048 requirements on members of one value", 40, 60},
       {"{\"oneOf\":[", put_branch, "]}", WICK_OK, "", 20, 200},
-      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"required\"}]", WICK_OK, "", 8,
-       60},
-      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"auto\"}]", WICK_OK, "", 8,
-       60},
+      {"{\"pattern\":\"^[a-c]*[0-9]{2}$\",\"maxLength\":30000", put_nothing, "}", WICK_OK, "", 2,
+       80},
+      {"{\"pattern\":\"^[a-c]{40000}x*$\"", put_nothing, "}", WICK_OK, "", 3, 80},
+      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"required\"}]", WICK_OK, "", 2,
+       70},
+      {"[[0],[0],[],[0],{\"tools\":[", put_tool, "],\"tool_choice\":\"auto\"}]", WICK_OK, "", 2,
+       70},
   };
   enum { SLICE = 60000 };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -309,19 +338,28 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
   }
 }
 
-// A rule that cannot pause while it is built is finished in a separate slice.
+// A rule that cannot pause while it is built is finished in separate slices, each of which is
+// short.
 TEST(building_and_finishing_are_slices) {
+  enum { SLICE = 100000 };
   static char text[LARGE_BYTES];
+  static const grammar_limits DEFAULTS = {0};
   size_t size = (size_t)snprintf(text, sizeof text, "root ::= \"a\"");
   for (uint32_t word = 0; word < WORDS; word++) {
     size += (size_t)snprintf(text + size, sizeof text - size, " | \"%x\"", word * 2654435761u);
   }
   const wick_grammar wanted = {.kind = WICK_GRAMMAR_GBNF, .text = text, .text_bytes = size};
-  wick_error refused = {0};
-  uint32_t slices;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  grammar_destroy(compile_in(&memory, &wanted, 100000, &slices, &refused));
-  CHECK_EQ_STR(refused.message, "");
-  CHECK_EQ_UINT(slices, 2);
+  grammar *made = NULL;
+  wick_error error = {0};
+  uint32_t slices = 0;
+  begin();
+  work_limit(&work, &DEFAULTS, SLICE);
+  while (grammar_run(&work, NULL, &wanted, &made, &error) == WICK_E_BUSY) {
+    if (slices++ != 0) CHECK(work.slice_taken < SLICE + 1000);
+  }
+  CHECK(slices > 4);
+  CHECK(made != NULL);
+  grammar_destroy(made);
+  work_end(&work);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
