@@ -169,6 +169,31 @@ TEST(every_further_model_says_the_same_in_other_batches) {
   CHECK(shared_check(FOLDERS[1], check_file) > 40);
 }
 
+// Layers that read the keys of a layer before, in models whose layers have two shapes: pages that a
+// pass begins and fills are read by both before they are encoded.
+TEST(layers_that_share_keys_by_channel_say_the_same_in_other_batches) {
+  static const struct {
+    const char *folder, *name;
+  } MODELS[] = {{"vectors/reference-more/models", "gemma3n-shared.gguf"},
+                {"vectors/reference-more/models", "gemma3n.gguf"},
+                {"vectors/reference/models", "gemma4-ple.gguf"},
+                {"vectors/reference/models", "gemma4-dense.gguf"}};
+  static const wick_kv_type TYPES[] = {WICK_KV_Q8, WICK_KV_Q4};
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
+    memory_file file = shared_read(MODELS[i].folder, MODELS[i].name);
+    REQUIRE(file.bytes != NULL);
+    for (size_t type = 0; type < sizeof TYPES / sizeof *TYPES; type++) {
+      const model_run one = run_file(&file, 1, TYPES[type]);
+      REQUIRE(one.loaded == WICK_OK && one.ended == WICK_OK);
+      const model_run all = run_file(&file, PROMPT, TYPES[type]);
+      const bool is_same = all.ended == WICK_OK && all.hash == one.hash;
+      if (!CHECK(is_same)) printf("#   %s, type %d\n", MODELS[i].name, (int)TYPES[type]);
+    }
+    file_free(&file);
+  }
+}
+
 // ---- with other numbers ----
 
 static size_t value_bytes(gguf_value_type type) {

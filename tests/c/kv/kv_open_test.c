@@ -1,0 +1,132 @@
+// Keys of pages that are encoded when they are full: where a pass puts those of pages that it
+// begins and fills, and where a sequence can end again.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "check.h"
+#include "kv/pool_types.h"
+#include "platform/platform.h"
+
+enum { LAYERS = 3, HEADS = 2, DIM = 32, ROWS = 80, PASS_BYTES_MAX = 1 << 16 };
+
+static memory_gate memory;
+static wick_error error;
+static uint8_t pass_keys[PASS_BYTES_MAX];
+
+static kv_pool *begin(kv_seq_id *seq) {
+  const kv_shape shape = {LAYERS, HEADS, DIM, KERNEL_KV_C8, WICK_KV_F16, 0};
+  kv_pool *pool = NULL;
+  kv_pool_init(&memory, kernels_bind(), &shape, 8, 8, &pool, &error);
+  if (!CHECK(pool != NULL) || !CHECK(kv_pool_has_open(pool))) return NULL;
+  return CHECK_EQ_INT(kv_seq_new(pool, 0, seq, NULL, &error), WICK_OK) ? pool : NULL;
+}
+
+static void end(kv_pool *pool) {
+  CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
+  kv_pool_destroy(pool);
+}
+
+static void make_row(uint32_t token, uint32_t layer, float *row) {
+  for (uint32_t i = 0; i < HEADS * DIM; i++) {
+    row[i] = (float)(hash_mix_u64(token * 1000003ULL + layer * 101 + i) % 2000) / 1000 - 1;
+  }
+}
+
+// One pass of `count` tokens from the sequence's end on; `token` is the first one's number.
+static void write_pass(kv_pool *pool, kv_seq_id seq, uint32_t count, uint32_t token) {
+  const uint32_t first = kv_seq_tokens(pool, seq);
+  const kv_open_pass pass = {pass_keys, ROWS};
+  CHECK_EQ_INT(kv_seq_prepare_write(pool, seq, first, count, NULL, &error), WICK_OK);
+  for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    float row[HEADS * DIM];
+    kv_open_rows(pool, seq, first, first + count - 1);
+    for (uint32_t i = 0; i < count; i++) {
+      const kv_open_row at = {seq, first + i, i};
+      make_row(token + i, layer, row);
+      CHECK_EQ_UINT(
+          kv_open_row_write(pool, &at, layer, kv_open_keys(pool, &at, layer, &pass), row, row), 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+      const kv_open_row at = {seq, first + i, i};
+      if (!kv_open_row_fills(pool, &at)) continue;
+      kv_open_row_encode(pool, &at, layer, kv_open_keys(pool, &at, layer, &pass));
+    }
+  }
+  CHECK_EQ_INT(kv_seq_append(pool, seq, count, &error), WICK_OK);
+}
+
+// Layers that share keys read those of one of the last two layers, and pages are filled at the same
+// time: each page of these two layers has its own bytes.
+TEST(pages_of_a_pass_have_their_own_bytes) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  kv_seq_id seq;
+  kv_pool *pool = begin(&seq);
+  REQUIRE(pool != NULL);
+  const kv_open_pass pass = {pass_keys, ROWS};
+  const uint64_t bytes = kv_open_pass_bytes(kernels_bind(), HEADS, DIM, ROWS);
+  const size_t page_bytes = HEADS * kernels_bind()->kv[KERNEL_KV_F16].k_bytes(DIM);
+  REQUIRE(bytes <= sizeof pass_keys);
+  CHECK_EQ_INT(kv_seq_prepare_write(pool, seq, 0, 70, NULL, &error), WICK_OK);
+  kv_open_rows(pool, seq, 0, 69);
+  // the pass has other rows before those of the sequence
+  for (uint32_t before = 0; before < 10; before++) {
+    const uint8_t *found[2 * 4];
+    uint32_t count = 0;
+    for (uint32_t layer = 0; layer < 2; layer++) {
+      for (uint32_t page = 0; page < 4; page++) {
+        const uint8_t *keys = NULL;
+        for (uint32_t slot = 0; slot < KERNEL_PAGE_TOKENS; slot++) {
+          const uint32_t position = page * KERNEL_PAGE_TOKENS + slot;
+          const kv_open_row row = {seq, position, before + position};
+          const uint8_t *now = kv_open_keys(pool, &row, layer, &pass);
+          CHECK(keys == NULL || now == keys);
+          CHECK(kv_open_keys(pool, &row, layer + 2, &pass) == now);
+          keys = now;
+        }
+        CHECK(keys >= pass_keys && keys + page_bytes <= pass_keys + bytes);
+        for (uint32_t i = 0; i < count; i++) {
+          CHECK(keys >= found[i] + page_bytes || keys + page_bytes <= found[i]);
+        }
+        found[count++] = keys;
+      }
+    }
+  }
+  end(pool);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+// What is written over is not kept: a sequence ends within a page that was encoded only as far as
+// the kept keys are still those of its tokens.
+TEST(a_mark_is_as_long_as_what_was_not_written_over) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  kv_seq_id seq, like;
+  kv_pool *pool = begin(&seq), *other = begin(&like);
+  REQUIRE(pool != NULL && other != NULL);
+  write_pass(pool, seq, 10, 0);
+  kv_open_mark(pool, seq);
+  CHECK_EQ_INT(kv_seq_truncate(pool, seq, 5, &error), WICK_OK);
+  write_pass(pool, seq, 30, 500);
+  CHECK(kv_seq_can_truncate(pool, seq, 8));  // the page that the pass began with
+  write_pass(pool, seq, 20, 600);
+  CHECK(kv_open_find(pool, kv_seq_find(pool, seq), kv_seq_find(pool, seq)->table[0].page) == NULL);
+  CHECK(!kv_seq_can_truncate(pool, seq, 6));
+  CHECK(!kv_seq_can_truncate(pool, seq, 8));
+  CHECK_EQ_UINT(kv_seq_cut(pool, seq, 8), 0);
+  CHECK(kv_seq_can_truncate(pool, seq, 5));
+  CHECK_EQ_INT(kv_seq_truncate(pool, seq, 5, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_seq_tokens(pool, seq), 5);
+  write_pass(pool, seq, 11, 700);
+  write_pass(other, like, 5, 0);
+  write_pass(other, like, 11, 700);
+  for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    for (uint32_t head = 0; head < HEADS; head++) {
+      const void *keys = kv_page_k(pool, kv_seq_find(pool, seq)->table[0].page, layer, head);
+      const void *wanted = kv_page_k(other, kv_seq_find(other, like)->table[0].page, layer, head);
+      CHECK_EQ_MEM(keys, wanted, pool->layout.k_head_bytes);
+    }
+  }
+  end(pool);
+  end(other);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
