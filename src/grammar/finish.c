@@ -58,10 +58,17 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
 
 // ---- what has an end ----
 
+static void mark_end(program_finisher *f, uint32_t place) {
+  if (f->ends[place]) return;
+  f->ends[place] = true;
+  f->stack[f->stack_count++] = place;
+}
+
 static void link_edges_of(program_finisher *f, uint32_t place) {
   const program_builder *builder = f->builder;
   for (uint32_t i = builder->places.items[place].edges; i != 0;) {
     const grammar_edge *edge = &builder->edges.items[i];
+    if (edge->kind == EDGE_END) mark_end(f, place);
     f->from[i] = place;
     f->next_to[i] = f->first_to[edge->to];
     f->first_to[edge->to] = i;
@@ -81,28 +88,11 @@ static bool link_edges(program_finisher *f) {
   return true;
 }
 
-static void mark_end(program_finisher *f, uint32_t place) {
-  if (f->ends[place]) return;
-  f->ends[place] = true;
-  f->stack[f->stack_count++] = place;
-}
-
 static bool edge_ends(const program_finisher *f, const grammar_edge *edge) {
   if (edge->kind == EDGE_END || edge->kind == EDGE_SEEN) return true;
   if (!f->ends[edge->to]) return false;
   return (edge->kind != EDGE_CALL && edge->kind != EDGE_MEMBER) ||
          f->ends[program_start(f->builder, edge->value)];
-}
-
-static bool mark_ends(program_finisher *f) {
-  const program_builder *builder = f->builder;
-  for (; f->at < builder->edges.count; f->at++) {
-    if (!work_advance(builder->work)) return false;
-    if (builder->edges.items[f->at].kind == EDGE_END && f->from[f->at] != 0) {
-      mark_end(f, f->from[f->at]);
-    }
-  }
-  return true;
 }
 
 static bool spread_ends(program_finisher *f) {
@@ -268,9 +258,9 @@ static bool share_prefixes(program_finisher *f) {
 }
 
 static bool run_phases(program_finisher *f) {
-  static bool (*const PHASES[])(program_finisher *f) = {link_edges,      mark_ends,     spread_ends,
-                                                        find_nullable,   walk_calls,    check_end,
-                                                        drop_dead_edges, share_prefixes};
+  static bool (*const PHASES[])(program_finisher *f) = {link_edges,    spread_ends, find_nullable,
+                                                        walk_calls,    check_end,   drop_dead_edges,
+                                                        share_prefixes};
   enum { COUNT = sizeof PHASES / sizeof *PHASES };
   for (; f->phase < COUNT && f->left_recursive == 0; f->phase++, f->at = 1) {
     if (!PHASES[f->phase](f)) return false;

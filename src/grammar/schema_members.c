@@ -5,8 +5,9 @@
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
-// Each of them may follow the one before: more than the machine has room for (machine.h).
-enum { OPTIONAL_MAX = 900 };
+// What the machine has room for (machine.h). Optional members may each follow the one before; of
+// members in any order, each that came is a place to return to.
+enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
   if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
@@ -600,8 +601,12 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);
   // decoding counts members in their order only
   const bool is_counted = value->members_least != 0 || value->members_most != UINT32_MAX;
+  const bool is_large = plan.members.count > MEMBERS_ANY_ORDER_MAX;
+  if (is_large && c->any && !plan.is_impossible) {
+    return schema_refuse(c, node_for(plan.value), "more than 700 members in any order");
+  }
   const bool any_order = (c->any || (c->is_call && !is_counted)) && !plan.is_impossible &&
-                         plan.members.count > 0 && plan.members.count <= ANY_ORDER_MAX;
+                         plan.members.count > 0 && !is_large;
   const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
                                   : build_in_order(c, &plan, inside, behind);
   program_skip(&c->builder, schema_close(c, behind, brackets[1]), to);

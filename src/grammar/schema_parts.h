@@ -22,7 +22,7 @@ enum {
   TYPE_ARRAY = 32,
   TYPE_OBJECT = 64,
   TYPE_ANY = 127,
-  ANY_ORDER_MAX = 256,     // members, or unique items, in any order
+  ANY_ORDER_MAX = 256,     // unique items in any order
   CASES_MAX = 1024,        // of a set of terms
   CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
   PATTERNS_MAX = 31,       // that speak about the names of one object

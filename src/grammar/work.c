@@ -115,6 +115,8 @@ bool work_step(grammar_work *work, uint32_t steps) {
                    (unsigned long long)work->limits.steps);
 }
 
+bool work_advance(grammar_work *work) { return work_step(work, 1) && !work_pause(work); }
+
 static bool add_chunk(grammar_work *work, work_arena *arena, size_t size_bytes) {
   const size_t bytes = size_bytes > CHUNK_BYTES ? size_bytes : CHUNK_BYTES;
   if (work->arenas[0].used + work->arenas[1].used + bytes > work->limits.bytes) {

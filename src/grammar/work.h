@@ -82,9 +82,7 @@ void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_co
 // Counts steps; false when there were too many, or after another failure.
 bool work_step(grammar_work *work, uint32_t steps);
 // Before the next part of lasting work: a step. False: a failure, or the end of the slice.
-static inline bool work_advance(grammar_work *work) {
-  return work_step(work, 1) && !work_pause(work);
-}
+bool work_advance(grammar_work *work);
 // Keeps the first failure. Always false.
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
                ...) __attribute__((format(printf, 4, 5)));

@@ -127,3 +127,48 @@ TEST(texts_begin_where_others_have_filled_the_machine) {
   matcher_end(&matcher);
   rig_close(&rig);
 }
+
+// ---- members in any order ----
+
+static void open_members(grammar_rig *rig, uint32_t count) {
+  source_bytes = 0;
+  ADD("{\"additionalProperties\":false,\"required\":[\"m1\"],\"properties\":{");
+  for (uint32_t i = 0; i < count; i++) ADD("%s\"m%u\":{\"const\":%u}", i == 0 ? "" : ",", i, i);
+  ADD("}}");
+  const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                               .text = source,
+                               .text_bytes = source_bytes,
+                               .any_spelling = true};
+  rig_compile(rig, &wanted);
+}
+
+// A text with `used` of `count` members: 1, 1 + step and so on.
+static const char *members_by(uint32_t step, uint32_t used, uint32_t count) {
+  static char text[1 << 16];
+  size_t size = 0;
+  for (uint32_t i = 0; i < used; i++) {
+    const uint32_t member = (1 + i * step) % count;
+    size += (size_t)snprintf(text + size, sizeof text - size, "%c\"m%u\":%u", i == 0 ? '{' : ',',
+                             member, member);
+  }
+  snprintf(text + size, sizeof text - size, "}");
+  return text;
+}
+
+TEST(hundreds_of_members_come_in_any_order_or_are_refused) {
+  enum { MOST = 700 };
+  grammar_rig rig;
+  open_members(&rig, MOST);
+  REQUIRE(rig.status == WICK_OK);
+  CHECK(rig_holds(&rig, members_by(1, 300, MOST)));
+  CHECK(rig_holds(&rig, members_by(MOST - 1, 80, MOST)));
+  CHECK(rig_holds(&rig, members_by(303, 80, MOST)));
+  CHECK(rig_holds(&rig, "{\"m650\":650,\"m1\":1,\"m300\":300}"));
+  CHECK(!rig_holds(&rig, "{\"m650\":650,\"m300\":300}"));
+  CHECK(!rig_holds(&rig, "{\"m650\":650,\"m1\":1,\"m650\":650}"));
+  rig_close(&rig);
+  open_members(&rig, MOST + 1);
+  CHECK_EQ_INT(rig.status, WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(rig.error.message, "schema, #: more than 700 members in any order");
+  rig_close(&rig);
+}
