@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { locate } from '../support/locate.mjs';
 import { createEngine, dist, modelPath } from '../support/package.mjs';
+import { askHandler, CHAT, contentOf } from '../support/report_client.mjs';
 
 const { createHandler } = await import(`${dist}/openai.js`);
 
 const shared = locate('shared');
 const hello = { role: 'user', content: 'hi' };
-const CHAT = '/v1/chat/completions';
 
 /** @type {import('../../js/index.js').Engine} */
 let engine;
@@ -25,21 +25,7 @@ before(async () => {
 after(() => engine.close());
 
 /** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} a body, or the events of a stream */
-async function ask(path, body, status = 200) {
-  const request = new Request(`http://localhost${path}`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const answer = await handle(request);
-  const text = await answer.text();
-  assert.equal(answer.status, status, `${path}: ${text.slice(0, 300)}`);
-  return text.startsWith('data: ') ? eventsIn(text) : JSON.parse(text);
-}
-
-/** @param {string} text of server-sent events @returns {any[]} */
-const eventsIn = (text) =>
-  [...text.matchAll(/^data: (\{.*)$/gm)].map(([, event]) => JSON.parse(event));
+const ask = (path, body, status) => askHandler(handle, path, body, status);
 
 /** @param {object[]} messages @param {object} [more] @returns {Promise<any>} */
 const chat = (messages, more) => ask(CHAT, { messages, max_tokens: 2, temperature: 0, ...more });
@@ -218,8 +204,6 @@ test('answers and results without content are empty', async () => {
 });
 
 const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];
-const contentOf = (/** @type {any[]} */ events) =>
-  events.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
 
 // vllm-project/vllm#3574, SharpAI/SwiftLM#126, mzau/mlx-knife#68
 test('a stop string that begins and ends anywhere within tokens: nothing of it is streamed', async () => {
