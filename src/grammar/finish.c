@@ -8,23 +8,23 @@ typedef struct program_finisher program_finisher;
 
 struct program_finisher {
   program_builder *builder;
-  uint32_t root, phase;
-  uint32_t at;  // of the phase: the next place, edge or rule
+  uint32_t root;
+  uint32_t linked, dropped;  // places whose edges are
   // what has an end
-  uint32_t *from;        // [edges] the place of an edge
-  uint32_t *next_to;     // [edges] the next edge that leads to the same place
-  uint32_t *first_to;    // [places]
-  uint32_t *next_call;   // [edges] the next call of the same rule
-  uint32_t *first_call;  // [rules]
-  uint32_t *rule_of;     // [places] that starts there, or 0
-  bool *ends;            // [places]
-  uint32_t *stack, stack_count;
+  uint32_t *from;                // [edges] the place of an edge
+  uint32_t *next_to;             // [edges] the next edge that leads to the same place
+  uint32_t *first_to;            // [places]
+  uint32_t *next_call;           // [edges] the next call of the same rule
+  uint32_t *first_call;          // [rules]
+  uint32_t *rule_of;             // [places] that starts there, or 0
+  bool *ends;                    // [places]
+  uint32_t *stack, stack_count;  // [places], of each phase
   // left recursion
-  bool *nullable;        // [rules]
-  bool changed;          // in this round
-  uint8_t *state;        // [rules] 0: not seen, 1: being walked, 2: done
-  uint32_t *seen;        // [places] the number of the walk that was here last
-  uint32_t *left_stack;  // [places]
+  bool *nullable;          // [rules]
+  bool changed;            // in this round
+  uint32_t tried, called;  // the next rules of this round, and of the search
+  uint8_t *state;          // [rules] 0: not seen, 1: being walked, 2: done
+  uint32_t *seen;          // [places] the number of the walk that was here last
   uint32_t walk, left_recursive;
   work_u32_list todo, calls;
   prefix_sharer *sharer;
@@ -36,17 +36,17 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
   const uint32_t rules = builder->rules.count;
   program_finisher *f = work_alloc(work, 1, sizeof *f);
   if (f == NULL) return NULL;
-  *f = (program_finisher){.builder = builder, .root = root, .at = 1};
+  *f = (program_finisher){
+      .builder = builder, .root = root, .linked = 1, .dropped = 1, .tried = 1, .called = 1};
   f->from = work_alloc(work, edges, sizeof *f->from);
   f->next_to = work_alloc(work, edges, sizeof *f->next_to);
   f->next_call = work_alloc(work, edges, sizeof *f->next_call);
   f->first_to = work_alloc(work, places, sizeof *f->first_to);
   f->rule_of = work_alloc(work, places, sizeof *f->rule_of);
   f->stack = work_alloc(work, places, sizeof *f->stack);
-  f->ends = work_alloc(work, places, sizeof *f->ends);
   f->seen = work_alloc(work, places, sizeof *f->seen);
-  f->left_stack = work_alloc(work, places, sizeof *f->left_stack);
   f->first_call = work_alloc(work, rules, sizeof *f->first_call);
+  f->ends = work_alloc(work, places, sizeof *f->ends);
   f->nullable = work_alloc(work, rules, sizeof *f->nullable);
   f->state = work_alloc(work, rules, sizeof *f->state);
   if (!work_is_ok(work)) return NULL;
@@ -54,7 +54,7 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
   return f;
 }
 
-// Each phase: false after a failure or a pause.
+// Each part returns false after a failure or a pause, and then continues.
 
 // ---- what has an end ----
 
@@ -81,9 +81,9 @@ static void link_edges_of(program_finisher *f, uint32_t place) {
 }
 
 static bool link_edges(program_finisher *f) {
-  for (; f->at < f->builder->places.count; f->at++) {
+  for (; f->linked < f->builder->places.count; f->linked++) {
     if (!work_advance(f->builder->work)) return false;
-    link_edges_of(f, f->at);
+    link_edges_of(f, f->linked);
   }
   return true;
 }
@@ -132,9 +132,9 @@ static void drop_dead_edges_of(program_finisher *f, uint32_t place) {
 }
 
 static bool drop_dead_edges(program_finisher *f) {
-  for (; f->at < f->builder->places.count; f->at++) {
+  for (; f->dropped < f->builder->places.count; f->dropped++) {
     if (!work_advance(f->builder->work)) return false;
-    drop_dead_edges_of(f, f->at);
+    drop_dead_edges_of(f, f->dropped);
   }
   return true;
 }
@@ -148,10 +148,10 @@ static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) 
   uint32_t count = 0;
   bool is_nullable = false;
   f->walk++;
-  f->left_stack[count++] = program_start(builder, rule);
-  f->seen[f->left_stack[0]] = f->walk;
+  f->stack[count++] = program_start(builder, rule);
+  f->seen[f->stack[0]] = f->walk;
   while (count != 0 && work_step(builder->work, 1)) {
-    const uint32_t place = f->left_stack[--count];
+    const uint32_t place = f->stack[--count];
     for (uint32_t i = builder->places.items[place].edges; i != 0;) {
       const grammar_edge *edge = &builder->edges.items[i];
       i = edge->next;
@@ -164,7 +164,7 @@ static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) 
                           edge->kind == EDGE_MEMBERS || (is_call && f->nullable[edge->value]);
       if (!passes || f->seen[edge->to] == f->walk) continue;
       f->seen[edge->to] = f->walk;
-      f->left_stack[count++] = edge->to;
+      f->stack[count++] = edge->to;
     }
   }
   return is_nullable;
@@ -172,17 +172,17 @@ static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) 
 
 static bool find_nullable(program_finisher *f) {
   const uint32_t rules = f->builder->rules.count;
-  do {
-    if (f->at == 1) f->changed = false;
-    for (; f->at < rules; f->at++) {
-      const uint32_t rule = rules - f->at;
+  for (;;) {
+    for (; f->tried < rules; f->tried++) {
+      const uint32_t rule = rules - f->tried;
       if (!work_advance(f->builder->work)) return false;
       if (f->nullable[rule] || !walk_rule(f, rule, NULL)) continue;
       f->nullable[rule] = f->changed = true;
     }
-    f->at = 1;
-  } while (f->changed);
-  return work_is_ok(f->builder->work);
+    if (!f->changed) return true;
+    f->changed = false;
+    f->tried = 1;
+  }
 }
 
 // Finds a rule that calls itself before it has read anything. A depth-first search whose stack is a
@@ -190,8 +190,8 @@ static bool find_nullable(program_finisher *f) {
 static bool walk_calls(program_finisher *f) {
   grammar_work *work = f->builder->work;
   while (f->left_recursive == 0 && work_advance(work)) {
-    if (f->todo.count == 0 && f->at == f->builder->rules.count) return true;
-    if (f->todo.count == 0 && !WORK_PUSH(work, &f->todo, f->at++ * 2)) return false;
+    if (f->todo.count == 0 && f->called == f->builder->rules.count) return true;
+    if (f->todo.count == 0 && !WORK_PUSH(work, &f->todo, f->called++ * 2)) return false;
     const uint32_t top = f->todo.items[--f->todo.count], rule = top / 2;
     if (top % 2 != 0) f->state[rule] = 2;
     if (f->state[rule] == 1) f->left_recursive = rule;
@@ -253,21 +253,6 @@ static wick_status copy_program(const program_builder *builder, uint32_t root,
   return WICK_OK;
 }
 
-static bool share_prefixes(program_finisher *f) {
-  return program_share_prefixes(f->builder, &f->sharer);
-}
-
-static bool run_phases(program_finisher *f) {
-  static bool (*const PHASES[])(program_finisher *f) = {link_edges,    spread_ends, find_nullable,
-                                                        walk_calls,    check_end,   drop_dead_edges,
-                                                        share_prefixes};
-  enum { COUNT = sizeof PHASES / sizeof *PHASES };
-  for (; f->phase < COUNT && f->left_recursive == 0; f->phase++, f->at = 1) {
-    if (!PHASES[f->phase](f)) return false;
-  }
-  return true;
-}
-
 wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
                            void *context, grammar_program *out) {
   grammar_work *work = builder->work;
@@ -275,9 +260,14 @@ wick_status program_finish(program_builder *builder, uint32_t root, program_name
   if (!work_is_ok(work)) return work->status;
   if (builder->finisher == NULL) builder->finisher = begin(builder, root);
   program_finisher *f = builder->finisher;
-  if (f == NULL || !run_phases(f)) return work->status;
+  if (f == NULL || !link_edges(f) || !spread_ends(f) || !find_nullable(f) || !walk_calls(f)) {
+    return work->status;
+  }
   if (f->left_recursive == 0) {
-    if (work_keep(work)) return work->status;  // a copy of what is large is a slice
+    if (!check_end(f) || !drop_dead_edges(f) || !program_share_prefixes(builder, &f->sharer) ||
+        work_keep(work)) {  // a copy of what is large is a slice
+      return work->status;
+    }
     work->status = copy_program(builder, root, out);
     return work->status;
   }

@@ -1,6 +1,8 @@
 // grammar/spell.c — sets of texts as bytes of a program.
 #include "grammar/spell.h"
 
+#include <string.h>
+
 #include "base/text.h"
 
 static const char ESCAPED[] = "\"\\/\b\f\n\r\t", ESCAPES[] = "\"\\/bfnrt";
@@ -279,8 +281,8 @@ typedef struct set_speller {
   bool *endless;               // [states]; NULL: none is marked
   uint32_t *places, *spelled;  // [last + 1][states]; [states] the walk that led there last
   uint32_t last, walk;
-  uint32_t round, unsettled, count, state;  // of the part at hand
-  bool changed;
+  uint32_t rounds_left, count, state;  // of the part at hand
+  bool has_changed;                    // in this round
   work_u32_list values;
 } set_speller;
 
@@ -289,21 +291,19 @@ typedef struct set_speller {
 static bool find_endless(set_speller *s) {
   const dfa *set = s->asked.set;
   // few rounds do for what is written by hand; what is not settled then is not marked
-  enum { ROUNDS_MAX = 16 };
-  while (s->changed && s->round < ROUNDS_MAX) {
+  while (s->rounds_left != 0) {
     for (; s->state < set->count; s->state++) {
       const uint32_t state = set->count - 1 - s->state;
       if (!work_advance(s->builder->work)) return false;
       if (!s->endless[state] || is_endless(set, state, s->endless)) continue;
       s->endless[state] = false;
-      s->unsettled++;
+      s->has_changed = true;
     }
-    s->changed = s->unsettled != 0;
-    s->unsettled = s->state = 0;
-    s->round++;
+    s->state = 0;
+    s->rounds_left = s->has_changed ? s->rounds_left - 1 : 0;
+    if (s->has_changed && s->rounds_left == 0) s->endless = NULL;
+    s->has_changed = false;
   }
-  if (s->changed) s->endless = NULL;
-  s->changed = false;
   return true;
 }
 
@@ -347,9 +347,11 @@ static set_speller *begin_speller(program_builder *builder, const set_spelling *
   s->last = is_limited ? asked->most : asked->least;
   s->places = work_alloc(work, ((size_t)s->last + 1) * states, sizeof *s->places);
   s->spelled = work_alloc(work, states, sizeof *s->spelled);
-  s->changed = !is_limited && asked->spelling != SPELL_JSON_SAFE;
-  if (s->changed) s->endless = work_alloc(work, states, sizeof *s->endless);
-  for (uint32_t i = 0; s->endless != NULL && i < states; i++) s->endless[i] = true;
+  if (!is_limited && asked->spelling != SPELL_JSON_SAFE) {
+    s->rounds_left = 16;
+    s->endless = work_alloc(work, states, sizeof *s->endless);
+    if (s->endless != NULL) memset(s->endless, true, states);
+  }
   return work_is_ok(work) ? s : NULL;
 }
 
@@ -359,7 +361,7 @@ static bool run_speller(set_speller *s) {
   const set_spelling *asked = &s->asked;
   const uint32_t states = asked->set->count;
   const bool is_limited = asked->most != UINT32_MAX;
-  if (s->changed && !find_endless(s)) return false;
+  if (!find_endless(s)) return false;
   if (s->places[0] == 0) program_skip(builder, asked->from, place_of(s, 0, 0));
   for (; s->count <= s->last; s->count++, s->state = 0) {
     const uint32_t *row = s->places + (size_t)s->count * states;
