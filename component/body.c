@@ -8,6 +8,20 @@
 
 #include "platform/platform.h"
 
+// The limit of js/handler/request_body.js.
+enum { NODES_MAX = 50000 };
+
+static bool check_nodes(const body *read, refusal *refused) {
+  uint32_t count = 0;
+  for (uint32_t node = BODY_ROOT; node < read->document.nodes.count; node++) {
+    const json_kind kind = body_node(read, node)->kind;
+    count += kind == JSON_OBJECT || kind == JSON_ARRAY;
+  }
+  if (count <= NODES_MAX) return true;
+  return refuse(refused, 400, "too_many_values", NULL,
+                "The body has more than %d objects and arrays", NODES_MAX);
+}
+
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused) {
   memset(read, 0, sizeof *read);
   read->bytes = bytes;
@@ -20,6 +34,7 @@ bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refuse
     return refuse(refused, 400, "invalid_json", NULL, "The body is not JSON: %s",
                   read->work.error.message);
   }
+  if (!check_nodes(read, refused)) return false;
   if (body_node(read, BODY_ROOT)->kind == JSON_OBJECT) return true;
   return refuse(refused, 400, "invalid_json", NULL, "The body must be a JSON object");
 }

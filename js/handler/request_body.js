@@ -14,6 +14,9 @@ const tooLarge = (bytesMax) =>
 /** @param {string} problem */
 const malformed = (problem) => new HttpError(400, 'invalid_json', problem);
 
+const tooManyNodes = () =>
+  new HttpError(400, 'too_many_values', `The body has more than ${NODES_MAX} objects and arrays`);
+
 /** @param {Headers} headers @param {number} bytesMax */
 function checkHeaders(headers, bytesMax) {
   const type = headers.get('content-type') ?? '';
@@ -30,24 +33,28 @@ function checkHeaders(headers, bytesMax) {
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax);
 }
 
-/** The components' limit. Deeper values overflow the stack of functions that visit them recursively. */
+/** The components' limits. Deeper values overflow the stack of functions that visit them recursively. */
 const DEPTH_MAX = 500;
+/** Objects and arrays. Reading more of them would hold other requests for longer than their bytes say. */
+const NODES_MAX = 50_000;
 
 const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].map((mark) =>
   mark.charCodeAt(0),
 );
 
 /** A regular expression takes longer here than JSON.parse. @param {string} text of JSON */
-function checkDepth(text) {
+function checkNodes(text) {
   let depth = 0;
+  let nodes = 0;
   let isInText = false;
   for (let i = 0; i < text.length; i++) {
     const mark = text.charCodeAt(i);
     if (mark === QUOTE) isInText = !isInText;
     else if (isInText) i += mark === BACKSLASH ? 1 : 0;
-    else if (mark === LIST || mark === OBJECT) depth++;
-    else if (mark === LIST_END || mark === OBJECT_END) depth--;
-    if (depth > DEPTH_MAX) throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
+    else if (mark === LIST || mark === OBJECT) {
+      if (++depth > DEPTH_MAX) throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
+      if (++nodes > NODES_MAX) throw tooManyNodes();
+    } else if (mark === LIST_END || mark === OBJECT_END) depth--;
   }
 }
 
@@ -128,7 +135,7 @@ function checkLists(body, itemsMax) {
 export async function readBody(request, limits) {
   checkHeaders(request.headers, limits.bodyBytesMax);
   const text = request.body ? await readText(request.body, limits, request.signal) : '';
-  checkDepth(text);
+  checkNodes(text);
   let value;
   try {
     value = JSON.parse(text);

@@ -38,6 +38,8 @@ export const wrongBodies = [
   [CHAT, 'null', 400, null, 'invalid_json'],
   [CHAT, '"\\ud800', 400, null, 'invalid_json'],
   [CHAT, `${'['.repeat(100_000)}`, 400, null, 'invalid_json'],
+  [CHAT, { ...greedy, metadata: many({}, 50_000) }, 400, null, 'too_many_values'],
+  [CHAT, { ...greedy, metadata: many([], 50_000) }, 400, null, 'too_many_values'],
   [CHAT, {}, 400, 'messages', 'missing_required_parameter'],
   [CHAT, { messages: [] }, 400, 'messages', 'invalid_value'],
   [CHAT, { messages: 'hello' }, 400, 'messages', 'invalid_value'],
