@@ -165,6 +165,27 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   assert.equal(await page.locator('.message.user .body').nth(1).innerText(), question);
 });
 
+test('suggestions go when the conversation changes, also while they are made', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  const chips = page.locator('.follow-ups button');
+  await askReal(page, 'Tell me a story about a fox.');
+  await chips.first().waitFor();
+  await page.click('#new-chat');
+  assert.equal(await chips.count(), 0);
+  await askReal(page, 'What is Wick?');
+  await page.click('#new-chat');
+  await untilAllReturned(page);
+  assert.equal(await chips.count(), 0);
+  // the earlier conversation, without those of another one
+  if (!(await page.evaluate('document.querySelector("#conversations").open')))
+    await page.click('#open-list');
+  await page.locator('#conversation-list a').last().click();
+  await page.locator('.message.user', { hasText: 'fox' }).waitFor();
+  assert.equal(await chips.count(), 0);
+});
+
 test('nothing follows an answer that is not finished', { skip }, async (t) => {
   const page = await open(t);
   await page.click('#open-settings');
