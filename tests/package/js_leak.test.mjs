@@ -1,5 +1,5 @@
 // A long-lived engine: what a process and a renderer keep grows with no number of requests. It is
-// measured after collections that free the growth of V8's young generations; docs/architecture.md
+// measured after collections that free the growth of V8's young generations; docs/requests.md
 // describes them. make soak asks 20,000 times.
 
 import assert from 'node:assert/strict';

@@ -57,9 +57,11 @@ test('the page about families quotes its example, and each line stands in the co
   assert.equal(quotes, (page.match(/^```(?:c|js)$/gm) ?? []).length, 'a block names no file');
 });
 
-test('files and names that the page about the architecture mentions are there', () => {
-  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
-  const mentioned = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text]) => text);
+test('files and names that the pages about the architecture mention exist', () => {
+  const pages = ['architecture', 'data-flow', 'requests', 'extending'].map((name) =>
+    readFileSync(join(root, `docs/${name}.md`), 'utf8'),
+  );
+  const mentioned = [...pages.join('\n').matchAll(/`([^`\n]+)`/g)].map(([, text]) => text);
   const files = mentioned.filter((text) =>
     /^(src|js|web|wasi|tests|tools|include)\/[\w./]+\.\w+$/.test(text),
   );
