@@ -1,4 +1,4 @@
-# The components: `make edge` puts them below build/edge (docs/edge.md).
+# The components: `make edge` puts them below build/edge (docs/components.md).
 
 LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/buffer.c
 COMPONENT_SRC := $(filter-out component/http_p%.c component/fetch_p%.c component/llm%.c,$(wildcard component/*.c))

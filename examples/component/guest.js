@@ -1,4 +1,4 @@
-// A component in JavaScript that asks the engine's one. The model comes from standard input (docs/edge.md, "A typed
+// A component in JavaScript that asks the engine's one. The model comes from standard input (docs/components.md, "A typed
 // interface"):
 //   make edge
 //   node tools/component/guest.mjs examples/component/guest.js examples/component/guest.wit \

@@ -254,7 +254,7 @@ for (const name of names) {
 }
 
 test('the documented commands of wasmtime serve keep instances', () => {
-  const commands = ['docs/edge.md', 'examples/fleet/README.md', 'docs/deploy.md'].flatMap((path) =>
+  const commands = ['docs/components.md', 'examples/fleet/README.md', 'docs/deploy.md'].flatMap((path) =>
     readFileSync(`${root}/${path}`, 'utf8')
       .replaceAll(/ \\\n\s*/g, ' ')
       .split('\n')

@@ -1,4 +1,4 @@
-// Makes a component of a guest in JavaScript and composes it with the engine's (docs/edge.md, "A typed interface"):
+// Makes a component of a guest in JavaScript and composes it with the engine's (docs/components.md, "A typed interface"):
 //   node tools/component/guest.mjs GUEST.js GUEST.wit ENGINE.wasm OUT.wasm
 // The outer component imports what the guest does, but for wick:llm, which it takes of the engine inside.
 //
