@@ -9,7 +9,7 @@ import MiniSearch from 'minisearch';
 import { addServiceWorker } from '../chat/build.mjs';
 import { bundlePage } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
-import { addressIn, groups, pageOf, pictureOf, readText, root } from './outline.mjs';
+import { addressIn, groups, pageOf, pictureOf, rankOf, readText, root } from './outline.mjs';
 import { codeBlock, escaped, render } from './render.mjs';
 import { searchOptions } from './search_options.js';
 import { pageHtml } from './template.mjs';
@@ -93,13 +93,33 @@ export function readAll() {
   return { documents, pictures };
 }
 
+const EXCERPT_MAX = 150;
+
+/** @param {string} markdown of a section @returns {string} its first words, as they are read */
+export function excerptOf(markdown) {
+  const plain = markdown
+    .replace(/^(```|~~~).*?^\1/gms, ' ')
+    .replace(/^\|[\s|:-]*$/gm, ' ')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/^\s*(?:[-*]|\d+\.) /gm, '')
+    .replace(/[`|]|\*\*/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (plain.length <= EXCERPT_MAX) return plain;
+  return `${plain.slice(0, EXCERPT_MAX).replace(/\s+\S*$/, '')} …`;
+}
+
 /** @param {Documents} documents @returns {string} the index of all sections */
 function searchIndex(documents) {
   const index = new MiniSearch(searchOptions);
   let id = 0;
-  for (const [path, { title: page, sections }] of documents)
-    for (const { title, hash, text } of sections)
-      index.add({ id: id++, title, page, text, url: `${pageOf(path)}#${hash}` });
+  for (const [path, { title: page, sections }] of documents) {
+    const rank = rankOf(path);
+    for (const { title, hash, text } of sections) {
+      const excerpt = excerptOf(text);
+      index.add({ id: id++, title, page, text, url: `${pageOf(path)}#${hash}`, excerpt, rank });
+    }
+  }
   return JSON.stringify(index);
 }
 

@@ -1,5 +1,5 @@
-// examples/docs/outline.mjs — which files of the repository become pages of the documentation, under which address, and where
-// they stand in its list.
+// examples/docs/outline.mjs — which files of the repository become pages of the documentation, under which address, and their
+// order in its list and in its search.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
@@ -7,58 +7,51 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Documents by group; other files of docs/ come last. @type {[string, string[]][]} */
+/** @param {string} names of documents in docs/, separated by white space @returns {string[]} */
+const inDocs = (names) =>
+  names
+    .trim()
+    .split(/\s+/)
+    .map((name) => `docs/${name}.md`);
+
+/** Documents by group. Other files of docs/ come last in Explanation. @type {[string, string[]][]} */
 const order = [
-  ['Start', ['README.md', 'docs/features.md', 'examples/README.md', 'CHANGELOG.md']],
   [
     'Guide',
     [
-      'README',
-      'getting-started',
-      'which-model',
-      'chat',
-      'streaming',
-      'structured-output',
-      'tools',
-      'sampling',
-      'embeddings',
-      'sessions',
-      'many-requests',
-      'tabs',
-      'offline',
-      'adapters',
-      'memory',
-      'server',
-      'command-line',
-      'other-interfaces',
-      'troubleshooting',
-    ].map((name) => `docs/guide/${name}.md`),
+      'README.md',
+      ...inDocs(`
+        guide/README guide/getting-started guide/which-model models guide/chat guide/streaming guide/structured-output
+        guide/tools guide/sampling guide/embeddings guide/sessions guide/many-requests guide/tabs guide/offline
+        guide/adapters guide/memory guide/server edge components deploy guide/command-line guide/other-interfaces
+        bundlers react svelte hosts migrating guide/troubleshooting`),
+      'examples/README.md',
+    ],
   ],
   [
-    'Use',
-    [
-      'js-api',
-      'models',
-      'hosts',
-      'bundlers',
-      'react',
-      'svelte',
-      'migrating',
-      'edge',
-      'deploy',
-      'c-library',
-    ].map((name) => `docs/${name}.md`),
+    'Reference',
+    [...inDocs('js-api features architectures tool-formats refusals c-library'), 'CHANGELOG.md'],
   ],
   [
-    'Inside',
+    'Explanation',
     [
-      ...['architecture', 'benchmarks', 'refusals', 'adding-a-family', 'build', 'releasing'].map(
-        (name) => `docs/${name}.md`,
+      ...inDocs(
+        'architecture data-flow requests benchmarks build testing extending adding-a-family releasing',
       ),
       'CONTRIBUTING.md',
     ],
   ],
+  ['Test records', inDocs('chat-promises seed-systems outside sizes')],
 ];
+
+/** How much a group counts in the search: tasks come before internals. @type {Record<string, number>} */
+const ranks = { Guide: 2, Reference: 1.5, Explanation: 1, 'Lab notes': 0.6 };
+
+/** @param {string} path in the repository @returns {number} how much its sections count in the search */
+export function rankOf(path) {
+  const [name = ''] = groups().find(([, paths]) => paths.includes(path)) ?? [];
+  return ranks[name] ?? 0.5;
+}
 
 /** @param {string} folder @returns {string[]} its documents */
 const documentsIn = (folder) =>
@@ -76,10 +69,10 @@ export function groups() {
       ([name, paths]) =>
         /** @type {[string, string[]]} */ ([
           name,
-          name === 'Inside' ? [...paths, ...others] : paths,
+          name === 'Explanation' ? [...paths, ...others] : paths,
         ]),
     ),
-    ['Lab', documentsIn('docs/lab')],
+    ['Lab notes', documentsIn('docs/lab')],
   ];
 }
 

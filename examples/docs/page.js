@@ -38,12 +38,14 @@ const searcher = () => {
 };
 
 /** @param {any} found */
-function resultItem({ title, page, url }) {
+function resultItem({ title, page, url, excerpt }) {
   const item = document.createElement('li');
   const link = document.createElement('a');
   link.href = new URL(url, base).href;
   link.textContent = title === page ? title : `${title} — ${page}`;
-  item.append(link);
+  const text = document.createElement('p');
+  text.textContent = excerpt;
+  item.append(link, text);
   return item;
 }
 

@@ -169,10 +169,22 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   await page.goto(`${server.url}some/path/docs/lab/attention.html`);
   await page.keyboard.press('/');
   await page.keyboard.type('saltt'); // with a fault
-  await page.locator('#results a', { hasText: 'Tenants: salt' }).click();
+  const found = page.locator('#results li', { hasText: 'Tenants: salt' });
+  assert.match(
+    await found.locator('p').innerText(),
+    /^Requests of one engine share a prefix cache/,
+  );
+  await found.locator('a').click();
   await page.waitForURL(/\/some\/path\/docs\/guide\/sessions\.html#tenants-salt$/);
   await page.fill('#search', 'a '.repeat(3000));
   await page.locator('#search-state:text("12 sections")').waitFor();
+  await page.fill('#search', 'speculative decoding');
+  await page.locator('#results li', { hasText: 'Many requests at once' }).first().waitFor();
+  const pages = await page.locator('#results a').allInnerTexts();
+  const [guide, lab] = ['Many requests at once', 'Speculation'].map((name) =>
+    pages.findIndex((text) => text.endsWith(name)),
+  );
+  assert.ok(lab < 0 || guide < lab, `${pages}`);
   await page.fill('#search', 'zebrafish');
   await page.locator('#search-state:text("Nothing found")').waitFor();
   await page.selectOption('#theme', 'dark');
