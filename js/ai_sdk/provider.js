@@ -45,7 +45,7 @@ export function createWick(source) {
     embeddingModel: (modelId = MODEL_ID) => embeddingModel(engine, modelId),
     rerankingModel: (modelId = MODEL_ID) => rerankingModel(engine, modelId),
     imageModel() {
-      throw new WickError('UNSUPPORTED', 'Wick has no image models');
+      throw new WickError('UNSUPPORTED', 'imageModel: Wick has no image models');
     },
   });
 }

@@ -68,7 +68,7 @@ let relaxedIsRight;
 /** @returns {'relaxed' | 'simd128'} */
 export function detectSimd() {
   if (typeof WebAssembly !== 'object') {
-    throw new WickError('UNSUPPORTED', 'WebAssembly is not available on this host');
+    throw new WickError('UNSUPPORTED', 'host: WebAssembly is not available');
   }
   if (!isValid(simdProbe)) {
     throw new WickError('UNSUPPORTED', 'WebAssembly has no 128-bit SIMD here: the engine needs it');

@@ -69,7 +69,7 @@ export function checkNames(options, names, silent = []) {
   /** @type {string[]} */
   const known = names;
   if (typeof options !== 'object' || options === null) {
-    throw new WickError('ARG', 'The options must be an object');
+    throw new WickError('ARG', 'options must be an object');
   }
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.includes(name) || silent.includes(name)) continue;

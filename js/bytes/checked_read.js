@@ -14,11 +14,11 @@ export async function readNext(stream) {
   const bytes = await stream.read();
   const start = stream.position - (bytes?.byteLength ?? 0);
   if (start === expected) return bytes;
-  throw new WickError('IO', `The source gave bytes from ${start}, not from ${expected}`);
+  throw new WickError('IO', `source: returned bytes from ${start} instead of ${expected}`);
 }
 
 /** @param {ByteStream} stream that was opened for `offset` @param {number} offset */
 export function checkStart({ position }, offset) {
   if (position <= offset) return;
-  throw new WickError('IO', `The source begins at byte ${position}, after ${offset}`);
+  throw new WickError('IO', `source: begins at byte ${position}, after the requested ${offset}`);
 }

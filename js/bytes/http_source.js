@@ -289,7 +289,7 @@ class HttpStream {
    */
   async #accept(response, first) {
     const { status } = response ?? {};
-    if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
+    if (typeof status !== 'number') throw new WickError('ARG', 'fetch: did not return a Response');
     const wanted = this.position;
     if (status === 416 && this.#asksForMore) return false;
     if (status === 416) {

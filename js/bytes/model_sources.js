@@ -169,7 +169,7 @@ export class StreamSource {
   /** @param {number} file @param {number} _offset @returns {Promise<ByteStream>} */
   async open(file, _offset) {
     if (file > 0) throw fileIsMissing(file, 1);
-    if (this.#isOpen) throw new WickError('INTERNAL', 'A stream can be read only once');
+    if (this.#isOpen) throw new WickError('INTERNAL', 'stream: can be read only once');
     this.#isOpen = true;
     return new IteratorStream(this.#iterator);
   }
@@ -193,7 +193,7 @@ class IteratorStream {
     const { done, value } = await readStream(this.#iterator);
     if (done) return null;
     if (!ArrayBuffer.isView(value)) {
-      throw new WickError('ARG', 'The stream must give bytes (Uint8Array)');
+      throw new WickError('ARG', 'stream must yield bytes (Uint8Array)');
     }
     this.position += value.byteLength;
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);

@@ -7,7 +7,7 @@ import { WickError } from '../base/errors.js';
 export function refuseOthers(bytes) {
   const start = new TextDecoder().decode(bytes.slice(0, 64));
   if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
-    throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
+    throw new WickError('NOT_GGUF', 'file: a web page, not a GGUF file');
   }
   if (start.startsWith('version https://git-lfs.github.com/spec/')) {
     throw new WickError(

@@ -116,8 +116,9 @@ export class Chat {
   }
 
   #checkIdle() {
-    if (this.#closing) throw new WickError('SEQ', 'The chat was closed');
-    if (this.#running) throw new WickError('BUSY', 'A turn of the chat is running');
+    if (this.#closing) throw new WickError('SEQ', 'chat: closed');
+    if (this.#running)
+      throw new WickError('BUSY', 'chat: a turn is running. Wait for its end or abort it');
   }
 
   close() {
@@ -188,7 +189,7 @@ function beginningOf({ system, messages }) {
   if (system === undefined) return messagesOf(messages ?? []);
   if (typeof system !== 'string') throw argumentError('system must be a string');
   if (messages === undefined) return [{ role: 'system', content: system }];
-  throw argumentError('system and messages cannot be used together');
+  throw argumentError('system and messages: cannot be used together');
 }
 
 /**

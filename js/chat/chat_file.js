@@ -46,7 +46,7 @@ async function bytesOf(from) {
   if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
   if (from instanceof ArrayBuffer) return new Uint8Array(from);
   if (from instanceof Uint8Array) return from;
-  throw new WickError('ARG', 'A chat is loaded from bytes or a Blob');
+  throw new WickError('ARG', 'chat: can be loaded from bytes or a Blob only');
 }
 
 /**
@@ -57,18 +57,18 @@ export async function readChatFile(from) {
   const bytes = await bytesOf(from);
   const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (new TextDecoder().decode(bytes.subarray(0, 8)) !== MAGIC) {
-    throw new WickError('FORMAT', 'These bytes are not a saved chat');
+    throw new WickError('FORMAT', 'chat: bytes are not a saved chat');
   }
   if (bytes.byteLength < HEADER_BYTES) throw truncated();
   const version = header.getUint32(8, true);
   if (version !== VERSION) {
-    throw new WickError('FORMAT', `The saved chat is of version ${version}, known is ${VERSION}`);
+    throw new WickError('FORMAT', `saved chat: has version ${version}, supported is ${VERSION}`);
   }
   const end = HEADER_BYTES + header.getUint32(12, true);
   if (end > bytes.byteLength) throw truncated();
   const json = bytes.subarray(HEADER_BYTES, end);
   if (crc32(json) !== header.getUint32(16, true)) {
-    throw new WickError('CORRUPT', 'The saved chat is damaged');
+    throw new WickError('CORRUPT', 'saved chat: damaged');
   }
   return { messages: messagesOf(json), state: bytes.subarray(end) };
 }
@@ -80,12 +80,12 @@ function messagesOf(json) {
   try {
     told = JSON.parse(new TextDecoder().decode(json));
   } catch (error) {
-    throw new WickError('FORMAT', `The saved chat has no JSON: ${error}`);
+    throw new WickError('FORMAT', `saved chat: has no JSON (${error})`);
   }
   const { messages } = told ?? {};
   const areMessages = (/** @type {any} */ one) => typeof one?.role === 'string';
   if (Array.isArray(messages) && messages.every(areMessages)) return messages;
-  throw new WickError('FORMAT', 'The saved chat has no messages');
+  throw new WickError('FORMAT', 'saved chat: has no messages');
 }
 
-const truncated = () => new WickError('TRUNCATED', 'The saved chat is cut off');
+const truncated = () => new WickError('TRUNCATED', 'saved chat: cut off');

@@ -71,7 +71,7 @@ export class ChatReply {
    * @returns {AsyncGenerator<T, void, void>} its `return` does not wait for a piece that is on its way
    */
   #read(shape) {
-    if (this.#isTaken) throw new WickError('ARG', 'A reply can be read only once');
+    if (this.#isTaken) throw new WickError('ARG', 'reply: can be read only once');
     this.#isTaken = true;
     /** @type {IteratorReturnResult<void>} */
     const end = { done: true, value: undefined };

@@ -22,7 +22,7 @@ function parsed(text) {
 /** @param {StandardSchema} schema @returns {Reading} */
 function readingOf(schema) {
   const { validate, jsonSchema, vendor } = schema['~standard'];
-  if (typeof validate !== 'function') throw new WickError('ARG', 'The schema has no validate()');
+  if (typeof validate !== 'function') throw new WickError('ARG', 'schema: has no validate()');
   if (!jsonSchema) {
     throw new WickError(
       'ARG',

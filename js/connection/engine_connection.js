@@ -45,7 +45,7 @@ export class EngineConnection {
   #late = [];
   /** @type {() => import('./start_worker.js').Thread} */
   #startThread = () => {
-    throw new WickError('INTERNAL', 'This engine has no workers');
+    throw new WickError('INTERNAL', 'engine: has no workers');
   };
   /** @type {Map<number, Waiter>} */
   #waiters = new Map();
@@ -172,7 +172,7 @@ export class EngineConnection {
   /** @param {ToWorker} message */
   #send(message) {
     if (isDeeper(message, LEVELS_MAX)) {
-      throw new WickError('ARG', `An argument is nested deeper than ${LEVELS_MAX} levels`);
+      throw new WickError('ARG', `argument: nested deeper than ${LEVELS_MAX} levels`);
     }
     try {
       this.#threads[0].post(message);
@@ -387,7 +387,7 @@ export class EngineConnection {
 
   /** Ends the workers, which frees the memory. It may be called twice. */
   async close() {
-    await this.#stop(new WickError('CLOSED', 'The engine is closed'), { isPolite: true });
+    await this.#stop(new WickError('CLOSED', 'engine: closed'), { isPolite: true });
   }
 }
 

@@ -55,9 +55,11 @@ function startWorker(option) {
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   // workerd has the module, but no threads
   if (!threads || globalThis.navigator?.userAgent === 'Cloudflare-Workers') {
-    const words =
-      "Workers are not available on this host: import createEngine from 'wick-llm/edge'";
-    throw new WickError('UNSUPPORTED', `${words}, which computes in the calling thread`);
+    throw new WickError(
+      'UNSUPPORTED',
+      "workers: not available on this host. Import createEngine from 'wick-llm/edge', which " +
+        'computes in the calling thread',
+    );
   }
   // A worker refuses some flags of the process (--input-type).
   if (made) return new threads.Worker(addressOf(made), { execArgv: [] });

@@ -90,7 +90,7 @@ class Opener {
    */
   async open(model) {
     if (typeof model !== 'object' || model === null) {
-      throw argumentError(`A model is an object of options, not ${shown(model)}`);
+      throw argumentError(`model must be an object of options, not ${shown(model)}`);
     }
     const options = { ...this.#options, ...model };
     checkEdgeOptions(options);

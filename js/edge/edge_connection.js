@@ -168,7 +168,7 @@ export class EdgeConnection {
   /** Frees the memory. It may be called twice. */
   async close() {
     if (this.#end) return;
-    this.#end = new WickError('CLOSED', 'The engine is closed');
+    this.#end = new WickError('CLOSED', 'engine: closed');
     this.#mail.clear();
     this.#served.requests.closeReplies();
     this.#native.destroy();

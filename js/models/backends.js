@@ -49,5 +49,5 @@ export function chooseBackend(folder) {
   if (folder !== undefined) throw new WickError('ARG', 'folder: browsers have no folders');
   if (hasOpfs()) return new OpfsBackend();
   if (hasIndexedDb()) return new IndexedDbBackend();
-  throw new WickError('NO_STORAGE', 'This host keeps nothing for a page');
+  throw new WickError('NO_STORAGE', 'storage: not available on this host');
 }

@@ -96,7 +96,7 @@ export function refuseOther(found, wanted, where) {
     /** @type {unknown} */ asked,
   ) => {
     if (asked == null || has == null || has === asked) return;
-    throw new WickError('CORRUPT', `${found.name} ${where} with the ${what} ${has}, not ${asked}`);
+    throw new WickError('CORRUPT', `${found.name}: ${where} with the ${what} ${has}, not ${asked}`);
   };
   refuse('size', found.size, wanted.size);
   refuse('SHA-256', found.sha256, wanted.sha256);

@@ -89,7 +89,7 @@ export class Download {
       await this.#stored;
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#isStopped && !hasAllChunks(this.#record)) {
-        throw new WickError('CLOSED', 'The download was stopped');
+        throw new WickError('CLOSED', 'download: was stopped');
       }
       await this.#finish();
     } finally {
@@ -366,7 +366,7 @@ export class Download {
     const { id } = this.#record;
     const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));
     if (bytes) return bytes;
-    throw new WickError('IO', `Chunk ${index} of model ${id} cannot be read`);
+    throw new WickError('IO', `model ${id}: chunk ${index} cannot be read`);
   }
 }
 

@@ -265,6 +265,10 @@ export function pathOf(path) {
   try {
     return url.fileURLToPath(/** @type {string | URL} */ (path));
   } catch (error) {
-    throw new WickError('ARG', `A file is a File, a Blob or a path, not ${wordsOf(path)}`, error);
+    throw new WickError(
+      'ARG',
+      `file must be a File, a Blob or a path, not ${wordsOf(path)}`,
+      error,
+    );
   }
 }

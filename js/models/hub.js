@@ -75,7 +75,7 @@ export async function resolveHubModel(name, options) {
 async function commitOf(url, ask) {
   const { sha } = await jsonOf(await request(url, ask), url);
   if (typeof sha === 'string' && /^\w+$/.test(sha)) return sha;
-  throw new WickError('HTTP', `${url} names no commit`);
+  throw new WickError('HTTP', `${url}: response names no commit`);
 }
 
 /**
@@ -102,7 +102,7 @@ async function listFiles(base, first, ask) {
     // the token is for this host alone
     if (new URL(url).origin !== new URL(base).origin) break;
   }
-  throw new WickError('HTTP', `The listing ${first} has no end`);
+  throw new WickError('HTTP', `${first}: listing of files has too many pages`);
 }
 
 /** @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all of a split model's */

@@ -282,7 +282,7 @@ class KeptStream {
     this.#sha = undefined;
     const { sha256 } = this.#model;
     if (found === undefined || found === sha256) return;
-    throw new WickError('CORRUPT', `The server gave a file of SHA-256 ${found}, not ${sha256}`);
+    throw new WickError('CORRUPT', `file: has SHA-256 ${found}, expected ${sha256}`);
   }
 
   cancel() {

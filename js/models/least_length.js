@@ -205,6 +205,9 @@ export async function leastLength(chunk, chunkBytes) {
 export async function refuseTruncated({ name, size }, chunk, chunkBytes) {
   const least = await leastLength(chunk, chunkBytes);
   if (size >= least) return;
-  const words = `${name}: file ends after ${size} bytes, its directory needs ${least}`;
-  throw new WickError('TRUNCATED', `${words}. Download the file again`, { size, least });
+  throw new WickError(
+    'TRUNCATED',
+    `${name}: file ends after ${size} bytes, its directory needs ${least}. Download the file again`,
+    { size, least },
+  );
 }

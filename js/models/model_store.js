@@ -87,7 +87,7 @@ export class ModelStore extends EventTarget {
 
   /** @returns {Promise<ModelRecord[]>} */
   async #records() {
-    if (this.#isClosed) throw new WickError('CLOSED', 'The store is closed');
+    if (this.#isClosed) throw new WickError('CLOSED', 'store: closed');
     const ids = await this.#backend.ids();
     const found = await Promise.all(ids.map((id) => this.#backend.readRecord(id)));
     return found.filter((record) => record !== undefined);
@@ -102,9 +102,7 @@ export class ModelStore extends EventTarget {
   /** @param {string | URL} name @returns {Promise<ModelRecord | undefined>} a whole one before others */
   async #find(name) {
     if (typeof name !== 'string' && !(name instanceof URL)) {
-      throw argumentError(
-        'A model is named by its address, its fingerprint, its SHA-256 or its id',
-      );
+      throw argumentError('name must be an address, a fingerprint, a SHA-256 or an id of a model');
     }
     const hub = parseHubName(name);
     const text = hub ? canonicalName(hub) : String(name);
@@ -233,7 +231,7 @@ export class ModelStore extends EventTarget {
       }));
     }
     if (found?.fingerprint && !hub && splitNames(url).length === 1) return [{ id: found.id, url }];
-    if (!URL.canParse(url)) throw new WickError('NOT_FOUND', `No model named ${name} is kept`);
+    if (!URL.canParse(url)) throw new WickError('NOT_FOUND', `${name}: not in the store`);
     const { sha256, size } = options;
     const urls = splitNames(url);
     return urls.length > 1 ? urls.map((one) => ({ url: one })) : [{ url, sha256, size }];
@@ -403,7 +401,7 @@ export class ModelStore extends EventTarget {
         return;
       }
       if (Date.now() > end)
-        throw new WickError('BUSY', `Model ${id} is being downloaded elsewhere`);
+        throw new WickError('BUSY', `model ${id}: another process is downloading it`);
       await new News().next(LOCK_LOOK_MS);
     }
   }
@@ -431,7 +429,7 @@ export class ModelStore extends EventTarget {
    */
   async verify(name, { signal } = {}) {
     const found = await this.#find(name);
-    if (!found) throw new WickError('NOT_FOUND', `No model named ${name} is kept`);
+    if (!found) throw new WickError('NOT_FOUND', `${name}: not in the store`);
     /** @type {number[]} */
     const damaged = [];
     let record = found;
@@ -513,7 +511,7 @@ export class ModelStore extends EventTarget {
     const free = isRefused ? 0 : (freeBytes ?? 0);
     if (!this.#evict || free + canGo < missing) {
       const known = freeBytes === undefined ? 'an unknown number' : String(freeBytes);
-      const message = `Storage is full: ${missing} bytes of it are missing, ${known} are free`;
+      const message = `storage: full, ${missing} more bytes are needed, ${known} are free`;
       const cause = { missingBytes: missing, freeBytes, candidates: candidates.map(entryOf) };
       throw new WickError('STORAGE_FULL', message, cause);
     }

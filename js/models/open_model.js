@@ -183,7 +183,7 @@ export class OpenModel {
       if (this.#download) this.#download.wanted = index;
       await this.advance();
     }
-    throw new WickError('CLOSED', 'The model is not read any more');
+    throw new WickError('CLOSED', 'model: reading was stopped');
   }
 
   /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
@@ -334,7 +334,8 @@ export class OpenModel {
       ...connect(),
       makeRoom,
       checkLease: async () => {
-        if (isHeld && !(await isHeld())) throw new WickError('BUSY', 'Another tab has taken over');
+        if (isHeld && !(await isHeld()))
+          throw new WickError('BUSY', 'download: another tab has taken over');
       },
       onStored: (stored) => {
         this.news.tell();
@@ -353,7 +354,7 @@ export class OpenModel {
 
   /** Ends what is under way. Stored chunks stay. */
   async stop() {
-    this.#failure ??= new WickError('CLOSED', 'The model is not read any more');
+    this.#failure ??= new WickError('CLOSED', 'model: reading was stopped');
     await this.#leading?.catch(() => {});
     this.#download?.stop();
     this.news.tell();

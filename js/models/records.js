@@ -89,7 +89,7 @@ export function chunkSize({ size }, index) {
 export async function readWhole(record, index, backend) {
   const bytes = await backend.readChunk(record.id, index, chunkSize(record, index));
   if (bytes) return bytes;
-  throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
+  throw new WickError('CORRUPT', `${record.name}: chunk ${index} is missing`);
 }
 
 /**

@@ -27,9 +27,7 @@ export function adaptersOf(uses) {
     const { name, scale = 1 } = checkNames(Object(use), ['name', 'scale']);
     if (typeof scale === 'number' && Number.isFinite(scale))
       return { name: checkName(name), scale };
-    throw argumentError(
-      `the scale of adapter ${shown(name)} must be a number, not ${shown(scale)}`,
-    );
+    throw argumentError(`adapter ${shown(name)}: scale must be a number, not ${shown(scale)}`);
   });
 }
 

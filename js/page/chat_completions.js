@@ -69,10 +69,10 @@ const callWithoutEffect = ['headers', 'query', 'maxRetries', 'idempotencyKey'];
 /** @param {Record<string, any>} body */
 function checkBody(body) {
   if (typeof body !== 'object' || body === null) {
-    throw argumentError('A chat completion needs an object of settings');
+    throw argumentError('body must be an object of settings');
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
-  if (found) throw new WickError('UNSUPPORTED', `Chat completions do not support ${found} yet`);
+  if (found) throw new WickError('UNSUPPORTED', `${found}: not supported by chat completions`);
   if (typeof (body.stream ?? false) !== 'boolean') {
     throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
   }
@@ -460,7 +460,7 @@ export class ChatStream {
   }
 
   [Symbol.asyncIterator]() {
-    if (this.#isTaken) throw argumentError('A stream can be read only once');
+    if (this.#isTaken) throw argumentError('stream: can be read only once');
     this.#isTaken = true;
     const chunks = leavable(this.#chunks(), () => this.#cancel());
     for (const reader of this.#readers) reader.heldBy(chunks);

@@ -288,7 +288,7 @@ export class Engine {
   async stats(options = {}) {
     const { format = 'json' } = checkNames(options, ['format']);
     if (format !== 'json' && format !== 'prometheus') {
-      throw argumentError(`stats are json or prometheus, not ${shown(format)}`);
+      throw argumentError(`format must be json or prometheus, not ${shown(format)}`);
     }
     const stats = statsOf(await this.#connection.call('stats', []));
     return format === 'json' ? stats : (await loadTasks()).prometheusOf(stats);

@@ -28,7 +28,7 @@ export class Generation {
 
   /** @returns {AsyncGenerator<string, void, void>} */
   [Symbol.asyncIterator]() {
-    if (this.#isTaken) throw argumentError('A generation can be read only once');
+    if (this.#isTaken) throw argumentError('generation: can be read only once');
     this.#isTaken = true;
     const reader = this.#reader;
     const texts = leavable(readTexts(reader), () => reader.cancel());

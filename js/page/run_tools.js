@@ -96,7 +96,7 @@ export async function runTools(completions, options) {
   }
   throw new WickError(
     'TOOL_ROUNDS',
-    `The model still called tools after ${maxRounds} rounds (maxRounds)`,
+    `maxRounds: the model still called tools after ${maxRounds} rounds`,
     { messages },
   );
 }

@@ -179,5 +179,5 @@ async function bytesOf(from) {
   if (from instanceof Blob) return new Uint8Array(await bytesOfBlob(from));
   if (from instanceof ArrayBuffer) return new Uint8Array(from);
   if (from instanceof Uint8Array) return from;
-  throw argumentError('A state is loaded from a name, a Blob or bytes');
+  throw argumentError('state must be a name, a Blob or bytes');
 }

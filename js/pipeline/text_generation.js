@@ -140,10 +140,10 @@ export function textGeneration(engine) {
     const isKnown =
       Array.isArray(inputs) && inputs.every((one) => typeof one === 'string' || isChat(one));
     if (!isKnown || inputs.length === 0) {
-      throw new WickError('ARG', 'text-generation needs a text, a chat, or an array of these');
+      throw new WickError('ARG', 'inputs must be a text, a chat, or an array of these');
     }
     if (options.streamer && (inputs.length > 1 || (options.num_return_sequences ?? 1) > 1)) {
-      throw new WickError('ARG', 'A streamer shows one text, but the call has several');
+      throw new WickError('ARG', 'streamer: shows one text, but the call has several');
     }
     const made = await Promise.all(
       inputs.map((one) => generate(engine, /** @type {any} */ (one), options)),

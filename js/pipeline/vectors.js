@@ -34,7 +34,7 @@ export function featureExtraction(engine) {
     if (!kind)
       throw new WickError(
         'ARG',
-        `pooling ${pooling} is not one of ${Object.keys(poolings).join(', ')}`,
+        `pooling must be one of ${Object.keys(poolings).join(', ')}, not ${pooling}`,
       );
     const texts = textsOf('feature-extraction', input);
     const rows = await engine.embed(texts, { pooling: kind, normalize, truncate: true, signal });

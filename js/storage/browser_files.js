@@ -20,7 +20,7 @@ export function storageError(name, error, missing = `Saved state not found: ${na
     return new WickError('NOT_FOUND', missing, error);
   }
   if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
-    return new WickError('STORAGE_FULL', `Storage is full, cannot keep ${name}`, error);
+    return new WickError('STORAGE_FULL', `${name}: cannot be kept, storage is full`, error);
   }
   return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
 }
@@ -29,7 +29,10 @@ export function storageError(name, error, missing = `Saved state not found: ${na
 async function openFolder(name, folder = FOLDER) {
   const storage = globalThis.navigator?.storage;
   if (typeof storage?.getDirectory !== 'function') {
-    throw new WickError('NO_STORAGE', `This browser keeps no files for a page, so not ${name}`);
+    throw new WickError(
+      'NO_STORAGE',
+      `${name}: cannot be kept, this browser has no files for pages`,
+    );
   }
   const root = await storage.getDirectory();
   return root.getDirectoryHandle(folder, { create: true });
@@ -103,7 +106,7 @@ async function writeCopy(file, bytes) {
 /** Workers have this synchronous interface instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
-    throw new WickError('NO_STORAGE', 'This browser lets no page write files');
+    throw new WickError('NO_STORAGE', 'storage: this browser has no writable files for pages');
   }
   const access = await file.createSyncAccessHandle();
   try {
@@ -111,7 +114,7 @@ async function writeInPlace(file, bytes) {
     for (let done = 0; done < bytes.byteLength; ) {
       const written = access.write(bytes.subarray(done), { at: done });
       if (written === 0)
-        throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep a state');
+        throw new WickError('STORAGE_FULL', 'state: cannot be kept, storage is full');
       done += written;
     }
     access.flush();

@@ -9,8 +9,7 @@ const fs = () => globalThis.process?.getBuiltinModule?.('node:fs');
 
 /** @param {string} name */
 function checkName(name) {
-  if (typeof name !== 'string' || name === '')
-    throw argumentError('A state needs a name to be kept under');
+  if (typeof name !== 'string' || name === '') throw argumentError('state: needs a name');
   if (!fs() && /[/\\]|^\.+$/.test(name)) {
     throw argumentError(`${name} is not a name for a state: in browsers it is not a path`);
   }

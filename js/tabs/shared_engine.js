@@ -14,7 +14,7 @@ import { callNamed, usesSession } from '../connection/calls.js';
 
 /** @param {string} what */
 export const leaderGone = (what) =>
-  new WickError('LEADER_GONE', `The tab that had the engine was closed: ${what}`);
+  new WickError('LEADER_GONE', `shared engine: its tab was closed, ${what}`);
 
 /** @param {ToWorker} message @returns {number} the session that it uses, 0: none */
 export function sessionOf(message) {
@@ -161,7 +161,7 @@ class Client {
     if (!this.#sessions.has(own)) {
       const wasOurs = own > 0 && own < 2 ** 20;
       throw wasOurs
-        ? new WickError('SEQ', 'The session was closed')
+        ? new WickError('SEQ', 'session: closed')
         : leaderGone('its sessions went with it');
     }
     return own;

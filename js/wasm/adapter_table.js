@@ -41,7 +41,7 @@ export class AdapterTable {
   /** Begins an adapter, whose file is fed next. @param {string} name that no other has */
   add(name) {
     if (this.#numbers.has(name)) {
-      throw new WickError('ARG', `There is an adapter ${name} already`, { option: 'name' });
+      throw new WickError('ARG', `adapter ${name}: name is already used`, { option: 'name' });
     }
     const number = this.#engine.run('adapter_create') >>> 0;
     if (number === 0) this.#engine.check(-1);

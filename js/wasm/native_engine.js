@@ -492,7 +492,8 @@ export class NativeEngine {
 
   /** @param {NativeRequest} request @returns {number} the number of its first completion */
   submit(request) {
-    if (this.lacks(request)) throw new WickError('WASM', 'The module of grammars is not loaded');
+    if (this.lacks(request))
+      throw new WickError('WASM', 'grammarWasm: grammar module is not loaded');
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
         this.#engine,

@@ -66,7 +66,7 @@ export function answerCall(name, args, parts) {
 /** @param {NativeEngine} native @param {unknown} format @param {boolean} reset */
 function readMetrics(native, format, reset) {
   if (format !== 'json' && format !== 'prometheus') {
-    throw new WickError('ARG', `metrics are json or prometheus, not ${format}`);
+    throw new WickError('ARG', `format must be json or prometheus, not ${format}`);
   }
   const found = format === 'json' ? native.metrics() : native.metricsText();
   if (found === undefined) {

@@ -103,7 +103,7 @@ const otherCodes = ['NOMEM', 'INTERNAL'];
 function noTemplate() {
   return new WickError(
     'NO_TEMPLATE',
-    'The model has no chat template, so it was not made for conversations. Use generate(), or give ' +
+    'chat template: the model has none, so it was not made for conversations. Use generate(), or pass ' +
       "createEngine the option chatTemplate: Jinja text, or 'chatml'",
   );
 }

@@ -56,7 +56,7 @@ export class Embedder {
     /** The first of the line as it was at the last look. */
     let [seen, steps] = [job, 0];
     while (!job.vectors && !job.failure) {
-      if (this.#host.isClosed()) throw new WickError('CLOSED', 'The engine was closed');
+      if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');
       const [first] = this.#line;
       const isIdle = first === job || (first === seen && first.steps === steps);
       const result = isIdle ? this.#work(first) : STEP_PROGRESS;

@@ -92,7 +92,7 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
         native.endFile(want.file, position);
         throw new WickError(
           'TRUNCATED',
-          `The model's file ends at byte ${position}, before all tensors were read`,
+          `model: file ends at byte ${position}, before all tensors were read`,
         );
       }
       if (position === 0) refuseOthers(bytes);

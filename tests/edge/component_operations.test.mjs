@@ -254,11 +254,12 @@ for (const name of names) {
 }
 
 test('the documented commands of wasmtime serve keep instances', () => {
-  const commands = ['docs/components.md', 'examples/fleet/README.md', 'docs/deploy.md'].flatMap((path) =>
-    readFileSync(`${root}/${path}`, 'utf8')
-      .replaceAll(/ \\\n\s*/g, ' ')
-      .split('\n')
-      .filter((line) => /^\s*wasmtime serve /.test(line)),
+  const commands = ['docs/components.md', 'examples/fleet/README.md', 'docs/deploy.md'].flatMap(
+    (path) =>
+      readFileSync(`${root}/${path}`, 'utf8')
+        .replaceAll(/ \\\n\s*/g, ' ')
+        .split('\n')
+        .filter((line) => /^\s*wasmtime serve /.test(line)),
   );
   assert.ok(commands.length > 0);
   for (const command of commands) {

@@ -263,7 +263,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     const text = await (await fetch(server.origin)).text();
     assert.match(
       text,
-      /^UNSUPPORTED: Workers are not available on this host: import .* 'wick-llm\/edge'/,
+      /^UNSUPPORTED: workers: not available on this host. Import .* 'wick-llm\/edge'/,
     );
   });
 

@@ -414,13 +414,13 @@ describe('answers by themselves', () => {
     ])) {
       await assert.rejects(texts.generate(input, { streamer, ...more }), {
         code: 'ARG',
-        message: /A streamer shows one text/,
+        message: /streamer: shows one text/,
       });
     }
     for (const input of [[], [[]], [{}], {}, undefined, ['a', {}], [null]]) {
       await assert.rejects(texts.generate(input), {
         code: 'ARG',
-        message: /^text-generation needs/,
+        message: /^inputs must be a text/,
       });
     }
   });

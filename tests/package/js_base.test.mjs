@@ -145,7 +145,7 @@ describe('the host', () => {
     const simd = 'WebAssembly has no 128-bit SIMD here: the engine needs it';
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: simd });
     pretend(t, { WebAssembly: undefined });
-    const none = 'WebAssembly is not available on this host';
+    const none = 'host: WebAssembly is not available';
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: none });
   });
 

@@ -245,8 +245,8 @@ describe('HTTP', () => {
       'HTTP',
       `${url} answered without a body`,
     ]);
-    assert.deepEqual(await refused({}), ['ARG', 'fetch gave no Response']);
-    assert.deepEqual(await refused(undefined), ['ARG', 'fetch gave no Response']);
+    assert.deepEqual(await refused({}), ['ARG', 'fetch: did not return a Response']);
+    assert.deepEqual(await refused(undefined), ['ARG', 'fetch: did not return a Response']);
     const page = (/** @type {string} */ text) =>
       new Response(text, { headers: { 'Content-Type': 'text/html; charset=utf-8' } });
     const [code, message] = await refused(page('<html><TITLE lang=en>\n Hub, a model </title>'));
@@ -697,7 +697,7 @@ describe('blobs, files and streams', () => {
     );
     await assert.rejects((await words.open(0, 0)).read(), {
       code: 'ARG',
-      message: /must give bytes/,
+      message: /must yield bytes/,
     });
     const failing = new StreamSource(
       (async function* () {
@@ -1312,7 +1312,7 @@ describe('the loader', () => {
     const short = loading([[1, 0, 30]], { sizes: [0, 20], pieceBytes: 10 });
     await assert.rejects(loadModel(short.native, short.source), {
       code: 'TRUNCATED',
-      message: "The model's file ends at byte 20, before all tensors were read",
+      message: 'model: file ends at byte 20, before all tensors were read',
     });
     assert.deepEqual(short.log, [
       ...['open 1 0', 'end 1 20', 'feed 1 0+10', 'feed 1 10+10', 'end 1 20', 'cancel 1'],
@@ -1320,7 +1320,7 @@ describe('the loader', () => {
     const unsized = loading([[0, 0, 10]]);
     await loadModel(unsized.native, unsized.source);
     assert.deepEqual(unsized.log, ['open 0 0', 'feed 0 0+100', 'cancel 0']);
-    const page = 'This is a web page, not a GGUF file';
+    const page = 'file: a web page, not a GGUF file';
     const pointer =
       'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model itself ' +
       '(git lfs pull), or take the address of the download';

@@ -333,7 +333,7 @@ describe('turns that do not end well', () => {
     const started = first.next();
     await assert.rejects(chat.send('Hello').text(), hasCode('BUSY'));
     assert.throws(() => chat.edit(0, 'x'), hasCode('BUSY'));
-    const busy = { code: 'BUSY', message: 'A turn of the chat is running' };
+    const busy = { code: 'BUSY', message: 'chat: a turn is running. Wait for its end or abort it' };
     await assert.rejects(chat.fork(), busy);
     await assert.rejects(chat.save(), busy);
     await started;
@@ -437,7 +437,7 @@ describe('what is saved', () => {
     }
     const newer = bytes.slice();
     newer[8] = 2;
-    await assert.rejects(engine.loadChat(newer), /version 2, known is 1/);
+    await assert.rejects(engine.loadChat(newer), /version 2, supported is 1/);
     const common = ['session', 'stream', 'stream_options', 'n', 'signal', 'timeout', 'onPrefill'];
     for (const name of [...common, 'messages', 'system']) {
       const wrong = /** @type {any} */ ({ [name]: 1 });

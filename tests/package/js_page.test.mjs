@@ -434,7 +434,7 @@ describe('calls of an engine', () => {
         'variable is not an option; did you mean variables?',
       ],
       ['metrics', [{ formats: 1 }], 'formats is not an option; did you mean format?'],
-      ['stats', [{ format: 'xml' }], 'stats are json or prometheus, not the string "xml"'],
+      ['stats', [{ format: 'xml' }], 'format must be json or prometheus, not the string "xml"'],
       ['stats', [{ map: 1 }], 'map is not an option'],
       ['kvStats', [{ maps: 1 }], 'maps is not an option; did you mean map?'],
       ['runTools', [{ tools: 5 }], /^tools must be an object of .*, not 5/],
@@ -565,7 +565,7 @@ describe('adapters', () => {
     ]) {
       assert.throws(
         () => adaptersOf([{ name: 'a', scale }]),
-        refused(/^the scale of adapter .*a.* must be a number/),
+        refused(/^adapter .*a.*: scale must be a number/),
       );
     }
     for (const name of ['', undefined, null, 5]) {
@@ -717,10 +717,10 @@ describe('sessions', () => {
     }
     connection.answers.loadState = { session: 0, entries: 7 };
     assert.deepEqual(await engine.loadState(bytes), { session: undefined, entries: 7 });
-    const other = refused('A state is loaded from a name, a Blob or bytes');
+    const other = refused('state must be a name, a Blob or bytes');
     await assert.rejects(engine.loadState(any({})), other);
     await assert.rejects(engine.loadState(any([1])), other);
-    const named = refused('A state needs a name to be kept under');
+    const named = refused('state: needs a name');
     for (const name of ['', 5, null]) await assert.rejects(engine.saveState(any(name)), named);
     asked.length = 0;
     await session[Symbol.asyncDispose]();
@@ -969,7 +969,7 @@ describe('names of options', () => {
       refused('silen is not an option'),
     );
     for (const none of [null, 5, 'a', undefined]) {
-      assert.throws(() => checkNames(any(none), []), refused('The options must be an object'));
+      assert.throws(() => checkNames(any(none), []), refused('options must be an object'));
     }
   });
 });

@@ -233,7 +233,7 @@ describe('names', () => {
     assert.throws(check({ maxTokenXYZ: 1 }), /did you mean maxTokens\?$/);
     assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is not an option$/);
     for (const none of [null, 5, undefined]) {
-      assert.throws(check(none), { code: 'ARG', message: 'The options must be an object' });
+      assert.throws(check(none), { code: 'ARG', message: 'options must be an object' });
     }
   });
 });
@@ -867,7 +867,7 @@ describe('storage full', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
-      assert.deepEqual([code, message], ['STORAGE_FULL', 'Storage is full, cannot keep a']);
+      assert.deepEqual([code, message], ['STORAGE_FULL', 'a: cannot be kept, storage is full']);
     }
   });
 

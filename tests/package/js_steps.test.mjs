@@ -575,7 +575,7 @@ describe('calls', () => {
       assert.deepEqual(log, asked);
     }
     assert.deepEqual(answerCall('forkSession', [7], parts), ['session_fork', 7]);
-    const wrong = { code: 'ARG', message: 'metrics are json or prometheus, not xml' };
+    const wrong = { code: 'ARG', message: 'format must be json or prometheus, not xml' };
     assert.throws(() => answerCall('metrics', ['xml'], parts), wrong);
     acts.metrics = () => undefined;
     log.length = 0;
@@ -664,7 +664,7 @@ describe('embeddings', () => {
     log.length = 0;
     await assert.rejects(embedder.embed(request), {
       code: 'CLOSED',
-      message: 'The engine was closed',
+      message: 'engine: closed',
     });
     assert.equal(any(log.at(-1))[0], 'turn'); // an engine that is gone receives nothing
     await assert.rejects(embedder.embed(request), { code: 'CLOSED' });
@@ -701,7 +701,7 @@ describe('chat templates', () => {
   test('errors are the template’s, unless they are not', () => {
     const { native, acts } = engineOf();
     const none =
-      'The model has no chat template, so it was not made for conversations. Use generate(), or give createEngine ' +
+      'chat template: the model has none, so it was not made for conversations. Use generate(), or pass createEngine ' +
       "the option chatTemplate: Jinja text, or 'chatml'";
     /** @type {[string, string, string, string][]} */
     const cases = [

@@ -204,7 +204,7 @@ describe('states in a browser', () => {
   test('without room: the old one stays, a part is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
-    const fullError = { code: 'STORAGE_FULL', message: 'Storage is full, cannot keep a' };
+    const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be kept, storage is full' };
     const none = async () => {};
     await assert.rejects(keepBytes('a', bytes, none), fullError);
     assert.deepEqual(copied.log, ['abort copy', 'remove']);
@@ -218,7 +218,7 @@ describe('states in a browser', () => {
     any(globalThis.navigator).storage.getDirectory = async () => placed.root;
     await assert.rejects(writeFile('a', bytes), {
       code: 'STORAGE_FULL',
-      message: 'Storage is full, cannot keep a state',
+      message: 'state: cannot be kept, storage is full',
     });
     assert.deepEqual(placed.log.slice(-2), ['close', 'remove']);
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
@@ -241,7 +241,7 @@ describe('states in a browser', () => {
       );
     }
     for (const name of ['', 5, null, undefined]) {
-      const error = { code: 'ARG', message: 'A state needs a name to be kept under' };
+      const error = { code: 'ARG', message: 'state: needs a name' };
       await assert.rejects(readBytes(any(name)), error);
       await assert.rejects(
         keepBytes(any(name), bytes, async () => {}),
@@ -255,14 +255,14 @@ describe('states in a browser', () => {
       keepBytes('a', bytes, async () => {}),
       {
         code: 'NO_STORAGE',
-        message: 'This browser lets no page write files',
+        message: 'storage: this browser has no writable files for pages',
       },
     );
     assert.equal(any(closed.folders.get('wick-llm')).size, 0);
     any(globalThis.navigator).storage = {};
     const noFiles = {
       code: 'NO_STORAGE',
-      message: 'This browser keeps no files for a page, so not a',
+      message: 'a: cannot be kept, this browser has no files for pages',
     };
     await assert.rejects(
       keepBytes('a', bytes, async () => {}),
@@ -286,7 +286,7 @@ test('errors of files by their kind', () => {
     assert.deepEqual(of(error, 'x'), ['NOT_FOUND', 'x']);
   }
   for (const error of [named('QuotaExceededError'), coded('ENOSPC'), coded('EDQUOT')]) {
-    assert.deepEqual(of(error), ['STORAGE_FULL', 'Storage is full, cannot keep a']);
+    assert.deepEqual(of(error), ['STORAGE_FULL', 'a: cannot be kept, storage is full']);
   }
   assert.deepEqual(of(new Error('odd')), ['IO', 'a could not be kept or read: Error: odd']);
   assert.deepEqual(of('odd'), ['IO', 'a could not be kept or read: odd']);

@@ -114,12 +114,12 @@ describe('a download', () => {
     for (let time = 0; time < 2; time++) {
       await assert.rejects(store.get(url, { sha256: other }), {
         code: 'CORRUPT',
-        message: `model.gguf is kept with the SHA-256 ${own}, not ${other}`,
+        message: `model.gguf: is kept with the SHA-256 ${own}, not ${other}`,
       });
     }
     await assert.rejects(store.get(url, { size: 5 }), {
       code: 'CORRUPT',
-      message: `model.gguf is kept with the size ${SIZE}, not 5`,
+      message: `model.gguf: is kept with the size ${SIZE}, not 5`,
     });
     const entry = await open().get(url, { sha256: own, size: SIZE });
     assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the sum is written down');
@@ -140,7 +140,7 @@ describe('a download', () => {
     );
     await assert.rejects(store.get(url, { sha256: sha256Of(model) }), {
       code: 'CORRUPT',
-      message: 'Chunk 2 of model.gguf is missing',
+      message: 'model.gguf: chunk 2 is missing',
     });
   });
 
@@ -418,7 +418,10 @@ describe('where there is no room', () => {
     assert.equal(await store.has('old.gguf'), true);
     assert.ok(state.sent <= SIZE);
     await assert.rejects(store.import(new File([newer], 'new.gguf')), {
-      ...{ code: 'STORAGE_FULL', message: new RegExp(`: ${newer.length} bytes of it are missing`) },
+      ...{
+        code: 'STORAGE_FULL',
+        message: new RegExp(`full, ${newer.length} more bytes are needed`),
+      },
       cause: { ...error.cause, missingBytes: newer.length },
     });
     await store.delete('old.gguf');
@@ -450,7 +453,7 @@ describe('where there is no room', () => {
       const write = backend.writeRecord.bind(backend);
       backend.writeRecord = async (record) => {
         if (!disk.records.has(old.id)) return write(record);
-        throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep record.json');
+        throw new WickError('STORAGE_FULL', 'record.json: cannot be kept, storage is full');
       };
       const got = new ModelStore(backend, { evict }).get(url);
       if (evict) {
@@ -473,7 +476,7 @@ describe('where there is no room', () => {
     state.starts.length = 0;
     const backend = new MemoryBackend(disk);
     backend.writeRecord = async () => {
-      throw new WickError('STORAGE_FULL', 'Storage is full, cannot keep record.json');
+      throw new WickError('STORAGE_FULL', 'record.json: cannot be kept, storage is full');
     };
     const full = new ModelStore(backend);
     assert.equal((await full.get(url)).isWhole, true);
@@ -683,7 +686,7 @@ describe('an engine’s source', () => {
     await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
     assert.match(
       String(warn.mock.calls[0].arguments[0]),
-      /the model is not kept: .*Storage is full/,
+      /the model is not kept: .*storage is full/,
     );
     source.close();
   });

@@ -121,7 +121,7 @@ describe('a model of a hub', () => {
     const other = sha256Of(usual);
     await assert.rejects(store.get(name, { ...how, sha256: other }), {
       code: 'CORRUPT',
-      message: `tiny-Q8_0.gguf is on the hub with the SHA-256 ${own}, not ${other}`,
+      message: `tiny-Q8_0.gguf: is on the hub with the SHA-256 ${own}, not ${other}`,
     });
     assert.deepEqual(
       state.asked.filter((asked) => asked.includes('/resolve/')),

@@ -328,7 +328,7 @@ describe('a model that is opened', () => {
     await open.stop();
     await assert.rejects(open.advance(), {
       code: 'CLOSED',
-      message: 'The model is not read any more',
+      message: 'model: reading was stopped',
     });
   });
 });

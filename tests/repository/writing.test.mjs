@@ -85,6 +85,18 @@ test('messages of errors are found, and begin with their subject', () => {
   );
 });
 
+test('a message may begin with the name of an option, a field or an address', () => {
+  for (const text of [
+    'topK must be a number, not VALUE',
+    'messages[VALUE].content must be a string',
+    'VALUE answered 404',
+    'unknown option VALUE',
+  ])
+    assert.ok(namesSubject(text), text);
+  for (const text of ['The store is closed', 'no file', 'It must end', 'A stream was read'])
+    assert.ok(!namesSubject(text), text);
+});
+
 test('lines of --help are verb phrases', () => {
   const help = helpOf(
     'usage\n  --top-k K   sample from the K most likely\n  --key KEY  what clients send\n',

@@ -47,8 +47,8 @@ function faultsOf(file, lines) {
   return found;
 }
 
-/** Folders whose errors have to name their subject. A folder is added when all of its errors do. */
-const withSubjects = /^js\/cli\/model_names\.js/;
+/** Files whose errors have to name their subject. On the command line `wick: ` is printed before a message. */
+const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;
 
 /** @param {string} file @param {string} text @returns {Record<'texts' | 'messages' | 'help', Found[]>} what people read of it */
 function readableOf(file, text) {

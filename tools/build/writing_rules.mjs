@@ -116,8 +116,12 @@ export const errorsOf = (text) =>
     text: message.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
   }));
 
-/** @param {string} message @returns {boolean} whether it begins with what it is about, as `subject: what is wrong` */
-export const namesSubject = (message) => /^[^:]{1,80}: \S/.test(message);
+/** How messages begin that name an option, a field or an address: `topK must be …`, `VALUE answered 404`, `unknown tool VALUE`. */
+const named =
+  /^(?:VALUE|[a-z]\w*)(?:\.(?:\w+|VALUE)|\[VALUE\]|\/VALUE)* (?:must|needs|cannot|could|is|are|has|was|answered|belongs|and VALUE cannot)\b|^[Uu]nknown \w/;
+
+/** @param {string} message @returns {boolean} whether it begins with its subject: as `subject: what is wrong`, or with a name */
+export const namesSubject = (message) => /^[^:]{1,80}: \S/.test(message) || named.test(message);
 
 /** @param {string} text a source @returns {{line: number, text: string}[]} lines of --help: an option, and what it does */
 export const helpOf = (text) =>
