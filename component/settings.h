@@ -1,5 +1,5 @@
-// component/settings.h — the options of createHandler as environment variables (docs/components.md), and
-// the keys of clients.
+// component/settings.h — the options of createHandler as environment variables
+// (docs/components.md), and the keys of clients.
 #ifndef WICK_COMPONENT_SETTINGS_H
 #define WICK_COMPONENT_SETTINGS_H
 

@@ -684,10 +684,7 @@ describe('an engine’s source', () => {
     const source = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(source)).equals(model));
     await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
-    assert.match(
-      String(warn.mock.calls[0].arguments[0]),
-      /the model is not kept: .*storage is full/,
-    );
+    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not kept: .*storage: full/);
     source.close();
   });
 
