@@ -1378,7 +1378,9 @@ export interface EmbeddingList {
 
 /** One model in a worker. Any number of calls run side by side. */
 export interface Engine {
+  /** Continues a plain text. The generation starts when it is read. */
   generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
+  /** Chat completions with OpenAI's request and response format. */
   readonly chat: { readonly completions: ChatCompletions };
   /** A vector for each text. It depends on its text alone. Encoders answer no other calls that make text. */
   embed(
@@ -1400,10 +1402,14 @@ export interface Engine {
   ): Promise<T>;
   /** The model calls functions, those of one reply together, and reads their results, until it answers. */
   runTools(options: RunToolsOptions): Promise<RunToolsResult>;
+  /** LoRA adapters of this engine. */
   readonly adapters: Adapters;
+  /** Embeddings with OpenAI's request and response format. */
   readonly embeddings: {
+    /** One vector for each input, as numbers or base64. */
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };
+  /** The token ids of a text. */
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
   /** The prompt that chat.completions makes of a conversation. */
   tokenize(messages: ChatMessageParam[], options?: CountOptions): Promise<number[]>;
@@ -1412,6 +1418,7 @@ export interface Engine {
     tokens: ArrayLike<number>,
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
+  /** The number of tokens of a text. */
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
   /** Of the prompt that chat.completions makes of a conversation. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
@@ -1434,6 +1441,7 @@ export interface Engine {
       signal?: AbortSignal | null;
     },
   ): Promise<string>;
+  /** The model's shape, the memory plan, threads, kernels and sharing. */
   info(): Promise<EngineInfo>;
   /** Metadata and tensors, as `wick inspect --json` prints them. */
   inspect(): Promise<ModelInspection>;
@@ -1497,6 +1505,7 @@ export interface Engine {
   ): Promise<Beam[]>;
   /** The requests that run, those that wait, and the results of earlier ones. */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
+  /** The same in Prometheus' text format. */
   stats(options: { format: 'prometheus' }): Promise<string>;
   /** Ends the workers and frees the memory. Closing twice is fine. */
   close(): Promise<void>;

@@ -9,7 +9,17 @@ import MiniSearch from 'minisearch';
 import { addServiceWorker } from '../chat/build.mjs';
 import { bundlePage } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
-import { addressIn, groups, pageOf, pictureOf, rankOf, readText, root } from './outline.mjs';
+import {
+  addressIn,
+  groups,
+  pageOf,
+  pictureOf,
+  rankOf,
+  readText,
+  referencePaths,
+  root,
+} from './outline.mjs';
+import { referenceText } from './reference.mjs';
 import { codeBlock, escaped, render } from './render.mjs';
 import { searchOptions } from './search_options.js';
 import { pageHtml } from './template.mjs';
@@ -83,7 +93,7 @@ export function readAll() {
     }
     const found =
       kind === 'document'
-        ? render(path, readText(path))
+        ? render(path, referencePaths.includes(path) ? referenceText(path) : readText(path))
         : kind === 'folder'
           ? renderFolder(path)
           : renderSource(path);

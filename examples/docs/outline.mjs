@@ -7,6 +7,24 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
+/** The modules of the package and their types, of which `reference.mjs` makes pages. @type {Record<string, string>} */
+export const modules = {
+  'wick-llm': 'js/index.d.ts',
+  'wick-llm/models': 'js/models.d.ts',
+  'wick-llm/edge': 'js/edge.d.ts',
+  'wick-llm/openai': 'js/openai.d.ts',
+  'wick-llm/node': 'js/node.d.ts',
+  'wick-llm/chat': 'js/chat.d.ts',
+  'wick-llm/ai-sdk': 'js/ai-sdk.d.ts',
+  'wick-llm/prompt-api': 'js/prompt-api.d.ts',
+  'wick-llm/pipeline': 'js/pipeline.d.ts',
+};
+
+/** @param {string} name of a module @returns {string} the path of its page, as if it were a document */
+export const referenceOf = (name) => `docs/reference/${name.replace('/', '-')}.md`;
+
+export const referencePaths = Object.keys(modules).map(referenceOf);
+
 /** @param {string} names of documents in docs/, separated by white space @returns {string[]} */
 const inDocs = (names) =>
   names
@@ -30,7 +48,12 @@ const order = [
   ],
   [
     'Reference',
-    [...inDocs('js-api features architectures tool-formats refusals c-library'), 'CHANGELOG.md'],
+    [
+      ...inDocs('js-api features'),
+      ...referencePaths,
+      ...inDocs('architectures tool-formats refusals c-library'),
+      'CHANGELOG.md',
+    ],
   ],
   [
     'Explanation',
@@ -54,7 +77,7 @@ export function rankOf(path) {
 }
 
 /** @param {string} folder @returns {string[]} its documents */
-const documentsIn = (folder) =>
+export const documentsIn = (folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))
     .sort()

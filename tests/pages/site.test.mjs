@@ -5,13 +5,15 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
+import { modules, pageOf, referenceOf } from '../../examples/docs/outline.mjs';
+import { declarationsOf, referenceText } from '../../examples/docs/reference.mjs';
 import { pages } from '../../examples/shared/pages.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { violations } from '../support/accessible.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { builtPage } from '../support/built_pages.mjs';
 import { isFull } from '../support/level.mjs';
-import { documentsIn, locate } from '../support/locate.mjs';
+import { documentsIn, locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -147,6 +149,30 @@ test('every document of the repository is a page of the documentation', () => {
   }
 });
 
+test('the reference has every declaration of the package, each member once, and leads to examples', () => {
+  for (const [name, types] of Object.entries(modules)) {
+    const text = readFileSync(join(root, types), 'utf8');
+    const head = /^export (?:declare )?(?:interface|class|type|function|const) (\w+)/gm;
+    const exported = new Set([...text.matchAll(head)].map(([, found]) => found));
+    const declared = declarationsOf(text).map((one) => one.name);
+    assert.deepEqual(new Set(declared), exported, name);
+    const html = readFileSync(join(folder, 'docs', pageOf(referenceOf(name))), 'utf8');
+    for (const one of exported) assert.ok(html.includes(` id="${one.toLowerCase()}"`), one);
+  }
+  const engine = declarationsOf(readFileSync(join(root, 'js/index.d.ts'), 'utf8')).find(
+    (one) => one.name === 'Engine',
+  );
+  const names = engine?.members.map((one) => one.name) ?? [];
+  for (const name of ['generate', 'embeddings.create', 'saveState', 'close'])
+    assert.ok(names.includes(name), name);
+  const text = referenceText(referenceOf('wick-llm'));
+  assert.match(
+    text,
+    /\| `classify\(.*Example: \[Structured output\]\(\.\.\/guide\/structured-output\.md\)/,
+  );
+  assert.match(text, /\| `requests\.running: number`/);
+});
+
 test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
   skip: skip || !isFull,
 }, async (t) => {
@@ -169,7 +195,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   await page.goto(`${server.url}some/path/docs/lab/attention.html`);
   await page.keyboard.press('/');
   await page.keyboard.type('saltt'); // with a fault
-  const found = page.locator('#results li', { hasText: 'Tenants: salt' });
+  const found = page.locator('#results li', { hasText: 'Tenants: salt' }).first();
   assert.match(
     await found.locator('p').innerText(),
     /^Requests of one engine share a prefix cache/,
