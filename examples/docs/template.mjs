@@ -55,8 +55,8 @@ export function pageHtml({ title, page, html, list, links }) {
         <span id="search-state" role="status"></span>
         <ul id="results"></ul>
       </div>
-      <label>Colours
-        <select id="theme"><option value="">of the system</option><option value="light">light</option><option value="dark">dark</option></select>
+      <label>Theme
+        <select id="theme"><option value="">system</option><option value="light">light</option><option value="dark">dark</option></select>
       </label>
     </div>
   </header>
