@@ -7,33 +7,39 @@ declare global {
   }
 }
 
-/** Bytes of a model: an address, a file, a Blob, bytes, or a stream. Exactly one of the five. */
+/** The bytes of a model. Exactly one of the members is given. */
 export interface ModelSource {
   /**
    * The address of a GGUF file, relative to the page. Of a split model, the address of any file (the
    * others are found by -00001-of-0000N.gguf) or all of them.
    */
   url?: string | URL | (string | URL)[];
-  /** A File of the user's, or a path (Node, Deno, Bun). Arrays are the files of a split model. */
+  /** A File that the user has chosen, or a path (Node, Deno, Bun). An array has the files of a split model. */
   file?: Blob | string | URL | (Blob | string | URL)[];
+  /** A Blob, or the Blobs of a split model. */
   blob?: Blob | Blob[];
-  /** They are copied. */
+  /** The whole file in memory. It is copied. */
   bytes?: ArrayBuffer | ArrayBufferView<ArrayBuffer>;
-  /** Read once, from the beginning to the end; let go when loading is given up. No split models. */
+  /** The file from beginning to end, read once and cancelled when loading ends. Not for split models. */
   stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Response;
 }
 
+/** How far the loading of a model is. */
 export interface Progress {
   /** Bytes of the model that have arrived. */
   loaded: number;
-  /** Known once the file's directory was read. */
+  /** Size of the file in bytes, once known. */
   total: number | undefined;
+  /** Speed of the download, once known. */
   bytesPerSecond: number | undefined;
+  /** Estimated time to the end of the download, once known. */
   secondsLeft: number | undefined;
-  /** `retrying`: the connection broke and is being resumed. */
-  /** `waiting`: another tab has the model or downloads it, and does not answer; this one takes over within 20 seconds. */
+  /**
+   * `retrying`: the connection broke and is being resumed. `waiting`: another tab has the model or downloads it
+   * and does not answer; this one takes over within 20 seconds.
+   */
   phase: 'loading' | 'retrying' | 'waiting' | 'ready';
-  /** With `retrying`: the time to the next try, which may be the one that the server requests. */
+  /** With `retrying`: seconds until the next try. */
   retrySeconds?: number;
 }
 
@@ -395,95 +401,113 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   logprobsAfter?: boolean;
 }
 
+/** A token with its probability. */
 export interface TokenAlternative {
+  /** Id of the token. */
   token: number;
-  /** As in the vocabulary; bytes that are not whole characters become U+FFFD. */
+  /** Its text; bytes that are not whole characters become U+FFFD. */
   text: string;
+  /** Its bytes. */
   bytes: number[];
+  /** Natural logarithm of its probability. */
   logprob: number;
 }
 
+/** A token that was generated. */
 export interface TokenDetail extends Omit<TokenAlternative, 'logprob'> {
-  /** Only if `logprobs` was requested. */
+  /** Set if `logprobs` was requested. */
   logprob?: number;
+  /** The most probable alternatives, as many as `logprobs` says. */
   top: TokenAlternative[];
 }
 
+/** Times of a request. */
 export interface Timings {
+  /** From the call until the request started. */
   queueMs: number;
+  /** Time to read the prompt. */
   prefillMs: number;
+  /** Time to generate the tokens after the first one. */
   decodeMs: number;
   /** From the call to the first token. */
   ttftMs: number;
+  /** Speed of reading the prompt. */
   prefillTokensPerSecond: number;
+  /** Speed of generating. */
   decodeTokensPerSecond: number;
 }
 
+/** How a generation ended. */
 export interface GenerationResult {
   /**
-   * `stop`: an end token or a stop string; `length`: maxTokens or the context's end; `abort`: its signal
-   * aborted, or its reader left. Then `usage` counts the prompt's tokens, if reading it had begun, and the
-   * pieces of text that had come, and the other numbers are 0.
+   * `stop`: an end token or a stop string. `length`: maxTokens or the end of the context. `abort`: the signal
+   * was aborted, or the reader left; `usage` then counts the prompt, if reading it had begun, and the pieces of
+   * text so far, and other numbers are 0.
    */
   finishReason: 'stop' | 'length' | 'abort';
+  /** Tokens of the prompt, of the text, and of the prompt that were found in the cache. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
+  /** Times of the request. */
   timings: Timings;
 }
 
-/**
- * A text that is being written. It starts when it is read; leaving the loop cancels it. Read once.
- */
+/** A text that is being generated. The generation starts when it is read, once; leaving the loop cancels it. */
 export interface Generation extends AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /** All of it, when it has ended. */
+  /** The whole text. */
   text(): Promise<string>;
-  /** Undefined until it has ended, and after an error. It never waits. */
+  /** Set when the generation has ended without an error. */
   readonly result: GenerationResult | undefined;
 }
 
 // ---- sessions ----
 
+/** How a session is saved. */
 export interface SaveOptions {
+  /** A path (Node, Deno) or a name in the origin private file system. */
   to?: string | undefined;
   /**
-   * Types of the saved keys and values. With coarser ones than the engine's a state is smaller, and what
-   * they lose is lost. An engine of the same model and of this engine's own `kvType` loads it. By default the
-   * engine's.
+   * Types of the saved keys and values; the engine's by default. Coarser types make the state smaller, and the
+   * lost precision stays lost. Any engine with the same model and `kvType` loads the state.
    */
   kvType?: KvType | { k?: KvType; v?: KvType } | undefined;
 }
 
 /**
- * A text that continues from call to call: tokens that were read once are not read again. One
- * request at a time (another is refused with BUSY); sessions run side by side.
+ * A text that continues from call to call; tokens are read once. One request at a time runs on a session
+ * (another is refused with BUSY).
  */
 export interface Session {
-  /** Continues with `prompt` and writes an answer; both stay in the session (an end token does not). */
+  /** Continues with `prompt` and generates an answer. Both stay in the session (an end token does not). */
   prompt(prompt: string | ArrayLike<number>, options?: Omit<GenerateOptions, 'salt'>): Generation;
-  /** Reads text without an answer. Tokens: of the whole session, and those that it had before. */
+  /** Reads text without an answer. Returns the number of tokens in the session, and of those that it had before. */
   append(
     text: string | ArrayLike<number>,
     options?: Pick<GenerateOptions, 'signal' | 'onPrefill'>,
   ): Promise<{ tokens: number; cachedTokens: number }>;
-  /** A session with the same text. It shares what was read: nothing is copied until one continues. */
+  /** A session with the same text, which shares all pages until one of them continues. */
   fork(): Promise<Session>;
-  /** Keeps the first `tokens`. */
+  /** Keeps the first `tokens` tokens. */
   truncate(tokens: number): Promise<void>;
-  /** Drops the tokens from `first` to before `last`; what follows is not read again. */
+  /** Drops the tokens from `first` up to, not including, `last`. Later tokens are not read again. */
   drop(first: number, last: number): Promise<void>;
+  /** The ids of all tokens. */
   tokens(): Promise<number[]>;
-  /** With a name, or `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
+  /** The state as bytes. With a name or `to`, it is also kept there. */
   save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
-  /** Frees its pages. Closing twice is fine, and so is closing after the engine. */
+  /** Frees the pages. Closing twice is allowed, and so is closing after the engine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** With a grammar the beams are texts of it, and logprobs are those among the tokens that it allows. */
+/**
+ * Options of a beam search. With a constraint all beams match it, and logprobs are those among the allowed
+ * tokens.
+ */
 export interface BeamSearchOptions extends GrammarOptions {
-  /** Continuations that are followed at the same time, 1 to 16; 4 by default. */
+  /** Number of beams, 1 to 16; 4 by default. */
   width?: number;
-  /** 64 by default. */
+  /** Limit on the tokens of a beam; 64 by default. */
   maxTokens?: number;
   /** The sum of logprobs is divided by tokens ** lengthPenalty; 1 by default: their mean. */
   lengthPenalty?: number;
@@ -492,86 +516,116 @@ export interface BeamSearchOptions extends GrammarOptions {
   salt?: string | null;
 }
 
+/** A continuation. */
 export interface Beam {
+  /** The text of the beam. */
   text: string;
+  /** The ids of its tokens. */
   tokens: number[];
   /** The sum of the tokens' logprobs. */
   logprob: number;
+  /** `stop`: an end token. `length`: maxTokens. */
   finishReason: 'stop' | 'length';
 }
 
-/** Counters since the engine began. */
+/** Counters since the engine was created. */
 export interface EngineStats {
+  /** Requests by their state and how they ended. */
   requests: {
+    /** Requests that have started. */
     running: number;
+    /** Requests in the queue. */
     waiting: number;
-    /** Of both: those whose readers do not keep up. */
+    /** Running or waiting requests whose readers do not keep up. */
     paused: number;
+    /** Largest number of running requests so far. */
     runningMax: number;
+    /** Largest number of waiting requests so far. */
     waitingMax: number;
+    /** All requests so far. */
     submitted: number;
+    /** Requests that `queueLimit` refused. */
     refused: number;
+    /** Requests that ended with an end token or a stop string. */
     stopped: number;
+    /** Requests that ended at their limit of tokens. */
     length: number;
+    /** Requests that were cancelled. */
     aborted: number;
+    /** Requests that ended with an error. */
     failed: number;
-    /** How often one gave its pages up for others, to continue later. */
+    /** How often a request gave its pages up for others, to continue later. */
     preempted: number;
-    /** Of those, whose pages went to the swap file; how many came back from there. */
+    /** How often its pages were written to the swap file. */
     swappedOut: number;
+    /** How often they were read back. */
     swappedIn: number;
-    /** Refused or damaged by the file: their tokens were read again instead. */
+    /** How often the file failed or was damaged, so that the tokens were read again. */
     swapFailed: number;
   };
+  /** Tokens of all requests. */
   tokens: {
+    /** Tokens of prompts. */
     prompt: number;
+    /** Tokens of prompts that were found in the prefix cache. */
     cached: number;
-    /** Read again after their pages had been given up. */
+    /** Tokens that were read again after their pages had been given up. */
     recomputed: number;
+    /** Generated tokens. */
     out: number;
-    /** By speculation. */
+    /** Tokens that speculative decoding proposed. */
     proposed: number;
+    /** Proposed tokens that were accepted. */
     accepted: number;
   };
   /**
-   * The recent time of a pass in us, of one request's 1, 2, ... 16 tokens (0: not measured):
-   * whether speculation pays depends on it.
+   * Recent time of a pass in microseconds with 1, 2, ... 16 tokens of one request (0: not measured).
+   * Speculative decoding depends on it.
    */
   passUs: number[];
-  /** Passes through the model, and the tokens in them. */
+  /** Passes through the model. */
   passes: number;
+  /** Tokens in all passes. */
   rows: number;
   /**
-   * How often the draft model could propose nothing because it could not continue: its pages or
-   * memory ran out, its context was at its end, or its values were not finite. The text is the same
-   * without it, only slower. 0 without a draft model.
+   * How often the draft model could not continue, for lack of pages, memory or context, or because its values
+   * were not finite. The text is the same without it.
    */
   draftFailed: number;
+  /** Pages of keys and values. */
   kv: KvStats;
 }
 
+/** Pages of keys and values, and who has them. */
 export interface KvStats {
+  /** Tokens of a page. */
   pageTokens: number;
+  /** Size of a page. */
   pageBytes: number;
+  /** Type of the cached keys. */
   kType: KvType;
+  /** Type of the cached values. */
   vType: KvType;
+  /** Numbers of pages. */
   pages: {
-    /** That there are now. */
+    /** Allocated pages. */
     all: number;
+    /** Pages without a user. */
     free: number;
-    /** Free, only cached, or not made yet: what requests can still have. */
+    /** Pages that requests can still get: free, only cached, or not allocated yet. */
     available: number;
-    /** That more than one session, request or the prefix cache has. */
+    /** Pages with more than one user. */
     shared: number;
-    /** That only the prefix cache has: they go when others need them. */
+    /** Pages that only the prefix cache has; they are evicted when needed. */
     cached: number;
+    /** Largest number of used pages so far. */
     usedMax: number;
   };
-  /** Of all groups, and of recurrent states. */
+  /** Memory of all groups and of recurrent states. */
   bytes: { used: number; capacity: number };
   /**
-   * Layers whose keys and values have one shape and one sliding window (`windowTokens`, 0: they look back without an
-   * end). `pageBytes`, `pages` and `map` next to this are those of the pool that keeps all positions.
+   * Layers whose keys and values have one shape and one sliding window (`windowTokens`, 0: none). `pageBytes`,
+   * `pages` and `map` next to this member are those of the pool that keeps all positions.
    */
   groups: {
     layers: number;
@@ -580,16 +634,23 @@ export interface KvStats {
     pages: { all: number; free: number };
     bytes: { used: number; capacity: number };
   }[];
-  /** Recurrent states, one a slot. Null: the model has no recurrent layers. */
+  /** Recurrent states, one a slot. Null if the model has no recurrent layers. */
   states: { stateBytes: number; slots: number; free: number; cached: number } | null;
+  /** Sequences that have pages. */
   sequences: number;
+  /** Open sessions. */
   sessions: number;
+  /** Forks so far. */
   forks: number;
-  /** Pages that were copied because they were shared when somebody wrote. */
+  /** Shared pages that were copied before a write. */
   cowCopies: number;
+  /** Pages that were given to sequences so far. */
   pagesAllocated: number;
+  /** Pages that were freed so far. */
   pagesFreed: number;
+  /** Values that were not finite when they were stored. */
   nonfiniteValues: number;
+  /** How scattered the used pages are. */
   fragmentation: {
     holes: number;
     largestFreeRegion: number;
@@ -597,6 +658,7 @@ export interface KvStats {
     ratio: number;
     avgTokensPerPage: number;
   };
+  /** The prefix cache; null if it is off. */
   prefix: {
     entries: number;
     capacity: number;
@@ -607,8 +669,9 @@ export interface KvStats {
     evictions: number;
     pagesHeld: number;
   } | null;
+  /** Requests that run and wait. */
   requests: { running: number; waiting: number };
-  /** A letter a page: `.` free, `p` private, `s` shared, `c` only cached. */
+  /** With `map: true`, a letter for each page: `.` free, `p` private, `s` shared, `c` only cached. */
   map?: string;
 }
 
@@ -624,22 +687,23 @@ export interface ChatOtherPart {
   type: 'image_url' | 'input_audio' | 'file' | 'refusal';
 }
 
+/** A message of a conversation. */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
-  /** A message with `tool_calls` needs none. */
+  /** The text. A message with `tool_calls` needs none. */
   content?: string | ChatTextPart[] | null;
   name?: string;
   /** The assistant's calls, as in its message. */
   tool_calls?: ChatToolCall[] | null;
-  /** Which call the result of a tool answers. */
+  /** The call that this result of a tool answers. */
   tool_call_id?: string;
-  /** For templates that write the reasoning of earlier turns. */
+  /** Reasoning of an earlier turn, for templates that write it. */
   reasoning_content?: string | null;
-  /** In the last message, of the assistant: the reply begins with its content, and is what follows that. */
+  /** `true` in a last message of the assistant: the reply continues its content. */
   prefix?: boolean;
 }
 
-/** The fields of a request: all that OpenAI's types allow. Unsupported ones are refused. */
+/** A message of a request. It has the fields of OpenAI's types; unsupported ones are refused. */
 export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_calls'> {
   content?: string | (ChatTextPart | ChatOtherPart)[] | null;
   tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
@@ -767,22 +831,24 @@ export interface ChatCompletionRequest {
   prompt_cache_retention?: string | null;
 }
 
+/** A function that the model may call; `parameters` is a JSON schema. */
 export interface ChatTool {
   type: 'function';
   function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
 }
 
-/** OpenAI's, which no model here has; refused with UNSUPPORTED or ARG. */
+/** A custom tool of OpenAI's types. It is refused with UNSUPPORTED or ARG. */
 export interface ChatCustomTool {
   id?: string;
   type: 'custom';
   custom: object;
 }
 
+/** A call of a tool. */
 export interface ChatToolCall {
   id: string;
   type: 'function';
-  /** JSON of an object, where the reply was not cut off (`finish_reason: 'length'`). */
+  /** `arguments` is JSON of an object, unless the reply was cut off (`finish_reason: 'length'`). */
   function: { name: string; arguments: string };
 }
 
@@ -855,15 +921,16 @@ export interface ChatCompletionChunk {
   timings?: Timings;
 }
 
-/** Leaving the loop cancels the request. */
+/** A streamed reply. Leaving the loop cancels the request. */
 export interface ChatStream extends AsyncIterable<ChatCompletionChunk> {
   /** `abort()` ends the stream with an AbortError. */
   readonly controller: AbortController;
 }
 
+/** Options of one call. */
 export interface ChatCallOptions {
   signal?: AbortSignal | null;
-  /** As in GenerateOptions. */
+  /** Milliseconds until the request ends with a TimeoutError. */
   timeout?: number | null;
 }
 
@@ -909,7 +976,7 @@ export type ParsedCompletion<Output> = Omit<ChatCompletion, 'choices'> & {
   })[];
 };
 
-/** Leaving its loop, and `abort()`, cancel the request. */
+/** A streamed reply that emits events. `abort()` and leaving its loop cancel the request. */
 export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
   readonly controller: AbortController;
   on(
@@ -928,7 +995,9 @@ export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk>
   totalUsage(): Promise<ChatUsage>;
 }
 
+/** Chat completions with OpenAI's request and response format. */
 export interface ChatCompletions {
+  /** A reply, or with `stream: true` a stream of chunks. */
   create(
     body: ChatCompletionRequest & { stream: true },
     options?: ChatCallOptions,
@@ -947,9 +1016,9 @@ export interface ChatCompletions {
     options?: ChatCallOptions,
   ): ChatCompletionStream;
   /**
-   * An answer that is JSON of a schema: a Standard Schema that tells its JSON schema (zod 4.2 and others), or a
-   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE where the answer was cut off, and with
-   * INVALID where the schema requires more than its JSON schema says.
+   * A reply that is JSON of a schema: a Standard Schema with a JSON schema (zod 4.2 and others), or a
+   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE if the reply was cut off, and with
+   * INVALID if the schema's validation refuses it.
    */
   parse<Format>(
     body: ParseRequest<Format>,
@@ -959,67 +1028,75 @@ export interface ChatCompletions {
 
 // ---- a chat: messages and a session that follows them ----
 
-/** Fields of ChatCompletionRequest for all turns, and how the conversation begins. */
+/** The beginning of a conversation, and fields of ChatCompletionRequest for all turns. */
 export interface ChatOptions
   extends Omit<
     ChatCompletionRequest,
     'messages' | 'session' | 'stream' | 'stream_options' | 'n' | 'signal' | 'onPrefill'
   > {
-  /** The first message. */
+  /** The system prompt, as the first message. */
   system?: string;
   /** The conversation so far; not with `system`. */
   messages?: ChatMessage[];
 }
 
-/** For one turn, before what createChat was given. */
+/** Fields of one turn, which override those of createChat. */
 export interface ChatTurnOptions
   extends Omit<ChatOptions, 'system' | 'messages' | 'salt'>,
     ChatCallOptions {
   onPrefill?: (progress: { done: number; total: number }) => void;
 }
 
+/** How a turn ended. */
 export interface ChatReplyResult {
-  /** As in the history. */
+  /** The message that was added to the history. */
   message: ChatMessage;
   finishReason: 'stop' | 'length' | 'tool_calls' | 'abort';
-  /** `cachedTokens`: what the chat had read before. */
+  /** `cachedTokens` are those that the chat had read before. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Undefined after an abort. */
   timings: Timings | undefined;
 }
 
 /**
- * A turn's answer. It starts when it is read, once, in one of these ways. With its end the turn is in the history; one
- * that is left or aborted stays as far as it came; after an error, or where nothing came, the history is as before.
+ * A turn's reply. It starts when it is read, once, in one of these ways. When it ends, it is added to the
+ * history; a reply that is left or aborted stays as far as it was written. After an error, or an empty reply,
+ * the history is unchanged.
  */
 export interface ChatReply extends AsyncIterable<string> {
   /** The content as it comes. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /** As chat.completions streams it, with reasoning and calls of tools. */
+  /** Chunks as chat.completions streams them, with reasoning and tool calls. */
   chunks(): AsyncGenerator<ChatCompletionChunk, void, void>;
+  /** The whole content. */
   text(): Promise<string>;
+  /** The whole message, with reasoning and tool calls. */
   message(): Promise<ChatMessage>;
-  /** Undefined until it has ended, and after an error. */
+  /** Set when the reply has ended without an error. */
   readonly result: ChatReplyResult | undefined;
 }
 
+/** A conversation with its memory. */
 export interface Chat {
   /**
-   * Says something and answers: a user's text, a message, several (the results of tools); without
-   * content it answers the current conversation. One turn at a time (another is refused with BUSY).
+   * Sends a user's text, a message, or several (the results of tools). Without content it answers the current
+   * conversation. One turn runs at a time (another is refused with BUSY).
    */
   send(content?: string | ChatMessage | ChatMessage[], options?: ChatTurnOptions): ChatReply;
-  /** A copy. */
+  /** A copy of the messages. */
   readonly history: ChatMessage[];
-  /** Replaces the content of a message, or, without content, takes the message away; what follows is dropped. */
+  /**
+   * Replaces the content of a message, or removes the message if there is no content. Later messages are
+   * dropped.
+   */
   edit(index: number, content?: string): void;
-  /** The same conversation once more. Pages that were read are shared. */
+  /** The same conversation once more, which shares all pages. */
   fork(): Promise<Chat>;
-  /** Tokens of the conversation, and of what would be said next. */
+  /** Number of tokens of the conversation and of a next message. */
   countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
-  /** The history and what was read of it, for loadChat. Settings are not part of it. */
+  /** The history and its KV state as bytes, for loadChat. Settings are not included. */
   save(): Promise<Uint8Array<ArrayBuffer>>;
-  /** Ends a running turn and frees the memory. Closing twice is fine. */
+  /** Ends a running turn and frees the memory. Closing twice is allowed. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1031,9 +1108,13 @@ export interface SpecialToken {
   text: string;
 }
 
+/** The model, and how the engine runs it. */
 export interface EngineInfo {
+  /** `general.architecture` of the file. */
   architecture: string | null;
+  /** `general.name` of the file. */
   name: string | null;
+  /** Sizes of the model. */
   shape: {
     parameters: number;
     layers: number;
@@ -1045,38 +1126,45 @@ export interface EngineInfo {
     vocab: number;
     contextTrained: number;
   } | null;
+  /** Tokens of prompt and answer together. */
   contextSize: number;
+  /** The tokenizer; null if the file has none. */
   tokenizer: {
     model: string | null;
     pre: string | null;
     vocab: number;
     bos: SpecialToken | null;
     eos: SpecialToken | null;
-    /** All that end an answer. */
+    /** Ids of all tokens that end an answer. */
     ends: number[];
     addsBos: boolean;
     addsEos: boolean;
   } | null;
+  /** The model's chat template (Jinja). */
   chatTemplate: string | null;
   /** Tensors and bytes of each type in the file. */
   types: Record<string, { tensors: number; bytes: number }>;
-  /** Of everything that was loaded, hexadecimal. */
+  /** Hash of all bytes that were loaded, hexadecimal. */
   fingerprint: string | null;
-  /** That compute: helpers that have not come in yet are not counted. */
+  /** Threads that compute. Helper threads that have not started yet are not counted. */
   threads: number;
-  /** How many of them compute a single token and a part of the prompt: what was fastest, if the number was left open. */
+  /**
+   * How many of them compute a single token, and a part of a prompt. The fastest numbers, if `threads` was not
+   * given.
+   */
   threadsUsed: { decode: number; prefill: number };
   /** The kernels in use: `simd128` or `relaxed`, with a suffix for what suits this processor. */
   kernels: string;
   /**
-   * How sums of floats are rounded: hosts of the same group compute the same bits, and so the same text for a seed.
-   * `plain` are hosts without relaxed SIMD and the native build, `relaxed` those with it.
+   * How sums of floats are rounded. Hosts of the same group compute the same bits, so a seed gives the same
+   * text. `relaxed`: hosts with relaxed SIMD; `plain`: others.
    */
   rounding: 'plain' | 'relaxed';
-  /** With `shared`: whether the engine is in this tab or in another; `none`: it is this one's alone. */
+  /** With `shared`: whether the engine is in this tab (`leader`) or in another one (`follower`). */
   sharing: 'none' | 'leader' | 'follower';
-  /** Of the cached keys, and of the values. */
+  /** Type of the cached keys. */
   kType: KvType;
+  /** Type of the cached values. */
   vType: KvType;
   /** The memory that the model needs, in bytes. */
   plan: {
@@ -1087,14 +1175,15 @@ export interface EngineInfo {
     directoryBytes: number;
     tokenizerBytes: number;
     totalBytes: number;
-    /** Of the file: tables that stay there (`tables`), which are not in the total. */
+    /** Tables that stay in the file (`tables`). They are not in the total. */
     outsideBytes: number;
     kvPageBytes: number;
   } | null;
   /** With `directoryOnly`: why the model would not run. */
   error: { status: string; message: string; offsetBytes: number | null } | null;
+  /** The memory of this engine, in bytes. */
   memory: {
-    /** WebAssembly's linear memory: it never shrinks until close(). */
+    /** WebAssembly's linear memory. It never shrinks until close(). */
     linearBytes: number;
     usedBytes: number;
     peakBytes: number;
@@ -1187,6 +1276,7 @@ export interface EngineMetrics {
 
 export type MetadataValue = string | number | boolean | null;
 
+/** Metadata and tensors of the file. */
 export interface ModelInspection {
   gguf: { version: number; alignment: number; directory_bytes: number; data_offset: number };
   metadata: (
@@ -1214,7 +1304,7 @@ export interface TokenizeOptions {
   signal?: AbortSignal | null;
 }
 
-/** As in ChatCompletionRequest; `variables` are its `chat_template_kwargs`. */
+/** Fields of ChatCompletionRequest that change the prompt; `variables` are its `chat_template_kwargs`. */
 export interface CountOptions {
   tools?: ChatTool[] | null;
   /** With 'none' the prompt has no tools. */
@@ -1233,11 +1323,12 @@ export interface AdapterUse {
   scale?: number;
 }
 
+/** A loaded adapter. */
 export interface AdapterInfo {
   name: string;
-  /** Of the model, that it changes. */
+  /** Number of tensors of the model that it changes. */
   tensors: number;
-  /** The largest. */
+  /** The largest rank. */
   rank: number;
   alpha: number | null;
   /** Requests and calls of embed that use it now. */
@@ -1251,11 +1342,13 @@ export interface AddAdapterOptions {
   signal?: AbortSignal | null;
 }
 
-/** Low-rank changes of the model's weights (LoRA), from GGUF files, which requests choose. */
+/** LoRA adapters from GGUF files, which requests choose. */
 export interface Adapters {
+  /** Loads an adapter for the loaded model. */
   add(source: ModelSource, options: AddAdapterOptions): Promise<AdapterInfo>;
-  /** Frees its memory. Rejects with BUSY while a request uses it, also one that waits. */
+  /** Frees its memory. Rejects with BUSY while a running or waiting request uses it. */
   remove(name: string): Promise<void>;
+  /** The loaded adapters. */
   list(): Promise<AdapterInfo[]>;
 }
 
@@ -1263,26 +1356,26 @@ export interface EmbedOptions {
   /** Adapters that the texts are read with. */
   adapters?: AdapterUse[] | null;
   /**
-   * How the vectors of a text's tokens become one. 'model' (default): as the file says, else the mean, of causal models
-   * the last token's. 'none': they are kept, one after the other in one array. 'rank': the scores of a reranker or
-   * classifier.
+   * How the vectors of a text's tokens become one. 'model' (default): as the file says, otherwise the mean, or
+   * for causal models the last token. 'none': the vectors of all tokens, one after the other. 'rank': the
+   * scores of a reranker or classifier.
    */
   pooling?: 'model' | 'none' | 'mean' | 'cls' | 'last' | 'rank';
-  /** Vectors are divided by their length; true by default. Scores never are. */
+  /** Vectors are divided by their length; true by default. Scores are not. */
   normalize?: boolean;
-  /** The first numbers alone, cut before the length becomes 1. */
+  /** Keeps only this many numbers, before the length becomes 1. */
   dimensions?: number;
-  /** Put before each text: what the model was trained with for queries or documents. */
+  /** Put before each text, as the model was trained for queries or documents. */
   prefix?: string;
-  /** Texts over the context are cut, but for their last token; false by default: they are refused. */
+  /** Texts over the context are cut, except for their last token. By default they are refused. */
   truncate?: boolean;
   signal?: AbortSignal | null;
 }
 
 export interface ClassifyOptions {
-  /** The text before the text and the labels; a model with a head for labels reads the text alone. */
+  /** The text before the input and the labels. A model with a head for labels reads the input alone. */
   instructions?: string;
-  /** Of a model with a head: a text over its context is cut. Else it rejects with PROMPT_TOO_LONG. */
+  /** For a model with a head: a text over its context is cut. Otherwise it rejects with PROMPT_TOO_LONG. */
   truncate?: boolean;
   salt?: string;
   signal?: AbortSignal | null;
@@ -1292,7 +1385,7 @@ export interface ClassifyOptions {
 export type Classification = { label: string; score: number }[];
 
 export interface ExtractOptions {
-  /** The text before the schema and the text. */
+  /** The text before the schema and the input. */
   instructions?: string;
   /** 1024 by default. A record that needs more rejects with INCOMPLETE. */
   maxTokens?: number;
@@ -1322,21 +1415,21 @@ export type ToolSet = Record<
 export interface RunToolsOptions
   extends Omit<ChatCompletionRequest, 'tools' | 'stream' | 'stream_options' | 'n'> {
   tools: ToolSet;
-  /** Replies of the model, 8 by default. One more rejects with TOOL_ROUNDS. */
+  /** Limit on the replies of the model; 8 by default. One more rejects with TOOL_ROUNDS. */
   maxRounds?: number;
-  /** An exception of a tool rejects. False, the default: the model gets its message as the result. */
+  /** An exception of a tool rejects the call. By default the model gets its message as the result. */
   throwErrors?: boolean;
 }
 
 export interface RunToolsResult {
-  /** The last one: it calls nothing. */
+  /** The last reply, which has no calls. */
   message: ChatCompletion['choices'][0]['message'];
   /** The whole conversation, with the calls and their results. */
   messages: ChatMessageParam[];
   finish_reason: 'stop' | 'length';
-  /** Replies of the model. */
+  /** Number of replies. */
   rounds: number;
-  /** Of all of them together. */
+  /** Tokens of all replies together. */
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
@@ -1350,15 +1443,15 @@ export interface RerankOptions {
 
 export interface Ranking {
   /**
-   * The best first. `score`: the first number of the model's head. `probability`: from 0 to 1, the sigmoid of the
-   * score, or the score where the model gives probabilities.
+   * The best first. `score` is the first number of the model's head. `probability` is from 0 to 1: the sigmoid
+   * of the score, or the score if the model gives probabilities.
    */
   results: { index: number; score: number; probability: number }[];
-  /** Of all pairs together. */
+  /** Tokens of all pairs together. */
   tokens: number;
 }
 
-/** As OpenAI's; token ids in place of texts are taken, too. */
+/** OpenAI's request. Token ids are accepted instead of texts. */
 export interface EmbeddingRequest {
   input: string | number[] | (string | number[])[];
   dimensions?: number | null;
@@ -1368,39 +1461,40 @@ export interface EmbeddingRequest {
   signal?: AbortSignal | null;
 }
 
+/** OpenAI's response. */
 export interface EmbeddingList {
   object: 'list';
   model: string;
-  /** `embedding`: numbers, or base64 of little-endian float32. */
+  /** `embedding` is an array of numbers, or base64 of little-endian float32. */
   data: { object: 'embedding'; index: number; embedding: number[] | string }[];
   usage: { prompt_tokens: number; total_tokens: number };
 }
 
-/** One model in a worker. Any number of calls run side by side. */
+/** One model in a worker. Any number of calls run at the same time. */
 export interface Engine {
   /** Continues a plain text. The generation starts when it is read. */
   generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
   /** Chat completions with OpenAI's request and response format. */
   readonly chat: { readonly completions: ChatCompletions };
-  /** A vector for each text. It depends on its text alone. Encoders answer no other calls that make text. */
+  /** A vector for each text, which depends on that text alone. Encoders support no calls that generate text. */
   embed(
     texts: string | ArrayLike<number> | (string | ArrayLike<number>)[],
     options?: EmbedOptions,
   ): Promise<Float32Array[]>;
-  /** How well documents fit a query, by a model with a head for it; others reject with UNSUPPORTED. */
+  /** How well documents fit a query. Needs a model with a ranking head; others reject with UNSUPPORTED. */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
   /**
-   * Which of the labels a text has. A model with a head gives a score for each, in the head's order; of any other that
-   * makes text, how probable each label is as its answer.
+   * The labels with their probabilities. A model with a head gives a score for each, in the head's order. Any
+   * other model that generates text scores how probable each label is as its answer.
    */
   classify(text: string, labels: string[], options?: ClassifyOptions): Promise<Classification>;
-  /** The content of a text, as a record of a JSON schema: JSON.parse of a text that the schema describes. */
+  /** A record of a JSON schema from a text: the most probable JSON, parsed. */
   extract<T = unknown>(
     text: string,
     schema: GrammarOptions['jsonSchema'],
     options?: ExtractOptions,
   ): Promise<T>;
-  /** The model calls functions, those of one reply together, and reads their results, until it answers. */
+  /** Asks the model, runs the tools that it calls and adds their results, until it answers. */
   runTools(options: RunToolsOptions): Promise<RunToolsResult>;
   /** LoRA adapters of this engine. */
   readonly adapters: Adapters;
@@ -1411,28 +1505,28 @@ export interface Engine {
   };
   /** The token ids of a text. */
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
-  /** The prompt that chat.completions makes of a conversation. */
+  /** The token ids of a conversation's prompt. */
   tokenize(messages: ChatMessageParam[], options?: CountOptions): Promise<number[]>;
-  /** `special`: control tokens as text, too. */
+  /** The text of tokens. `special` writes special tokens as text, too. */
   detokenize(
     tokens: ArrayLike<number>,
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
   /** The number of tokens of a text. */
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
-  /** Of the prompt that chat.completions makes of a conversation. */
+  /** The number of tokens of a conversation's prompt. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
-  /** A conversation that continues from turn to turn and reads only what is new. */
+  /** A conversation with memory: each turn reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
-   * The output of a chat's save. Another model or KV type reads the conversation again; damaged
+   * Restores the output of a chat's `save`. Another model or KV type reads the conversation again; damaged
    * bytes are refused (CORRUPT, TRUNCATED, FORMAT).
    */
   loadChat(
     bytes: Blob | ArrayBuffer | Uint8Array,
     options?: Omit<ChatOptions, 'system' | 'messages'>,
   ): Promise<Chat>;
-  /** The conversation as the text that chat.completions would continue from. */
+  /** The conversation as the prompt that chat.completions would continue. */
   applyTemplate(
     messages: ChatMessageParam[],
     options?: {
@@ -1460,16 +1554,16 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<string>;
-  /** With a `salt` (GenerateOptions), which its requests, its forks and what is saved of it have, too. */
+  /** A text that continues from call to call. Its requests, forks and saved states have its `salt`. */
   createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
   /**
-   * The prefix cache, for an engine with the same model. With `to`, also kept there: a file's path
-   * (Node, Deno), a name (the origin's private file system).
+   * The prefix cache as bytes, for an engine with the same model. With `to`, it is also kept there: a path
+   * (Node, Deno) or a name in the origin private file system.
    */
   saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * The output of saveState or a session's save: a path or name as above, or the bytes. A state of
-   * another model or KV type is refused (MISMATCH), a damaged one, too (CORRUPT, TRUNCATED, FORMAT).
+   * Restores the output of saveState or of a session's `save`, from a path, a name or bytes. A state of another
+   * model or KV type is refused (MISMATCH), and so is a damaged one (CORRUPT, TRUNCATED, FORMAT).
    */
   loadState(
     from: string | Blob | ArrayBuffer | Uint8Array,
@@ -1477,20 +1571,17 @@ export interface Engine {
   /** The pages of keys and values, who has them, and what is running. */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
-   * How many tokens a conversation has as a prompt, and the pages that the prefix cache has of it, from its beginning: places
-   * in kvStats' map. Two conversations share the pages that both have. Nothing is read.
+   * The number of tokens of a conversation's prompt, and the pages that the prefix cache has of it, as places
+   * in kvStats' map. Nothing is read.
    */
   findPages(
     messages: ChatMessageParam[],
     options?: CountOptions,
   ): Promise<{ tokens: number; pages: number[] }>;
   /**
-   * Several continuations of one prompt, which is read once. They run together, share its pages, and
-   * start when the first of them is read. Leaving one (`break`, `return()`) frees its pages at once.
-   * A stream that is not read continues for 256 pieces and then rests, and its pages are the first
-   * that others take; when it is no longer referenced (it was garbage-collected), it is cancelled.
-   * Leave a stream that is not read to its end explicitly: the time of garbage collection is
-   * unknown.
+   * Several continuations of one prompt, which is read once. They share its pages, and start when the first of
+   * them is read. Leaving one (`break`, `return()`) frees its pages. A continuation that is not read pauses
+   * after 256 pieces and is cancelled when it is garbage-collected, so leave it explicitly.
    */
   generateMany(
     prompt: string | ArrayLike<number>,
@@ -1498,16 +1589,16 @@ export interface Engine {
   ): Generation[];
   /** The likeliest continuations that a beam search finds, the best first. */
   beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
-  /** `n` (4) continuations as generateMany samples them, all, by the mean of their logprobs. */
+  /** `n` (4) sampled continuations, the one with the highest mean logprob first. */
   bestOf(
     prompt: string | ArrayLike<number>,
     options?: GenerateOptions & { n?: number },
   ): Promise<Beam[]>;
-  /** The requests that run, those that wait, and the results of earlier ones. */
+  /** Counters of requests, tokens and pages. */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
   /** The same in Prometheus' text format. */
   stats(options: { format: 'prometheus' }): Promise<string>;
-  /** Ends the workers and frees the memory. Closing twice is fine. */
+  /** Ends the workers and frees the memory. Closing twice is allowed. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

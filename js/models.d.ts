@@ -1,41 +1,46 @@
 // The public types of wick-llm/models: the store of models that all pages of an origin share.
 
+/** Options of a store. */
 export interface StoreOptions {
-  /** For Node, Deno and Bun; by default `wick-llm/models` in the user's folder of caches. */
+  /** In Node, Deno and Bun: the folder; by default `wick-llm/models` in the user's cache folder. */
   folder?: string;
-  /** Whether models that were not used for the longest time are removed where there is no room; false by default. */
+  /** Whether the longest unused models are removed when space is short; false by default. */
   evict?: boolean;
 }
 
-/** A model of the store, whole or in part. */
+/** A model of the store, complete or not. */
 export interface ModelEntry {
-  /** Where it is kept. */
+  /** Name of its folder or record. */
   id: string;
-  /** The file's. */
+  /** Name of the file. */
   name: string;
-  /** Addresses that it came from. */
+  /** Addresses of this content. */
   urls: string[];
-  /** Bytes; missing until it is known. */
+  /** Size in bytes, once known. */
   size: number | undefined;
+  /** Bytes that are stored. */
   storedBytes: number;
-  /** Whether all bytes are stored and were compared with what was known of them. */
+  /** Whether all bytes are stored and passed the known checks. */
   isWhole: boolean;
-  /** Of the content: the same bytes have the same one. Only whole models have it. */
+  /** Hash of the content of a complete model. */
   fingerprint: string | undefined;
-  /** Of the whole file, where it is known. */
+  /** SHA-256 of the file, if known. */
   sha256: string | undefined;
+  /** When it was first stored. */
   created: Date;
+  /** When it was last used. */
   used: Date;
-  /** Of the format in which it is kept. */
+  /** Version of the storage format. */
   version: number;
 }
 
+/** How far a download into the store is. */
 export interface KeepProgress {
   /** Bytes that are stored. */
   loaded: number;
-  /** Bytes that have come: those that are stored, and those of chunks on their way. */
+  /** Bytes that are stored or in chunks that are being downloaded. */
   received: number;
-  /** Bytes; what the server promises until the size is known for certain. */
+  /** Size of the file in bytes; the size that the server announces until it is known for certain. */
   total: number | undefined;
   /** Another tab downloads the model and does not answer; this one takes over within 20 seconds. */
   isWaiting?: boolean;
@@ -43,9 +48,9 @@ export interface KeepProgress {
 
 /** The hub on which `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M` are. */
 export interface HubOptions {
-  /** By default https://huggingface.co. */
+  /** Address of the hub; https://huggingface.co by default. */
   endpoint?: string;
-  /** For gated and private models; sent to the endpoint alone. */
+  /** For gated and private models. It is sent to the endpoint only. */
   token?: string;
 }
 
@@ -53,8 +58,9 @@ export interface GetOptions {
   /** Pauses the download: stored chunks stay, and the next `get` continues from there. */
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
-  /** Of the file, where it is known: other bytes are refused (CORRUPT). */
+  /** Expected SHA-256 of the file. Other bytes are refused (CORRUPT). */
   sha256?: string;
+  /** Expected size of the file. Another one is refused (CORRUPT). */
   size?: number;
   /** For names such as `hf:owner/repo/file.gguf`. */
   hub?: HubOptions;
@@ -89,13 +95,13 @@ export interface ModelCheck {
   state: 'same' | 'newer' | 'unknown';
   /** Why it is unknown. */
   reason?: string;
-  /** Of what is kept, which stays as it is. */
+  /** The kept model, which stays unchanged. */
   entry: ModelEntry;
 }
 
 export interface Verification {
   isWhole: boolean;
-  /** Chunks of 4 MB, by their place in the file. */
+  /** Numbers of the damaged chunks of 4 MB, in the order of the file. */
   damagedChunks: number[];
 }
 
@@ -131,30 +137,35 @@ export interface ModelEvents {
  * `owner/repo:Q4_K_M`), a fingerprint, a SHA-256, an id or the name of a file.
  */
 export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
+  /** Where models are kept. */
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
   /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;
-  /** The last used ones first. */
+  /** All entries, the last used ones first. */
   list(): Promise<ModelEntry[]>;
+  /** The entry of a model. */
   info(name: string | URL): Promise<ModelEntry | undefined>;
-  /** Whether it is kept whole. */
+  /** Whether the model is stored completely. */
   has(name: string | URL): Promise<boolean>;
-  /** Downloads what is not stored yet of it. */
+  /** Downloads the missing chunks of a model. */
   get(name: string | URL, options?: GetOptions): Promise<ModelEntry>;
-  /** The bytes of a whole model, which are read as they are needed. */
+  /** The bytes of a complete model, which are read as needed. */
   blob(name: string | URL): Promise<Blob | undefined>;
-  /** A path in Node, Deno and Bun. */
+  /** Stores a File, a Blob or (in Node, Deno and Bun) the file of a path. */
   import(file: Blob | string | URL, options?: ImportOptions): Promise<ModelEntry>;
   /** Asks the server, or the hub, whether it still has this version; without a network that is `unknown`. */
   check(name: string | URL, options?: CheckOptions): Promise<ModelCheck>;
   /** Compares all chunks with their checksums; `get` fetches damaged ones again. */
   verify(name: string | URL, options?: { signal?: AbortSignal | null }): Promise<Verification>;
+  /** Deletes a model. Returns whether it existed. */
   delete(name: string | URL): Promise<boolean>;
+  /** Deletes all models. */
   clear(): Promise<void>;
+  /** Used and free bytes. */
   estimate(): Promise<StorageEstimate>;
-  /** Asks the browser to keep all until the user removes it. */
+  /** Asks the browser to keep everything until the user removes it. */
   persist(): Promise<boolean>;
-  /** Ends downloads; what is stored stays. */
+  /** Ends downloads; stored chunks stay. */
   close(): Promise<void>;
   addEventListener<Name extends keyof ModelEvents>(
     type: Name,
@@ -168,4 +179,5 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   ): void;
 }
 
+/** Opens the store of this origin, or of a folder. */
 export function openModels(options?: StoreOptions): Promise<ModelStore>;
