@@ -52,7 +52,8 @@ function checkNodes(text) {
     if (mark === QUOTE) isInText = !isInText;
     else if (isInText) i += mark === BACKSLASH ? 1 : 0;
     else if (mark === LIST || mark === OBJECT) {
-      if (++depth > DEPTH_MAX) throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
+      if (++depth > DEPTH_MAX)
+        throw malformed(`The body is nested deeper than ${DEPTH_MAX} levels`);
       if (++nodes > NODES_MAX) throw tooManyNodes();
     } else if (mark === LIST_END || mark === OBJECT_END) depth--;
   }

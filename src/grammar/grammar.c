@@ -95,8 +95,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
   return 0;
 }
 
-// A program that has been built. What follows may pause: sets of texts are spelled, and the program
-// is finished.
+// A program that has been built. Spelling its sets of texts and finishing it may pause.
 typedef struct built_grammar {
   program_builder builder;
   gbnf_names *names;

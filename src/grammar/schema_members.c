@@ -5,7 +5,7 @@
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
-// What the machine has room for (machine.h). Optional members may each follow the one before; of
+// The machine has room for these (machine.h). Optional members may each follow the one before; of
 // members in any order, each that came is a place to return to.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 

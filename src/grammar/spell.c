@@ -267,7 +267,7 @@ static void spell_class(state_speller *s, const dfa *set, uint32_t first, uint32
 
 // ---- sets ----
 
-// What spell_lengths was asked for.
+// The arguments of a call of spell_lengths.
 typedef struct set_spelling {
   const dfa *set;
   spelling spelling;

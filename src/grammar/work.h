@@ -68,7 +68,7 @@ bool work_pause(grammar_work *work);
 // Between two parts of a compilation. If the slice is nearly over, it ends, and what has been
 // allocated lasts: true, as after a failure.
 bool work_keep(grammar_work *work);
-// What has been allocated lasts, and so does all that follows in this slice.
+// All allocated memory lasts from here on, and so does all that follows in this slice.
 void work_settle(grammar_work *work);
 // The entry of a key, which is made when there is none; NULL after a failure. `kind` tells keys of
 // one function from those of others. The value must depend on nothing but the key.

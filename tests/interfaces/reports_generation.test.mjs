@@ -117,7 +117,11 @@ test('as many tokens as requested, from one on', async () => {
 test('a stream has a chunk of usage only on request, with an empty list of choices', async () => {
   const plain = await chat({ stream: true, max_tokens: 3 });
   assert.ok(plain.every((/** @type {any} */ one) => one.choices.length === 1 && !one.usage));
-  const events = await chat({ stream: true, max_tokens: 3, stream_options: { include_usage: true } });
+  const events = await chat({
+    stream: true,
+    max_tokens: 3,
+    stream_options: { include_usage: true },
+  });
   assert.deepEqual(events.at(-1).choices, []);
   assert.equal(events.at(-1).usage.completion_tokens, 3);
   assert.equal(events.filter((/** @type {any} */ one) => one.choices.length === 0).length, 1);
@@ -221,7 +225,10 @@ test('the text of a client that is gone is not generated', async () => {
     await answered;
     await atRest();
     assert.equal((await engine.stats()).requests.aborted, before + 1);
-    assert.equal(await textOf({ temperature: 0 }, [hello]), await textOf({ temperature: 0 }, [hello]));
+    assert.equal(
+      await textOf({ temperature: 0 }, [hello]),
+      await textOf({ temperature: 0 }, [hello]),
+    );
   }
 });
 
@@ -296,7 +303,9 @@ const tool = (/** @type {string} */ name, /** @type {object} */ parameters) => (
 });
 const fixed = (/** @type {object} */ members) => ({
   type: 'object',
-  properties: Object.fromEntries(Object.entries(members).map(([key, one]) => [key, { const: one }])),
+  properties: Object.fromEntries(
+    Object.entries(members).map(([key, one]) => [key, { const: one }]),
+  ),
   required: Object.keys(members),
   additionalProperties: false,
 });

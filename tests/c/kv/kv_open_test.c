@@ -96,8 +96,8 @@ TEST(pages_of_a_pass_have_their_own_bytes) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// What is written over is not kept: a sequence ends within a page that was encoded only as far as
-// the kept keys are still those of its tokens.
+// A sequence can end within a page that was encoded only as far as the kept keys are still those of
+// its tokens.
 TEST(a_mark_is_as_long_as_what_was_not_written_over) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq, like;
