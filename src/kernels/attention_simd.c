@@ -75,6 +75,35 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
   }
 }
 
+#ifdef WICK_LEVEL
+
+// Heads whose scores, or values of V_DIMS dims, fit into registers of 8 floats.
+enum { WIDE_HEADS = 4 };
+
+// out[h][16] += sum over i < count of x[h][i] * rows[i][16], rows `stride` floats apart: the same
+// products and sums as scores_add and values_add.
+SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, const float *x,
+                          size_t x_stride, float *out, size_t out_stride) {
+  __m256 sums[WIDE_HEADS][2];
+  for (uint32_t i = 0; i < 2 * WIDE_HEADS; i++) {
+    sums[i / 2][i % 2] = _mm256_loadu_ps(out + i / 2 * out_stride + i % 2 * 8);
+  }
+#pragma nounroll
+  for (; count > 0; count--, rows += stride, x++) {
+    const __m256 low = _mm256_loadu_ps(rows), high = _mm256_loadu_ps(rows + 8);
+    for (uint32_t h = 0; h < WIDE_HEADS; h++) {
+      const __m256 splat = _mm256_broadcast_ss(x + h * x_stride);
+      sums[h][0] = _mm256_add_ps(_mm256_mul_ps(splat, low), sums[h][0]);
+      sums[h][1] = _mm256_add_ps(_mm256_mul_ps(splat, high), sums[h][1]);
+    }
+  }
+  for (uint32_t i = 0; i < 2 * WIDE_HEADS; i++) {
+    _mm256_storeu_ps(out + i / 2 * out_stride + i % 2 * 8, sums[i / 2][i % 2]);
+  }
+}
+
+#endif
+
 // ---- Reading ahead ----
 
 // Reads an eighteenth ahead at a time: a call comes here at least nearly that often.
@@ -277,6 +306,11 @@ static __attribute__((noinline)) void bend_scores(const kernel_attention *state,
 SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, size_t q_stride,
                               uint32_t heads, float *scores, simd_flavor flavor) {
   uint32_t h = 0;
+#ifdef WICK_LEVEL
+  for (; h + WIDE_HEADS <= heads; h += WIDE_HEADS) {
+    wide_add(k, TOKENS, count, q + h * q_stride, q_stride, scores + (size_t)h * STEP, STEP);
+  }
+#endif
   for (; h + 2 <= heads; h += 2) {
     scores_add(k, count, q + h * q_stride, q_stride, scores + (size_t)h * STEP, 2, flavor);
   }
@@ -352,6 +386,13 @@ SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
 SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
                               uint32_t first, uint32_t last, uint32_t heads, float *acc,
                               size_t acc_stride, simd_flavor flavor) {
+#ifdef WICK_LEVEL
+  for (; count == V_DIMS && heads >= WIDE_HEADS; heads -= WIDE_HEADS) {
+    wide_add(v + v_stride * first, v_stride, last - first, p + first, STEP, acc, acc_stride);
+    acc += WIDE_HEADS * acc_stride;
+    p += (size_t)WIDE_HEADS * STEP;
+  }
+#endif
   for (uint32_t h = 0; h < heads; h++, acc += acc_stride, p += STEP) {
     if (count == 4) {
       values_add(v, v_stride, p, first, last, acc, acc_stride, 1, 1, flavor);

@@ -67,8 +67,58 @@ SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *
 
 // A tile is 8 rows times some tokens along every second column of a chunk. 6 tokens leave registers
 // for two vectors of weights and one of activations, but none for products that are not fused or
-// for the masks of 16-bit types: these take 4.
-enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4, TILE_GROUPS = 32, TILE_COLS = 512 };
+// for the masks of 16-bit types: these take 4. If a register has all 8 rows, 8 leave enough.
+#ifdef WICK_LEVEL
+enum { TILE_TOKENS_MAX = 8, TILE_TOKENS = 8 };
+#else
+enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4 };
+#endif
+enum { TILE_GROUPS = 32, TILE_COLS = 512, STRIP_TOKENS_MAX = 3 };
+
+#ifdef WICK_LEVEL
+
+// The rows of a column as floats, as the loads of 4 rows give them.
+typedef __m256 column_load_8(const uint8_t *record);
+
+SIMD_INLINE __m256 f32_column_8(const uint8_t *record) {
+  return _mm256_loadu_ps((const float *)(const void *)record);
+}
+
+// The halves of a record in the upper halves of 8 lanes.
+SIMD_INLINE __m256i tops_8(const uint8_t *record) {
+  const __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)record);
+  return _mm256_sllv_epi32(_mm256_broadcastsi128_si256(halves),
+                           _mm256_setr_epi32(16, 16, 16, 16, 0, 0, 0, 0));
+}
+
+SIMD_INLINE __m256 f16_column_8(const uint8_t *record) {
+  const __m256i moved = _mm256_srai_epi32(tops_8(record), 3);
+  return _mm256_castsi256_ps(_mm256_and_si256(moved, _mm256_set1_epi32((int32_t)0x8fffe000)));
+}
+
+SIMD_INLINE __m256 bf16_column_8(const uint8_t *record) {
+  const __m256i tops = tops_8(record);
+  return _mm256_castsi256_ps(_mm256_and_si256(tops, _mm256_set1_epi32((int32_t)0xffff0000)));
+}
+
+// The tile below with all 8 rows in a register: the same products and sums.
+SIMD_INLINE void float_tile_8(const uint8_t *record, uint32_t count, const float *x, float *sums,
+                              uint32_t record_bytes, column_load_8 *load) {
+  __m256 rows[TILE_TOKENS];
+  for (uint32_t t = 0; t < TILE_TOKENS; t++) rows[t] = _mm256_loadu_ps(sums + 8 * t);
+#pragma nounroll
+  for (; count > 0; count--, record += 2 * record_bytes, x += TILE_TOKENS) {
+    const __m256 w = load(record);
+    for (uint32_t t = 0; t < TILE_TOKENS; t++) {
+      rows[t] = _mm256_add_ps(rows[t], _mm256_mul_ps(w, _mm256_broadcast_ss(x + t)));
+    }
+  }
+  for (uint32_t t = 0; t < TILE_TOKENS; t++) _mm256_storeu_ps(sums + 8 * t, rows[t]);
+}
+
+#endif
+
+#ifndef WICK_LEVEL
 
 // Adds `count` columns, the first of `record` and every second one after it. x: [column][token].
 // sums: [token][8 rows].
@@ -95,6 +145,7 @@ SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *
     wasm_v128_store(sums + 8 * t + 4, high[t]);
   }
 }
+#endif
 
 typedef void float_strip_function(const uint8_t *group, uint32_t cols, const float *x,
                                   size_t x_stride, float *sums);
@@ -166,24 +217,30 @@ static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t
 }
 
 // `tokens` tokens, at most a tile's, with at most TILE_GROUPS groups from `row` on. Groups share
-// the packed activations of a chunk; chunks are short, so these stay in the first cache.
+// the packed activations of a chunk; chunks are short, so these stay in the first cache, and the
+// weights of a group until its odd columns follow the even ones.
 static void run_tile(const float_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const float_type *type = job->type;
   const uint32_t cols = job->matrix->cols, size = type->tile_tokens * KERNEL_ROW_GROUP;
   const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
   const uint32_t groups = left < TILE_GROUPS ? left : TILE_GROUPS;
   float sums[2][TILE_GROUPS][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
-  float x[TILE_COLS / 2 * TILE_TOKENS_MAX];
-  for (uint32_t odd = 0; odd < 2; odd++) {
-    for (uint32_t g = 0; g < groups; g++) memset(sums[odd][g], 0, size * sizeof(float));
+  float x[2][TILE_COLS / 2 * TILE_TOKENS_MAX];
+  for (uint32_t g = 0; g < groups; g++) {
+    memset(sums[0][g], 0, size * sizeof(float));
+    memset(sums[1][g], 0, size * sizeof(float));
+  }
 #pragma nounroll
-    for (uint32_t c = odd; c < cols; c += TILE_COLS) {
-      const uint32_t count = ((cols - c < TILE_COLS ? cols - c : TILE_COLS) + 1) / 2;
-      pack(job, token, tokens, c, count, x);
+  for (uint32_t c = 0; c < cols; c += TILE_COLS) {
+    const uint32_t all = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+    const uint32_t counts[2] = {(all + 1) / 2, all / 2};
+    pack(job, token, tokens, c, counts[0], x[0]);
+    pack(job, token, tokens, c + 1, counts[1], x[1]);
 #pragma nounroll
-      for (uint32_t g = 0; g < groups; g++) {
-        type->tile(job_record(job, row + g * KERNEL_ROW_GROUP, c), count, x, sums[odd][g]);
-      }
+    for (uint32_t g = 0; g < groups; g++) {
+      const uint8_t *record = job_record(job, row + g * KERNEL_ROW_GROUP, c);
+      type->tile(record, counts[0], x[0], sums[0][g]);
+      type->tile(record + type->record_bytes, counts[1], x[1], sums[1][g]);
     }
   }
   for (uint32_t g = 0; g < groups; g++) {
@@ -206,8 +263,8 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
                          y,      y_stride};
   // a tile costs the same when half of it is empty
   const uint32_t last = tokens % type->tile_tokens;
-  const uint32_t in_strips = 2 * last <= type->tile_tokens ? last : 0,
-                 in_tiles = tokens - in_strips;
+  const bool is_strip = 2 * last <= type->tile_tokens && last <= STRIP_TOKENS_MAX;
+  const uint32_t in_strips = is_strip ? last : 0, in_tiles = tokens - in_strips;
   for (uint32_t r = row_first; in_tiles > 0 && r < row_last; r += TILE_GROUPS * KERNEL_ROW_GROUP) {
     for (uint32_t t = 0; t < in_tiles; t += type->tile_tokens) {
       const uint32_t left = in_tiles - t;
@@ -225,10 +282,17 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
     float_strip(group, cols, x, x_stride, sums, tokens, record_bytes, flavor, load, is_tiny); \
   }
 
+#ifdef WICK_LEVEL
+#define FLOAT_TILE(name, tokens, record_bytes, flavor, load)                             \
+  static void name(const uint8_t *record, uint32_t count, const float *x, float *sums) { \
+    float_tile_8(record, count, x, sums, record_bytes, load##_8);                        \
+  }
+#else
 #define FLOAT_TILE(name, tokens, record_bytes, flavor, load)                             \
   static void name(const uint8_t *record, uint32_t count, const float *x, float *sums) { \
     float_tile(record, count, x, sums, tokens, record_bytes, flavor, load);              \
   }
+#endif
 
 // The product of a type in a flavor. Where elements are wild the scalar reference computes it.
 #define FLOAT_MATMUL(type, variant, record_bytes, flavor, tokens, is_tiny)                   \
