@@ -6,7 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PAGE = KERNEL_PAGE_TOKENS };
+// Tokens of a tile share the keys and values of a step while these are in the first cache. With
+// windows and biases a step is often added token by token, so tiles are short.
+enum { PAGE = KERNEL_PAGE_TOKENS, TILE_TOKENS = 32, SHORT_TILE_TOKENS = 8 };
 
 typedef struct whole_job {
   const paged_attention *attention;
@@ -30,7 +32,7 @@ uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, u
 
 // Heads of a tile: those of its tokens that share a KV head.
 static uint32_t tile_heads(uint32_t heads, uint32_t kv_heads) {
-  return ATTENTION_TILE_TOKENS * (heads / kv_heads);
+  return TILE_TOKENS * (heads / kv_heads);
 }
 
 static uint32_t bias_floats(uint32_t heads) {
@@ -202,21 +204,30 @@ static void attend_tile(const whole_job *job, uint32_t row, uint32_t count, uint
   }
 }
 
-// A unit of work: ATTENTION_TILE_TOKENS rows and one KV head.
+static uint32_t tile_tokens(const paged_attention *a) {
+  return a->window != 0 || a->slopes != NULL ? SHORT_TILE_TOKENS : TILE_TOKENS;
+}
+
+static uint32_t tiles_of(const paged_attention *a) {
+  return (a->count + tile_tokens(a) - 1) / tile_tokens(a);
+}
+
+// A unit of work: the rows of a tile and one KV head. Units of a head follow each other, so that
+// its keys and values stay in a cache.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const whole_job *job = context;
   const paged_attention *a = job->attention;
   float *scratch = a->per_thread + (size_t)thread * a->per_thread_stride;
   for (uint32_t unit = first; unit < last; unit++) {
-    uint32_t row = unit / a->kv_heads * ATTENTION_TILE_TOKENS;
-    uint32_t end = row + ATTENTION_TILE_TOKENS;
+    const uint32_t kv = unit / tiles_of(a);
+    uint32_t row = unit % tiles_of(a) * tile_tokens(a), end = row + tile_tokens(a);
     if (end > a->count) end = a->count;
     while (row < end) {
       uint32_t count = 1;
       while (row + count < end && a->inputs[row + count].sequence == a->inputs[row].sequence) {
         count++;
       }
-      attend_tile(job, row, count, unit % a->kv_heads, scratch);
+      attend_tile(job, row, count, kv, scratch);
       row += count;
     }
   }
@@ -236,7 +247,6 @@ wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages
     return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                      "%u keys or values of layer %u are not finite", bad, model_layer);
   }
-  const uint32_t tiles = (attention->count + ATTENTION_TILE_TOKENS - 1) / ATTENTION_TILE_TOKENS;
-  thread_pool_for(threads, tiles * attention->kv_heads, attend_units, &job);
+  thread_pool_for(threads, tiles_of(attention) * attention->kv_heads, attend_units, &job);
   return WICK_OK;
 }
