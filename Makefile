@@ -33,6 +33,8 @@ NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
 # Sources that the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
+# Sources of wick-lab there in addition: encoders of images, to measure them
+WASI_LAB_SRC := $(MEDIA_SRC) src/cli/media_files.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # Sources that are compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
@@ -116,9 +118,9 @@ $(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATI
 $(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
   $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
-  $(WASI_SRC) $(WASI_PROGRAM_SRC)))
+  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_LAB_SRC)))
 $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
-  $(WASI_SRC) $(WASI_PROGRAM_SRC)))
+  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_LAB_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
@@ -169,9 +171,10 @@ shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 shorten_more := $(or $(WASM_OPT:%=% $(WASM_OPT_GRAMMAR_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC)))\
-  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC))))
-$(eval $(call linked,wasi,wick-lab,$(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c))
+  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_LAB_SRC)))\
+  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC) $(WASI_LAB_SRC))))
+$(foreach config,wasi wasi-relaxed,\
+  $(eval $(call linked,$(config),wick-lab,$(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(call web_link,$(variant)))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
@@ -184,6 +187,7 @@ build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
 build/wasi/wick-full.wasm: build/obj/wasi/wick-full.wasm
 build/wasi/wick-lab.wasm: build/obj/wasi/wick-lab.wasm
 build/wasi/wick-full-relaxed.wasm: build/obj/wasi-relaxed/wick-full.wasm
+build/wasi/wick-lab-relaxed.wasm: build/obj/wasi-relaxed/wick-lab.wasm
 build/wasi/%.wasm:
 	@mkdir -p $(@D)
 	$(Q)$(shorten) $< -o $@
@@ -220,7 +224,7 @@ include component/component.mk
 # of fuzzers in tests/fuzz/.
 TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC) src/lab/summary.c src/lab/verdict.c
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
+  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC) src/cli/media_formats.c
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
@@ -238,8 +242,8 @@ $(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/arm-release/libwick.a,arm,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-coverage/libwick.a,coverage,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
-$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS) $(MEDIA_SRC)))
-$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS) $(MEDIA_SRC)))
+$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS)))
 
 # $(call program,FILE PATTERN,CONFIG,SOURCE FOLDER,ARCHIVE,COMPILER,LINK FLAGS,NAMES)
 define program

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/input.h"
@@ -33,7 +34,8 @@ static exit_code feed(gguf_file *file, uint8_t *piece) {
 
 // Its length must hold all tensors.
 static exit_code check_length(const gguf_file *file) {
-  const off_t end = lseek(file->fd, 0, SEEK_END);
+  struct stat of;
+  const off_t end = fstat(file->fd, &of) == 0 ? of.st_size : -1;
   if (end >= 0 && (uint64_t)end >= gguf_directory_needs(file->directory)) return EXIT_DONE;
   report("%s: the file ends within its tensors (%lld of %llu bytes)", file->path, (long long)end,
          (unsigned long long)gguf_directory_needs(file->directory));

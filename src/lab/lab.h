@@ -8,5 +8,7 @@
 exit_code lab_serve(int argc, char **argv);
 exit_code lab_convoy(int argc, char **argv);
 exit_code lab_saturation(int argc, char **argv);
+exit_code lab_media(int argc, char **argv);
+exit_code lab_mmproj(int argc, char **argv);
 
 #endif

@@ -1,0 +1,141 @@
+// lab/media_bench.c — measures an encoder of images: multiply-adds a second of one picture.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/args.h"
+#include "cli/media.h"
+#include "lab/lab.h"
+#include "platform/platform.h"
+
+typedef struct media_bench {
+  const char *path;
+  uint32_t width, height, threads, runs;
+  media_options options;
+  memory_gate memory;
+  gguf_file file;
+  media_model *model;
+  media_plan plan;
+  media_prepared prepared;
+  thread_pool *pool;
+  uint8_t *rgb;
+  float *rows;
+  wick_error error;
+} media_bench;
+
+// A text model that the rows fit.
+static media_text text_of(const gguf_directory *directory) {
+  media_text text = {0};
+  wick_error error;
+  (void)gguf_get_u32(directory, "clip.vision.projection_dim", &text.width, &error);
+  for (unsigned layer = 0; layer < 256; layer++) {
+    char name[48];
+    text_format(name, sizeof name, "v.deepstack.%u.fc1.weight", layer);
+    if (gguf_find_tensor(directory, name) != NULL) text.deepstack_count++;
+  }
+  return text;
+}
+
+// The chunk with the most multiply-adds: all tiles cost the same.
+static uint32_t largest_chunk(const media_plan *plan) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < plan->count; i++) {
+    if (plan->chunks[i].macs > plan->chunks[best].macs) best = i;
+  }
+  return best;
+}
+
+static wick_status prepare(media_bench *bench) {
+  const media_text text = text_of(bench->file.directory);
+  const media_reader reader = gguf_file_reader(&bench->file);
+  wick_status status =
+      media_open(&bench->memory, kernels_bind(), bench->file.directory, MEDIA_IMAGES, &text,
+                 &reader, &bench->options, &bench->model, &bench->error);
+  if (status == WICK_OK) {
+    status =
+        media_plan_image(bench->model, bench->width, bench->height, &bench->plan, &bench->error);
+  }
+  const uint64_t bytes = (uint64_t)bench->width * bench->height * 3;
+  if (status != WICK_OK) return status;
+  bench->rgb = memory_alloc_wide(&bench->memory, bytes);
+  bench->rows = memory_alloc_wide(
+      &bench->memory, (uint64_t)bench->plan.rows * media_row_width(bench->model) * sizeof(float));
+  if (bench->rgb == NULL || bench->rows == NULL) {
+    return memory_fail(&bench->memory, &bench->error, "an image and its rows");
+  }
+  for (uint64_t i = 0; i < bytes; i++) bench->rgb[i] = (uint8_t)(i * 2654435761u >> 13);
+  status = media_prepare(bench->model, &bench->plan,
+                         image_whole(bench->rgb, bench->width, bench->height), &bench->prepared,
+                         &bench->error);
+  if (status != WICK_OK) return status;
+  return thread_pool_create(&bench->memory, NULL, bench->threads, &bench->pool, &bench->error);
+}
+
+static wick_status encode_once(media_bench *bench, uint32_t chunk, uint64_t *us) {
+  media_encoding *encoding = NULL;
+  bool is_done = false;
+  const uint64_t from_us = platform_now_us();
+  wick_status status =
+      media_encode_begin(bench->model, &bench->plan, &bench->prepared, chunk, bench->pool,
+                         bench->threads, bench->rows, &encoding, &bench->error);
+  while (status == WICK_OK && !is_done) {
+    status = media_encode_step(encoding, &is_done, &bench->error);
+  }
+  media_encode_end(encoding);
+  *us = platform_now_us() - from_us;
+  return status;
+}
+
+static wick_status measure(media_bench *bench) {
+  const uint32_t chunk = largest_chunk(&bench->plan);
+  const media_chunk *picture = &bench->plan.chunks[chunk];
+  uint64_t best_us = UINT64_MAX;
+  for (uint32_t i = 0; i < bench->runs; i++) {
+    uint64_t us;
+    const wick_status status = encode_once(bench, chunk, &us);
+    if (status != WICK_OK) return status;
+    if (us < best_us) best_us = us;
+  }
+  output_printf(OUTPUT_TEXT,
+                "{\"pictures\":%u,\"rows\":%u,\"gmac_all\":%.1f,\"width\":%u,\"height\":%u,"
+                "\"gmac\":%.2f,\"best_ms\":%.1f,\"gmac_per_s\":%.2f,\"encode_mb\":%.1f}\n",
+                (unsigned)bench->plan.tiles, (unsigned)bench->plan.rows,
+                (double)bench->plan.macs / 1e9, (unsigned)picture->width, (unsigned)picture->height,
+                (double)picture->macs / 1e9, (double)best_us / 1e3,
+                (double)picture->macs / 1e3 / (double)best_us,
+                (double)bench->plan.encode_bytes / 1e6);
+  return WICK_OK;
+}
+
+static void close_bench(media_bench *bench) {
+  thread_pool_destroy(bench->pool);
+  media_prepared_free(&bench->memory, &bench->prepared);
+  media_plan_free(&bench->memory, &bench->plan);
+  memory_free(&bench->memory, bench->rgb);
+  memory_free(&bench->memory, bench->rows);
+  media_close(bench->model);
+  gguf_file_close(&bench->file);
+}
+
+exit_code lab_media(int argc, char **argv) {
+  media_bench bench = {.width = 512, .height = 512, .threads = 1, .runs = 3};
+  const args_option options[] = {
+      args_u32("--width", &bench.width, "N", 1, IMAGE_SIDE_MAX, "pixels (default: 512)"),
+      args_u32("--height", &bench.height, "N", 1, IMAGE_SIDE_MAX, "pixels (default: 512)"),
+      args_u32("--threads", &bench.threads, "N", 1, WICK_THREADS_MAX, "threads (default: 1)"),
+      args_u32("--runs", &bench.runs, "N", 1, 1000, "take the best of N (default: 3)"),
+  };
+  const args_spec spec = {"wick-lab media MMPROJ [options]",
+                          "Measures the encoding of one picture of an image.", options,
+                          sizeof options / sizeof options[0], 1};
+  const char *given[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  memory_init(&bench.memory, 0, platform_alloc, platform_free);
+  exit_code code = gguf_file_open(&bench.memory, given[0], &bench.file);
+  if (code == EXIT_DONE && (prepare(&bench) != WICK_OK || measure(&bench) != WICK_OK)) {
+    code = report_error(given[0], &bench.error);
+  }
+  close_bench(&bench);
+  return code == EXIT_DONE ? output_end() : code;
+}
