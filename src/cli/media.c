@@ -4,7 +4,7 @@
 
 typedef struct media_command {
   const char *parts_path, *out, *inputs_out;
-  bool is_json;
+  bool is_json, wants_cost;
   media_input_files files;
 } media_command;
 
@@ -82,13 +82,44 @@ static exit_code print_chunks(const media_input *input) {
   return output_end();
 }
 
-static void write_input(output_file *file, const media_item *item, uint32_t chunk) {
-  const media_chunk *part = &item->plan.chunks[chunk];
-  if (part->is_audio) {
-    const float *spectrum = media_chunk_spectrum(&item->plan, &item->prepared, chunk);
-    output_file_write(file, spectrum, (size_t)part->width * part->height * sizeof *spectrum);
-    return;
+// A line for each image and recording. Memory: of the weights; while it is prepared; until its rows
+// are computed; of one chunk's encoding.
+static exit_code print_costs(const media_input *input) {
+  for (uint32_t i = 0; i < input->item_count; i++) {
+    const media_item *item = &input->items[i];
+    const media_plan *plan = &item->plan;
+    json_writer json;
+    json_begin(&json, output_text_json, NULL);
+    json_open(&json, NULL, '{');
+    json_text(&json, "type", item->kind == MEDIA_AUDIO ? "audio" : "image");
+    json_u64(&json, "chunks", plan->tiles);
+    json_u64(&json, "tokens", plan->rows);
+    json_u64(&json, "macs", plan->macs);
+    json_u64(&json, "weight_bytes", media_weight_bytes(input->encoders[item->kind]));
+    json_u64(&json, "prepare_bytes", plan->prepare_bytes + plan->resize_bytes);
+    json_u64(&json, "prepared_bytes", plan->prepare_bytes);
+    json_u64(&json, "encode_bytes", plan->encode_bytes);
+    json_u64(&json, "row_bytes", (uint64_t)plan->rows * input->width * sizeof(float));
+    json_close(&json, '{');
+    output_put(OUTPUT_TEXT, "\n", 1);
   }
+  return output_end();
+}
+
+static wick_status write_spectrum(media_input *input, output_file *file, const media_item *item,
+                                  uint32_t chunk, wick_error *error) {
+  const media_chunk *part = &item->plan.chunks[chunk];
+  const uint64_t size_bytes = (uint64_t)part->width * part->height * sizeof(float);
+  float *spectrum = memory_alloc_wide(&input->memory, size_bytes);
+  if (spectrum == NULL) return memory_fail(&input->memory, error, "a spectrum");
+  const wick_status status = media_chunk_spectrum(input->encoders[MEDIA_AUDIO], &item->plan,
+                                                  &item->prepared, chunk, spectrum, error);
+  if (status == WICK_OK) output_file_write(file, spectrum, (size_t)size_bytes);
+  memory_free(&input->memory, spectrum);
+  return status;
+}
+
+static void write_pixels(output_file *file, const media_item *item, uint32_t chunk) {
   const image_view view = media_chunk_pixels(&item->plan, &item->prepared, chunk);
   for (uint32_t y = 0; y < view.height; y++) {
     output_file_write(file, view.rgb + y * view.stride_bytes, (size_t)view.width * 3);
@@ -104,11 +135,13 @@ static exit_code write_inputs(media_input *input, const char *path) {
     const prompt_chunk *chunk = &input->prompt.chunks[i];
     if (!chunk->is_rows) continue;
     media_item *item = &input->items[chunk->image];
-    if (media_input_prepare(input, item, &error) == WICK_OK) {
-      write_input(&file, item, chunk->chunk);
-    } else {
-      code = report_error(input->mmproj, &error);
+    wick_status status = media_input_prepare(input, item, &error);
+    if (status == WICK_OK && item->kind == MEDIA_AUDIO) {
+      status = write_spectrum(input, &file, item, chunk->chunk, &error);
+    } else if (status == WICK_OK) {
+      write_pixels(&file, item, chunk->chunk);
     }
+    if (status != WICK_OK) code = report_error(input->mmproj, &error);
   }
   return output_file_end(&file, code);
 }
@@ -130,6 +163,7 @@ static exit_code run(const media_command *command, media_input *input) {
     code = media_parts_read(&input->memory, command->parts_path, &input->parts);
   }
   if (code == EXIT_DONE) code = media_input_plan(input);
+  if (code == EXIT_DONE && command->wants_cost) return print_costs(input);
   if (code == EXIT_DONE && command->inputs_out != NULL) {
     code = write_inputs(input, command->inputs_out);
   }
@@ -142,7 +176,7 @@ static exit_code run(const media_command *command, media_input *input) {
 
 exit_code command_media(int argc, char **argv) {
   media_command command = {.files = {.threads = 1}};
-  const args_option options[] = {
+  args_option options[7 + MEDIA_LIMITS_MAX] = {
       args_string("--mmproj", &command.files.mmproj, "FILE", "the file of the encoder"),
       args_string("--parts", &command.parts_path, "FILE",
                   "the prompt: a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
@@ -151,16 +185,17 @@ exit_code command_media(int argc, char **argv) {
       args_string("--inputs", &command.inputs_out, "FILE",
                   "write the resized images, RGB, and the spectra, float32"),
       args_flag("--json", &command.is_json, "print the chunks of the prompt"),
-      args_flag("--published", &command.files.options.follows_publication,
-                "follow the published models where llama.cpp differs"),
+      args_flag("--cost", &command.wants_cost,
+                "print what images and recordings cost, as JSON lines, and encode nothing"),
       args_u32("--threads", &command.files.threads, "N", 1, WICK_THREADS_MAX,
                "threads (default: 1)"),
   };
+  const size_t count = 7 + media_limits_list(&command.files.options, options + 7);
   const args_spec spec = {
       "wick media MODEL --mmproj FILE --parts FILE.json [--out FILE] [--json] [options]",
       "Encodes the images and recordings of a prompt. Images are PPM files (P6), or raw RGB with "
       "\"width\" and \"height\". Recordings are WAV files or raw float32, 16 kHz.",
-      options, sizeof options / sizeof options[0], 1};
+      options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

@@ -24,14 +24,14 @@ size_t media_files_list(media_files *files, args_option *options) {
   options[2] =
       args_string_list("--audio", &files->audio, "FILE",
                        "put a recording in front of the prompt: a WAV file of 16 kHz (repeatable)");
-  return 3;
+  return 3 + media_limits_list(&files->options, options + 3);
 }
 
 size_t media_parts_list(media_files *files, args_option *options) {
   options[0] = mmproj_option(files);
   options[1] = args_string("--parts", &files->parts_path, "FILE",
                            "read a prompt with images and audio, as 'wick media' does");
-  return 2;
+  return 2 + media_limits_list(&files->options, options + 2);
 }
 
 static exit_code check_files(const media_files *files, const char *model) {
@@ -106,7 +106,8 @@ exit_code media_request_open(const media_files *files, const char *model,
   const media_input_files opened = {.model = model,
                                     .mmproj = files->mmproj,
                                     .pre_tokenizer = settings->pre_tokenizer,
-                                    .threads = settings->threads};
+                                    .threads = settings->threads,
+                                    .options = files->options};
   *out = NULL;
   if (files->parts_path == NULL && files->images.count + files->audio.count == 0) return EXIT_DONE;
   exit_code code = check_files(files, model);

@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/settings.h"
+#include "media/media.h"
 
 typedef struct media_files {
   const char *mmproj;          // --mmproj
@@ -13,10 +14,11 @@ typedef struct media_files {
   args_strings images, audio;  // --image, --audio
   const char *text;            // after them
   size_t text_bytes;
+  media_options options;
 } media_files;
 
 typedef struct media_input media_input;
-enum { MEDIA_OPTIONS_MAX = 3 };
+enum { MEDIA_OPTIONS_MAX = 6 };
 
 #if defined(__wasm__)
 
@@ -57,7 +59,8 @@ static inline void media_request_close(media_input *input) { (void)input; }
 
 #else
 
-// Append the options --mmproj, --image and --audio, or --mmproj and --parts; return how many.
+// Append the options --mmproj, --image and --audio, or --mmproj and --parts, and those of
+// media_limits_list; return how many.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);
 static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }

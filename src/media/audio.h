@@ -63,6 +63,7 @@ typedef struct audio_qformer {
 } audio_qformer;
 
 typedef struct audio_weights {
+  sound_front front;  // the kind's, as the options say
   media_linear convolutions[STEM_STAGES_MAX];
   float *by_channel[STEM_STAGES_MAX], *by_channel_bias[STEM_STAGES_MAX];  // [channels][3][3]
   media_norm norms[STEM_STAGES_MAX];

@@ -45,7 +45,8 @@ static const media_step GRANITE[] = {{.op = OP_LINEAR, .name = "a.proj_linear"},
    .window = 400,                  \
    .ends = ENDS_WHISPER,           \
    .scaling = SCALING_MAXIMUM,     \
-   .floor = 0x1p-24f,              \
+   .floor = 1e-10f,                \
+   .llama_cpp_floor = 0x1p-24f,    \
    .piece_frames = WHISPER_FRAMES, \
    .drops_rest = true}
 
@@ -67,7 +68,8 @@ static const audio_kind KINDS[] = {
                .window = 400,
                .ends = ENDS_REFLECT,
                .scaling = SCALING_MAXIMUM,
-               .floor = 0x1p-24f,
+               .floor = 1e-10f,
+               .llama_cpp_floor = 0x1p-24f,
                .piece_frames = 800,
                .round_frames = QWEN3A_FRAMES},
      .stem = STEM_QWEN3A,

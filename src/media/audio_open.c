@@ -356,6 +356,11 @@ bool audio_open(weight_reader *reader) {
   }
   model->sound = weights_take(model, sizeof *model->sound);
   if (model->sound == NULL) return fail_memory(reader);
+  sound_front *front = &model->sound->front;
+  *front = model->audio->front;
+  if (model->options.follows_llama_cpp && front->llama_cpp_floor != 0) {
+    front->floor = front->llama_cpp_floor;
+  }
   const bool is_granite = model->audio->stem == STEM_GRANITE;
   if (!read_stem(reader) ||
       !(model->audio->is_conformer ? read_conformers(reader, ffn) : read_layers(reader, ffn)) ||

@@ -91,6 +91,8 @@ static void take_audio(media_encoding *encoding) {
   const media_model *model = encoding->model;
   const uint32_t rows = encoding->grid.rows;
   uint64_t relative = 0;
+  encoding->spectrum =
+      arena_take_floats(&encoding->arena, (uint64_t)encoding->chunk.width * encoding->chunk.height);
   for (uint32_t i = 0; i < 2; i++) {
     encoding->maps[i] =
         arena_take_floats(&encoding->arena, stem_map_floats(model, encoding->chunk.width));
@@ -452,7 +454,7 @@ static wick_status finish(media_encoding *encoding, wick_error *error) {
   const float *from = has_features ? encoding->feature_rows : encoding->hidden;
   const size_t from_stride = has_features ? encoding->feature_stride : stride;
   if (model->class_row != NULL && model->kind->drops_first_row &&
-      !model->options.follows_publication) {
+      model->options.follows_llama_cpp) {
     from += from_stride;
   }
   project(encoding, &model->projector, from, from_stride, model->merge, encoding->out, width);
@@ -484,16 +486,21 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
   encoding->arena.used_bytes = 0;
   arena_begin(&encoding->arena, base, bytes);
   encoding->threads = threads;
-  if (model->audio != NULL) {
-    encoding->spectrum = media_chunk_spectrum(plan, prepared, chunk);
-  } else {
-    encoding->pixels = media_chunk_pixels(plan, prepared, chunk);
-  }
   encoding->out = rows;
   take_buffers(encoding);
   grid_fill(&encoding->grid);
-  *out = encoding;
-  return WICK_OK;
+  wick_status status = WICK_OK;
+  if (model->audio == NULL) {
+    encoding->pixels = media_chunk_pixels(plan, prepared, chunk);
+  } else {
+    status = media_chunk_spectrum(model, plan, prepared, chunk, encoding->spectrum, error);
+  }
+  if (status == WICK_OK) {
+    *out = encoding;
+  } else {
+    media_encode_end(encoding);
+  }
+  return status;
 }
 
 wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error) {

@@ -39,7 +39,7 @@ struct media_encoding {
   float *cos_sin;                                // [patches][head_dim] or NULL
   float *ping, *pong;                            // rows of the projector
   float *per_thread;
-  const float *spectrum;      // of audio, [bands][frames]
+  float *spectrum;            // of audio, [bands][frames]
   float *maps[2], *relative;  // rows between convolutions, and of relative positions
   uint32_t wide_stride, per_thread_stride, projector_floats, feature_stride;
   uint8_t *act, *pages;

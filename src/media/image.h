@@ -39,6 +39,8 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 // size that is right already is copied. WICK_E_NOMEM.
 wick_status image_resample(memory_gate *memory, image_view in, image_filter filter, uint32_t width,
                            uint32_t height, uint8_t *out, wick_error *error);
+// Bytes of memory that image_fit takes for a picture of a size, and frees.
+uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
 // out[frame.height][frame.width][3]. WICK_E_NOMEM.
 wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
                       wick_error *error);

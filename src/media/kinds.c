@@ -89,6 +89,7 @@ static const vision_kind KINDS[] = {
      .sizing = SIZING_SQUARE,
      .filter = IMAGE_BILINEAR,
      .positions = POSITIONS_FIXED,
+     .stretches = true,
      .may_swap = true,
      .merge = 4,
      .steps = GEMMA3,

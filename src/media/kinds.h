@@ -89,6 +89,7 @@ typedef struct vision_kind {
   bool has_windows;      // in some layers patches attend within a window
   bool leaves_last;      // the last layer is not run unless the file says which layers are used
   bool drops_first_row;  // instead of the class row
+  bool stretches;        // SIZING_SQUARE, as published: the image's aspect is not kept
   bool has_fixed_merge;  // the file's merge size is not looked at
   uint32_t merge;        // patches a side of an output row, unless the file says so
   uint32_t blocks_min, blocks_max;  // SIZING_SMART: in squares of merged patches; 0: no limit

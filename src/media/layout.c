@@ -80,7 +80,14 @@ static void plan_longest(const layout_settings *settings, image_size in, image_l
 }
 
 static void plan_square(const layout_settings *settings, image_layout *out) {
-  out->overview = frame_of(settings, square_of(settings), true);
+  const bool stretches = settings->kind->stretches && !settings->pads;
+  out->overview = frame_of(settings, square_of(settings), !stretches);
+}
+
+// Tiles of a grid at most: the overview is a picture, too.
+static uint32_t tiles_limit(const layout_settings *settings, uint32_t usual) {
+  const uint32_t limit = settings->pictures_max;
+  return limit != 0 && limit - 1 < usual ? limit - 1 : usual;
 }
 
 static void set_tiles(image_layout *out, uint32_t columns, uint32_t rows, image_frame frame) {
@@ -91,45 +98,58 @@ static void set_tiles(image_layout *out, uint32_t columns, uint32_t rows, image_
 
 // ---- Idefics 3 ----
 
-static void plan_idefics(const layout_settings *settings, image_size in, image_layout *out) {
-  const uint32_t side = at_least(settings->image_size, 1), edge = settings->longest;
+static image_size size_of_edge(image_size in, uint32_t edge) {
+  const double aspect = (double)in.width / in.height;
   image_size size;
-  if (edge == 0) {
-    size = smart_size(in, side, 0, 0);
-  } else if (in.width >= in.height) {
-    const double aspect = (double)in.width / in.height;
+  if (in.width >= in.height) {
     size = (image_size){edge, (uint32_t)(edge / aspect)};
     size.height += size.height & 1;
   } else {
-    const double aspect = (double)in.width / in.height;
     size = (image_size){(uint32_t)(edge * aspect), edge};
     size.width += size.width & 1;
   }
-  size.width = at_least(size.width, 1);
-  size.height = at_least(size.height, 1);
-  const uint32_t columns = ceil_div_u32(size.width, side), rows = ceil_div_u32(size.height, side);
-  image_frame frame = frame_of(settings, (image_size){columns * side, rows * side}, false);
+  return (image_size){at_least(size.width, 1), at_least(size.height, 1)};
+}
+
+static image_size grid_of(image_size size, uint32_t side) {
+  return (image_size){ceil_div_u32(size.width, side), ceil_div_u32(size.height, side)};
+}
+
+// A grid of too many tiles loses one along its longer side until there are few enough.
+static void plan_idefics(const layout_settings *settings, image_size in, image_layout *out) {
+  const uint32_t side = at_least(settings->image_size, 1);
+  const uint32_t most = tiles_limit(settings, UINT32_MAX);
+  image_size size =
+      settings->longest == 0 ? smart_size(in, side, 0, 0) : size_of_edge(in, settings->longest);
+  image_size grid = grid_of(size, side);
+  while ((uint64_t)grid.width * grid.height > most && most != 0) {
+    size = size_of_edge(in, (at_least(grid.width, grid.height) - 1) * side);
+    grid = grid_of(size, side);
+  }
+  image_frame frame =
+      frame_of(settings, (image_size){grid.width * side, grid.height * side}, false);
   out->overview = frame_of(settings, square_of(settings), false);
-  if (edge != 0) {
+  if (most == 0) return;
+  if (settings->longest != 0) {
     frame.via_width = size.width;
     frame.via_height = size.height;
     out->overview_is_of_tiles = true;
   } else {
     frame.filter = IMAGE_BICUBIC;
   }
-  set_tiles(out, columns, rows, frame);
+  set_tiles(out, grid.width, grid.height, frame);
 }
 
 // ---- LFM2 ----
 
 static float distance(float a, float b) { return a > b ? a - b : b - a; }
 
-static image_size lfm2_grid(image_size in) {
+static image_size lfm2_grid(image_size in, uint32_t tiles_max) {
   const float aspect = (float)in.width / (float)in.height;
   const double area = (double)in.width * in.height;
   image_size best = {1, 1};
   float least = 3e38f;
-  for (uint32_t tiles = LFM2_TILES_MIN; tiles <= LFM2_TILES_MAX; tiles++) {
+  for (uint32_t tiles = LFM2_TILES_MIN; tiles <= tiles_max; tiles++) {
     for (uint32_t most = 2; most <= tiles; most++) {  // grids of the same number by longer side
       for (uint32_t columns = 1; columns <= most; columns++) {
         if (tiles % columns != 0) continue;
@@ -154,10 +174,12 @@ static void plan_lfm2(const layout_settings *settings, image_size in, image_layo
   const double width = (double)align * round_even_of((double)in.width / align);
   const double patch = settings->patch;
   if ((height > patch ? height : patch) * (width > patch ? width : patch) <= 2.0 * most) return;
-  const image_size grid = lfm2_grid(in);
-  set_tiles(
-      out, grid.width, grid.height,
-      frame_of(settings, (image_size){LFM2_TILE * grid.width, LFM2_TILE * grid.height}, true));
+  const uint32_t tiles_max = tiles_limit(settings, LFM2_TILES_MAX);
+  if (tiles_max < LFM2_TILES_MIN) return;
+  const image_size grid = lfm2_grid(in, tiles_max);
+  set_tiles(out, grid.width, grid.height,
+            frame_of(settings, (image_size){LFM2_TILE * grid.width, LFM2_TILE * grid.height},
+                     settings->pads));
 }
 
 // ---- the best of some sizes ----
@@ -184,14 +206,16 @@ static void consider(best_size *best, uint32_t width, uint32_t height) {
 }
 
 static void plan_best(const layout_settings *settings, image_size in, image_layout *out) {
-  const uint32_t side = settings->image_size;
+  const uint32_t side = settings->image_size, most = tiles_limit(settings, UINT32_MAX);
   out->overview = frame_of(settings, square_of(settings), false);
   if (in.width <= side && in.height <= side) return;
   best_size best = {.in = in};
   for (uint32_t i = 0; i < settings->pinpoint_count; i++) {
-    consider(&best, settings->pinpoints[i][0], settings->pinpoints[i][1]);
+    const uint32_t *size = settings->pinpoints[i];
+    if ((size[0] / side) * (size[1] / side) <= most) consider(&best, size[0], size[1]);
   }
-  const uint32_t min = settings->tiles_min, max = settings->tiles_max;
+  const uint32_t min = settings->tiles_min;
+  const uint32_t max = settings->tiles_max < most ? settings->tiles_max : most;
   for (uint32_t a = min; settings->pinpoint_count == 0 && a <= max; a++) {
     const uint32_t end = max / a < max ? max / a : max;
     for (uint32_t b = at_least(min, ceil_div_u32(min, a)); b <= end; b++) {
@@ -226,11 +250,11 @@ static image_size slice_size(const layout_settings *settings, image_size in, boo
   return (image_size){nearest_multiple(in.width, align), nearest_multiple(in.height, align)};
 }
 
-static image_size slice_grid(image_size in, uint32_t slices) {
+static image_size slice_grid(image_size in, uint32_t slices, uint32_t most) {
   const double aspect = math_log((double)in.width / in.height);
   image_size best = {1, 1};
   double least = 1e300;
-  for (uint32_t count = slices - 1; count <= slices + 1 && count <= SLICES_MAX; count++) {
+  for (uint32_t count = slices - 1; count <= slices + 1 && count <= most; count++) {
     for (uint32_t m = 1; m <= count && count != 1; m++) {
       if (count % m != 0) continue;
       const double off = aspect - math_log((double)m / (count / m));
@@ -255,7 +279,9 @@ static void plan_slices(const layout_settings *settings, image_size in, image_la
       frame_of(settings, is_small ? square_of(settings) : slice_size(settings, in, false), false);
   if (is_small) return;
   const uint64_t parts = (pixels + whole - 1) / whole;
-  const image_size grid = slice_grid(in, parts < SLICES_MAX ? (uint32_t)parts : SLICES_MAX);
+  const uint32_t most = tiles_limit(settings, SLICES_MAX);
+  if (most == 0) return;
+  const image_size grid = slice_grid(in, parts < most ? (uint32_t)parts : most, most);
   if (grid.width * grid.height < 2) return;
   const image_size cell = {at_least(round_of((float)in.width / (float)grid.width), 1),
                            at_least(round_of((float)in.height / (float)grid.height), 1)};

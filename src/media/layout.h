@@ -17,6 +17,8 @@ typedef struct layout_settings {
   uint32_t pixels_min, pixels_max;  // SIZING_SMART; 0: no limit
   uint32_t pinpoints[LAYOUT_PINPOINTS_MAX][2];
   uint32_t pinpoint_count;
+  uint32_t pictures_max;  // that are encoded, the overview too; 0: no limit
+  bool pads;              // Gemma 3's pictures and LFM2's tiles, as llama.cpp; else stretched
 } layout_settings;
 
 typedef struct image_layout {

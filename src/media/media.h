@@ -37,9 +37,15 @@ typedef struct media_reader {
 } media_reader;
 
 typedef struct media_options {
-  // Follow the published model if the reference program differs from it: a class row is
-  // the first row, and Gemma 4's encoder has GELU in the form with tanh.
-  bool follows_publication;
+  // Follow llama.cpp where it differs from the published model. Its class row is the last row but
+  // has the positions of the first one, Gemma 4's encoder has quick GELU, Gemma 3's images and
+  // LFM2's tiles are padded and not stretched, Voxtral's rows are averaged in pairs, an incomplete
+  // group of Ultravox's rows is dropped, and silence is 2^-24 for Whisper.
+  bool follows_llama_cpp;
+  // Limits of an image; 0: none. An image that would exceed them is cut into fewer tiles, then
+  // made smaller.
+  uint32_t max_tiles;         // pictures that are encoded, the overview too
+  uint32_t max_image_tokens;  // rows
 } media_options;
 
 typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
@@ -59,6 +65,7 @@ void media_close(media_model *model);  // NULL is fine
 
 // Floats of a row: (1 + deepstack layers) * the text model's width.
 uint32_t media_row_width(const media_model *model);
+uint64_t media_weight_bytes(const media_model *model);
 // Changes when the encoder's weights, settings or options do.
 uint64_t media_fingerprint(const media_model *model);
 
@@ -87,13 +94,15 @@ typedef struct media_plan {
   uint32_t rows, tiles;      // of all chunks
   uint64_t macs;             // of all chunks
   uint64_t prepare_bytes;    // of memory until media_prepared_free
+  uint64_t resize_bytes;     // of memory in addition while it is prepared
   uint64_t encode_bytes;     // of memory while a chunk is encoded, one thread
   struct image_plan *image;  // how it is cut; NULL: audio
   uint64_t samples;          // of audio
 } media_plan;
 
 // The chunks of an image and their cost, from its size alone. WICK_E_ARG for a size beyond
-// the limits (image.h, layout.h), WICK_E_NOMEM.
+// the limits (image.h, layout.h) or one that the encoder cannot make small enough for
+// max_image_tokens, WICK_E_NOMEM.
 wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
                              media_plan *out, wick_error *error);
 void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are fine
@@ -101,7 +110,8 @@ void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are fine
 // Resized pictures of an image.
 typedef struct media_prepared {
   uint8_t *tiles, *overview;  // NULL: none
-  float *spectra;             // of audio, chunk after chunk
+  const float *samples;       // of audio, the caller's
+  double maximum;             // of its spectra
 } media_prepared;
 
 // Resamples an image of the planned size. WICK_E_NOMEM.
@@ -120,12 +130,14 @@ uint64_t media_hash_pixels(image_view image);
 // SOUND_SECONDS_MAX (sound.h).
 wick_status media_plan_audio(const media_model *model, uint64_t samples, media_plan *out,
                              wick_error *error);
-// Computes the spectra of a recording of the planned length. WICK_E_NOMEM.
+// Listens to a recording of the planned length, which must live until its chunks are encoded: a
+// chunk's spectrum is computed when its encoding begins. WICK_E_NOMEM.
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error);
-// [chunk.height][chunk.width]: bands by frames.
-const float *media_chunk_spectrum(const media_plan *plan, const media_prepared *prepared,
-                                  uint32_t chunk);
+// out[chunk.height][chunk.width]: bands by frames. WICK_E_NOMEM.
+wick_status media_chunk_spectrum(const media_model *model, const media_plan *plan,
+                                 const media_prepared *prepared, uint32_t chunk, float *out,
+                                 wick_error *error);
 uint64_t media_hash_samples(const float *samples, uint64_t count);
 
 // ---- encoding ----

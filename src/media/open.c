@@ -9,12 +9,23 @@ enum { PIECE_ROOM_BYTES = 1 << 18 };
 // Settings change results but are not in the tensors' bytes.
 static void mix_settings(media_model *model) {
   const layout_settings *layout = &model->layout;
-  const uint32_t numbers[] = {
-      layout->image_size, layout->patch,      layout->merge,
-      layout->longest,    layout->tiles_min,  layout->tiles_max,
-      layout->pixels_min, layout->pixels_max, model->heads,
-      model->layer_count, model->activation,  model->window,
-      model->bands,       model->stack,       model->options.follows_publication};
+  const uint32_t numbers[] = {layout->image_size,
+                              layout->patch,
+                              layout->merge,
+                              layout->longest,
+                              layout->tiles_min,
+                              layout->tiles_max,
+                              layout->pixels_min,
+                              layout->pixels_max,
+                              model->heads,
+                              model->layer_count,
+                              model->activation,
+                              model->window,
+                              model->bands,
+                              model->stack,
+                              model->options.follows_llama_cpp,
+                              model->options.max_tiles,
+                              model->options.max_image_tokens};
   uint64_t hash = model->fingerprint;
   const char *name = model->audio != NULL ? model->audio->name : model->kind->name;
   hash = hash_bytes(name, strlen(name), hash);
@@ -96,5 +107,7 @@ wick_status media_open(memory_gate *memory, const kernel_table *kernels,
 uint32_t media_row_width(const media_model *model) {
   return model->text.width * (1 + model->deepstack_count);
 }
+
+uint64_t media_weight_bytes(const media_model *model) { return model->weight_bytes; }
 
 uint64_t media_fingerprint(const media_model *model) { return model->fingerprint; }

@@ -212,7 +212,7 @@ static void add_position(const row_job *job, uint32_t row, uint32_t thread) {
   const patch_grid *grid = &encoding->grid;
   const uint32_t y = grid->y[row], x = grid->x[row], n = model->width;
   float *to = encoding->hidden + row * encoding->stride;
-  const bool is_second = model->class_row != NULL && model->options.follows_publication;
+  const bool is_second = model->class_row != NULL && !model->options.follows_llama_cpp;
   (void)thread;
   switch (model->kind->positions) {
     case POSITIONS_FIXED:
@@ -238,7 +238,7 @@ static void put_class_row(media_encoding *encoding) {
   if (model->class_row == NULL) return;
   float *to = encoding->hidden + encoding->grid.patches * encoding->stride;
   memcpy(to, model->class_row, model->width * sizeof *to);
-  const uint32_t row = model->options.follows_publication ? 0 : encoding->grid.patches;
+  const uint32_t row = model->options.follows_llama_cpp ? encoding->grid.patches : 0;
   if (model->positions != NULL) add_scaled(to, table_row(model, row), 1, model->width);
 }
 

@@ -44,6 +44,14 @@ static void add_place(chunk_list *list, const char *before, const char *between,
   (void)add_chunk(list, &chunk);
 }
 
+// Of a picture in pixels.
+static uint32_t rows_of(const media_model *model, uint32_t width, uint32_t height) {
+  const uint32_t patch = model->layout.patch, merge = encode_patches_a_side(model);
+  const uint32_t across = ceil_div_u32(width / patch, merge);
+  const uint32_t down = ceil_div_u32(height / patch, merge);
+  return across * down + (model->line_break != NULL ? down - 1 : 0);
+}
+
 static void add_rows(chunk_list *list, uint32_t width, uint32_t height, bool is_overview,
                      uint32_t row, uint32_t column) {
   const media_model *model = list->model;
@@ -57,8 +65,7 @@ static void add_rows(chunk_list *list, uint32_t width, uint32_t height, bool is_
                        .width = width,
                        .height = height,
                        .macs = encode_macs(model, width / patch, height / patch)};
-  chunk.rows = chunk.across * chunk.down;
-  if (model->line_break != NULL) chunk.rows += chunk.down - 1;
+  chunk.rows = rows_of(model, width, height);
   const uint32_t longer = chunk.across > chunk.down ? chunk.across : chunk.down;
   chunk.counts_rows = !model->text.has_axes || model->kind->sizing == SIZING_SLICES;
   chunk.positions = chunk.counts_rows ? chunk.rows : longer;
@@ -84,7 +91,7 @@ static void list_idefics(chunk_list *list, const image_layout *layout) {
     }
     if (row + 1 < layout->rows) add_token(list, "\n");
   }
-  add_token(list, "\n\n");
+  if (layout->rows != 0) add_token(list, "\n\n");
   add_token(list, fake);
   add_token(list, "<global-img>");
   add_overview(list, layout);
@@ -148,6 +155,64 @@ static void add_costs(const media_model *model, media_plan *plan) {
   }
   plan->prepare_bytes = (uint64_t)layout->overview.width * layout->overview.height * 3 +
                         (uint64_t)layout->tiles.width * layout->tiles.height * 3;
+  const image_plan *image = plan->image;
+  const bool is_of_tiles = layout->overview_is_of_tiles;
+  plan->resize_bytes =
+      image_fit_bytes(is_of_tiles ? layout->tiles.width : image->width,
+                      is_of_tiles ? layout->tiles.height : image->height, &layout->overview);
+  if (layout->columns == 0) return;
+  const uint64_t tiles_bytes = image_fit_bytes(image->width, image->height, &layout->tiles);
+  if (tiles_bytes > plan->resize_bytes) plan->resize_bytes = tiles_bytes;
+}
+
+// ---- limits ----
+
+static uint64_t layout_rows(const media_model *model, const image_layout *layout) {
+  const uint64_t tiles = (uint64_t)layout->columns * layout->rows;
+  uint64_t rows = rows_of(model, layout->overview.width, layout->overview.height);
+  if (tiles == 0) return rows;
+  return rows + tiles * rows_of(model, layout->tiles.width / layout->columns,
+                                layout->tiles.height / layout->rows);
+}
+
+// The next smaller layout: with fewer tiles, or with a smaller picture. False: there is none.
+static bool shrink(layout_settings *settings, const image_layout *layout) {
+  const uint32_t tiles = layout->columns * layout->rows;
+  uint32_t *size = &settings->pixels_max;
+  if (tiles != 0) {
+    settings->pictures_max = tiles;
+    return true;
+  }
+  if (settings->kind->sizing == SIZING_LONGEST) {
+    size = &settings->longest;
+    if (*size == 0) *size = settings->image_size;
+  } else if (settings->kind->sizing == SIZING_SMART || settings->kind->sizing == SIZING_LFM2) {
+    const uint32_t pixels = layout->overview.width * layout->overview.height;
+    if (*size == 0 || *size > pixels) *size = pixels;
+  } else {
+    return false;
+  }
+  const uint32_t step = *size / 64 + 1;
+  if (*size <= step) return false;
+  *size -= step;
+  if (settings->pixels_min > settings->pixels_max) settings->pixels_min = settings->pixels_max;
+  return true;
+}
+
+static wick_status plan_layout(const media_model *model, uint32_t width, uint32_t height,
+                               image_layout *out, wick_error *error) {
+  layout_settings settings = model->layout;
+  const uint32_t most = model->options.max_image_tokens;
+  for (;;) {
+    const wick_status status = layout_plan(&settings, width, height, out, error);
+    if (status != WICK_OK) return status;
+    const uint64_t rows = layout_rows(model, out);
+    if (most == 0 || rows <= most) return WICK_OK;
+    if (shrink(&settings, out)) continue;
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "image: %u x %u takes at least %llu tokens, limit is %u", (unsigned)width,
+                     (unsigned)height, (unsigned long long)rows, (unsigned)most);
+  }
 }
 
 wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
@@ -155,7 +220,7 @@ wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t 
   image_layout layout;
   *out = (media_plan){0};
   wick_status status = image_check(width, height, error);
-  if (status == WICK_OK) status = layout_plan(&model->layout, width, height, &layout, error);
+  if (status == WICK_OK) status = plan_layout(model, width, height, &layout, error);
   if (status != WICK_OK) return status;
   chunk_list list = {.model = model};
   list_chunks(&list, &layout);
@@ -214,7 +279,6 @@ wick_status media_prepare(const media_model *model, const media_plan *plan, imag
 void media_prepared_free(memory_gate *memory, media_prepared *prepared) {
   memory_free(memory, prepared->tiles);
   memory_free(memory, prepared->overview);
-  memory_free(memory, prepared->spectra);
   *prepared = (media_prepared){0};
 }
 

@@ -13,7 +13,7 @@ static void put_text(media_plan *plan, const char *text) {
 }
 
 static void put_rows(const media_model *model, media_plan *plan, uint32_t index) {
-  const sound_front *front = &model->audio->front;
+  const sound_front *front = &model->sound->front;
   media_chunk *chunk = &plan->chunks[plan->count++];
   *chunk = (media_chunk){.is_audio = true,
                          .counts_rows = true,
@@ -26,8 +26,8 @@ static void put_rows(const media_model *model, media_plan *plan, uint32_t index)
   plan->tiles++;
   plan->rows += chunk->rows;
   plan->macs += chunk->macs;
-  plan->prepare_bytes += (uint64_t)chunk->width * chunk->height * sizeof(float);
-  const uint64_t bytes = encode_bytes(model, chunk, 1);
+  const uint64_t bytes = encode_bytes(model, chunk, 1) +
+                         sound_spectrum_bytes(front, model->bands, plan->samples, index);
   if (bytes > plan->encode_bytes) plan->encode_bytes = bytes;
 }
 
@@ -39,7 +39,7 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
                      "audio: %llu samples, but 1 to %llu are possible", (unsigned long long)samples,
                      (unsigned long long)SOUND_SECONDS_MAX * SOUND_RATE);
   }
-  const uint32_t chunks = sound_measure(&model->audio->front, samples).chunks;
+  const uint32_t chunks = sound_measure(&model->sound->front, samples).chunks;
   out->chunks = memory_alloc_array(model->memory, (size_t)chunks + 2, sizeof *out->chunks);
   if (out->chunks == NULL) return memory_fail(model->memory, error, "the plan of a recording");
   put_text(out, model->audio->before);
@@ -51,26 +51,28 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
                    (unsigned long long)samples);
 }
 
+static sound_recording recording_of(const media_model *model, const media_plan *plan,
+                                    const float *samples) {
+  return (sound_recording){.front = &model->sound->front,
+                           .bands = model->bands,
+                           .samples = samples,
+                           .count = plan->samples};
+}
+
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error) {
-  *out = (media_prepared){0};
-  out->spectra = memory_alloc_wide(model->memory, plan->prepare_bytes);
-  if (out->spectra == NULL) {
-    return memory_fail(model->memory, error, "the spectra of a recording");
-  }
-  const wick_status status = sound_spectra(model->memory, &model->audio->front, model->bands,
-                                           samples, plan->samples, out->spectra, error);
-  if (status != WICK_OK) media_prepared_free(model->memory, out);
+  sound_recording recording = recording_of(model, plan, samples);
+  const wick_status status = sound_listen(model->memory, &recording, error);
+  *out = (media_prepared){.samples = samples, .maximum = recording.maximum};
   return status;
 }
 
-const float *media_chunk_spectrum(const media_plan *plan, const media_prepared *prepared,
-                                  uint32_t chunk) {
-  const float *at = prepared->spectra;
-  for (uint32_t i = 0; i < chunk; i++) {
-    if (plan->chunks[i].is_audio) at += (size_t)plan->chunks[i].width * plan->chunks[i].height;
-  }
-  return at;
+wick_status media_chunk_spectrum(const media_model *model, const media_plan *plan,
+                                 const media_prepared *prepared, uint32_t chunk, float *out,
+                                 wick_error *error) {
+  sound_recording recording = recording_of(model, plan, prepared->samples);
+  recording.maximum = prepared->maximum;
+  return sound_spectrum(model->memory, &recording, plan->chunks[chunk].column, out, error);
 }
 
 uint64_t media_hash_samples(const float *samples, uint64_t count) {

@@ -82,7 +82,7 @@ static uint32_t join_rows(media_encoding *encoding, const media_bound_step *boun
                            .width = bound->in,
                            .blocks_across = rows,
                            .op = bound->step->op};
-  const bool keeps_rest = !is_mean && model->options.follows_publication;
+  const bool keeps_rest = !is_mean && !model->options.follows_llama_cpp;
   const uint32_t joined = (rows + (keeps_rest ? merge.merge - 1 : 0)) / merge.merge;
   const row_job job = {
       .encoding = encoding, .run = join_row, .rows = to, .stride = stride, .more = &merge};
@@ -168,7 +168,7 @@ static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound
   const float epsilon = step->epsilon != 0 ? step->epsilon : encoding->model->epsilon;
   const bool is_rms = step->op != OP_LAYER_NORM;
   if (merges(bound)) return merge_rows(encoding, bound, merge, from, from_stride, to, stride);
-  const bool is_left_out = step->is_unpublished && encoding->model->options.follows_publication;
+  const bool is_left_out = step->is_unpublished && !encoding->model->options.follows_llama_cpp;
   if ((step->op == OP_STACK || step->op == OP_MEAN_OF_TWO) && !is_left_out) {
     return join_rows(encoding, bound, rows, from, from_stride, to, stride);
   }

@@ -60,13 +60,20 @@ static void make_output(axis_weights *axis, image_filter filter, uint32_t in, ui
   }
 }
 
+static uint32_t axis_taps(image_filter filter, uint32_t in, uint32_t out) {
+  const double scale = (double)in / out;
+  return (uint32_t)(filter_support(filter) * (scale > 1 ? scale : 1)) * 2 + 4;
+}
+
+static uint64_t axis_bytes(image_filter filter, uint32_t in, uint32_t out) {
+  const uint64_t taps = axis_taps(filter, in, out);
+  return taps * sizeof(double) + out * (taps * sizeof(int32_t) + 2 * sizeof(uint32_t));
+}
+
 static bool make_axis(memory_gate *memory, image_filter filter, uint32_t in, uint32_t out,
                       axis_weights *axis) {
-  const double scale = (double)in / out;
-  axis->taps = (uint32_t)(filter_support(filter) * (scale > 1 ? scale : 1)) * 2 + 4;
-  const size_t values_bytes = axis->taps * sizeof(double);
-  const size_t weights_bytes = (size_t)out * axis->taps * sizeof(int32_t);
-  axis->block = memory_alloc(memory, values_bytes + weights_bytes + (size_t)out * 8);
+  axis->taps = axis_taps(filter, in, out);
+  axis->block = memory_alloc_wide(memory, axis_bytes(filter, in, out));
   if (axis->block == NULL) return false;
   double *values = axis->block;
   axis->first = (uint32_t *)(void *)(values + axis->taps);
@@ -206,6 +213,32 @@ static wick_status fit_padded(memory_gate *memory, image_view in, const image_fr
   }
   memory_free(memory, inner);
   return status;
+}
+
+static uint64_t larger_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t resample_bytes(const image_frame *frame, uint32_t in_width, uint32_t in_height,
+                               uint32_t width, uint32_t height) {
+  const bool has_both = in_width != width && in_height != height;
+  const uint64_t middle_bytes = has_both ? (uint64_t)width * in_height * 3 : 0;
+  const uint64_t sums_bytes = (uint64_t)width * 3 * sizeof(int32_t);
+  return middle_bytes + larger_of(axis_bytes(frame->filter, in_width, width),
+                                  axis_bytes(frame->filter, in_height, height) + sums_bytes);
+}
+
+uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame) {
+  uint64_t via_bytes = 0, bytes = 0;
+  if (frame->via_width != 0) {
+    via_bytes = (uint64_t)frame->via_width * frame->via_height * 3;
+    bytes = resample_bytes(frame, width, height, frame->via_width, frame->via_height);
+    width = frame->via_width;
+    height = frame->via_height;
+  }
+  const uint64_t padded_bytes =
+      frame->keeps_aspect ? (uint64_t)frame->width * frame->height * 3 : 0;
+  const uint64_t last_bytes =
+      padded_bytes + resample_bytes(frame, width, height, frame->width, frame->height);
+  return via_bytes + larger_of(bytes, last_bytes);
 }
 
 wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,

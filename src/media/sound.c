@@ -182,22 +182,38 @@ static void make_bands(const sound_front *front, uint32_t bands, double *weights
   }
 }
 
+// A band has weights for the bins [first, end).
+typedef struct band_range {
+  uint32_t first, end;
+} band_range;
+
+// Frames of a recording that follow each other.
 typedef struct sound_job {
-  const sound_front *front;
-  uint32_t bands;
-  const float *samples;
-  int64_t count;
+  const sound_recording *recording;
   uint64_t frames;
   double *weights;  // [bands][bins]
   double *rows;     // [frames][bands]
   spectrum state;
+  band_range ranges[SOUND_MELS_MAX];
 } sound_job;
+
+static void find_ranges(sound_job *job) {
+  const uint32_t bins = job->recording->front->transform / 2 + 1;
+  for (uint32_t band = 0; band < job->recording->bands; band++) {
+    const double *weights = job->weights + (size_t)band * bins;
+    band_range *range = &job->ranges[band];
+    range->end = bins;
+    while (range->end > 0 && weights[range->end - 1] == 0) range->end--;
+    while (range->first < range->end && weights[range->first] == 0) range->first++;
+  }
+}
 
 // The samples of a frame; false: all of them are 0.
 static bool take_frame(sound_job *job, uint64_t frame) {
   spectrum *s = &job->state;
-  const sound_front *front = job->front;
-  int64_t at = (int64_t)frame * SOUND_HOP, count = job->count, first = 0;
+  const sound_recording *recording = job->recording;
+  const sound_front *front = recording->front;
+  int64_t at = (int64_t)frame * SOUND_HOP, count = (int64_t)recording->count, first = 0;
   if (front->ends == ENDS_PIECES) {
     const uint64_t step = piece_frames_of(PIECE_SAMPLES), piece = frame / step;
     at = (int64_t)(frame - piece * step) * SOUND_HOP;
@@ -207,58 +223,59 @@ static bool take_frame(sound_job *job, uint64_t frame) {
   bool is_silent = true;
   for (uint32_t i = 0; i < s->size; i++) {
     const double value =
-        sample_at(front, job->samples + first, count, at + i - lead_of(front)) * s->window[i];
+        sample_at(front, recording->samples + first, count, at + i - lead_of(front)) * s->window[i];
     s->in[i] = value;
     if (value != 0) is_silent = false;
   }
   return !is_silent;
 }
 
-static void compute_frame(sound_job *job, uint64_t frame) {
+// out[bands] of frame `frame` of the recording
+static void compute_frame(sound_job *job, uint64_t frame, double *out) {
   spectrum *s = &job->state;
-  double *out = job->rows + frame * job->bands;
-  const uint32_t bins = s->size / 2 + 1;
-  memset(out, 0, job->bands * sizeof *out);
+  const uint32_t bins = s->size / 2 + 1, bands = job->recording->bands;
+  memset(out, 0, bands * sizeof *out);
   if (!take_frame(job, frame)) return;
   transform(s);
   for (uint32_t bin = 0; bin < bins; bin++) {
     const double power = s->real[bin] * s->real[bin] + s->imaginary[bin] * s->imaginary[bin];
-    s->in[bin] = job->front->has_magnitudes ? root_of(power) : power;
+    s->in[bin] = job->recording->front->has_magnitudes ? root_of(power) : power;
   }
-  for (uint32_t band = 0; band < job->bands; band++) {
+  for (uint32_t band = 0; band < bands; band++) {
     const double *weights = job->weights + (size_t)band * bins;
-    for (uint32_t bin = 0; bin < bins; bin++) out[band] += weights[bin] * s->in[bin];
+    const band_range range = job->ranges[band];
+    for (uint32_t bin = range.first; bin < range.end; bin++) out[band] += weights[bin] * s->in[bin];
   }
 }
 
 // ---- scaling ----
 
+static double log10_above(double value, double floor) {
+  return math_log(value > floor ? value : floor) / math_log(10);
+}
+
 static void scale_by_maximum(sound_job *job) {
-  const uint64_t values = job->frames * job->bands;
-  const double floor = job->front->floor;
-  double most = -1e300;
+  const uint64_t values = job->frames * job->recording->bands;
+  const double floor = job->recording->front->floor;
+  const double least = log10_above(job->recording->maximum, floor) - 8;
   for (uint64_t i = 0; i < values; i++) {
-    const double value = job->rows[i] > floor ? job->rows[i] : floor;
-    job->rows[i] = math_log(value) / math_log(10);
-    if (job->rows[i] > most) most = job->rows[i];
-  }
-  for (uint64_t i = 0; i < values; i++) {
-    const double value = job->rows[i] > most - 8 ? job->rows[i] : most - 8;
-    job->rows[i] = (value + 4) / 4;
+    const double value = log10_above(job->rows[i], floor);
+    job->rows[i] = ((value > least ? value : least) + 4) / 4;
   }
 }
 
 static void scale_by_logarithm(sound_job *job) {
-  for (uint64_t i = 0; i < job->frames * job->bands; i++) {
+  for (uint64_t i = 0; i < job->frames * job->recording->bands; i++) {
     job->rows[i] = math_log(job->rows[i] > 0.001 ? job->rows[i] : 0.001);
   }
 }
 
+// The job has all frames of the recording.
 static void scale_by_deviation(sound_job *job) {
-  const uint64_t heard = (uint64_t)job->count / SOUND_HOP;
-  for (uint32_t band = 0; band < job->bands; band++) {
+  const uint64_t heard = job->recording->count / SOUND_HOP;
+  const size_t step = job->recording->bands;
+  for (uint32_t band = 0; band < job->recording->bands; band++) {
     double *at = job->rows + band, sum = 0, squares = 0;
-    const size_t step = job->bands;
     for (uint64_t i = 0; i < heard; i++) {
       at[i * step] = math_log(at[i * step] + 0x1p-24);
       sum += at[i * step];
@@ -276,52 +293,80 @@ static void scale_by_deviation(sound_job *job) {
 
 // ---- chunks ----
 
-static float *put_chunk(const sound_job *job, uint32_t chunk, float *out) {
-  const sound_front *front = job->front;
-  const uint64_t samples = (uint64_t)job->count;
-  const uint32_t stack = front->stack == 0 ? 1 : front->stack;
-  const uint32_t frames = sound_chunk_frames(front, samples, chunk);
-  uint64_t first;
-  const uint64_t count = chunk_range(front, samples, chunk, &first);
-  for (uint32_t row = 0; row < job->bands * stack; row++) {
-    for (uint32_t frame = 0; frame < frames; frame++) {
-      const uint64_t at = (uint64_t)frame * stack + row / job->bands;
-      const double *from = job->rows + (first + at) * job->bands + row % job->bands;
-      out[(size_t)row * frames + frame] = at < count ? (float)*from : 0;
+static uint64_t job_doubles(const sound_front *front, uint32_t bands, uint64_t frames) {
+  return bands * (front->transform / 2 + 1 + frames);
+}
+
+// A job with room for rows of `frames` frames. NULL: no memory.
+static sound_job *begin_job(memory_gate *memory, const sound_recording *recording,
+                            uint64_t frames) {
+  const sound_front *front = recording->front;
+  const uint64_t doubles = job_doubles(front, recording->bands, frames);
+  sound_job *job = memory_alloc_wide(memory, sizeof *job + doubles * sizeof(double));
+  if (job == NULL) return NULL;
+  memset(job, 0, sizeof *job);
+  job->recording = recording;
+  job->frames = frames;
+  job->weights = (double *)(void *)(job + 1);
+  job->rows = job->weights + (size_t)recording->bands * (front->transform / 2 + 1);
+  begin_spectrum(&job->state, front);
+  make_bands(front, recording->bands, job->weights);
+  find_ranges(job);
+  return job;
+}
+
+wick_status sound_listen(memory_gate *memory, sound_recording *recording, wick_error *error) {
+  recording->maximum = 0;
+  if (recording->front->scaling != SCALING_MAXIMUM) return WICK_OK;
+  const uint64_t frames = sound_measure(recording->front, recording->count).frames;
+  sound_job *job = begin_job(memory, recording, 1);
+  if (job == NULL) return memory_fail(memory, error, "the spectra of a recording");
+  for (uint64_t frame = 0; frame < frames; frame++) {
+    compute_frame(job, frame, job->rows);
+    for (uint32_t band = 0; band < recording->bands; band++) {
+      if (job->rows[band] > recording->maximum) recording->maximum = job->rows[band];
     }
   }
-  return out + (size_t)job->bands * stack * frames;
-}
-
-static void compute_all(sound_job *job, float *out) {
-  const sound_shape shape = sound_measure(job->front, (uint64_t)job->count);
-  begin_spectrum(&job->state, job->front);
-  make_bands(job->front, job->bands, job->weights);
-  for (uint64_t frame = 0; frame < job->frames; frame++) compute_frame(job, frame);
-  if (job->front->scaling == SCALING_MAXIMUM) scale_by_maximum(job);
-  if (job->front->scaling == SCALING_LOGARITHM) scale_by_logarithm(job);
-  if (job->front->scaling == SCALING_DEVIATION) scale_by_deviation(job);
-  for (uint32_t chunk = 0; chunk < shape.chunks; chunk++) out = put_chunk(job, chunk, out);
-}
-
-wick_status sound_spectra(memory_gate *memory, const sound_front *front, uint32_t bands,
-                          const float *samples, uint64_t count, float *out, wick_error *error) {
-  const uint64_t frames = sound_measure(front, count).frames;
-  const uint64_t weights = (uint64_t)bands * (front->transform / 2 + 1);
-  sound_job *job = memory_alloc(memory, sizeof *job);
-  double *room = memory_alloc_wide(memory, (weights + frames * bands) * sizeof *room);
-  if (job != NULL && room != NULL) {
-    *job = (sound_job){.front = front,
-                       .bands = bands,
-                       .samples = samples,
-                       .count = (int64_t)count,
-                       .frames = frames,
-                       .weights = room,
-                       .rows = room + weights};
-    compute_all(job, out);
-  }
-  const bool is_done = job != NULL && room != NULL;
-  memory_free(memory, room);
   memory_free(memory, job);
-  return is_done ? WICK_OK : memory_fail(memory, error, "the spectra of a recording");
+  return WICK_OK;
+}
+
+// Frames that are not there are zeros.
+static void put_rows(const sound_job *job, uint32_t chunk, float *out) {
+  const sound_recording *recording = job->recording;
+  const uint32_t bands = recording->bands;
+  const uint32_t stack = recording->front->stack == 0 ? 1 : recording->front->stack;
+  const uint32_t frames = sound_chunk_frames(recording->front, recording->count, chunk);
+  for (uint32_t row = 0; row < bands * stack; row++) {
+    for (uint32_t frame = 0; frame < frames; frame++) {
+      const uint64_t at = (uint64_t)frame * stack + row / bands;
+      const double *from = job->rows + at * bands + row % bands;
+      out[(size_t)row * frames + frame] = at < job->frames ? (float)*from : 0;
+    }
+  }
+}
+
+wick_status sound_spectrum(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
+                           float *out, wick_error *error) {
+  uint64_t first;
+  const sound_front *front = recording->front;
+  const uint64_t frames = chunk_range(front, recording->count, chunk, &first);
+  sound_job *job = begin_job(memory, recording, frames);
+  if (job == NULL) return memory_fail(memory, error, "the spectra of a recording");
+  for (uint64_t i = 0; i < frames; i++) {
+    compute_frame(job, first + i, job->rows + i * recording->bands);
+  }
+  if (front->scaling == SCALING_MAXIMUM) scale_by_maximum(job);
+  if (front->scaling == SCALING_LOGARITHM) scale_by_logarithm(job);
+  if (front->scaling == SCALING_DEVIATION) scale_by_deviation(job);
+  put_rows(job, chunk, out);
+  memory_free(memory, job);
+  return WICK_OK;
+}
+
+uint64_t sound_spectrum_bytes(const sound_front *front, uint32_t bands, uint64_t count,
+                              uint32_t chunk) {
+  uint64_t first;
+  const uint64_t frames = chunk_range(front, count, chunk, &first);
+  return sizeof(sound_job) + job_doubles(front, bands, frames) * sizeof(double);
 }

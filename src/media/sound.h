@@ -37,6 +37,7 @@ typedef struct sound_front {
   sound_ends ends;
   sound_scaling scaling;
   float floor;            // SCALING_MAXIMUM
+  float llama_cpp_floor;  // that llama.cpp has instead; 0: the same
   uint32_t piece_frames;  // frames of a chunk; 0: all
   uint32_t round_frames;  // chunks are filled to a multiple with zeros; 0: not
   bool drops_rest;        // an incomplete piece
@@ -52,8 +53,22 @@ typedef struct sound_shape {
 sound_shape sound_measure(const sound_front *front, uint64_t samples);
 // Frames of a chunk as it is encoded, stacked.
 uint32_t sound_chunk_frames(const sound_front *front, uint64_t samples, uint32_t chunk);
-// out: chunk after chunk, [bands * stack][sound_chunk_frames]. WICK_E_NOMEM.
-wick_status sound_spectra(memory_gate *memory, const sound_front *front, uint32_t bands,
-                          const float *samples, uint64_t count, float *out, wick_error *error);
+
+typedef struct sound_recording {
+  const sound_front *front;
+  uint32_t bands;
+  const float *samples;
+  uint64_t count;
+  double maximum;  // of all bands, by sound_listen
+} sound_recording;
+
+// Finds the maximum, if the scaling needs one. WICK_E_NOMEM.
+wick_status sound_listen(memory_gate *memory, sound_recording *recording, wick_error *error);
+// out[bands * stack][sound_chunk_frames] of a recording that was listened to. WICK_E_NOMEM.
+wick_status sound_spectrum(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
+                           float *out, wick_error *error);
+// Memory that sound_spectrum takes, and frees.
+uint64_t sound_spectrum_bytes(const sound_front *front, uint32_t bands, uint64_t count,
+                              uint32_t chunk);
 
 #endif

@@ -293,7 +293,7 @@ uint32_t audio_inner_rows(const media_model *model, uint32_t frames) {
 
 uint32_t audio_rows(const media_model *model, uint32_t frames) {
   uint32_t rows = audio_inner_rows(model, frames);
-  const bool is_published = model->options.follows_publication;
+  const bool is_published = !model->options.follows_llama_cpp;
   if (model->audio->stem == STEM_GRANITE) {
     const audio_qformer *former = &model->sound->qformer;
     return ceil_div_u32(rows, former->window) * former->queries;

@@ -63,7 +63,7 @@ static bool read_activation(weight_reader *reader) {
                       : is_silu ? ACTIVATION_SILU
                                 : ACTIVATION_GELU_QUICK;
   const bool is_gemma4 = model->kind->positions == POSITIONS_AXES;
-  if (is_gemma4 && model->options.follows_publication && !is_silu) {
+  if (is_gemma4 && !model->options.follows_llama_cpp && !is_silu) {
     model->activation = ACTIVATION_GELU_TANH;
   }
   return true;
@@ -144,6 +144,8 @@ static bool read_layout(weight_reader *reader) {
   layout->kind = model->kind;
   layout->tiles_min = 1;
   layout->tiles_max = 12;
+  layout->pictures_max = model->options.max_tiles;
+  layout->pads = model->options.follows_llama_cpp;
   if (!metadata_u32(reader, "image_size", 1, IMAGE_SIZE_MAX, false, &layout->image_size) ||
       !metadata_u32(reader, "patch_size", 1, 256, false, &layout->patch) || !read_merge(reader) ||
       !metadata_u32(reader, "preproc_image_size", 0, IMAGE_SIZE_MAX, true, &layout->longest) ||

@@ -116,6 +116,9 @@ function assertInputs(inputs, found, wanted) {
   assert.equal(at, inputs.length);
 }
 
+// the vectors are what llama.cpp gives
+const like = ['--like-llama-cpp'];
+
 const exact = (/** @type {any} */ _, /** @type {number} */ rms) => 2e-4 + 2e-4 * rms;
 
 // its normalisation by band magnifies rounding
@@ -125,7 +128,7 @@ describe('images and recordings', { concurrency: 2, skip: shared.skip }, () => {
   for (const type of manifest.types) {
     for (const one of type.cases) {
       test(`${type.id}: ${one.id}`, async () => {
-        const done = await media(type.text_model, type.mmproj, one.parts);
+        const done = await media(type.text_model, type.mmproj, one.parts, like);
         assert.equal(done.code, 0, done.stderr);
         assertChunks(done.chunks, one.chunks);
         assertInputs(done.inputs, done.chunks, one.chunks);
@@ -136,7 +139,7 @@ describe('images and recordings', { concurrency: 2, skip: shared.skip }, () => {
     for (const quantised of type.quantised) {
       const one = type.cases.find((/** @type {any} */ c) => c.id === quantised.case);
       test(`${type.id}: ${quantised.type}`, async () => {
-        const done = await media(type.text_model, quantised.mmproj, one.parts);
+        const done = await media(type.text_model, quantised.mmproj, one.parts, like);
         assert.equal(done.code, 0, done.stderr);
         assertRows(done, quantised.embd, ({ dev_stock_llamacpp }) =>
           Math.max(3e-4, 4 * dev_stock_llamacpp.max_abs),
@@ -151,7 +154,7 @@ describe('published models', { skip: shared.skip }, () => {
     const type = manifest.types.find((/** @type {any} */ t) => t.id === alternative.type);
     const one = type.cases.find((/** @type {any} */ c) => c.id === alternative.case);
     test(`${type.id}: ${alternative.name}`, async () => {
-      const done = await media(type.text_model, type.mmproj, one.parts, ['--published']);
+      const done = await media(type.text_model, type.mmproj, one.parts);
       assert.equal(done.code, 0, done.stderr);
       assertRows(done, alternative.embd, exact);
     });
@@ -175,6 +178,16 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
   const image = type?.cases[0].parts[1];
   const one = (/** @type {Part[]} */ parts, /** @type {string[]} */ ...options) =>
     media(type.text_model, type.mmproj, parts, options);
+  /** Without outputs. @param {Part[]} parts @param {string[]} options */
+  const plain = (parts, ...options) => {
+    const name = join(temporary, `plain-${runs++}.json`);
+    writeFileSync(
+      name,
+      JSON.stringify(parts.map((part) => ({ ...part, image: resolve(folder, part.image ?? '') }))),
+    );
+    const from = ['media', join(folder, type.text_model), '--mmproj', join(folder, type.mmproj)];
+    return wick(native, [...from, '--parts', name, ...options]);
+  };
 
   for (const { id, text_model, mmproj, cases } of manifest.types) {
     test(`${id}: rows are the same for any number of threads`, async () => {
@@ -184,6 +197,60 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
       assert.ok(single.rows.length > 0);
     });
   }
+
+  test('tiles and tokens of an image are limited', async () => {
+    const picturesOf = async (/** @type {string[]} */ ...options) => {
+      const { code, stderr, chunks } = await one([image], '--max-tiles', ...options);
+      assert.equal(code, 0, stderr);
+      const pictures = chunks.filter((/** @type {any} */ chunk) => chunk.type === 'image');
+      return pictures.map((/** @type {any} */ { n_tokens }) => n_tokens);
+    };
+    const all = await picturesOf('0');
+    const [rows] = all;
+    assert.ok(all.length > 3);
+    for (const limit of [3, 2, 1]) assert.ok((await picturesOf(`${limit}`)).length <= limit);
+    assert.deepEqual(await picturesOf('1'), [rows]);
+    assert.deepEqual(await picturesOf('0', '--max-image-tokens', `${all.length * rows}`), all);
+    const fewer = await picturesOf('0', '--max-image-tokens', `${all.length * rows - 1}`);
+    assert.ok(fewer.length < all.length && fewer.length > 1);
+    const { code, stderr } = await one([image], '--max-image-tokens', `${rows - 1}`);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr.toString(), /takes at least \d+ tokens, limit is \d+/);
+  });
+
+  test('an overview alone has no break of a row in front', async () => {
+    const textBefore = async (/** @type {string} */ limit) => {
+      const { chunks } = await one([image], '--max-tiles', limit);
+      const last = chunks.findLastIndex((/** @type {any} */ { type }) => type === 'image');
+      return chunks[last - 1].tokens;
+    };
+    const [all, alone] = [await textBefore('0'), await textBefore('1')];
+    const [lineBreak, ...markers] = all.slice(-3);
+    assert.deepEqual(alone.slice(-2), markers);
+    assert.ok(!alone.includes(lineBreak));
+  });
+
+  test('cost is known before encoding', async () => {
+    const costOf = async (/** @type {string[]} */ ...options) => {
+      const { code, stdout, stderr } = await plain([image], '--cost', ...options);
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout.toString());
+    };
+    const { chunks } = await one([image]);
+    const pictures = chunks.filter((/** @type {any} */ chunk) => chunk.type === 'image');
+    const [{ n_tokens, macs, n_embd }] = pictures;
+    const cost = await costOf();
+    assert.equal(cost.type, 'image');
+    assert.equal(cost.chunks, pictures.length);
+    assert.equal(cost.tokens, pictures.length * n_tokens);
+    assert.equal(cost.macs, pictures.length * macs);
+    assert.equal(cost.row_bytes, 4 * cost.tokens * n_embd);
+    assert.ok(cost.weight_bytes > 1e5 && cost.encode_bytes > 1e4);
+    assert.ok(cost.prepare_bytes > cost.prepared_bytes);
+    const single = await costOf('--max-tiles', '1');
+    assert.equal(single.macs, macs);
+    assert.equal(single.encode_bytes, cost.encode_bytes);
+  });
 
   test('a PPM file gives what its pixels give', async () => {
     const { width, height } = image;
@@ -247,12 +314,17 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     const tall = type.cases[1].parts[1];
     const keyOf = (/** @type {any} */ done) =>
       done.chunks.find((/** @type {any} */ chunk) => chunk.key).key;
+    const limited = (/** @type {string[]} */ ...options) =>
+      media(type.text_model, type.mmproj, [image], options);
     const keys = [
       keyOf(await one([image])),
+      keyOf(await limited('--max-tiles', '40')),
+      keyOf(await limited('--max-image-tokens', '40000')),
+      keyOf(await limited('--like-llama-cpp')),
       keyOf(await one([tall])),
       keyOf(await media(type.text_model, other.mmproj, [image])),
     ];
-    assert.equal(new Set(keys).size, 3);
+    assert.equal(new Set(keys).size, keys.length);
     assert.equal(keyOf(await one([image])), keys[0]);
   });
 });

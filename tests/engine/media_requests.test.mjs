@@ -36,8 +36,8 @@ async function logits(type, parts, options = []) {
   }));
   writeFileSync(`${name}.json`, JSON.stringify(named));
   const files = ['--mmproj', join(folder, type.mmproj), '--parts', `${name}.json`];
-  const from = ['logits', join(folder, type.text_model), ...files, '--out', `${name}.f32`];
-  const done = await wick(native, [...from, ...options]);
+  const from = ['logits', join(folder, type.text_model), ...files, '--like-llama-cpp'];
+  const done = await wick(native, [...from, '--out', `${name}.f32`, ...options]);
   return { ...done, values: done.code === 0 ? floatsOf(`${name}.f32`) : new Float32Array() };
 }
 
@@ -96,7 +96,7 @@ const question = 'What is the word for it?';
 const about = (type, part) => [
   ...[join(folder, type.text_model), '--mmproj', join(folder, type.mmproj)],
   ...[part.image ? '--image' : '--audio', fileOf(part)],
-  ...['--temp', '0', '--kv', 'f32'],
+  ...['--temp', '0', '--kv', 'f32', '--like-llama-cpp'],
 ];
 
 /** @param {Float32Array} values of rows @param {number} vocab */

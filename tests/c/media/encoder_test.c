@@ -453,3 +453,96 @@ TEST(encoders_of_all_kinds_run) {
   if (path == NULL) SKIP("no shared folder");
   CHECK(shared_check("vectors/vision/models", check_vector) > 20);
 }
+
+// ---- extreme sizes ----
+
+static void check_extreme_image(const media_model *model, uint32_t width, uint32_t height) {
+  enum { PIXELS_MAX = 10000 };
+  static uint8_t rgb[3 * PIXELS_MAX];
+  media_plan plan;
+  media_prepared prepared = {0};
+  const uint64_t before_bytes = memory.bytes_now;
+  wick_status status = media_plan_image(model, width, height, &plan, &error);
+  CHECK(status == WICK_OK || status == WICK_E_ARG);
+  if (status != WICK_OK) return;
+  CHECK(plan.rows != 0);
+  CHECK(plan.prepare_bytes + plan.resize_bytes + plan.encode_bytes < 1u << 30);
+  const uint64_t planned_bytes = memory.bytes_now - before_bytes;
+  memory.bytes_peak = memory.bytes_now;
+  if ((uint64_t)width * height <= PIXELS_MAX) {
+    status = media_prepare(model, &plan, image_whole(rgb, width, height), &prepared, &error);
+    CHECK_EQ_INT(status, WICK_OK);
+    CHECK(memory.bytes_peak - before_bytes - planned_bytes <=
+          plan.prepare_bytes + plan.resize_bytes + 4096);
+  }
+  media_prepared_free(&memory, &prepared);
+  media_plan_free(&memory, &plan);
+}
+
+// A recording takes the memory of its longest chunk, unless its rows all see each other.
+static void check_hour(const media_model *model) {
+  media_plan hour, minutes;
+  REQUIRE(media_plan_audio(model, 3600ull * SECOND, &hour, &error) == WICK_OK);
+  REQUIRE(media_plan_audio(model, 90ull * SECOND, &minutes, &error) == WICK_OK);
+  CHECK_EQ_UINT(hour.prepare_bytes, 0);
+  if (minutes.tiles > 1) CHECK_EQ_UINT(hour.encode_bytes, minutes.encode_bytes);
+  CHECK(hour.rows >= 30 * minutes.rows);  // Whisper has a silent piece more
+  media_plan_free(&memory, &hour);
+  media_plan_free(&memory, &minutes);
+}
+
+// Memory that runs out while the encoding of a recording begins.
+static void check_audio_memory(const media_model *model) {
+  static float samples[SECOND], row[1];
+  media_plan plan;
+  media_prepared prepared;
+  REQUIRE(media_plan_audio(model, SECOND, &plan, &error) == WICK_OK);
+  REQUIRE(media_prepare_audio(model, &plan, samples, &prepared, &error) == WICK_OK);
+  uint32_t chunk = 0;
+  while (plan.chunks[chunk].is_text) chunk++;
+  const uint64_t blocks = memory.blocks_now;
+  for (uint64_t call = 1; call <= 3; call++) {
+    media_encoding *encoding;
+    memory.fail_at_call = memory.calls + call;
+    CHECK_EQ_INT(
+        media_encode_begin(model, &plan, &prepared, chunk, NULL, 1, row, &encoding, &error),
+        WICK_E_NOMEM);
+    CHECK(encoding == NULL);
+    CHECK_EQ_UINT(memory.blocks_now, blocks);
+  }
+  media_prepared_free(&memory, &prepared);
+  media_plan_free(&memory, &plan);
+}
+
+static bool check_extremes(const memory_file *file, const char *name, uint32_t number) {
+  static const uint32_t SIZES[][2] = {{1, 1},     {1, 10000},     {10000, 1},   {3, 3000},
+                                      {100, 100}, {10000, 10000}, {65536, 4096}};
+  memory_file copy = *file;
+  (void)number;
+  if (strncmp(name, "mmproj-", 7) != 0) return true;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  for (media_kind kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO; kind++) {
+    media_model *model;
+    media_text text = {.width = VECTORS_WIDTH, .has_axes = true};
+    wick_status status = open_kind(&copy, kind, &text, &model);
+    text.deepstack_count = 2;
+    if (status == WICK_E_SHAPE) status = open_kind(&copy, kind, &text, &model);
+    if (status != WICK_OK) continue;
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES && kind == MEDIA_IMAGES; i++) {
+      check_extreme_image(model, SIZES[i][0], SIZES[i][1]);
+    }
+    if (kind == MEDIA_AUDIO) {
+      check_hour(model);
+      check_audio_memory(model);
+    }
+    media_close(model);
+  }
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  return true;
+}
+
+TEST(extreme_images_and_recordings_are_scaled_or_refused) {
+  const char *path = check_shared("vectors/vision/models");
+  if (path == NULL) SKIP("no shared folder");
+  CHECK(shared_check("vectors/vision/models", check_extremes) > 20);
+}

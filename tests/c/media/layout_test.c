@@ -124,6 +124,66 @@ TEST(minicpm_cuts_slices_near_the_image_size) {
   CHECK_EQ_UINT(layout.columns, 2);
 }
 
+// Tiles of an image, when at most `most` pictures are encoded.
+static uint32_t tiles_of(layout_settings settings, uint32_t most, uint32_t width, uint32_t height) {
+  settings.pictures_max = most;
+  const image_layout layout = plan(&settings, width, height);
+  CHECK(layout.overview.width != 0);
+  CHECK_EQ_UINT(layout.columns == 0, layout.rows == 0);
+  return layout.columns * layout.rows;
+}
+
+TEST(pictures_are_at_most_as_many_as_the_limit_says) {
+  const layout_settings all[] = {
+      {.kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2, .longest = 240},
+      {.kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2},
+      {.kind = kind_of("lfm2"),
+       .image_size = 256,
+       .patch = 16,
+       .merge = 2,
+       .pixels_min = 64 * 32 * 32,
+       .pixels_max = 256 * 32 * 32},
+      {.kind = kind_of("internvl"),
+       .image_size = 48,
+       .patch = 8,
+       .merge = 2,
+       .tiles_min = 1,
+       .tiles_max = 12},
+      {.kind = kind_of("mlp"),
+       .image_size = 48,
+       .patch = 8,
+       .merge = 1,
+       .pinpoints = {{48, 96}, {96, 48}, {96, 96}, {144, 48}, {48, 144}},
+       .pinpoint_count = 5},
+      {.kind = kind_of("minicpmv4_6"), .image_size = 96, .patch = 8, .merge = 4}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    const uint32_t tiles = tiles_of(all[i], 0, 1400, 1000);
+    CHECK(tiles > 2);
+    CHECK_EQ_UINT(tiles_of(all[i], tiles + 1, 1400, 1000), tiles);
+    for (uint32_t most = 1; most <= tiles; most++) {
+      CHECK(tiles_of(all[i], most, 1400, 1000) < most);
+    }
+    CHECK_EQ_UINT(tiles_of(all[i], 1, 1400, 1000), 0);
+    CHECK(tiles_of(all[i], 4, 1400, 1000) >= 1);
+  }
+}
+
+TEST(published_models_stretch_what_llama_cpp_pads) {
+  layout_settings settings = {.kind = kind_of("gemma3"), .image_size = 56, .patch = 8, .merge = 1};
+  CHECK(!plan(&settings, 200, 100).overview.keeps_aspect);
+  settings.pads = true;
+  CHECK(plan(&settings, 200, 100).overview.keeps_aspect);
+  settings = (layout_settings){.kind = kind_of("lfm2"),
+                               .image_size = 256,
+                               .patch = 16,
+                               .merge = 2,
+                               .pixels_min = 64 * 32 * 32,
+                               .pixels_max = 256 * 32 * 32};
+  CHECK(!plan(&settings, 2000, 1000).tiles.keeps_aspect);
+  settings.pads = true;
+  CHECK(plan(&settings, 2000, 1000).tiles.keeps_aspect);
+}
+
 TEST(absurd_sizes_are_refused) {
   const layout_settings settings = {
       .kind = kind_of("idefics3"), .image_size = 16, .patch = 8, .merge = 2, .longest = 8192};

@@ -45,6 +45,14 @@ TEST(frames_of_granite_are_in_pairs) {
   check_shape("lfm2a", 37000, 1, 232);
 }
 
+// The first chunk of the samples
+static wick_status spectrum_of(const sound_front *front, uint64_t count) {
+  sound_recording recording = {.front = front, .bands = BANDS, .samples = samples, .count = count};
+  const wick_status status = sound_listen(&memory, &recording, &error);
+  if (status != WICK_OK) return status;
+  return sound_spectrum(&memory, &recording, 0, out, &error);
+}
+
 static uint32_t loudest_band(const sound_front *front, double hz) {
   for (uint32_t i = 0; i < SAMPLES; i++) {
     double sine, cosine;
@@ -52,7 +60,7 @@ static uint32_t loudest_band(const sound_front *front, double hz) {
     samples[i] = (float)(0.5 * sine);
   }
   memory_init(&memory, 0, platform_alloc, platform_free);
-  CHECK_EQ_INT(sound_spectra(&memory, front, BANDS, samples, SAMPLES, out, &error), WICK_OK);
+  CHECK_EQ_INT(spectrum_of(front, SAMPLES), WICK_OK);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   const uint32_t frames = sound_chunk_frames(front, SAMPLES, 0);
   uint32_t best = 0;
@@ -75,18 +83,44 @@ TEST(silence_is_the_floor) {
   for (uint32_t i = 0; i < SAMPLES; i++) samples[i] = 0;
   memory_init(&memory, 0, platform_alloc, platform_free);
   const sound_front *front = front_of("ultravox");
-  CHECK_EQ_INT(sound_spectra(&memory, front, BANDS, samples, SAMPLES, out, &error), WICK_OK);
-  // log10(2^-24) is the maximum, too
+  CHECK_EQ_INT(spectrum_of(front, SAMPLES), WICK_OK);
+  CHECK_NEAR(out[0], (-10.0 + 4) / 4, 1e-6);  // log10(1e-10) is the maximum, too
+  CHECK_NEAR(out[BANDS * 3000 - 1], (-10.0 + 4) / 4, 1e-6);
+  sound_front like = *front;
+  like.floor = front->llama_cpp_floor;
+  CHECK_EQ_INT(spectrum_of(&like, SAMPLES), WICK_OK);
   CHECK_NEAR(out[0], (-24 * 0.30102999566 + 4) / 4, 1e-6);
-  CHECK_NEAR(out[BANDS * 3000 - 1], (-24 * 0.30102999566 + 4) / 4, 1e-6);
+}
+
+TEST(a_chunk_is_scaled_by_the_maximum_of_all) {
+  static float click[8 * SAMPLES + SAMPLES / 2];
+  const sound_front *front = front_of("qwen3a");  // windows of 8 seconds
+  sound_recording recording = {.front = front, .bands = BANDS, .samples = click};
+  recording.count = sizeof click / sizeof *click;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQ_INT(sound_listen(&memory, &recording, &error), WICK_OK);
+    CHECK_EQ_INT(sound_spectrum(&memory, &recording, 0, out, &error), WICK_OK);
+    // silence is raised to 8 decades below the maximum
+    if (i == 0) CHECK_NEAR(out[0], (-10.0 + 4) / 4, 1e-6);
+    if (i == 1) CHECK(out[0] > (-10.0 + 4) / 4 + 0.01);
+    click[recording.count - 400] = 1;  // in the second window
+  }
+}
+
+TEST(memory_is_that_of_a_chunk) {
+  const sound_front *front = front_of("ultravox");
+  const uint64_t minute = 60 * SAMPLES, hour = 60 * minute;
+  CHECK_EQ_UINT(sound_spectrum_bytes(front, BANDS, hour, 7),
+                sound_spectrum_bytes(front, BANDS, minute, 0));
+  CHECK(sound_spectrum_bytes(front, BANDS, hour, 7) < 4 << 20);
 }
 
 TEST(memory_that_runs_out_is_reported) {
   for (uint64_t call = 1; call <= 2; call++) {
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = call;
-    CHECK_EQ_INT(sound_spectra(&memory, front_of("lfm2a"), BANDS, samples, 800, out, &error),
-                 WICK_E_NOMEM);
+    CHECK_EQ_INT(spectrum_of(front_of("ultravox"), 800), WICK_E_NOMEM);
     CHECK_EQ_UINT(memory.blocks_now, 0);
   }
 }
