@@ -4,41 +4,14 @@
 
 #include "cli/input.h"
 #include "cli/media.h"
-
-// The next number of a header; white space and comments are skipped. False: none.
-static bool ppm_number(const input_text *file, size_t *at, uint32_t *out) {
-  const char *bytes = file->bytes;
-  while (*at < file->size_bytes && (strchr(" \t\r\n", bytes[*at]) != NULL || bytes[*at] == '#')) {
-    if (bytes[*at] == '#') {
-      while (*at < file->size_bytes && bytes[*at] != '\n') ++*at;
-    } else {
-      ++*at;
-    }
-  }
-  const size_t first = *at;
-  *out = 0;
-  while (*at < file->size_bytes && *at - first < 9 && bytes[*at] >= '0' && bytes[*at] <= '9') {
-    *out = *out * 10 + (uint32_t)(bytes[(*at)++] - '0');
-  }
-  return *at > first;
-}
-
-static bool ppm_header(const input_text *file, media_part *part, size_t *at) {
-  uint32_t levels;
-  *at = 2;
-  if (file->size_bytes < 2 || memcmp(file->bytes, "P6", 2) != 0) return false;
-  if (!ppm_number(file, at, &part->width) || !ppm_number(file, at, &part->height) ||
-      !ppm_number(file, at, &levels) || levels != 255) {
-    return false;
-  }
-  ++*at;  // one white space
-  return true;
-}
+#include "cli/media_formats.h"
 
 static exit_code take_pixels(const char *path, const input_text *file, media_part *part) {
   size_t at = 0;
   wick_error error;
-  if (part->width == 0 && part->height == 0 && !ppm_header(file, part, &at)) {
+  if (part->width == 0 && part->height == 0 &&
+      !ppm_parse((const uint8_t *)file->bytes, file->size_bytes, &part->width, &part->height,
+                 &at)) {
     report("%s: not a PPM file (P6, at most 255)", path);
     return EXIT_USAGE;
   }

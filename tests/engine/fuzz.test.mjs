@@ -20,6 +20,7 @@ const inputs = new Map([
   ['grammar_fuzz', 8_000],
   ['kv_fuzz', 20_000],
   ['load_fuzz', 100_000],
+  ['media_fuzz', 6_000],
   ['model_fuzz', 9_000],
   ['quantize_fuzz', 100_000],
   ['reference_fuzz', 1_500],
@@ -28,7 +29,10 @@ const inputs = new Map([
   ['tokenizer_fuzz', 36_000],
 ]);
 /** Inputs of a few bytes say nothing here, and there are no seeds: what a file holds is not ours. */
-const further = new Map([['reference_fuzz', ['-len_control=0', '-max_len=256']]]);
+const further = new Map([
+  ['media_fuzz', ['-len_control=0', '-max_len=1024']],
+  ['reference_fuzz', ['-len_control=0', '-max_len=256']],
+]);
 /** For a fuzzer that is not in the list yet. */
 const INPUTS = 20_000;
 const LOCAL_PART = 6;
@@ -47,11 +51,14 @@ const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 
-/** The small models and their adapters whose files reference_fuzz changes. */
+/** The small models and their adapters whose files reference_fuzz changes, and the encoders of media_fuzz. */
 const shared = locate('shared');
-const references = ['reference/models', 'reference-more/models', 'reference-more/lora']
-  .map((name) => join(shared.path, 'vectors', name))
-  .join(':');
+const foldersOf = (/** @type {string[]} */ ...names) =>
+  names.map((name) => join(shared.path, 'vectors', name)).join(':');
+const references = new Map([
+  ['reference_fuzz', foldersOf('reference/models', 'reference-more/models', 'reference-more/lora')],
+  ['media_fuzz', foldersOf('vision/models')],
+]);
 
 /** @param {string} name @returns {{bound: string[], corpus: string, least: number}} */
 function planFor(name) {
@@ -67,7 +74,7 @@ function planFor(name) {
 }
 
 for (const name of fuzzers) {
-  const skip = name === 'reference_fuzz' ? shared.skip : false;
+  const skip = references.has(name) ? shared.skip : false;
   test(`${name}, ${seconds > 0 ? `${seconds} s` : 'a fixed number of inputs'}`, {
     skip,
   }, async () => {
@@ -90,7 +97,7 @@ for (const name of fuzzers) {
         ...(withSeeds.has(name) ? [join(folder, 'seeds', name)] : []),
       ],
       {
-        env: { WICK_REFERENCES: references },
+        env: { WICK_REFERENCES: references.get(name) ?? '' },
         // ends what would never end, on a machine however busy
         timeoutMs: (seconds + 1800) * 1000,
       },

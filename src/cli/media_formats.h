@@ -1,0 +1,27 @@
+// cli/media_formats.h — the headers of PPM and WAV files: where their pixels and samples are.
+#ifndef WICK_CLI_MEDIA_FORMATS_H
+#define WICK_CLI_MEDIA_FORMATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Of a PPM file (P6) with levels up to 255: its size and where its pixels begin, which may be
+// beyond the end of the file. False: it is another file.
+bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_t *height,
+               size_t *offset_bytes);
+
+typedef enum wav_format { WAV_PCM = 1, WAV_FLOAT = 3 } wav_format;
+
+typedef struct wav_file {
+  uint32_t format, channels, rate, bits;
+  const uint8_t *data;
+  uint64_t count;  // of samples, each of all channels
+} wav_file;
+
+// NULL, or what is wrong: files of 16-bit integers and of 32-bit floats are read.
+const char *wav_parse(const uint8_t *bytes, size_t size_bytes, wav_file *out);
+// The mean of the channels of sample `index`, which is below `count`.
+float wav_sample(const wav_file *wav, uint64_t index);
+
+#endif
