@@ -416,6 +416,12 @@ TEST(rows_that_do_not_fit_are_refused) {
   const int32_t pseudo[] = {-5};
   wick_request request = fixture_request(pseudo, 1, 1);
   uint32_t id;
+  // parts are the whole prompt
+  CHECK_EQ_INT(engine_submit_parts(engine, &request, prompt.parts, 1, &id, NULL), WICK_E_ARG);
+  wick_request texts = media_request(1);
+  texts.text = "a";
+  texts.text_bytes = 1;
+  CHECK_EQ_INT(engine_submit_parts(engine, &texts, prompt.parts, 1, &id, NULL), WICK_E_ARG);
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_E_ARG);
   wick_engine_destroy(engine);
   free(file.bytes);

@@ -496,20 +496,25 @@ static void check_audio_memory(const media_model *model) {
   static float samples[SECOND], row[1];
   media_plan plan;
   media_prepared prepared;
+  media_encoding *encoding;
   REQUIRE(media_plan_audio(model, SECOND, &plan, &error) == WICK_OK);
   REQUIRE(media_prepare_audio(model, &plan, samples, &prepared, &error) == WICK_OK);
   uint32_t chunk = 0;
   while (plan.chunks[chunk].is_text) chunk++;
-  const uint64_t blocks = memory.blocks_now;
+  const uint64_t blocks = memory.blocks_now, bytes = memory.bytes_now;
   for (uint64_t call = 1; call <= 3; call++) {
-    media_encoding *encoding;
     memory.fail_at_call = memory.calls + call;
-    CHECK_EQ_INT(
-        media_encode_begin(model, &plan, &prepared, chunk, NULL, 1, row, &encoding, &error),
-        WICK_E_NOMEM);
+    const wick_status status =
+        media_encode_begin(model, &plan, &prepared, chunk, NULL, 1, row, &encoding, &error);
+    CHECK_EQ_INT(status, WICK_E_NOMEM);
     CHECK(encoding == NULL);
     CHECK_EQ_UINT(memory.blocks_now, blocks);
   }
+  memory.bytes_peak = bytes;
+  CHECK_EQ_INT(media_encode_begin(model, &plan, &prepared, chunk, NULL, 1, row, &encoding, &error),
+               WICK_OK);
+  CHECK(memory.bytes_peak - bytes <= plan.encode_bytes + 4096);
+  media_encode_end(encoding);
   media_prepared_free(&memory, &prepared);
   media_plan_free(&memory, &plan);
 }

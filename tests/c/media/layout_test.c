@@ -166,6 +166,7 @@ TEST(pictures_are_at_most_as_many_as_the_limit_says) {
     CHECK_EQ_UINT(tiles_of(all[i], 1, 1400, 1000), 0);
     CHECK(tiles_of(all[i], 4, 1400, 1000) >= 1);
   }
+  CHECK_EQ_UINT(tiles_of(all[2], 3, 1010, 550), 2);
 }
 
 TEST(published_models_stretch_what_llama_cpp_pads) {
