@@ -203,7 +203,7 @@ build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm
 	@rm $<.main $<.grammar $<.extras
 
 # ---- the npm package ----
-JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs
+JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs include/options.mjs
 dist: build/dist.stamp ## dist/, the npm package's files
 build/dist.stamp: $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
 	@echo "  BUNDLE dist/"
@@ -405,7 +405,7 @@ check-quick: setup-dev
 	$(Q)$(NPX)biome ci --error-on-warnings .
 	$(Q)$(NPX)tsc --project tsconfig.json
 
-layout: ## web/layout.h and js/wasm/layout.js, made of web/layout.mjs
+layout: ## what is made of web/layout.mjs and include/options.mjs
 	$(Q)$(NODE) tools/build/layout.mjs
 
 format: setup-dev ## rewrites the sources in the house's format

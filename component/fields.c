@@ -2,12 +2,17 @@
 #include "fields.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "platform/platform.h"
 
 #define WHOLE_MAX 9007199254740991.0  // that a number of JavaScript holds exactly
+
+#define NUMBER_FIELD(field, name, is_float, least, most, by_default) \
+  {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, least, most, NULL},
 
 // This includes the fields of llama.cpp's server.
 const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
@@ -31,36 +36,14 @@ const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
                                {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
                                {"stop", FIELD_IGNORED, 0, 0, NULL},
                                {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
-                               {"temperature", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"top_p", FIELD_NUMBER, 0, 1, NULL},
-                               {"top_k", FIELD_WHOLE, -1, UINT32_MAX, NULL},
-                               {"min_p", FIELD_NUMBER, 0, 1, NULL},
-                               {"repeat_penalty", FIELD_NUMBER, 1.4e-45, 3.4e38, NULL},
-                               {"frequency_penalty", FIELD_NUMBER, -100, 100, NULL},
-                               {"presence_penalty", FIELD_NUMBER, -100, 100, NULL},
                                {"logit_bias", FIELD_OBJECT, 0, 0, NULL},
                                {"thinking_budget_tokens", FIELD_WHOLE, -1, UINT32_MAX, NULL},
                                {"salt", FIELD_TEXT, 0, 0, NULL},
                                {"grammar", FIELD_TEXT, 0, 0, NULL},
                                {"regex", FIELD_TEXT, 0, 0, NULL},
                                {"choices", FIELD_IGNORED, 0, 0, NULL},
-                               {"typical_p", FIELD_NUMBER, 0, 1, NULL},
-                               {"top_n_sigma", FIELD_NUMBER, -1, 3.4e38, NULL},
-                               {"xtc_probability", FIELD_NUMBER, 0, 1, NULL},
-                               {"xtc_threshold", FIELD_NUMBER, 0, 1, NULL},
-                               {"dynatemp_range", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"dynatemp_exponent", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"dry_multiplier", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"dry_base", FIELD_NUMBER, 1, 3.4e38, NULL},
-                               {"dry_allowed_length", FIELD_WHOLE, 0, WICK_PENALTY_LAST_MAX, NULL},
-                               {"dry_penalty_last_n", FIELD_WHOLE, -1, WICK_PENALTY_LAST_MAX, NULL},
                                {"dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL},
-                               {"repeat_last_n", FIELD_WHOLE, -1, WICK_PENALTY_LAST_MAX, NULL},
-                               {"mirostat", FIELD_WHOLE, 0, 2, NULL},
-                               {"mirostat_tau", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"mirostat_eta", FIELD_NUMBER, 0, 3.4e38, NULL},
-                               {"adaptive_target", FIELD_NUMBER, -1, 1, NULL},
-                               {"adaptive_decay", FIELD_NUMBER, 0, 0.99, NULL},
+                               SAMPLING_FIELDS(NUMBER_FIELD)  // and their ranges
                                {"samplers", FIELD_IGNORED, 0, 0, NULL},
                                {"post_sampling_probs", FIELD_BOOLEAN, 0, 0, NULL},
                                {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -258,16 +241,6 @@ static bool take_bias(body *read, wick_sampling *sampling, refusal *refused) {
   return true;
 }
 
-static char letter_of(document_text name) {
-  static const char *const NAMES[] = {"penalties",   "dry",       "top_n_sigma", "top_k",
-                                      "typ_p",       "top_p",     "min_p",       "xtc",
-                                      "temperature", "adaptive_p"};
-  for (uint32_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-    if (text_is(name, NAMES[i])) return "edskypmxta"[i];
-  }
-  return '\0';
-}
-
 static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "samplers");
   document_text *names;
@@ -277,7 +250,7 @@ static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused)
   char *letters = body_alloc(read, count + 1, 1, refused);
   if (letters == NULL) return false;
   for (uint32_t i = 0; i < count; i++) {
-    letters[i] = letter_of(names[i]);
+    letters[i] = sampler_letter((const char *)names[i].bytes, names[i].size_bytes);
     if (letters[i] != '\0') continue;
     return refuse_value(refused, "samplers", "an array of sampler names");
   }
@@ -285,48 +258,28 @@ static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused)
   return true;
 }
 
-typedef struct setting {
-  const char *name;
-  float *number;    // either of them
-  uint32_t *whole;  // -1 is WICK_LAST_CONTEXT
-} setting;
-
-static void take_settings(const body *read, wick_sampling *s) {
-  const setting settings[] = {{"temperature", &s->temperature, NULL},
-                              {"top_p", &s->top_p, NULL},
-                              {"top_k", NULL, &s->top_k},
-                              {"min_p", &s->min_p, NULL},
-                              {"repeat_penalty", &s->repeat_penalty, NULL},
-                              {"frequency_penalty", &s->frequency_penalty, NULL},
-                              {"presence_penalty", &s->presence_penalty, NULL},
-                              {"repeat_last_n", NULL, &s->penalty_last},
-                              {"typical_p", &s->typical_p, NULL},
-                              {"top_n_sigma", &s->top_n_sigma, NULL},
-                              {"xtc_probability", &s->xtc_probability, NULL},
-                              {"xtc_threshold", &s->xtc_threshold, NULL},
-                              {"dynatemp_range", &s->dynatemp_range, NULL},
-                              {"dynatemp_exponent", &s->dynatemp_exponent, NULL},
-                              {"dry_multiplier", &s->dry_multiplier, NULL},
-                              {"dry_base", &s->dry_base, NULL},
-                              {"dry_allowed_length", NULL, &s->dry_allowed_length},
-                              {"dry_penalty_last_n", NULL, &s->dry_penalty_last},
-                              {"mirostat", NULL, &s->mirostat},
-                              {"mirostat_tau", &s->mirostat_tau, NULL},
-                              {"mirostat_eta", &s->mirostat_eta, NULL},
-                              {"adaptive_target", &s->adaptive_target, NULL},
-                              {"adaptive_decay", &s->adaptive_decay, NULL}};
-  for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-    const uint32_t node = body_find(read, BODY_ROOT, settings[i].name);
-    if (node == 0) continue;
-    const double value = body_number(read, node);
-    if (settings[i].number != NULL) *settings[i].number = (float)value;
-    if (settings[i].whole != NULL) *settings[i].whole = (uint32_t)(int64_t)value;
+static void take_numbers(const body *read, wick_sampling *sampling) {
+  static const struct {
+    const char *name;
+    size_t at_bytes;
+    bool is_float;
+    double by_default;
+  } NUMBERS[] = {
+#define NUMBER(field, name, is_float, least, most, by_default) \
+  {name, offsetof(wick_sampling, field), is_float, by_default},
+      SAMPLING_FIELDS(NUMBER)
+#undef NUMBER
+  };
+  for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
+    const uint32_t node = body_find(read, BODY_ROOT, NUMBERS[i].name);
+    const double value = node == 0 ? NUMBERS[i].by_default : body_number(read, node);
+    char *place = (char *)sampling + NUMBERS[i].at_bytes;
+    if (NUMBERS[i].is_float) {
+      *(float *)(void *)place = (float)value;
+    } else {
+      *(uint32_t *)(void *)place = (uint32_t)(int64_t)value;  // -1 is WICK_LAST_CONTEXT
+    }
   }
-  const uint32_t last = body_find(read, BODY_ROOT, "repeat_last_n");
-  if (last == 0 || body_number(read, last) != 0) return;
-  // it looks at no token, where 0 means the default to the engine
-  s->repeat_penalty = 1;
-  s->frequency_penalty = s->presence_penalty = 0;
 }
 
 static uint64_t seed_of(const body *read) {
@@ -446,15 +399,10 @@ bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) 
   memset(out, 0, sizeof *out);
   wick_request_default(&out->request);
   wick_sampling *sampling = &out->request.sampling;
-  // the defaults of llama.cpp, which most GGUF models are tested with
-  sampling->temperature = 0.8f;
-  sampling->top_k = 40;
-  sampling->top_p = 0.95f;
-  sampling->min_p = 0.05f;
   sampling->seed = seed_of(read);
   sampling->logprobs_after = body_is_true(read, body_find(read, BODY_ROOT, "post_sampling_probs"));
   out->request.completions = 1;
-  take_settings(read, sampling);
+  take_numbers(read, sampling);
   take_counts(read, out);
   return take_stream(read, out, refused) && take_salt(read, tenant, &out->request, refused) &&
          take_bias(read, sampling, refused) && take_samplers(read, sampling, refused) &&

@@ -98,39 +98,36 @@ typedef enum wick_status {
 // The setting that an error is about (a field of wick_config, wick_request or wick_sampling) that
 // a caller would change, where there is one. The comments say what wick_error.numbers hold.
 typedef enum wick_subject {
-  WICK_SUBJECT_NONE = 0,  // no setting: the file, the model, the host, ...
-  // of wick_config
-  WICK_SUBJECT_MEMORY = 1,          // memory_bytes_max: bytes needed, budget
-  WICK_SUBJECT_PLAN = 2,            // memory_bytes_max or context_tokens: planned, budget, tokens
-  WICK_SUBJECT_CONTEXT = 3,         // context_tokens: tokens wanted, at most
-  WICK_SUBJECT_BATCH = 4,           // batch_tokens: wanted, at most
-  WICK_SUBJECT_THREADS = 5,         // threads: wanted, at most
-  WICK_SUBJECT_KV_TYPE = 6,         // k_type or v_type: k_type, v_type
-  WICK_SUBJECT_KV_TOKENS = 7,       // kv_tokens_max: pages needed, available
-  WICK_SUBJECT_DIRECTORY_ONLY = 8,  // directory_only
-  WICK_SUBJECT_REQUESTS = 9,        // requests_max: there are, at most
-  WICK_SUBJECT_QUEUE_TOKENS = 10,   // queue_tokens_max: there are, at most
-  // of wick_request
-  WICK_SUBJECT_PROMPT = 11,       // text or tokens
-  WICK_SUBJECT_PRIORITY = 12,     // priority
-  WICK_SUBJECT_COMPLETIONS = 13,  // completions: wanted, at most
-  WICK_SUBJECT_SESSION = 14,      // session: its number
-  WICK_SUBJECT_STOPS = 15,        // stops: how many or which, at most
-  // of wick_sampling
+  // begin of subjects: made of include/options.mjs
+  WICK_SUBJECT_NONE = 0,       // no setting: the file, the model, the host, ...
+  WICK_SUBJECT_MEMORY = 1,     // memory_bytes_max: bytes needed, budget
+  WICK_SUBJECT_PLAN = 2,       // memory_bytes_max, context_tokens: planned, budget, tokens
+  WICK_SUBJECT_CONTEXT = 3,    // context_tokens: tokens wanted, at most
+  WICK_SUBJECT_BATCH = 4,      // batch_tokens: wanted, at most
+  WICK_SUBJECT_THREADS = 5,    // wanted, at most
+  WICK_SUBJECT_KV_TYPE = 6,    // k_type, v_type: k_type, v_type
+  WICK_SUBJECT_KV_TOKENS = 7,  // kv_tokens_max: pages needed, available
+  WICK_SUBJECT_DIRECTORY_ONLY = 8,
+  WICK_SUBJECT_REQUESTS = 9,       // requests_max: there are, at most
+  WICK_SUBJECT_QUEUE_TOKENS = 10,  // queue_tokens_max: there are, at most
+  WICK_SUBJECT_PROMPT = 11,        // text, tokens
+  WICK_SUBJECT_PRIORITY = 12,
+  WICK_SUBJECT_COMPLETIONS = 13,  // wanted, at most
+  WICK_SUBJECT_SESSION = 14,      // its number
+  WICK_SUBJECT_STOPS = 15,        // how many or which, at most
   WICK_SUBJECT_TEMPERATURE = 16,
   WICK_SUBJECT_TOP_P = 17,
   WICK_SUBJECT_MIN_P = 18,
   WICK_SUBJECT_REPEAT_PENALTY = 19,
   WICK_SUBJECT_FREQUENCY_PENALTY = 20,
   WICK_SUBJECT_PRESENCE_PENALTY = 21,
-  WICK_SUBJECT_PENALTY_LAST = 22,   // wanted, at most
-  WICK_SUBJECT_LOGPROBS = 23,       // wanted, at most
-  WICK_SUBJECT_BIAS = 24,           // wanted, at most; or the token and the vocabulary
-  WICK_SUBJECT_KERNELS = 25,        // wick_config.kernels
-  WICK_SUBJECT_HOST = 26,           // context_tokens: bytes planned, the host's limit, tokens
-  WICK_SUBJECT_PRE_TOKENIZER = 27,  // wick_config.pre_tokenizer
-  WICK_SUBJECT_GRAMMAR = 28,        // wick_request.grammar
-  // of wick_sampling, again
+  WICK_SUBJECT_PENALTY_LAST = 22,  // wanted, at most
+  WICK_SUBJECT_LOGPROBS = 23,      // wanted, at most
+  WICK_SUBJECT_BIAS = 24,          // wanted, at most; or the token and the vocabulary
+  WICK_SUBJECT_KERNELS = 25,
+  WICK_SUBJECT_HOST = 26,  // context_tokens: bytes planned, the host's limit, tokens
+  WICK_SUBJECT_PRE_TOKENIZER = 27,
+  WICK_SUBJECT_GRAMMAR = 28,
   WICK_SUBJECT_TYPICAL_P = 29,
   WICK_SUBJECT_TOP_N_SIGMA = 30,
   WICK_SUBJECT_XTC_PROBABILITY = 31,
@@ -147,9 +144,11 @@ typedef enum wick_subject {
   WICK_SUBJECT_ADAPTIVE_TARGET = 42,
   WICK_SUBJECT_ADAPTIVE_DECAY = 43,
   WICK_SUBJECT_SAMPLERS = 44,  // which, at most
-  WICK_SUBJECT_ADAPTERS = 45,  // wick_request.adapters: which or how many, at most
-  WICK_SUBJECT_TABLES = 46,    // wick_config.tables
-  WICK_SUBJECT_COUNT = 47
+  WICK_SUBJECT_ADAPTERS = 45,  // which or how many, at most
+  WICK_SUBJECT_TABLES = 46,
+  WICK_SUBJECT_DRY_ALLOWED_LENGTH = 47,  // wanted, at most
+  WICK_SUBJECT_COUNT = 48
+  // end of subjects
 } wick_subject;
 
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
@@ -678,53 +677,65 @@ typedef struct wick_bias {
 // same on every host. The samplers are llama.cpp's. Tokens that bias or grammar forbid are not
 // candidates for them.
 typedef struct wick_sampling {
-  float temperature;        // 0: greedy (lowest id among equals)
-  uint32_t top_k;           // 0: off
-  float top_p;              // 1: off, 0: the likeliest token
-  float min_p;              // 0: off
-  float repeat_penalty;     // 1: off (Keskar et al. 2019, as llama.cpp applies it)
-  float frequency_penalty;  // 0: off (OpenAI)
-  float presence_penalty;   // 0: off
-  uint32_t penalty_last;    // tokens looked back at, or WICK_LAST_CONTEXT; 0: 64
   uint64_t seed;
+  // begin of sampling: made of include/options.mjs
+  float temperature;            // set the temperature; default 0: greedy. Of equally likely tokens,
+                                // greedy takes the one with the lowest id
+  uint32_t top_k;               // sample from the top_k most likely tokens; default 0: all
+  float top_p;                  // sample from the most likely tokens that add up to top_p; default
+                                // 1: all, 0: the most likely
+  float min_p;                  // keep tokens at least min_p times as likely as the best; default
+                                // 0: all
+  float repeat_penalty;         // penalize repeated tokens (Keskar et al. 2019, as llama.cpp
+                                // applies it); default 1: off
+  float frequency_penalty;      // penalize tokens by frequency (OpenAI); default 0: off
+  float presence_penalty;       // penalize tokens that occurred (OpenAI); default 0: off
+  uint32_t penalty_last;        // apply penalties to the last penalty_last tokens; default 64, 0:
+                                // none, WICK_LAST_CONTEXT
+  float typical_p;              // keep tokens of typical surprise that add up to typical_p (Meister
+                                // et al. 2022); default 1: off
+  float top_n_sigma;            // keep logits at most top_n_sigma standard deviations below the
+                                // best (Tang et al. 2024); default -1: off
+  float xtc_probability;        // set the probability of keeping only the least of the top choices;
+                                // default 0: off
+  float xtc_threshold;          // set the least probability of a top choice; default 0.1, over 0.5:
+                                // off
+  float dynatemp_range;         // vary the temperature by up to dynatemp_range with the entropy;
+                                // default 0: off
+  float dynatemp_exponent;      // set the exponent of the entropy; default 1. The entropy is
+                                // relative to the most that it could be
+  float dry_multiplier;         // set DRY's penalty of repetitions; default 0: off. A token that
+                                // would continue a repetition of n tokens loses dry_multiplier *
+                                // dry_base ** (n - dry_allowed_length)
+  float dry_base;               // set the growth of DRY's penalty per token; default 1.75
+  uint32_t dry_allowed_length;  // allow repetitions of dry_allowed_length tokens; default 2
+  uint32_t dry_penalty_last;    // apply DRY to the last dry_penalty_last tokens; default
+                                // WICK_LAST_CONTEXT, 0: off
+  uint32_t mirostat;            // use Mirostat 1 or 2 (Basu et al. 2021); default 0: off. Of the
+                                // other samplers only the temperature is applied then
+  float mirostat_tau;           // set Mirostat's surprise in bits; default 5
+  float mirostat_eta;           // set Mirostat's learning rate; default 0.1
+  float adaptive_target;        // prefer tokens of about probability adaptive_target by adaptive-p;
+                                // default -1, below 0: off
+  float adaptive_decay;         // set the decay of adaptive-p's memory; default 0.9
+  const char *samplers;         // in their order, a letter each, at most WICK_SAMPLERS_MAX: 'e'
+                                // penalties, 'd' dry, 's' top_n_sigma, 'k' top_k, 'y' typ_p, 'p'
+                                // top_p, 'm' min_p, 'x' xtc, 't' temperature, 'a' adaptive_p.
+                                // Samplers that are not listed are off; 'a' chooses at the end,
+                                // regardless of its place. NULL: "edskypmxta"
+  // end of sampling
   const wick_bias *bias;  // [bias_count]
   uint32_t bias_count;
   uint32_t logprobs;  // alternatives to report; 0: none
   bool logprob;       // report the chosen token's, also without alternatives
-  // They are of the distribution that the samplers leave and the token is drawn from. Else of the
-  // model's own, before bias, grammar and samplers.
-  bool logprobs_after;
-
-  // The samplers in their order, a letter each, at most WICK_SAMPLERS_MAX: 'e' repeat, frequency
-  // and presence penalty, 'd' DRY, 's' top-n-sigma, 'k' top-k, 'y' typical-p, 'p' top-p, 'm' min-p,
-  // 'x' XTC, 't' temperature; regardless of its place, 'a' adaptive-p chooses the token at the end.
-  // Samplers that are not listed are off. NULL: "edskypmxta".
-  const char *samplers;
-  float typical_p;        // 1: off (Meister et al. 2022)
-  float top_n_sigma;      // 0 and less: off (Tang et al. 2024)
-  float xtc_probability;  // 0: off. With this probability, all tokens of at least the threshold but
-  float xtc_threshold;    // the least of them go; 0.1 by default, over 0.5 is off
-  // Over 0: the temperature goes from `temperature` less this to `temperature` and this, with the
-  // entropy, relative to the most that it could be, to this power; 1 by default.
-  float dynatemp_range, dynatemp_exponent;
-  // DRY: a token that would continue a repetition of n tokens, n at least the allowed length, loses
-  // multiplier * base ^ (n - allowed length). By default 0 (off), 1.75, 2 and the whole context.
-  float dry_multiplier, dry_base;
-  uint32_t dry_allowed_length;
-  uint32_t dry_penalty_last;  // tokens looked back at; 0: off
-  // Texts over which no repetition reaches, of 1 to WICK_DRY_BREAKER_BYTES_MAX bytes; NULL: "\n",
-  // ":", "\"" and "*".
+  // Texts over which no repetition of DRY reaches, of 1 to WICK_DRY_BREAKER_BYTES_MAX bytes; NULL:
+  // "\n", ":", "\"" and "*".
   const char *const *dry_sequence_breakers;
   const size_t *dry_breaker_bytes;
   uint32_t dry_breaker_count;
-  // 1 or 2: Mirostat of this version (Basu et al. 2021) chooses. Of the other samplers only the
-  // temperature is applied then. 0: off.
-  uint32_t mirostat;
-  float mirostat_tau, mirostat_eta;  // target surprise in bits, learning rate; 5 and 0.1
-  // adaptive-p: prefers tokens whose probability is near this, a little off it against where the
-  // mean of the last ones is.
-  float adaptive_target;  // less than 0, the default: off
-  float adaptive_decay;   // of that mean, 0 to 0.99; 0.9 by default
+  // They are of the distribution that the samplers leave and the token is drawn from. Else of the
+  // model's own, before bias, grammar and samplers.
+  bool logprobs_after;
 } wick_sampling;
 
 // ---- Grammars: what a text may be ----

@@ -228,6 +228,7 @@ export function createEngine(options: EngineOptions): Promise<Engine>;
 
 /** The samplers by llama.cpp's names. */
 export type SamplerName =
+  // begin of samplers: made of include/options.mjs
   | 'penalties'
   | 'dry'
   | 'top_n_sigma'
@@ -238,67 +239,71 @@ export type SamplerName =
   | 'xtc'
   | 'temperature'
   | 'adaptive_p';
+// end of samplers
 
-/** llama.cpp's samplers beyond the usual ones, all off by default. */
+/** llama.cpp's samplers. */
 export interface SamplerOptions {
   /**
-   * The samplers in their order, at most 16; what is not among them is off. By default `penalties`, `dry`,
-   * `top_n_sigma`, `top_k`, `typ_p`, `top_p`, `min_p`, `xtc`, `temperature`, `adaptive_p`. Regardless of
-   * its place, `adaptive_p` chooses the token at the end.
+   * The samplers in their order, at most 16; what is not among them is off. By default all in the order of SamplerName.
+   * Regardless of its place, `adaptive_p` chooses the token at the end.
    */
   samplers?: SamplerName[] | null;
-  /** Locally typical sampling: tokens whose surprise is near the entropy, until they make up this; 1 is off. */
+  /** No repetition of DRY reaches over one of these; a line's end, `:`, `"` and `*` by default. At most 16, of 40 bytes. */
+  drySequenceBreakers?: string[] | null;
+  // begin of sampling: made of include/options.mjs
+  /** Set the temperature; default 0.8, 0: greedy. Of equally likely tokens, greedy takes the one with the lowest id. */
+  temperature?: number;
+  /** Sample from the `topK` most likely tokens; default 40, 0: all. */
+  topK?: number;
+  /** Sample from the most likely tokens that add up to `topP`; default 0.95, 1: all, 0: the most likely. */
+  topP?: number;
+  /** Keep tokens at least `minP` times as likely as the best; default 0.05, 0: all. */
+  minP?: number;
+  /** Penalize repeated tokens; default 1: off. */
+  repeatPenalty?: number;
+  /** Penalize tokens by frequency; default 0: off. */
+  frequencyPenalty?: number;
+  /** Penalize tokens that occurred; default 0: off. */
+  presencePenalty?: number;
+  /** Apply penalties to the last `penaltyLast` tokens; default 64, 0: none, -1: the context. */
+  penaltyLast?: number;
+  /** Keep tokens of typical surprise that add up to `typicalP`; default 1: off. */
   typicalP?: number;
-  /** Keeps logits at most this many standard deviations below the largest; 0 and less is off. */
+  /** Keep logits at most `topNSigma` standard deviations below the best; default -1: off. */
   topNSigma?: number;
-  /** With this probability, of the tokens of at least xtcThreshold only the least stays; 0 is off. */
+  /** Set the probability of keeping only the least of the top choices; default 0: off. */
   xtcProbability?: number;
-  /** 0.1 by default; over 0.5 is off. */
+  /** Set the least probability of a top choice; default 0.1, over 0.5: off. */
   xtcThreshold?: number;
-  /** The temperature goes from `temperature` less this to `temperature` and this, with the entropy; 0 is off. */
+  /** Vary the temperature by up to `dynatempRange` with the entropy; default 0: off. */
   dynatempRange?: number;
-  /** Of the entropy, relative to the most that it could be; 1 by default. */
+  /** Set the exponent of the entropy; default 1. The entropy is relative to the most that it could be. */
   dynatempExponent?: number;
   /**
-   * DRY: a token that would continue a repetition of n tokens, n at least dryAllowedLength, loses
-   * dryMultiplier * dryBase ** (n - dryAllowedLength). 0 is off.
+   * Set DRY's penalty of repetitions; default 0: off. A token that would continue a repetition of n tokens loses
+   * `dryMultiplier` * `dryBase` ** (n - `dryAllowedLength`).
    */
   dryMultiplier?: number;
-  /** 1.75 by default. */
+  /** Set the growth of DRY's penalty per token; default 1.75. */
   dryBase?: number;
-  /** 2 by default. */
+  /** Allow repetitions of `dryAllowedLength` tokens; default 2. */
   dryAllowedLength?: number;
-  /** How many tokens it looks back at; -1, the default: the whole context, 0: off. */
+  /** Apply DRY to the last `dryPenaltyLast` tokens; default -1: the context, 0: off. */
   dryPenaltyLast?: number;
-  /** No repetition reaches over one of these; a line's end, `:`, `"` and `*` by default. At most 16, of 40 bytes. */
-  drySequenceBreakers?: string[] | null;
-  /** Mirostat 1 or 2 chooses; of the other samplers only the temperature is applied then. 0 is off. */
+  /** Use Mirostat 1 or 2; default 0: off. Of the other samplers only the temperature is applied then. */
   mirostat?: 0 | 1 | 2;
-  /** The surprise that it keeps, in bits; 5 by default. */
+  /** Set Mirostat's surprise in bits; default 5. */
   mirostatTau?: number;
-  /** How fast it learns; 0.1 by default. */
+  /** Set Mirostat's learning rate; default 0.1. */
   mirostatEta?: number;
-  /** adaptive-p prefers tokens of about this probability; less than 0 is off. */
+  /** Prefer tokens of about probability `adaptiveTarget` by adaptive-p; default -1, below 0: off. */
   adaptiveTarget?: number;
-  /** Of the mean of the last tokens' probabilities, 0 to 0.99; 0.9 by default. */
+  /** Set the decay of adaptive-p's memory; default 0.9. */
   adaptiveDecay?: number;
+  // end of sampling
 }
 
 export interface SamplingOptions extends SamplerOptions {
-  /** 0 takes the likeliest token always; 0.8 by default. */
-  temperature?: number;
-  /** 40 by default; 0 and -1 switch it off. */
-  topK?: number;
-  /** 0.95 by default; 1 switches it off. */
-  topP?: number;
-  /** 0.05 by default; 0 switches it off. */
-  minP?: number;
-  /** 1 (off) by default. */
-  repeatPenalty?: number;
-  frequencyPenalty?: number;
-  presencePenalty?: number;
-  /** How many tokens the penalties look back at; 64 by default, 0: none, -1: the whole context. */
-  penaltyLast?: number;
   /** The same seed gives the same text, on every host. -1: a random one, as without. */
   seed?: number | bigint | null;
   /** Added to the logits of tokens, by id; -100 forbids one. */
@@ -733,11 +738,6 @@ export interface ChatCompletionRequest {
   stream_options?: { include_usage?: boolean } | null;
   max_tokens?: number | null;
   max_completion_tokens?: number | null;
-  temperature?: number | null;
-  top_p?: number | null;
-  top_k?: number | null;
-  min_p?: number | null;
-  repeat_penalty?: number | null;
   /** Choices, 1 to 16; the prompt is read once for all of them. */
   n?: number | null;
   /** As GenerateOptions'. */
@@ -746,8 +746,6 @@ export interface ChatCompletionRequest {
   priority?: number | null;
   speculation?: boolean | 'always' | null;
   salt?: string | null;
-  frequency_penalty?: number | null;
-  presence_penalty?: number | null;
   seed?: number | bigint | null;
   stop?: string | string[] | null;
   logit_bias?: Record<string | number, number> | null;
@@ -765,8 +763,17 @@ export interface ChatCompletionRequest {
    * dropped.
    */
   session?: Session | null;
-  /** From here on as llama.cpp's server; SamplerOptions and SamplingOptions say what they mean. */
+  /** From here on as llama.cpp's server; SamplerOptions says what they mean. */
   samplers?: SamplerName[] | null;
+  dry_sequence_breakers?: string[] | null;
+  // begin of fields: made of include/options.mjs
+  temperature?: number | null;
+  top_k?: number | null;
+  top_p?: number | null;
+  min_p?: number | null;
+  repeat_penalty?: number | null;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
   repeat_last_n?: number | null;
   typical_p?: number | null;
   top_n_sigma?: number | null;
@@ -778,12 +785,12 @@ export interface ChatCompletionRequest {
   dry_base?: number | null;
   dry_allowed_length?: number | null;
   dry_penalty_last_n?: number | null;
-  dry_sequence_breakers?: string[] | null;
   mirostat?: 0 | 1 | 2 | null;
   mirostat_tau?: number | null;
   mirostat_eta?: number | null;
   adaptive_target?: number | null;
   adaptive_decay?: number | null;
+  // end of fields
   /** The logprobs are of the distribution after the samplers. */
   post_sampling_probs?: boolean | null;
   /** The tools that the model may call. The template tells it of them, and its calls come as `tool_calls`. */

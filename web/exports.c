@@ -415,48 +415,6 @@ wick_status web_reply_read(wick_reply *reply, const char *text, size_t text_byte
 
 // ---- Requests ----
 
-static void read_samplers(const web_samplers *from, wick_sampling *sampling) {
-  sampling->samplers = (const char *)(uintptr_t)from->order;
-  sampling->typical_p = from->typical_p;
-  sampling->top_n_sigma = from->top_n_sigma;
-  sampling->xtc_probability = from->xtc_probability;
-  sampling->xtc_threshold = from->xtc_threshold;
-  sampling->dynatemp_range = from->dynatemp_range;
-  sampling->dynatemp_exponent = from->dynatemp_exponent;
-  sampling->dry_multiplier = from->dry_multiplier;
-  sampling->dry_base = from->dry_base;
-  sampling->dry_allowed_length = from->dry_allowed_length;
-  sampling->dry_penalty_last = from->dry_penalty_last;
-  sampling->dry_sequence_breakers = (const char *const *)(uintptr_t)from->dry_breakers;
-  sampling->dry_breaker_bytes = (const size_t *)(uintptr_t)from->dry_breaker_bytes;
-  sampling->dry_breaker_count = from->dry_breaker_count;
-  sampling->mirostat = from->mirostat;
-  sampling->mirostat_tau = from->mirostat_tau;
-  sampling->mirostat_eta = from->mirostat_eta;
-  sampling->adaptive_target = from->adaptive_target;
-  sampling->adaptive_decay = from->adaptive_decay;
-}
-
-static void read_sampling(const web_request *from, wick_sampling *sampling) {
-  sampling->temperature = from->temperature;
-  sampling->top_k = from->top_k;
-  sampling->top_p = from->top_p;
-  sampling->min_p = from->min_p;
-  sampling->repeat_penalty = from->repeat_penalty;
-  sampling->frequency_penalty = from->frequency_penalty;
-  sampling->presence_penalty = from->presence_penalty;
-  sampling->penalty_last = from->penalty_last;
-  sampling->seed = (uint64_t)from->seed_high << 32 | from->seed_low;
-  sampling->bias = (const wick_bias *)(uintptr_t)from->bias;
-  sampling->bias_count = from->bias_count;
-  sampling->logprob = from->logprob != 0;
-  sampling->logprobs = from->logprobs;
-  sampling->logprobs_after = from->logprobs_after != 0;
-  if (from->samplers != 0) {
-    read_samplers((const web_samplers *)(uintptr_t)from->samplers, sampling);
-  }
-}
-
 // Returns the request's number (of several completions the first one's), or 0 when refused.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
@@ -468,7 +426,7 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.token_count = from->token_count;
   request.tokenize_flags = from->tokenize_flags;
   request.max_tokens = from->max_tokens;
-  read_sampling(from, &request.sampling);
+  request.sampling = *(const wick_sampling *)(uintptr_t)from->sampling;
   request.stops = (const char *const *)(uintptr_t)from->stops;
   request.stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
   request.stop_count = from->stop_count;

@@ -2,10 +2,12 @@
 // numbers with a name. `make layout` makes web/layout.h and js/wasm/layout.js of it; `make check-quick` fails when
 // those are of another list than this one.
 
+import { sampling } from '../include/options.mjs';
+
 /**
- * Records that JavaScript fills: 32-bit fields in this order. The structs of `web` are declared in
- * web/layout.h, the others in include/wick.h.
- * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32'>>}
+ * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the first byte of one.
+ * The structs of `web` are declared in web/layout.h, the others in include/wick.h.
+ * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32' | 'u64' | 'bool'>>}
  */
 export const filled = {
   // for web_engine_create
@@ -39,20 +41,7 @@ export const filled = {
     token_count: 'u32',
     tokenize_flags: 'u32',
     max_tokens: 'u32',
-    temperature: 'f32',
-    top_k: 'u32',
-    top_p: 'f32',
-    min_p: 'f32',
-    repeat_penalty: 'f32',
-    frequency_penalty: 'f32',
-    presence_penalty: 'f32',
-    penalty_last: 'u32',
-    seed_low: 'u32',
-    seed_high: 'u32',
-    bias: 'u32', // of wick_bias
-    bias_count: 'u32',
-    logprob: 'u32', // 1: the chosen token's own
-    logprobs: 'u32', // number of alternatives
+    sampling: 'u32', // a wick_sampling
     stops: 'u32', // addresses of texts
     stop_bytes: 'u32', // their sizes
     stop_count: 'u32',
@@ -74,8 +63,6 @@ export const filled = {
     grammar_kind: 'u32', // of wick_grammar_kind; 0: none
     grammar: 'u32',
     grammar_bytes: 'u32',
-    logprobs_after: 'u32',
-    samplers: 'u32', // a web_samplers; 0: the default ones
     adapters: 'u32', // of wick_adapter_use
     adapter_count: 'u32',
     limits_reasoning: 'u32', // 1: the three below count
@@ -86,26 +73,18 @@ export const filled = {
     grammar_begun: 'u32',
     grammar_begun_bytes: 'u32',
   },
-  web_samplers: {
-    order: 'u32', // a text that ends in 0; 0: the default order
-    typical_p: 'f32',
-    top_n_sigma: 'f32',
-    xtc_probability: 'f32',
-    xtc_threshold: 'f32',
-    dynatemp_range: 'f32',
-    dynatemp_exponent: 'f32',
-    dry_multiplier: 'f32',
-    dry_base: 'f32',
-    dry_allowed_length: 'u32',
-    dry_penalty_last: 'u32',
-    dry_breakers: 'u32', // addresses of texts; 0: the default ones
+  wick_sampling: {
+    seed: 'u64',
+    ...Object.fromEntries(Object.entries(sampling).map(([name, { type }]) => [name, type])),
+    samplers: 'u32', // a text that ends in 0; 0: the default order
+    bias: 'u32', // of wick_bias
+    bias_count: 'u32',
+    logprobs: 'u32', // number of alternatives
+    logprob: 'bool', // the chosen token's own
+    dry_sequence_breakers: 'u32', // addresses of texts; 0: the default ones
     dry_breaker_bytes: 'u32', // their sizes
     dry_breaker_count: 'u32',
-    mirostat: 'u32',
-    mirostat_tau: 'f32',
-    mirostat_eta: 'f32',
-    adaptive_target: 'f32',
-    adaptive_decay: 'f32',
+    logprobs_after: 'bool',
   },
   // for web_embed_begin
   web_embed: {

@@ -1,38 +1,15 @@
 // js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
 
-import { samplerLetters } from '../base/sampler_fields.js';
+import { commandOptions, plainSampling, samplerLetters } from '../base/option_table.js';
 import { EXIT_USAGE, Exit, readText } from './exit.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 
-/** The command line's options that are settings of generate(). @type {Record<string, keyof GenerateOptions>} */
+/** The command line's options that are numbers of generate(). @type {Record<string, string>} */
 const settings = {
+  ...commandOptions,
   '-n': 'maxTokens',
-  '--temp': 'temperature',
-  '--top-k': 'topK',
-  '--top-p': 'topP',
-  '--min-p': 'minP',
-  '--repeat-penalty': 'repeatPenalty',
-  '--frequency-penalty': 'frequencyPenalty',
-  '--presence-penalty': 'presencePenalty',
   '--logprobs': 'logprobs',
-  '--reasoning-budget': 'thinkingBudgetTokens',
-  '--repeat-last-n': 'penaltyLast',
-  '--typical': 'typicalP',
-  '--top-nsigma': 'topNSigma',
-  '--xtc-probability': 'xtcProbability',
-  '--xtc-threshold': 'xtcThreshold',
-  '--dynatemp-range': 'dynatempRange',
-  '--dynatemp-exp': 'dynatempExponent',
-  '--dry-multiplier': 'dryMultiplier',
-  '--dry-base': 'dryBase',
-  '--dry-allowed-length': 'dryAllowedLength',
-  '--dry-penalty-last-n': 'dryPenaltyLast',
-  '--mirostat': 'mirostat',
-  '--mirostat-ent': 'mirostatTau',
-  '--mirostat-lr': 'mirostatEta',
-  '--adaptive-target': 'adaptiveTarget',
-  '--adaptive-decay': 'adaptiveDecay',
 };
 
 /**
@@ -94,10 +71,7 @@ export function readOptions(found) {
   }
   /** @type {GenerateOptions} */
   const generation = {
-    temperature: 0,
-    topK: 0,
-    topP: 1,
-    minP: 0,
+    ...plainSampling,
     stop,
     ...readSamplers(last, breakers),
     ...readGrammar(last, choices),

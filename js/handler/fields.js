@@ -1,14 +1,9 @@
 // js/handler/fields.js — the fields of a request's body. A field that is unknown or requests a missing feature
 // is refused by name, because ignoring it would change the answer.
 
-import {
-  areSamplers,
-  areTexts,
-  FLOAT_MAX,
-  samplerLetters,
-  samplerNumbers,
-  usualNumbers,
-} from '../base/sampler_fields.js';
+import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
+import { samplerLetters } from '../base/option_table.js';
+import { areSamplers, areTexts, optionNumbers } from '../base/sampler_fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
@@ -40,21 +35,22 @@ export const text = must(isText, 'a string');
 export const boolean = must((value) => typeof value === 'boolean', 'true or false');
 export const object = must(isObject, 'an object');
 
-/** @param {number} min @param {number} [max] @returns {Check} */
-export const number = (min, max = FLOAT_MAX) =>
+/** @param {{min: number, max?: number, whole?: boolean}} range @returns {Check} */
+const numberIn = ({ min, max, whole: isWhole }) =>
   must(
-    (value) => typeof value === 'number' && value >= min && value <= max,
-    max === FLOAT_MAX ? `a number of at least ${min}` : `a number from ${min} to ${max}`,
+    (value) =>
+      typeof value === 'number' &&
+      (!isWhole || Number.isSafeInteger(value)) &&
+      value >= min &&
+      value <= (max ?? FLOAT_MAX),
+    rangeWords({ min, max, whole: isWhole }),
   );
 
 /** @param {number} min @param {number} [max] @returns {Check} */
-export const whole = (min, max = Number.MAX_SAFE_INTEGER) =>
-  must(
-    (value) => Number.isSafeInteger(value) && value >= min && value <= max,
-    max === Number.MAX_SAFE_INTEGER
-      ? `a whole number of at least ${min}`
-      : `a whole number from ${min} to ${max}`,
-  );
+export const number = (min, max) => numberIn({ min, max });
+
+/** @param {number} min @param {number} [max] @returns {Check} */
+export const whole = (min, max) => numberIn({ min, max, whole: true });
 
 const stops = must(
   (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
@@ -92,14 +88,7 @@ export const missing =
 
 /** OpenAI's and those of llama.cpp's server, with the ranges of the package's options. @type {Record<string, Check>} */
 const samplerFields = {
-  ...Object.fromEntries(
-    Object.values({ ...usualNumbers, ...samplerNumbers }).map((one) => [
-      one.field,
-      one.whole ? whole(one.min, one.max) : number(one.min, one.max),
-    ]),
-  ),
-  repeat_penalty: must((value) => value > 0 && value <= FLOAT_MAX, 'a number above 0'),
-  repeat_last_n: whole(-1, 2 ** 20),
+  ...Object.fromEntries(Object.values(optionNumbers).map((one) => [one.field, numberIn(one)])),
   dry_sequence_breakers: must(areTexts, 'an array of strings that are not empty'),
   samplers: must(
     areSamplers,

@@ -3,6 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { plainSampling } from '../base/option_table.js';
 import { grammarNames } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
@@ -25,7 +26,7 @@ const names = /** @type {(keyof import('../index.js').GrammarOptions)[]} */ (
 );
 
 /** Probabilities among the tokens that a grammar allows: nothing else changes them. */
-const amongAllowed = { temperature: 1, topK: 0, topP: 1, minP: 0, seed: 0, logprobsAfter: true };
+const amongAllowed = { ...plainSampling, temperature: 1, seed: 0, logprobsAfter: true };
 
 /** @param {BeamSearchOptions} options */
 function checked(options) {

@@ -32,24 +32,12 @@ const unsupported = [
 /** Fields of ChatCompletionRequest that are used. */
 const bodyNames = /** @type {const} */ ([
   ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
-  ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
+  ...['n', 'priority', 'speculation'],
   ...['salt', 'response_format', 'tools', 'tool_choice', 'parallel_tool_calls'],
-  ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
+  ...['seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
-  ...['typical_p', 'top_n_sigma', 'xtc_probability', 'xtc_threshold', 'dynatemp_range'],
-  ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
-  ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
-  ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
-  ...[
-    'reasoning_effort',
-    'thinking_budget_tokens',
-    'logitsHook',
-    'session',
-    'grammar',
-    'regex',
-    'choices',
-    'adapters',
-  ],
+  ...['reasoning_effort', 'logitsHook', 'session', 'grammar', 'regex', 'choices', 'adapters'],
+  ...samplerOptions.map(([field]) => /** @type {keyof ChatCompletionRequest} */ (field)),
 ]);
 
 /** Options of countTokens and tokenize. */

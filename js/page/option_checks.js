@@ -1,7 +1,7 @@
 // js/page/option_checks.js — checks of single values that a caller passed in. Errors name the option.
 
 import { argumentError, wordsOf } from '../base/errors.js';
-import { FLOAT_MAX } from '../base/sampler_fields.js';
+import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /** @param {unknown} value @returns {string} strings in quotes, so that '2' differs from 2 */
@@ -20,11 +20,8 @@ export function checkNumber(name, value, { min, max, whole = false }) {
   const fits = typeof value === 'number' && number >= min && number <= most;
   if (fits && (!whole || Number.isInteger(number))) return number;
   const isAbove = typeof value === 'number' && number > most;
-  const isOpen = max === undefined && !isAbove;
-  const range = isOpen ? `of at least ${min}` : `from ${min} to ${most}`;
-  throw argumentError(
-    `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
-  );
+  const words = rangeWords({ min, whole, ...((isAbove || max !== undefined) && { max: most }) });
+  throw argumentError(`${name} must be ${words}, not ${shown(value)}`);
 }
 
 export const U32_MAX = 2 ** 32 - 1;

@@ -3,8 +3,8 @@
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { requestNumbers } from '../base/option_table.js';
 import { randomWord } from '../base/random.js';
-import { usualNumbers } from '../base/sampler_fields.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
@@ -14,17 +14,9 @@ import { samplerNames, samplersOf } from './sampler_options.js';
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Settings} Settings */
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, null>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, unknown>} */
 const generateNames = {
   maxTokens: null,
-  temperature: null,
-  topK: null,
-  topP: null,
-  minP: null,
-  repeatPenalty: null,
-  frequencyPenalty: null,
-  presencePenalty: null,
-  penaltyLast: null,
   seed: null,
   logitBias: null,
   logprobs: null,
@@ -32,7 +24,7 @@ const generateNames = {
   stop: null,
   healing: null,
   logitsHook: null,
-  thinkingBudgetTokens: null,
+  ...requestNumbers,
   ignoreEnd: null,
   printSpecial: null,
   priority: null,
@@ -54,33 +46,18 @@ export function settingsOf(options) {
   checkNames(options, /** @type {(keyof GenerateOptions)[]} */ (Object.keys(generateNames)));
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
-  const usual = (/** @type {keyof typeof usualNumbers} */ name) =>
-    number(name, usualNumbers[name].byDefault, usualNumbers[name]);
-  const repeatPenalty = usual('repeatPenalty');
-  const frequencyPenalty = usual('frequencyPenalty');
-  const presencePenalty = usual('presencePenalty');
-  const looksBack = options.penaltyLast !== 0;
+  const { thinkingBudgetTokens: budget } = requestNumbers;
   return {
     maxTokens: tokensMaxOf(options.maxTokens),
-    temperature: usual('temperature'),
-    topK: usual('topK'),
-    topP: usual('topP'),
-    minP: usual('minP'),
-    repeatPenalty: looksBack ? repeatPenalty : 1,
-    frequencyPenalty: looksBack ? frequencyPenalty : 0,
-    presencePenalty: looksBack ? presencePenalty : 0,
-    // 0 means the default to the engine, and -1 becomes WICK_LAST_CONTEXT
-    penaltyLast: number('penaltyLast', 0, { min: -1, max: U32_MAX, whole: true }),
     seed: seedOf(options.seed),
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
     logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
     logprobsAfter: checkFlag('logprobsAfter', options.logprobsAfter),
-    samplers: samplersOf(options),
+    ...samplersOf(options),
     stop: stopsOf(options.stop),
     healing: checkFlag('healing', options.healing),
-    // -1 means no limit
-    thinkingBudgetTokens: usual('thinkingBudgetTokens'),
+    thinkingBudgetTokens: number('thinkingBudgetTokens', budget.byDefault, budget),
     asksHost: (options.logitsHook ?? undefined) !== undefined,
     ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
     printSpecial: checkFlag('printSpecial', options.printSpecial),

@@ -1,36 +1,17 @@
-// js/page/sampler_options.js — the options of llama.cpp's samplers beyond the usual ones, checked.
+// js/page/sampler_options.js — the options of llama.cpp's samplers, checked.
 
 import { argumentError } from '../base/errors.js';
-import { areSamplers, areTexts, samplerLetters, samplerNumbers } from '../base/sampler_fields.js';
+import { samplerLetters, samplingNumbers } from '../base/option_table.js';
+import { areSamplers, areTexts } from '../base/sampler_fields.js';
 import { checkNumber, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').SamplerOptions} SamplerOptions */
-/** @typedef {import('../base/sampler_fields.js').SamplerNumbers} SamplerNumbers */
-/**
- * The contents of a web_samplers.
- * @typedef {SamplerNumbers & {order: string | undefined, breakers: string[] | undefined}} Samplers
- */
+/** @typedef {keyof typeof samplingNumbers} NumberName */
 
-/** The options. The type makes sure that none is missing. @type {Record<keyof SamplerOptions, null>} */
-export const samplerNames = {
-  typicalP: null,
-  topNSigma: null,
-  xtcProbability: null,
-  xtcThreshold: null,
-  dynatempRange: null,
-  dynatempExponent: null,
-  dryMultiplier: null,
-  dryBase: null,
-  dryAllowedLength: null,
-  dryPenaltyLast: null,
-  drySequenceBreakers: null,
-  mirostat: null,
-  mirostatTau: null,
-  mirostatEta: null,
-  adaptiveTarget: null,
-  adaptiveDecay: null,
-  samplers: null,
-};
+const numbers = Object.entries(samplingNumbers);
+
+/** The options. The type makes sure that none is missing. @type {Record<keyof SamplerOptions, unknown>} */
+export const samplerNames = { ...samplingNumbers, samplers: null, drySequenceBreakers: null };
 
 /** @param {unknown} samplers names @returns {string | undefined} their letters */
 function orderOf(samplers) {
@@ -49,18 +30,15 @@ function breakersOf(breakers) {
   throw argumentError('drySequenceBreakers must be an array of strings that are not empty');
 }
 
-/** @param {SamplerOptions} options @returns {Samplers | undefined} undefined: none is given */
+/** @param {SamplerOptions} options */
 export function samplersOf(options) {
-  const names = /** @type {(keyof SamplerOptions)[]} */ (Object.keys(samplerNames));
-  if (names.every((name) => (options[name] ?? undefined) === undefined)) return undefined;
-  /** @type {Record<string, number>} */
-  const numbers = {};
-  for (const [name, { byDefault, ...range }] of Object.entries(samplerNumbers)) {
-    const value = options[/** @type {keyof SamplerNumbers} */ (name)];
-    numbers[name] = checkNumber(name, value ?? byDefault, range);
-  }
-  return Object.assign(/** @type {SamplerNumbers} */ (/** @type {unknown} */ (numbers)), {
-    order: orderOf(options.samplers),
-    breakers: breakersOf(options.drySequenceBreakers),
+  const checked = numbers.map(([name, { byDefault, ...range }]) => {
+    const value = options[/** @type {NumberName} */ (name)];
+    return [name, checkNumber(name, value ?? byDefault, range)];
   });
+  return {
+    .../** @type {Record<NumberName, number>} */ (Object.fromEntries(checked)),
+    samplers: orderOf(options.samplers),
+    drySequenceBreakers: breakersOf(options.drySequenceBreakers),
+  };
 }

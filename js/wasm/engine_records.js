@@ -1,9 +1,15 @@
 // js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
 // web/exports.c takes.
 
+import { samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
+
+const numbers =
+  /** @type {[keyof typeof samplingNumbers, import('../base/option_table.js').NumberOption][]} */ (
+    Object.entries(samplingNumbers)
+  );
 
 /** Where tables lie whose rows are only looked up. */
 export const tablePlaces = { auto: 0, inside: 1, outside: 2 };
@@ -55,25 +61,22 @@ const GRAMMAR_STEPS = 30e6;
 
 /**
  * A request to the engine, with every setting.
- * @typedef {object} NativeRequest
+ * @typedef {Partial<import('../base/sampler_fields.js').SamplingNumbers> & FurtherSettings} NativeRequest
+ */
+
+/**
+ * The settings that are not numbers of SamplingNumbers.
+ * @typedef {object} FurtherSettings
  * @property {string | ArrayLike<number>} prompt
  * @property {number} tokenizeFlags
  * @property {number} maxTokens 0: until the context is full
- * @property {number} temperature
- * @property {number} topK
- * @property {number} topP
- * @property {number} minP
- * @property {number} repeatPenalty
- * @property {number} frequencyPenalty
- * @property {number} presencePenalty
- * @property {number} penaltyLast
  * @property {bigint} seed
  * @property {[token: number, bias: number][]} logitBias
  * @property {boolean} logprob whether the logprob of each token is returned
  * @property {number} logprobs number of alternatives of each token
  * @property {boolean} [logprobsAfter] they are of the distribution after the samplers
- * @property {import('../base/sampler_fields.js').SamplerNumbers & {order?: string, breakers?: string[]}} [samplers]
- *   left out: the default ones
+ * @property {string} [samplers] their letters in order; left out: the default ones
+ * @property {string[]} [drySequenceBreakers] left out: the default ones
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} [healing]
@@ -137,7 +140,7 @@ export function configWords(config, passed) {
 export function requestWords(request, passed, adapters) {
   const words = new Uint32Array(layout.REQUEST_FIELDS);
   passPrompt(words, request, passed);
-  passSampling(words, request, passed);
+  words[layout.REQUEST_SAMPLING] = passSampling(request, passed);
   passStops(words, request, passed);
   const { forced, drop, grammar, thinkingBudgetTokens = -1 } = request;
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
@@ -256,67 +259,43 @@ function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
   }
 }
 
-/** @param {Uint32Array<ArrayBuffer>} words @param {NativeRequest} request @param {Passed} passed */
-function passSampling(words, request, passed) {
+/** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a wick_sampling */
+function passSampling(request, passed) {
+  const words = new Uint32Array(layout.SAMPLING_FIELDS);
   const floats = new Float32Array(words.buffer);
-  floats[layout.REQUEST_TEMPERATURE_FLOAT] = request.temperature;
-  words[layout.REQUEST_TOP_K] = request.topK;
-  floats[layout.REQUEST_TOP_P_FLOAT] = request.topP;
-  floats[layout.REQUEST_MIN_P_FLOAT] = request.minP;
-  floats[layout.REQUEST_REPEAT_PENALTY_FLOAT] = request.repeatPenalty;
-  floats[layout.REQUEST_FREQUENCY_PENALTY_FLOAT] = request.frequencyPenalty;
-  floats[layout.REQUEST_PRESENCE_PENALTY_FLOAT] = request.presencePenalty;
-  words[layout.REQUEST_PENALTY_LAST] = request.penaltyLast;
-  words[layout.REQUEST_SEED_LOW] = Number(request.seed & 0xffffffffn);
-  words[layout.REQUEST_SEED_HIGH] = Number((request.seed >> 32n) & 0xffffffffn);
-  words[layout.REQUEST_LOGPROB] = Number(request.logprob);
-  words[layout.REQUEST_LOGPROBS] = request.logprobs;
-  words[layout.REQUEST_LOGPROBS_AFTER] = Number(request.logprobsAfter ?? false);
-  if (request.samplers) words[layout.REQUEST_SAMPLERS] = passSamplers(request.samplers, passed);
-  const { logitBias } = request;
-  if (logitBias.length === 0) return;
+  for (const [index, [name, { byDefault, whole }]] of numbers.entries()) {
+    const view = whole ? words : floats; // -1 becomes WICK_LAST_CONTEXT
+    view[layout.SAMPLING_TEMPERATURE_FLOAT + index] = request[name] ?? byDefault;
+  }
+  words[layout.SAMPLING_SEED] = Number(request.seed & 0xffffffffn);
+  words[layout.SAMPLING_SEED + 1] = Number((request.seed >> 32n) & 0xffffffffn);
+  words[layout.SAMPLING_LOGPROB] = Number(request.logprob);
+  words[layout.SAMPLING_LOGPROBS] = request.logprobs;
+  words[layout.SAMPLING_LOGPROBS_AFTER] = Number(request.logprobsAfter ?? false);
+  const { samplers, drySequenceBreakers: breakers, logitBias } = request;
+  if (samplers !== undefined) words[layout.SAMPLING_SAMPLERS] = passed.text(samplers).address;
+  if (breakers) {
+    const { texts, sizes } = passTexts(breakers, passed);
+    words[layout.SAMPLING_DRY_SEQUENCE_BREAKERS] = texts;
+    words[layout.SAMPLING_DRY_BREAKER_BYTES] = sizes;
+    words[layout.SAMPLING_DRY_BREAKER_COUNT] = breakers.length;
+  }
+  if (logitBias.length > 0) {
+    words[layout.SAMPLING_BIAS] = passBias(logitBias, passed);
+    words[layout.SAMPLING_BIAS_COUNT] = logitBias.length;
+  }
+  return passed.words(words);
+}
+
+/** @param {NativeRequest['logitBias']} logitBias @param {Passed} passed @returns {number} the address of an array */
+function passBias(logitBias, passed) {
   const pairs = new Uint32Array(logitBias.length * layout.BIAS_FIELDS);
   const values = new Float32Array(pairs.buffer);
   for (const [index, [token, bias]] of logitBias.entries()) {
     pairs[index * layout.BIAS_FIELDS + layout.BIAS_TOKEN] = token;
     values[index * layout.BIAS_FIELDS + layout.BIAS_BIAS_FLOAT] = bias;
   }
-  words[layout.REQUEST_BIAS] = passed.words(pairs);
-  words[layout.REQUEST_BIAS_COUNT] = logitBias.length;
-}
-
-/**
- * @param {NonNullable<NativeRequest['samplers']>} samplers
- * @param {Passed} passed
- * @returns {number} the address of a web_samplers
- */
-function passSamplers(samplers, passed) {
-  const words = new Uint32Array(layout.SAMPLERS_FIELDS);
-  const floats = new Float32Array(words.buffer);
-  floats[layout.SAMPLERS_TYPICAL_P_FLOAT] = samplers.typicalP;
-  floats[layout.SAMPLERS_TOP_N_SIGMA_FLOAT] = samplers.topNSigma;
-  floats[layout.SAMPLERS_XTC_PROBABILITY_FLOAT] = samplers.xtcProbability;
-  floats[layout.SAMPLERS_XTC_THRESHOLD_FLOAT] = samplers.xtcThreshold;
-  floats[layout.SAMPLERS_DYNATEMP_RANGE_FLOAT] = samplers.dynatempRange;
-  floats[layout.SAMPLERS_DYNATEMP_EXPONENT_FLOAT] = samplers.dynatempExponent;
-  floats[layout.SAMPLERS_DRY_MULTIPLIER_FLOAT] = samplers.dryMultiplier;
-  floats[layout.SAMPLERS_DRY_BASE_FLOAT] = samplers.dryBase;
-  words[layout.SAMPLERS_DRY_ALLOWED_LENGTH] = samplers.dryAllowedLength;
-  words[layout.SAMPLERS_DRY_PENALTY_LAST] = samplers.dryPenaltyLast; // -1 is WICK_LAST_CONTEXT
-  words[layout.SAMPLERS_MIROSTAT] = samplers.mirostat;
-  floats[layout.SAMPLERS_MIROSTAT_TAU_FLOAT] = samplers.mirostatTau;
-  floats[layout.SAMPLERS_MIROSTAT_ETA_FLOAT] = samplers.mirostatEta;
-  floats[layout.SAMPLERS_ADAPTIVE_TARGET_FLOAT] = samplers.adaptiveTarget;
-  floats[layout.SAMPLERS_ADAPTIVE_DECAY_FLOAT] = samplers.adaptiveDecay;
-  const { order, breakers } = samplers;
-  if (order !== undefined) words[layout.SAMPLERS_ORDER] = passed.text(order).address;
-  if (breakers) {
-    const { texts, sizes } = passTexts(breakers, passed);
-    words[layout.SAMPLERS_DRY_BREAKERS] = texts;
-    words[layout.SAMPLERS_DRY_BREAKER_BYTES] = sizes;
-    words[layout.SAMPLERS_DRY_BREAKER_COUNT] = breakers.length;
-  }
-  return passed.words(words);
+  return passed.words(pairs);
 }
 
 /** @param {string[]} list @param {Passed} passed @returns {{texts: number, sizes: number}} addresses of arrays */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "base/options.h"
 #include "base/text.h"
 
 static const char *const NAMES[] = {
@@ -22,55 +23,7 @@ const char *wick_status_name(wick_status status) {
   return NAMES[status];
 }
 
-static const char *const SUBJECTS[] = {
-    "",
-    "memory_bytes_max",
-    "memory_bytes_max, context_tokens",
-    "context_tokens",
-    "batch_tokens",
-    "threads",
-    "k_type, v_type",
-    "kv_tokens_max",
-    "directory_only",
-    "requests_max",
-    "queue_tokens_max",
-    "text, tokens",
-    "priority",
-    "completions",
-    "session",
-    "stops",
-    "temperature",
-    "top_p",
-    "min_p",
-    "repeat_penalty",
-    "frequency_penalty",
-    "presence_penalty",
-    "penalty_last",
-    "logprobs",
-    "bias",
-    "kernels",
-    "context_tokens",
-    "pre_tokenizer",
-    "grammar",
-    "typical_p",
-    "top_n_sigma",
-    "xtc_probability",
-    "xtc_threshold",
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "dry_multiplier",
-    "dry_base",
-    "dry_penalty_last",
-    "dry_sequence_breakers",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "adaptive_target",
-    "adaptive_decay",
-    "samplers",
-    "adapters",
-    "tables",
-};
+static const char *const SUBJECTS[] = {SUBJECT_NAMES};
 _Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 
 const char *wick_subject_name(wick_subject subject) {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/decimal.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
@@ -33,14 +34,6 @@ args_option args_string_list(const char *name, args_strings *value, const char *
 args_option args_u32(const char *name, uint32_t *value, const char *value_name, uint32_t low,
                      uint32_t high, const char *help) {
   args_option option = with_value(name, ARGS_U32, value, value_name, help);
-  option.low = low;
-  option.high = high;
-  return option;
-}
-
-args_option args_i32(const char *name, int32_t *value, const char *value_name, int32_t low,
-                     int32_t high, const char *help) {
-  args_option option = with_value(name, ARGS_I32, value, value_name, help);
   option.low = low;
   option.high = high;
   return option;
@@ -141,13 +134,23 @@ static bool parse_u64(const args_option *option, const char *text) {
   return false;
 }
 
+static void report_number(const args_option *option, const char *text) {
+  if (option->high < (double)FLOAT_MOST) {
+    report("%s takes a number from %g to %g, not '%s'", option->name, option->low, option->high,
+           text);
+  } else if (option->low == (double)FLOAT_LEAST) {
+    report("%s takes a number above 0, not '%s'", option->name, text);
+  } else {
+    report("%s takes a number of at least %g, not '%s'", option->name, option->low, text);
+  }
+}
+
 static bool parse_f32(const args_option *option, const char *text) {
   double value = 0;
   const bool is_number = decimal_read_f64(text, strlen(text), &value);
   const bool is_lost = value != 0 && (float)value == 0;
   if (!is_number || is_lost || value < option->low || value > option->high) {
-    report("%s takes a number from %g to %g, not '%s'", option->name, option->low, option->high,
-           text);
+    report_number(option, text);
     return false;
   }
   *(float *)option->value = (float)value;

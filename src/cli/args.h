@@ -52,8 +52,6 @@ args_option args_string_list(const char *name, args_strings *value, const char *
                              const char *help);
 args_option args_u32(const char *name, uint32_t *value, const char *value_name, uint32_t low,
                      uint32_t high, const char *help);
-args_option args_i32(const char *name, int32_t *value, const char *value_name, int32_t low,
-                     int32_t high, const char *help);
 args_option args_u64(const char *name, uint64_t *value, const char *value_name, const char *help);
 args_option args_f32(const char *name, float *value, const char *value_name, double low,
                      double high, const char *help);

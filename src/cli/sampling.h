@@ -6,17 +6,16 @@
 #include "cli/command.h"
 
 typedef struct sampling_options {
-  int32_t repeat_last, dry_last;
   args_strings breakers;
   size_t breaker_bytes[ARGS_STRINGS_MAX];
   const char *names, *letters;           // --samplers, --sampling-seq
   char samplers[WICK_SAMPLERS_MAX + 1];  // letters of the names
 } sampling_options;
 
-enum { SAMPLING_OPTIONS_MAX = 28 };
+enum { SAMPLING_OPTIONS_MAX = 40 };
 
 // Appends the options, whose values go to `sampling` or, for sampling_finish, to `given`; returns
-// how many. Sets the defaults of `given`, and a random seed.
+// how many. Sets a random seed.
 size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_option *options);
 // Completes `sampling`, which then points into `given`. A sampler that is not known is a usage
 // error.

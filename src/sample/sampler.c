@@ -173,7 +173,7 @@ static void drop_candidates(sampler *s, chain_view *view, char step) {
     case SAMPLER_TOP_N_SIGMA:
       truncate_top_n_sigma(kept, view->max, (double)config->top_n_sigma);
       break;
-    case SAMPLER_TYPICAL_P:
+    case SAMPLER_TYP_P:
       truncate_typical(kept, view->max, (double)config->typical_p, s->keys);
       view->has_max = false;
       break;

@@ -5,93 +5,48 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "base/options.h"
 #include "sample/sampler.h"
 
-enum { PENALTY_LAST_DEFAULT = 64 };
-
-static const char SAMPLERS_DEFAULT[] = "edskypmxta";
 static const float XTC_THRESHOLD_MAX = 0.5f;
+
+// A setting that is a number, by its place in wick_sampling. A whole number of -1 is UINT32_MAX.
+typedef struct number_setting {
+  uint8_t subject;
+  bool is_float;
+  uint16_t at_bytes;
+  float least, most, by_default;
+} number_setting;
+
+#define SETTING(field, subject, is_float, least, most, by_default) \
+  {subject, is_float, offsetof(wick_sampling, field), least, most, by_default},
+
+static const number_setting NUMBERS[] = {SAMPLING_RANGES(SETTING)};
+
+enum { NUMBER_COUNT = sizeof NUMBERS / sizeof *NUMBERS };
 
 void sampler_set_defaults(wick_sampling *config) {
   memset(config, 0, sizeof *config);
-  config->top_p = 1.0f;
-  config->repeat_penalty = 1.0f;
-  config->typical_p = 1.0f;
-  config->xtc_threshold = 0.1f;
-  config->dynatemp_exponent = 1.0f;
-  config->dry_base = 1.75f;
-  config->dry_allowed_length = 2;
-  config->dry_penalty_last = WICK_LAST_CONTEXT;
-  config->mirostat_tau = 5.0f;
-  config->mirostat_eta = 0.1f;
-  config->adaptive_target = -1.0f;
-  config->adaptive_decay = 0.9f;
+  for (size_t i = 0; i < NUMBER_COUNT; i++) {
+    const float number = NUMBERS[i].by_default;
+    const uint32_t whole = (uint32_t)(int32_t)number;
+    memcpy((char *)config + NUMBERS[i].at_bytes,
+           NUMBERS[i].is_float ? (const void *)&number : (const void *)&whole, sizeof whole);
+  }
 }
 
 // ---- ranges ----
 
-#define MOST 3.402823466e38f
-#define LEAST_ABOVE_0 1.4e-45f
-
-typedef struct range {
-  const char *name;
-  float low, high;
-} range;
-
-enum { FINITE, NOT_NEGATIVE, ABOVE_0, SHARE, AT_LEAST_1, AT_MOST_1, DECAY };
-
-static const range RANGES[] = {
-    [FINITE] = {"finite", -MOST, MOST},
-    [NOT_NEGATIVE] = {"finite and at least 0", 0, MOST},
-    [ABOVE_0] = {"finite and above 0", LEAST_ABOVE_0, MOST},
-    [SHARE] = {"0 to 1", 0, 1},
-    [AT_LEAST_1] = {"finite and at least 1", 1, MOST},
-    [AT_MOST_1] = {"finite and at most 1", -MOST, 1},
-    [DECAY] = {"0 to 0.99", 0, 0.99f},
-};
-
-// A setting that is a number, by its place in wick_sampling.
-typedef struct number_setting {
-  uint8_t subject, range;
-  uint16_t at_bytes;
-} number_setting;
-
-#define SETTING(subject, range, field) \
-  {WICK_SUBJECT_##subject, range, offsetof(wick_sampling, field)}
-
-static const number_setting NUMBERS[] = {
-    SETTING(TEMPERATURE, NOT_NEGATIVE, temperature),
-    SETTING(TOP_P, SHARE, top_p),
-    SETTING(MIN_P, SHARE, min_p),
-    SETTING(REPEAT_PENALTY, ABOVE_0, repeat_penalty),
-    SETTING(FREQUENCY_PENALTY, FINITE, frequency_penalty),
-    SETTING(PRESENCE_PENALTY, FINITE, presence_penalty),
-    SETTING(TYPICAL_P, SHARE, typical_p),
-    SETTING(TOP_N_SIGMA, FINITE, top_n_sigma),
-    SETTING(XTC_PROBABILITY, SHARE, xtc_probability),
-    SETTING(XTC_THRESHOLD, SHARE, xtc_threshold),
-    SETTING(DYNATEMP_RANGE, NOT_NEGATIVE, dynatemp_range),
-    SETTING(DYNATEMP_EXPONENT, NOT_NEGATIVE, dynatemp_exponent),
-    SETTING(DRY_MULTIPLIER, NOT_NEGATIVE, dry_multiplier),
-    SETTING(DRY_BASE, AT_LEAST_1, dry_base),
-    SETTING(MIROSTAT_TAU, NOT_NEGATIVE, mirostat_tau),
-    SETTING(MIROSTAT_ETA, NOT_NEGATIVE, mirostat_eta),
-    SETTING(ADAPTIVE_TARGET, AT_MOST_1, adaptive_target),
-    SETTING(ADAPTIVE_DECAY, DECAY, adaptive_decay),
-};
-
-static wick_status check_numbers(const wick_sampling *config, wick_error *error) {
-  for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
-    const range *range = &RANGES[NUMBERS[i].range];
-    const wick_subject subject = (wick_subject)NUMBERS[i].subject;
-    float value;
-    memcpy(&value, (const char *)config + NUMBERS[i].at_bytes, sizeof value);
-    if (value >= range->low && value <= range->high) continue;
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", wick_subject_name(subject),
-              (double)value, range->name);
-    return status_about(WICK_E_ARG, error, subject, 0, 0);
+static wick_status refuse_number(const number_setting *setting, float value, wick_error *error) {
+  const wick_subject subject = (wick_subject)setting->subject;
+  const char *format = "%s is %g, not %g to %g";
+  if (setting->most == FLOAT_MOST) {
+    format = setting->least == FLOAT_LEAST ? "%s is %g, not finite and above 0"
+                                           : "%s is %g, not finite and at least %g";
   }
-  return WICK_OK;
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, format, wick_subject_name(subject), (double)value,
+            (double)setting->least, (double)setting->most);
+  return status_about(WICK_E_ARG, error, subject, 0, 0);
 }
 
 static bool check_most(uint32_t value, uint32_t most, wick_subject subject, wick_error *error) {
@@ -103,14 +58,28 @@ static bool check_most(uint32_t value, uint32_t most, wick_subject subject, wick
   return false;
 }
 
-static wick_status check_counts(const wick_sampling *config, wick_error *error) {
-  const uint32_t dry_last = config->dry_multiplier > 0 ? config->dry_penalty_last : 0;
-  const bool fits =
-      check_most(config->penalty_last, WICK_PENALTY_LAST_MAX, WICK_SUBJECT_PENALTY_LAST, error) &&
-      check_most(dry_last, WICK_PENALTY_LAST_MAX, WICK_SUBJECT_DRY_PENALTY_LAST, error) &&
-      check_most(config->mirostat, 2, WICK_SUBJECT_MIROSTAT, error) &&
-      check_most(config->logprobs, WICK_LOGPROBS_MAX, WICK_SUBJECT_LOGPROBS, error) &&
-      check_most(config->bias_count, WICK_BIAS_MAX, WICK_SUBJECT_BIAS, error);
+static wick_status check_numbers(const wick_sampling *config, wick_error *error) {
+  for (size_t i = 0; i < NUMBER_COUNT; i++) {
+    const number_setting *setting = &NUMBERS[i];
+    if (setting->subject == WICK_SUBJECT_NONE) continue;
+    const char *place = (const char *)config + setting->at_bytes;
+    float number;
+    uint32_t whole;
+    memcpy(&number, place, sizeof number);
+    memcpy(&whole, place, sizeof whole);
+    if (setting->is_float) {
+      if (number >= setting->least && number <= setting->most) continue;
+      return refuse_number(setting, number, error);
+    }
+    // DRY that is off may look at the whole context
+    if (setting->subject == WICK_SUBJECT_DRY_PENALTY_LAST && !(config->dry_multiplier > 0))
+      continue;
+    if (!check_most(whole, (uint32_t)setting->most, (wick_subject)setting->subject, error)) {
+      return WICK_E_ARG;
+    }
+  }
+  const bool fits = check_most(config->logprobs, WICK_LOGPROBS_MAX, WICK_SUBJECT_LOGPROBS, error) &&
+                    check_most(config->bias_count, WICK_BIAS_MAX, WICK_SUBJECT_BIAS, error);
   return fits ? WICK_OK : WICK_E_ARG;
 }
 
@@ -122,7 +91,7 @@ static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wic
                 bias->token, vocab);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
-    if (!(bias->bias < -MOST) && !math_is_finite_f32(bias->bias)) {
+    if (!(bias->bias < -FLOAT_MOST) && !math_is_finite_f32(bias->bias)) {
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a logit bias is %g, not finite",
                 (double)bias->bias);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
@@ -166,7 +135,6 @@ wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_err
                      vocab);
   }
   wick_status status = check_numbers(config, error);
-  if (status == WICK_OK) status = check_counts(config, error);
   if (status == WICK_OK) status = check_biases(config, vocab, error);
   if (status == WICK_OK) status = check_breakers(config, error);
   if (status == WICK_OK) status = check_samplers(config->samplers, error);
@@ -178,15 +146,16 @@ wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_err
 static bool is_on(const wick_sampling *config, uint32_t vocab, char letter) {
   switch (letter) {
     case SAMPLER_PENALTIES:
-      return config->repeat_penalty != 1.0f || config->frequency_penalty != 0.0f ||
-             config->presence_penalty != 0.0f;
+      return config->penalty_last > 0 &&
+             (config->repeat_penalty != 1.0f || config->frequency_penalty != 0.0f ||
+              config->presence_penalty != 0.0f);
     case SAMPLER_DRY:
       return config->dry_multiplier > 0 && config->dry_penalty_last > 0;
     case SAMPLER_TOP_N_SIGMA:
       return config->top_n_sigma > 0;
     case SAMPLER_TOP_K:
       return config->top_k > 0 && config->top_k < vocab;
-    case SAMPLER_TYPICAL_P:
+    case SAMPLER_TYP_P:
       return config->typical_p < 1;
     case SAMPLER_TOP_P:
       return config->top_p < 1;
@@ -217,7 +186,7 @@ static bool takes_largest(const sampler_plan *plan, const wick_sampling *config)
   for (uint32_t i = count_leading(plan); i < plan->step_count; i++) {
     const char step = plan->steps[i];
     if (step == SAMPLER_TEMPERATURE) return true;
-    if (changes_logits(step) || step == SAMPLER_TYPICAL_P || step == SAMPLER_XTC) return false;
+    if (changes_logits(step) || step == SAMPLER_TYP_P || step == SAMPLER_XTC) return false;
   }
   return false;
 }
@@ -229,10 +198,10 @@ static void add_step(sampler_plan *plan, const wick_sampling *config, char lette
   }
   plan->steps[plan->step_count++] = letter;
   if (letter == SAMPLER_PENALTIES) {
-    plan->penalty_last = config->penalty_last == 0 ? PENALTY_LAST_DEFAULT : config->penalty_last;
+    plan->penalty_last = config->penalty_last;
   } else if (letter == SAMPLER_DRY) {
     plan->dry_last = config->dry_penalty_last;
-  } else if (letter == SAMPLER_TYPICAL_P) {
+  } else if (letter == SAMPLER_TYP_P) {
     plan->has_keys = true;
   } else if (letter == SAMPLER_TEMPERATURE) {
     plan->has_dynatemp = config->mirostat == 0 && config->dynatemp_range > 0;

@@ -5,21 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/options.h"
 #include "base/status.h"
 
 // Letters of wick_sampling.samplers.
-enum {
-  SAMPLER_PENALTIES = 'e',
-  SAMPLER_DRY = 'd',
-  SAMPLER_TOP_N_SIGMA = 's',
-  SAMPLER_TOP_K = 'k',
-  SAMPLER_TYPICAL_P = 'y',
-  SAMPLER_TOP_P = 'p',
-  SAMPLER_MIN_P = 'm',
-  SAMPLER_XTC = 'x',
-  SAMPLER_TEMPERATURE = 't',
-  SAMPLER_ADAPTIVE_P = 'a'
-};
+#define SAMPLER_LETTER(id, name, letter) SAMPLER_##id = (letter),
+enum { SAMPLERS(SAMPLER_LETTER) };
+#undef SAMPLER_LETTER
 
 // The steps for a token, in order. Samplers that are off are left out.
 typedef struct sampler_plan {

@@ -25,32 +25,32 @@ const model = {
 const tables = { '--tables': 'auto, inside, outside' };
 const seed = { '--seed': 'a whole number below 2^64' };
 const fraction = 'a number from 0 to 1';
-const hundreds = 'a number from 0 to 100';
+const atLeast0 = 'a number of at least 0';
 const window = 'a whole number from -1 to 1048576';
 const sampling = {
   '-n': many,
   '--reasoning-budget': 'a whole number from 0 to 1000000000',
-  '--temp': hundreds,
-  '--top-k': 'a whole number from 0 to 1000000000',
+  '--temp': atLeast0,
+  '--top-k': 'a whole number from -1 to 2147483647',
   '--top-p': fraction,
   '--min-p': fraction,
-  '--repeat-penalty': hundreds,
+  '--repeat-penalty': 'a number above 0',
   '--frequency-penalty': 'a number from -100 to 100',
   '--presence-penalty': 'a number from -100 to 100',
   '--repeat-last-n': window,
   '--typical': fraction,
-  '--top-nsigma': 'a number from -1 to 1000',
+  '--top-nsigma': 'a number of at least -1',
   '--xtc-probability': fraction,
   '--xtc-threshold': fraction,
-  '--dynatemp-range': hundreds,
-  '--dynatemp-exp': hundreds,
-  '--dry-multiplier': 'a number from 0 to 1000',
-  '--dry-base': 'a number from 1 to 1000',
-  '--dry-allowed-length': 'a whole number from 0 to 1000000000',
+  '--dynatemp-range': atLeast0,
+  '--dynatemp-exp': atLeast0,
+  '--dry-multiplier': atLeast0,
+  '--dry-base': 'a number of at least 1',
+  '--dry-allowed-length': 'a whole number from 0 to 1048576',
   '--dry-penalty-last-n': window,
   '--mirostat': 'a whole number from 0 to 2',
-  '--mirostat-ent': hundreds,
-  '--mirostat-lr': hundreds,
+  '--mirostat-ent': atLeast0,
+  '--mirostat-lr': atLeast0,
   '--adaptive-target': 'a number from -1 to 1',
   '--adaptive-decay': 'a number from 0 to 0.99',
   ...seed,
@@ -240,7 +240,7 @@ test('the ends of a range belong to it', async () => {
       ['-n', '1'],
       ['-n', '1000000000'],
       ['--temp', '0'],
-      ['--temp', '100'],
+      ['--temp', '1e6'],
       ['--top-p', '1'],
     ],
     ...[
@@ -264,7 +264,7 @@ test('the ends of a range belong to it', async () => {
       ['-n', '0'],
       ['-n', '1000000001'],
       ['--temp', '-0.001'],
-      ['--temp', '100.001'],
+      ['--top-p', '1.001'],
       ['-n', ''],
     ],
     ...[

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { subjects } from '../../js/base/error_subjects.js';
 import { codeOfStatus } from '../../js/base/errors.js';
+import { subjects } from '../../js/base/option_table.js';
 
 const header = readFileSync(new URL('../../include/wick.h', import.meta.url), 'utf8');
 

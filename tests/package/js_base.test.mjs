@@ -4,72 +4,28 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { bytesOfBlob } from '../../js/base/blob_bytes.js';
+import { rangeWords } from '../../js/base/number_range.js';
+import { samplerLetters, samplingNumbers } from '../../js/base/option_table.js';
 import { randomWord } from '../../js/base/random.js';
-import {
-  areSamplers,
-  areTexts,
-  samplerLetters,
-  samplerNumbers,
-  samplerOptions,
-  usualNumbers,
-} from '../../js/base/sampler_fields.js';
+import { areSamplers, areTexts, samplerOptions } from '../../js/base/sampler_fields.js';
 import { pretend } from '../support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
 describe('the samplers', () => {
-  const most = 3.4e38;
-  const million = 1048576;
-  const u32 = 4294967295;
-  /** option, field, default, least, most, whether it is whole. @type {[string, string, number, number, number, true?][]} */
-  const table = [
-    ['typicalP', 'typical_p', 1, 0, 1],
-    ['topNSigma', 'top_n_sigma', -1, -1, most],
-    ['xtcProbability', 'xtc_probability', 0, 0, 1],
-    ['xtcThreshold', 'xtc_threshold', 0.1, 0, 1],
-    ['dynatempRange', 'dynatemp_range', 0, 0, most],
-    ['dynatempExponent', 'dynatemp_exponent', 1, 0, most],
-    ['dryMultiplier', 'dry_multiplier', 0, 0, most],
-    ['dryBase', 'dry_base', 1.75, 1, most],
-    ['dryAllowedLength', 'dry_allowed_length', 2, 0, million, true],
-    ['dryPenaltyLast', 'dry_penalty_last_n', -1, -1, million, true],
-    ['mirostat', 'mirostat', 0, 0, 2, true],
-    ['mirostatTau', 'mirostat_tau', 5, 0, most],
-    ['mirostatEta', 'mirostat_eta', 0.1, 0, most],
-    ['adaptiveTarget', 'adaptive_target', -1, -1, 1],
-    ['adaptiveDecay', 'adaptive_decay', 0.9, 0, 0.99],
-  ];
+  test('their ranges in words', () => {
+    assert.equal(rangeWords({ min: 0 }), 'a number of at least 0');
+    assert.equal(rangeWords({ min: -1, max: 5, whole: true }), 'a whole number from -1 to 5');
+    assert.equal(rangeWords(samplingNumbers.repeatPenalty), 'a number above 0');
+  });
 
-  /** The same of those that most clients have. The greatest of undefined is that of a float. @type {[string, string, number, number, number?, true?][]} */
-  const usual = [
-    ['temperature', 'temperature', 0.8, 0],
-    ['topK', 'top_k', 40, -1, u32, true],
-    ['topP', 'top_p', 0.95, 0, 1],
-    ['minP', 'min_p', 0.05, 0, 1],
-    ['repeatPenalty', 'repeat_penalty', 1, 0],
-    ['frequencyPenalty', 'frequency_penalty', 0, -100, 100],
-    ['presencePenalty', 'presence_penalty', 0, -100, 100],
-    ['thinkingBudgetTokens', 'thinking_budget_tokens', -1, -1, u32, true],
-  ];
-
-  test('their fields, defaults and ranges', () => {
-    const wanted = (/** @type {typeof usual} */ rows) =>
-      Object.fromEntries(
-        rows.map(([option, field, byDefault, min, max, whole]) => [
-          option,
-          { field, byDefault, min, ...(max !== undefined && { max }), ...(whole && { whole }) },
-        ]),
-      );
-    assert.deepEqual(usualNumbers, wanted(usual));
-    assert.deepEqual(samplerNumbers, wanted(table));
-    assert.deepEqual(samplerOptions, [
-      ...[...usual, ...table].map(([option, field]) => [field, option]),
-      ['repeat_last_n', 'penaltyLast'],
-      ['dry_sequence_breakers', 'drySequenceBreakers'],
-      ['samplers', 'samplers'],
-      ['post_sampling_probs', 'logprobsAfter'],
-    ]);
-    assert.equal(Object.values(samplerLetters).join(''), 'edskypmxta');
+  test('the options by their fields', () => {
+    const options = Object.fromEntries(samplerOptions);
+    const shown = ['min_p', 'repeat_last_n', 'thinking_budget_tokens', 'post_sampling_probs'];
+    assert.deepEqual(
+      shown.map((field) => options[field]),
+      ['minP', 'penaltyLast', 'thinkingBudgetTokens', 'logprobsAfter'],
+    );
   });
 
   test('which lists are lists of them, and which are texts', () => {

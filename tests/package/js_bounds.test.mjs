@@ -42,8 +42,13 @@ describe('of a request', () => {
   test('defaults', () => {
     const { seed, ...settings } = settingsOf({});
     assert.deepEqual(settings, {
-      ...{ maxTokens: 0, temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
-      ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
+      ...{ temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
+      ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 64, typicalP: 1, topNSigma: -1 },
+      ...{ xtcProbability: 0, xtcThreshold: 0.1, dynatempRange: 0, dynatempExponent: 1 },
+      ...{ dryMultiplier: 0, dryBase: 1.75, dryAllowedLength: 2, dryPenaltyLast: -1, mirostat: 0 },
+      ...{ mirostatTau: 5, mirostatEta: 0.1, adaptiveTarget: -1, adaptiveDecay: 0.9 },
+      ...{ samplers: undefined, drySequenceBreakers: undefined },
+      ...{ maxTokens: 0, logitBias: [], logprob: false },
       ...{
         logprobs: 0,
         stop: [],
@@ -55,7 +60,7 @@ describe('of a request', () => {
         priority: 0,
       },
       ...{ speculation: true, salt: '', forced: [], grammar: undefined },
-      ...{ logprobsAfter: false, samplers: undefined, adapters: undefined },
+      ...{ logprobsAfter: false, adapters: undefined },
     });
     assert.ok(seed >= 0n && seed < 1n << 64n);
     assert.notEqual(settingsOf({}).seed, seed);
@@ -68,11 +73,11 @@ describe('of a request', () => {
     checkBounds('maxTokens', plain, { taken: [1, U32_MAX], not: [0, -2, 1.5, U32_MAX + 1] });
     checkBounds('temperature', plain, { taken: [0, 1e9], not: [-1e-9] });
     checkBounds('topK', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5, U32_MAX + 1] });
-    checkBounds('penaltyLast', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5, U32_MAX + 1] });
+    checkBounds('penaltyLast', plain, { taken: [-1, 0, 2 ** 20], not: [-2, 0.5, 2 ** 20 + 1] });
     for (const name of ['topP', 'minP']) {
       checkBounds(name, plain, { taken: [0, 0.5, 1], not: [-0.01, 1.01] });
     }
-    checkBounds('repeatPenalty', plain, { taken: [0, 5], not: [-0.01] });
+    checkBounds('repeatPenalty', plain, { taken: [1e-40, 5], not: [0, -0.01] });
     for (const name of ['frequencyPenalty', 'presencePenalty']) {
       checkBounds(name, plain, { taken: [-100, 0.5, 100], not: [-100.1, 100.1] });
     }

@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { subjects } from '../../js/base/error_subjects.js';
 import { WickError } from '../../js/base/errors.js';
+import { subjects } from '../../js/base/option_table.js';
 import { AdapterTable } from '../../js/wasm/adapter_table.js';
 import { Heap } from '../../js/wasm/heap.js';
 import * as layout from '../../js/wasm/layout.js';
@@ -473,7 +473,11 @@ describe('requests', () => {
       const words = ints(at, layout.REQUEST_FIELDS);
       const word = (/** @type {keyof typeof layout} */ name) => words[any(layout)[name]];
       assert.equal(text(word('REQUEST_TEXT'), word('REQUEST_TEXT_BYTES')), 'hi');
-      const [count, biasAt] = [word('REQUEST_BIAS_COUNT'), word('REQUEST_BIAS')];
+      const sampling = ints(word('REQUEST_SAMPLING'), layout.SAMPLING_FIELDS);
+      const [count, biasAt] = [
+        sampling[layout.SAMPLING_BIAS_COUNT],
+        sampling[layout.SAMPLING_BIAS],
+      ];
       const floats = [...new Float32Array(memory.buffer.slice(biasAt, biasAt + 24))];
       assert.deepEqual([count, blocks.get(biasAt)], [3, 24]);
       assert.deepEqual([ints(biasAt, 6)[0], ints(biasAt, 6)[2], ints(biasAt, 6)[4]], [3, 9, 1]);
@@ -484,8 +488,8 @@ describe('requests', () => {
       for (const name of /** @type {(keyof typeof layout)[]} */ ([
         ...['REQUEST_SESSION', 'REQUEST_PREFILL_ONLY', 'REQUEST_DROP_FIRST', 'REQUEST_DROP_LAST'],
         ...['REQUEST_PASSES_WAITED', 'REQUEST_SPECULATION', 'REQUEST_FORCED', 'REQUEST_SALT'],
-        ...['REQUEST_FORCED_COUNT', 'REQUEST_GRAMMAR_KIND', 'REQUEST_LOGPROBS_AFTER'],
-        ...['REQUEST_SAMPLERS', 'REQUEST_TOKENS', 'REQUEST_TOKEN_COUNT', 'REQUEST_GRAMMAR'],
+        ...['REQUEST_FORCED_COUNT', 'REQUEST_GRAMMAR_KIND'],
+        ...['REQUEST_TOKENS', 'REQUEST_TOKEN_COUNT', 'REQUEST_GRAMMAR'],
       ])) {
         assert.equal(word(name), 0, name);
       }

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { onAbort, unlessAborted } from '../../js/base/abort_signals.js';
-import { nameOption, optionOf, subjects } from '../../js/base/error_subjects.js';
+import { nameOption, optionOf } from '../../js/base/error_subjects.js';
 import {
   abortError,
   codeOfStatus,
@@ -17,6 +17,7 @@ import {
   WickError,
 } from '../../js/base/errors.js';
 import { checkNames } from '../../js/base/option_names.js';
+import { samplingNumbers, subjects } from '../../js/base/option_table.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../../js/bytes/split_files.js';
 import { callNamed, calls, usesSession } from '../../js/connection/calls.js';
 import { isClientName, isFromLeader, isToLeader } from '../../js/connection/messages.js';
@@ -24,6 +25,7 @@ import { ChatCompletions, messagesOf } from '../../js/page/chat_completions.js';
 import { infoOf, kvStatsOf, statsOf } from '../../js/page/engine_reports.js';
 import { prometheusOf } from '../../js/page/prometheus.js';
 import { settingsOf } from '../../js/page/request_options.js';
+import { samplersOf } from '../../js/page/sampler_options.js';
 import { Session } from '../../js/page/session.js';
 import { storageError, writeFile } from '../../js/storage/browser_files.js';
 import { SwapFile } from '../../js/storage/swap_file.js';
@@ -514,7 +516,7 @@ describe('memory', () => {
         dryAllowedLength: 4,
       },
       ...{ dryPenaltyLast: -1, mirostatTau: 3.5, mirostatEta: 4.5, adaptiveTarget: 0.75 },
-      ...{ adaptiveDecay: 0.625, order: 'kt', breakers: ['x', 'yz'] },
+      ...{ adaptiveDecay: 0.625, samplers: 'kt', drySequenceBreakers: ['x', 'yz'] },
     };
     /** @type {import('../../js/wasm/engine_records.js').NativeRequest} */
     const request = {
@@ -536,8 +538,8 @@ describe('memory', () => {
         completions: 2,
         grammar: { kind: 3, text: '[ab]+', begun: 'a' },
         logprobsAfter: true,
-        samplers,
       },
+      ...samplers,
       adapters: [{ name: 'a', scale: 1 }],
     };
     const adapters = /** @type {any} */ ({ words: () => new Uint32Array(2) });
@@ -546,19 +548,6 @@ describe('memory', () => {
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
     const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
     assert.deepEqual(empty, []);
-    const asFloats = new Float32Array(byText.buffer);
-    for (const [value, at] of [
-      [0.5, layout.REQUEST_TEMPERATURE_FLOAT],
-      [0.25, layout.REQUEST_TOP_P_FLOAT],
-      [0.125, layout.REQUEST_MIN_P_FLOAT],
-      [1.5, layout.REQUEST_REPEAT_PENALTY_FLOAT],
-      [2, layout.REQUEST_FREQUENCY_PENALTY_FLOAT],
-      [4, layout.REQUEST_PRESENCE_PENALTY_FLOAT],
-    ]) {
-      assert.equal(asFloats[at], value);
-    }
-    const seed = [byText[layout.REQUEST_SEED_LOW], byText[layout.REQUEST_SEED_HIGH]];
-    assert.deepEqual(seed, [6, 5]);
     assert.equal(byText[layout.REQUEST_PRIORITY] | 0, -1);
     assert.deepEqual([...heap.readInts(byText[layout.REQUEST_STOP_BYTES], 2)], [1, 2]);
     assert.equal(byText[layout.REQUEST_GRAMMAR_KIND], 3);
@@ -568,30 +557,21 @@ describe('memory', () => {
     assert.equal(byText[layout.REQUEST_REASONING_TOKENS], 17);
     assert.equal(heap.readText(byText[layout.REQUEST_REASONING_ENDING], 7), '<think>');
     assert.equal(byText[layout.REQUEST_REASONING_ENDING_BYTES], 7);
-    const [token, bias] = heap.readInts(byText[layout.REQUEST_BIAS], 2);
-    assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
-
-    const words = heap.readInts(byText[layout.REQUEST_SAMPLERS], layout.SAMPLERS_FIELDS);
+    const words = heap.readInts(byText[layout.REQUEST_SAMPLING], layout.SAMPLING_FIELDS);
     const chain = new Float32Array(words.slice().buffer);
     assert.ok(words.every((one) => one !== 0));
-    assert.deepEqual(
-      [
-        ...[chain[layout.SAMPLERS_TYPICAL_P_FLOAT], chain[layout.SAMPLERS_TOP_N_SIGMA_FLOAT]],
-        ...[chain[layout.SAMPLERS_XTC_PROBABILITY_FLOAT]],
-        ...[chain[layout.SAMPLERS_XTC_THRESHOLD_FLOAT], words[layout.SAMPLERS_MIROSTAT]],
-        ...[chain[layout.SAMPLERS_DYNATEMP_RANGE_FLOAT]],
-        ...[chain[layout.SAMPLERS_DYNATEMP_EXPONENT_FLOAT]],
-        ...[chain[layout.SAMPLERS_DRY_MULTIPLIER_FLOAT], chain[layout.SAMPLERS_DRY_BASE_FLOAT]],
-        ...[words[layout.SAMPLERS_DRY_ALLOWED_LENGTH], words[layout.SAMPLERS_DRY_PENALTY_LAST]],
-        ...[chain[layout.SAMPLERS_MIROSTAT_TAU_FLOAT], chain[layout.SAMPLERS_MIROSTAT_ETA_FLOAT]],
-        ...[chain[layout.SAMPLERS_ADAPTIVE_TARGET_FLOAT]],
-        chain[layout.SAMPLERS_ADAPTIVE_DECAY_FLOAT],
-      ],
-      [0.5, 1, 0.25, 0.125, 2, 1.5, 2, 2.5, 3, 4, -1, 3.5, 4.5, 0.75, 0.625],
-    );
-    assert.equal(heap.readText(words[layout.SAMPLERS_ORDER], 2), 'kt');
-    assert.equal(words[layout.SAMPLERS_DRY_BREAKER_COUNT], 2);
-    assert.deepEqual([...heap.readInts(words[layout.SAMPLERS_DRY_BREAKER_BYTES], 2)], [1, 2]);
+    const [token, bias] = heap.readInts(words[layout.SAMPLING_BIAS], 2);
+    assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
+    assert.deepEqual([words[layout.SAMPLING_SEED], words[layout.SAMPLING_SEED + 1]], [6, 5]);
+    for (const [name, row] of Object.entries(samplingNumbers)) {
+      const whole = 'whole' in row;
+      const upper = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+      const at = /** @type {any} */ (layout)[`SAMPLING_${upper}${whole ? '' : '_FLOAT'}`];
+      assert.equal(whole ? words[at] : chain[at], /** @type {any} */ (request)[name], name);
+    }
+    assert.equal(heap.readText(words[layout.SAMPLING_SAMPLERS], 2), 'kt');
+    assert.equal(words[layout.SAMPLING_DRY_BREAKER_COUNT], 2);
+    assert.deepEqual([...heap.readInts(words[layout.SAMPLING_DRY_BREAKER_BYTES], 2)], [1, 2]);
 
     /** @type {import('../../js/wasm/engine_records.js').NativeConfig} */
     const settings = {
@@ -676,8 +656,9 @@ describe('chat', () => {
     };
     const { settings, input, wantsTokens, count } = askedBy(body);
     assert.deepEqual(settings, {
+      ...samplersOf({}),
       ...{ maxTokens: 11, temperature: 0.25, topK: 12, topP: 0.5, minP: 0.125 },
-      ...{ repeatPenalty: 1.5, frequencyPenalty: 0.75, presencePenalty: -0.75, penaltyLast: 0 },
+      ...{ repeatPenalty: 1.5, frequencyPenalty: 0.75, presencePenalty: -0.75 },
       ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
       ...{
         healing: false,
@@ -689,7 +670,7 @@ describe('chat', () => {
         speculation: 'always',
       },
       ...{ salt: 'tenant', forced: [], grammar: { kind: 2, text: '{"type":"null"}' } },
-      ...{ logprobsAfter: false, samplers: undefined },
+      logprobsAfter: false,
       adapters: [
         { name: 'a', scale: 0.5 },
         { name: 'b', scale: 1 },
@@ -710,13 +691,14 @@ describe('chat', () => {
       post_sampling_probs: true,
     };
     const { settings } = askedBy(body);
-    assert.deepEqual(settings.samplers, {
+    assert.deepEqual(settings, {
+      ...settingsOf({ seed: 7 }),
       ...{ typicalP: 0.5, topNSigma: 1, xtcProbability: 0.25, xtcThreshold: 0.125, mirostat: 2 },
       ...{ dynatempRange: 1.5, dynatempExponent: 2, dryMultiplier: 2.5, dryBase: 3 },
       ...{ dryAllowedLength: 4, dryPenaltyLast: 5, mirostatTau: 3.5, mirostatEta: 4.5 },
-      ...{ adaptiveTarget: 0.75, adaptiveDecay: 0.625, order: 'kt', breakers: ['x'] },
+      ...{ adaptiveTarget: 0.75, adaptiveDecay: 0.625, samplers: 'kt' },
+      ...{ drySequenceBreakers: ['x'], penaltyLast: -1, logprobsAfter: true },
     });
-    assert.deepEqual([settings.penaltyLast, settings.logprobsAfter], [-1, true]);
     const nulls = Object.fromEntries(Object.keys(body).map((name) => [name, null]));
     assert.deepEqual(askedBy(nulls).settings, settingsOf({ seed: 7 }));
   });

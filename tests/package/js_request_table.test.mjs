@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { subjects } from '../../js/base/error_subjects.js';
 import { codeOfStatus, WickError } from '../../js/base/errors.js';
+import { subjects } from '../../js/base/option_table.js';
 import { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } from '../../js/wasm/layout.js';
 import { RequestTable } from '../../js/worker/request_table.js';
 

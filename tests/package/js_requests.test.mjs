@@ -18,6 +18,7 @@ import {
 } from '../../js/page/option_checks.js';
 import { leavable, readerOf, readersOf } from '../../js/page/piece_reader.js';
 import { promptOf, saltOf, settingsOf, tokensOf } from '../../js/page/request_options.js';
+import { samplersOf } from '../../js/page/sampler_options.js';
 import { Session } from '../../js/page/session.js';
 
 const isArg = { code: 'ARG' };
@@ -26,20 +27,12 @@ const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 describe('settings', () => {
   const usual = {
     maxTokens: 0,
-    temperature: 0.8,
-    topK: 40,
-    topP: 0.95,
-    minP: 0.05,
-    repeatPenalty: 1,
-    frequencyPenalty: 0,
-    presencePenalty: 0,
-    penaltyLast: 0,
+    ...samplersOf({}),
     seed: 7n,
     logitBias: [],
     logprob: false,
     logprobs: 0,
     logprobsAfter: false,
-    samplers: undefined,
     stop: [],
     healing: false,
     thinkingBudgetTokens: -1,
@@ -101,10 +94,10 @@ describe('settings', () => {
     ['topK', -1, u32, true],
     ['topP', 0, 1, false],
     ['minP', 0, 1, false],
-    ['repeatPenalty', 0, most, false],
+    ['repeatPenalty', 1.4e-45, most, false],
     ['frequencyPenalty', -100, 100, false],
     ['presencePenalty', -100, 100, false],
-    ['penaltyLast', -1, u32, true],
+    ['penaltyLast', -1, 2 ** 20, true],
     ['logprobs', 0, 20, true],
     ['priority', -100, 100, true],
   ];
@@ -114,7 +107,8 @@ describe('settings', () => {
       const middle = whole ? least + 1 : least + 0.5;
       for (const value of [least, middle, greatest]) assert.equal(taken(value), value);
       const within = `from ${least} to ${greatest}`;
-      const range = greatest === most ? `of at least ${least}` : within;
+      const open = name === 'repeatPenalty' ? 'above 0' : `of at least ${least}`;
+      const range = greatest === most ? open : within;
       const wrong = [least - 1, Number.NaN, '1', true, {}, Number.POSITIVE_INFINITY];
       if (greatest !== most) wrong.push(greatest + 1);
       if (whole) wrong.push(least + 0.5);

@@ -1,7 +1,7 @@
 // Requests that the handler in JavaScript and the components answer alike: by what servers are opened with, and what is
 // compared of their answers.
 
-import { samplerNumbers, usualNumbers } from '../../js/base/sampler_fields.js';
+import { optionNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
 
 /**
@@ -165,16 +165,12 @@ const limited = [
   ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
 ];
 /** Each number at its ends and beyond. @type {object[]} */
-const ends = Object.values({ ...usualNumbers, ...samplerNumbers }).flatMap(
-  ({ field, min, max = 3e38, whole }) =>
-    field === 'repeat_penalty' || field === 'thinking_budget_tokens'
-      ? []
-      : [
-          min,
-          whole && max > 2 ** 20 ? 2 ** 20 : max,
-          min - 1,
-          ...(max < 3e38 ? [max + 1] : []),
-        ].map((value) => ({ [field]: value })),
+const ends = Object.values(optionNumbers).flatMap(({ field, min, max = 3e38, whole }) =>
+  field === 'repeat_penalty' || field === 'thinking_budget_tokens'
+    ? []
+    : [min, whole && max > 2 ** 20 ? 2 ** 20 : max, min - 1, ...(max < 3e38 ? [max + 1] : [])].map(
+        (value) => ({ [field]: value }),
+      ),
 );
 const brief = { temperature: 0, max_tokens: 5 };
 /** @type {[string, object][]} */

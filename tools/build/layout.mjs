@@ -1,13 +1,14 @@
-// make layout: makes web/layout.h and js/wasm/layout.js of the list in web/layout.mjs. With --check it changes
-// nothing, and fails when one of them is of another list.
+// make layout: makes web/layout.h and js/wasm/layout.js of the list in web/layout.mjs, and what option_files.mjs names
+// of include/options.mjs. With --check it changes nothing, and fails when one of them is of another list.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { constants, filled, own, read, results } from '../../web/layout.mjs';
+import { optionFiles, optionParts } from './option_files.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-const cTypes = { u32: 'uint32_t', i32: 'int32_t', f32: 'float' };
+const cTypes = { u32: 'uint32_t', i32: 'int32_t', f32: 'float', u64: 'uint64_t', bool: 'bool' };
 
 /** @param {string} name */
 const upper = (name) => name.toUpperCase();
@@ -23,7 +24,28 @@ const assertField = (record, field, at, sizeBytes) =>
 const assertSize = (record, sizeBytes) =>
   `_Static_assert(sizeof(${record}) == ${sizeBytes}, "${record}");`;
 
-/** @param {string} record @param {Record<string, keyof typeof cTypes>} fields @returns {string[]} */
+/** @typedef {Record<string, keyof typeof cTypes>} Fields */
+
+/** @param {Fields} fields @returns {{name: string, type: keyof typeof cTypes, at: number}[]} with their words */
+function placesOf(fields) {
+  let next = 0;
+  return Object.entries(fields).map(([name, type]) => {
+    const at = next;
+    next += type === 'u64' ? 2 : 1;
+    return { name, type, at };
+  });
+}
+
+/** @param {Fields} fields @returns {number} words of the record, a multiple of its alignment */
+function wordsOf(fields) {
+  const types = Object.values(fields);
+  const words = types.reduce((sum, type) => sum + (type === 'u64' ? 2 : 1), 0);
+  return types.includes('u64') ? words + (words % 2) : words;
+}
+
+const sizes = { u32: 4, i32: 4, f32: 4, u64: 8, bool: 1 };
+
+/** @param {string} record @param {Fields} fields @returns {string[]} */
 const declare = (record, fields) => [
   `typedef struct ${record} {`,
   ...Object.entries(fields).map(([field, type]) => `  ${cTypes[type]} ${field};`),
@@ -36,6 +58,7 @@ function linesOfC() {
     '// web/layout.h — what C and JavaScript of a browser build both know of memory.',
     '// `make layout` makes it of web/layout.mjs: changes go there.',
     '// clang-format off',
+    '// NOLINTBEGIN(bugprone-sizeof-expression): of pointers, whose size is what is checked',
     '#ifndef WICK_WEB_LAYOUT_H',
     '#define WICK_WEB_LAYOUT_H',
     '',
@@ -47,8 +70,10 @@ function linesOfC() {
     ...Object.entries(filled).flatMap(([record, fields]) => [
       '',
       ...(record.startsWith('web_') ? declare(record, fields) : []),
-      ...Object.keys(fields).map((field, index) => assertField(record, field, index * 4, 4)),
-      assertSize(record, Object.keys(fields).length * 4),
+      ...placesOf(fields).map(({ name, type, at }) =>
+        assertField(record, name, at * 4, sizes[type]),
+      ),
+      assertSize(record, wordsOf(fields) * 4),
     ]),
     ...Object.entries(read).flatMap(([record, { sizeBytes, fields }]) => [
       '',
@@ -69,6 +94,7 @@ function linesOfC() {
     ),
     '',
     '#endif',
+    '// NOLINTEND(bugprone-sizeof-expression)',
   ];
 }
 
@@ -82,9 +108,9 @@ function linesOfJs() {
     '',
     '// Records that are filled here: how many 32-bit fields they have, and the place of each.',
     ...Object.entries(filled).flatMap(([record, fields]) => [
-      constant(`${bare(upper(record))}_FIELDS`, Object.keys(fields).length),
-      ...Object.entries(fields).map(([name, type], index) =>
-        constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, index),
+      constant(`${bare(upper(record))}_FIELDS`, wordsOf(fields)),
+      ...placesOf(fields).map(({ name, type, at }) =>
+        constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, at),
       ),
     ]),
     '',
@@ -108,15 +134,30 @@ function linesOfJs() {
 }
 
 const isCheck = process.argv.includes('--check');
-for (const [file, lines] of /** @type {[string, string[]][]} */ ([
+
+/** @param {string} file @param {string} made */
+function put(file, made) {
+  const path = join(root, file);
+  const found = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  if (found === made) return;
+  if (!isCheck) return writeFileSync(path, made);
+  console.error(`${file} is not what web/layout.mjs and include/options.mjs say: run make layout`);
+  process.exitCode = 1;
+}
+
+/** @param {string} file @param {string} part between the lines that name it @param {string[]} made */
+function putPart(file, part, made) {
+  const lines = readFileSync(join(root, file), 'utf8').split('\n');
+  const begin = lines.findIndex((line) => line.includes(` begin of ${part}: `)) + 1;
+  const end = lines.findIndex((line) => line.includes(` end of ${part}`));
+  if (begin === 0 || end < begin) throw new Error(`${file} has no part ${part}`);
+  put(file, lines.toSpliced(begin, end - begin, ...made).join('\n'));
+}
+
+/** @type {[string, string[]][]} */
+const files = [
   ['web/layout.h', linesOfC()],
   ['js/wasm/layout.js', linesOfJs()],
-])) {
-  const text = `${lines.join('\n')}\n`;
-  if (!isCheck) {
-    writeFileSync(join(root, file), text);
-  } else if (readFileSync(join(root, file), 'utf8') !== text) {
-    console.error(`${file} is not what web/layout.mjs says: run make layout`);
-    process.exitCode = 1;
-  }
-}
+];
+for (const [file, lines] of [...files, ...optionFiles()]) put(file, `${lines.join('\n')}\n`);
+for (const [file, part, lines] of optionParts()) putPart(file, part, lines);

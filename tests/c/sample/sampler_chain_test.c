@@ -84,7 +84,7 @@ static bool too_near(plain *p, double a, double b) {
 
 static void plain_penalties(plain *p) {
   const wick_sampling *c = &p->config;
-  const uint32_t last = c->penalty_last == 0 ? 64 : c->penalty_last;
+  const uint32_t last = c->penalty_last;
   for (uint32_t i = 0; i < p->vocab; i++) {
     uint32_t uses = 0;
     for (uint32_t j = 0; j < p->held && j < last; j++) {
@@ -672,6 +672,8 @@ TEST(a_plan_has_what_is_on) {
   CHECK_EQ_UINT(plan_of(&c, 100).penalty_last, 64);
   c.penalty_last = 5;
   CHECK_EQ_UINT(plan_of(&c, 100).penalty_last, 5);
+  c.penalty_last = 0;
+  check_plan(&c, "", 100);
   c = off, c.dry_multiplier = 0.5f, c.dry_penalty_last = 1;
   check_plan(&c, "d", 100);
   CHECK_EQ_UINT(plan_of(&c, 100).dry_last, 1);
@@ -962,7 +964,7 @@ TEST(samplers_out_of_range_are_refused_by_name) {
   c = good, c.typical_p = -0.1f;
   check_refused(&c, WICK_SUBJECT_TYPICAL_P, "typical_p is -0.1, not 0 to 1");
   c = good, c.top_n_sigma = NAN;
-  check_refused(&c, WICK_SUBJECT_TOP_N_SIGMA, "top_n_sigma is nan, not finite");
+  check_refused(&c, WICK_SUBJECT_TOP_N_SIGMA, "top_n_sigma is nan, not finite and at least -1");
   c = good, c.xtc_probability = 1.5f;
   check_refused(&c, WICK_SUBJECT_XTC_PROBABILITY, "xtc_probability is 1.5, not 0 to 1");
   c = good, c.xtc_threshold = NAN;
@@ -986,8 +988,7 @@ TEST(samplers_out_of_range_are_refused_by_name) {
   c = good, c.mirostat_eta = -1;
   check_refused(&c, WICK_SUBJECT_MIROSTAT_ETA, "mirostat_eta is -1, not finite and at least 0");
   c = good, c.adaptive_target = 1.5f;
-  check_refused(&c, WICK_SUBJECT_ADAPTIVE_TARGET,
-                "adaptive_target is 1.5, not finite and at most 1");
+  check_refused(&c, WICK_SUBJECT_ADAPTIVE_TARGET, "adaptive_target is 1.5, not -1 to 1");
   c = good, c.adaptive_decay = 1;
   check_refused(&c, WICK_SUBJECT_ADAPTIVE_DECAY, "adaptive_decay is 1, not 0 to 0.99");
   c = good, c.samplers = "kz";

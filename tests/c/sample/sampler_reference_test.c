@@ -207,7 +207,8 @@ static int32_t reference_choose(reference *r, const float *raw) {
 }
 
 static void reference_accept(reference *r, int32_t token) {
-  const uint32_t last = r->config.penalty_last == 0 ? 64 : r->config.penalty_last;
+  const uint32_t last = r->config.penalty_last;
+  if (last == 0) return;
   if (r->held == last) {
     memmove(r->history, r->history + 1, (last - 1) * sizeof *r->history);
     r->held--;

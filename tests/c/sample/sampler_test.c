@@ -298,9 +298,9 @@ TEST(settings_out_of_range_are_refused_by_name) {
   c = good, c.repeat_penalty = 0;
   check_refusal(&c, "repeat_penalty is 0, not finite and above 0");
   c = good, c.frequency_penalty = -INFINITY;
-  check_refusal(&c, "frequency_penalty is -inf, not finite");
+  check_refusal(&c, "frequency_penalty is -inf, not -100 to 100");
   c = good, c.presence_penalty = NAN;
-  check_refusal(&c, "presence_penalty is nan, not finite");
+  check_refusal(&c, "presence_penalty is nan, not -100 to 100");
   c = good, c.penalty_last = WICK_PENALTY_LAST_MAX + 1;
   check_refusal(&c, "penalty_last is 1048577, not at most 1048576");
   c = good, c.logprobs = 21;

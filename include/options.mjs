@@ -1,0 +1,263 @@
+// include/options.mjs — the options of a request, once for all hosts. `make layout` makes of it src/base/options.h,
+// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts; `make check-quick` fails when one
+// of them is of another table than this one. docs/architecture.md says how a sampler is added.
+
+/** The greatest number where none is given: a float's, with room for rounding. */
+export const FLOAT_MAX = 3.4e38;
+/** The least float above 0. */
+export const ABOVE_0 = 1.4e-45;
+const U32_MAX = 2 ** 32 - 1;
+/** WICK_PENALTY_LAST_MAX */
+const WINDOW_MAX = 2 ** 20;
+
+/**
+ * An option that is a number. Its key is the name in C; the other names follow from it unless they are given.
+ * @typedef {object} NumberOption
+ * @property {'f32' | 'u32'} type a u32 of -1 is all bits set
+ * @property {string} [js] as options of the package name it: by default min_p is minP
+ * @property {string} [http] as requests over HTTP name it: by default the name in C
+ * @property {string} [cli] as the commands name it: by default min_p is --min-p
+ * @property {string} value what the commands call its value
+ * @property {number} min
+ * @property {number} [max] by default FLOAT_MAX
+ * @property {number} off the default in C and of the commands: the sampler does nothing, or what it is without
+ * @property {number} [byDefault] the default of the package and of servers, where it is another
+ * @property {[value: string | number, meaning: string][]} [values] values with a meaning
+ * @property {string} about a verb phrase. {} is the option or its value, {name} another option.
+ * @property {string} [more] a sentence for references
+ * @property {string} [source] whose sampler it is
+ */
+
+/**
+ * The numbers of wick_sampling, in its order.
+ * @type {Record<string, NumberOption>}
+ */
+export const sampling = {
+  temperature: {
+    ...{ type: 'f32', cli: '--temp', value: 'T', min: 0, off: 0, byDefault: 0.8 },
+    values: [[0, 'greedy']],
+    about: 'set the temperature',
+    more: 'Of equally likely tokens, greedy takes the one with the lowest id.',
+  },
+  top_k: {
+    // 0 and -1 switch it off: other servers have the one or the other
+    ...{ type: 'u32', value: 'K', min: -1, max: U32_MAX, off: 0, byDefault: 40 },
+    values: [[0, 'all']],
+    about: 'sample from the {} most likely tokens',
+  },
+  top_p: {
+    ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 1, byDefault: 0.95 },
+    values: [
+      [1, 'all'],
+      [0, 'the most likely'],
+    ],
+    about: 'sample from the most likely tokens that add up to {}',
+  },
+  min_p: {
+    ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0, byDefault: 0.05 },
+    values: [[0, 'all']],
+    about: 'keep tokens at least {} times as likely as the best',
+  },
+  repeat_penalty: {
+    ...{ type: 'f32', value: 'R', min: ABOVE_0, off: 1 },
+    values: [[1, 'off']],
+    about: 'penalize repeated tokens',
+    source: 'Keskar et al. 2019, as llama.cpp applies it',
+  },
+  frequency_penalty: {
+    ...{ type: 'f32', value: 'F', min: -100, max: 100, off: 0 },
+    values: [[0, 'off']],
+    about: 'penalize tokens by frequency',
+    source: 'OpenAI',
+  },
+  presence_penalty: {
+    ...{ type: 'f32', value: 'F', min: -100, max: 100, off: 0 },
+    values: [[0, 'off']],
+    about: 'penalize tokens that occurred',
+    source: 'OpenAI',
+  },
+  penalty_last: {
+    ...{ type: 'u32', http: 'repeat_last_n', cli: '--repeat-last-n', value: 'N' },
+    ...{ min: -1, max: WINDOW_MAX, off: 64 },
+    values: [
+      [0, 'none'],
+      [-1, 'the context'],
+    ],
+    about: 'apply penalties to the last {} tokens',
+  },
+  typical_p: {
+    ...{ type: 'f32', cli: '--typical', value: 'P', min: 0, max: 1, off: 1 },
+    values: [[1, 'off']],
+    about: 'keep tokens of typical surprise that add up to {}',
+    source: 'Meister et al. 2022',
+  },
+  top_n_sigma: {
+    ...{ type: 'f32', cli: '--top-nsigma', value: 'N', min: -1, off: -1 },
+    values: [[-1, 'off']],
+    about: 'keep logits at most {} standard deviations below the best',
+    source: 'Tang et al. 2024',
+  },
+  xtc_probability: {
+    ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0 },
+    values: [[0, 'off']],
+    about: 'set the probability of keeping only the least of the top choices',
+  },
+  xtc_threshold: {
+    ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0.1 },
+    values: [['over 0.5', 'off']],
+    about: 'set the least probability of a top choice',
+  },
+  dynatemp_range: {
+    ...{ type: 'f32', value: 'R', min: 0, off: 0 },
+    values: [[0, 'off']],
+    about: 'vary the temperature by up to {} with the entropy',
+  },
+  dynatemp_exponent: {
+    ...{ type: 'f32', cli: '--dynatemp-exp', value: 'E', min: 0, off: 1 },
+    about: 'set the exponent of the entropy',
+    more: 'The entropy is relative to the most that it could be.',
+  },
+  dry_multiplier: {
+    ...{ type: 'f32', value: 'M', min: 0, off: 0 },
+    values: [[0, 'off']],
+    about: "set DRY's penalty of repetitions",
+    more: 'A token that would continue a repetition of n tokens loses {} * {dry_base} ** (n - {dry_allowed_length}).',
+  },
+  dry_base: {
+    ...{ type: 'f32', value: 'B', min: 1, off: 1.75 },
+    about: "set the growth of DRY's penalty per token",
+  },
+  dry_allowed_length: {
+    ...{ type: 'u32', value: 'N', min: 0, max: WINDOW_MAX, off: 2 },
+    about: 'allow repetitions of {} tokens',
+  },
+  dry_penalty_last: {
+    ...{ type: 'u32', http: 'dry_penalty_last_n', cli: '--dry-penalty-last-n', value: 'N' },
+    ...{ min: -1, max: WINDOW_MAX, off: -1 },
+    values: [
+      [-1, 'the context'],
+      [0, 'off'],
+    ],
+    about: 'apply DRY to the last {} tokens',
+  },
+  mirostat: {
+    ...{ type: 'u32', value: 'N', min: 0, max: 2, off: 0 },
+    values: [[0, 'off']],
+    about: 'use Mirostat 1 or 2',
+    source: 'Basu et al. 2021',
+    more: 'Of the other samplers only the temperature is applied then.',
+  },
+  mirostat_tau: {
+    ...{ type: 'f32', cli: '--mirostat-ent', value: 'T', min: 0, off: 5 },
+    about: "set Mirostat's surprise in bits",
+  },
+  mirostat_eta: {
+    ...{ type: 'f32', cli: '--mirostat-lr', value: 'E', min: 0, off: 0.1 },
+    about: "set Mirostat's learning rate",
+  },
+  adaptive_target: {
+    ...{ type: 'f32', value: 'P', min: -1, max: 1, off: -1 },
+    values: [['below 0', 'off']],
+    about: 'prefer tokens of about probability {} by adaptive-p',
+  },
+  adaptive_decay: {
+    ...{ type: 'f32', value: 'D', min: 0, max: 0.99, off: 0.9 },
+    about: "set the decay of adaptive-p's memory",
+  },
+};
+
+/**
+ * Numbers of a request that C has in another form.
+ * @type {Record<string, NumberOption>}
+ */
+export const request = {
+  reasoning_budget: {
+    ...{ type: 'u32', js: 'thinkingBudgetTokens', http: 'thinking_budget_tokens', value: 'N' },
+    ...{ min: -1, max: U32_MAX, off: -1 },
+    values: [[-1, 'no limit']],
+    about: 'end reasoning after {} tokens',
+  },
+};
+
+/**
+ * The samplers in their default order: llama.cpp's names, and their letters in wick_sampling.samplers.
+ * @type {Record<string, string>}
+ */
+export const samplers = {
+  penalties: 'e',
+  dry: 'd',
+  top_n_sigma: 's',
+  top_k: 'k',
+  typ_p: 'y',
+  top_p: 'p',
+  min_p: 'm',
+  xtc: 'x',
+  temperature: 't',
+  adaptive_p: 'a',
+};
+
+/**
+ * wick_subject in the order of its numbers, which stay: the name in C and, where they are not those of a number above,
+ * the fields that it is about, the option of the package, and what wick_error.numbers hold.
+ * @type {[name: string, fields?: string, option?: string, numbers?: string][]}
+ */
+export const subjects = [
+  ['none', '', undefined, 'no setting: the file, the model, the host, ...'],
+  ['memory', 'memory_bytes_max', 'memoryLimit', 'bytes needed, budget'],
+  [
+    'plan',
+    'memory_bytes_max, context_tokens',
+    'memoryLimit, contextSize',
+    'planned, budget, tokens',
+  ],
+  ['context', 'context_tokens', 'contextSize', 'tokens wanted, at most'],
+  ['batch', 'batch_tokens', 'batchSize', 'wanted, at most'],
+  ['threads', 'threads', 'threads', 'wanted, at most'],
+  ['kv_type', 'k_type, v_type', 'kvType', 'k_type, v_type'],
+  ['kv_tokens', 'kv_tokens_max', 'kvTokens', 'pages needed, available'],
+  ['directory_only', 'directory_only', 'directoryOnly'],
+  ['requests', 'requests_max', undefined, 'there are, at most'],
+  ['queue_tokens', 'queue_tokens_max', undefined, 'there are, at most'],
+  ['prompt', 'text, tokens'],
+  ['priority', 'priority', 'priority'],
+  ['completions', 'completions', undefined, 'wanted, at most'],
+  ['session', 'session', undefined, 'its number'],
+  ['stops', 'stops', 'stop', 'how many or which, at most'],
+  ['temperature'],
+  ['top_p'],
+  ['min_p'],
+  ['repeat_penalty'],
+  ['frequency_penalty'],
+  ['presence_penalty'],
+  ['penalty_last'],
+  ['logprobs', 'logprobs', 'logprobs', 'wanted, at most'],
+  ['bias', 'bias', 'logitBias', 'wanted, at most; or the token and the vocabulary'],
+  ['kernels', 'kernels'],
+  ['host', 'context_tokens', 'contextSize', "bytes planned, the host's limit, tokens"],
+  ['pre_tokenizer', 'pre_tokenizer', 'preTokenizer'],
+  ['grammar', 'grammar', 'grammar, jsonSchema, regex, choices'],
+  ['typical_p'],
+  ['top_n_sigma'],
+  ['xtc_probability'],
+  ['xtc_threshold'],
+  ['dynatemp_range'],
+  ['dynatemp_exponent'],
+  ['dry_multiplier'],
+  ['dry_base'],
+  ['dry_penalty_last'],
+  [
+    'dry_sequence_breakers',
+    'dry_sequence_breakers',
+    'drySequenceBreakers',
+    'how many or which, at most',
+  ],
+  ['mirostat'],
+  ['mirostat_tau'],
+  ['mirostat_eta'],
+  ['adaptive_target'],
+  ['adaptive_decay'],
+  ['samplers', 'samplers', 'samplers', 'which, at most'],
+  ['adapters', 'adapters', 'adapters', 'which or how many, at most'],
+  ['tables', 'tables', 'tables'],
+  ['dry_allowed_length'],
+];
