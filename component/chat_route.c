@@ -8,33 +8,16 @@
 #include "base/json.h"
 #include "server.h"
 
-static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
-                                    {"max_completion_tokens", FIELD_TOKENS, 0, 0, NULL},
-                                    {"logprobs", FIELD_BOOLEAN, 0, 0, NULL},
+static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
+                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // checked by kind alone
+                                    {"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-                                    {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
                                     {"reasoning_effort", FIELD_EFFORT, 0, 0, NULL},
-                                    {"enable_thinking", FIELD_BOOLEAN, 0, 0, NULL},
                                     {"thinking", FIELD_IGNORED, 0, 0, NULL},
                                     {"response_format", FIELD_OBJECT, 0, 0, NULL},
                                     {"tools", FIELD_IGNORED, 0, 0, NULL},
                                     {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
-                                    {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
-                                    {"store", FIELD_IGNORED, 0, 0, NULL},
-                                    {"metadata", FIELD_IGNORED, 0, 0, NULL},
-                                    {"service_tier", FIELD_IGNORED, 0, 0, NULL},
-                                    {"prediction", FIELD_IGNORED, 0, 0, NULL},
-                                    {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
-                                    {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
-                                    {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
                                     {"lora", FIELD_IGNORED, 0, 0, NULL},
-                                    {"parseSpecial", FIELD_BOOLEAN, 0, 0, NULL},
-                                    {"functions", FIELD_MISSING, 0, 0, "[]"},
-                                    {"function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\""},
-                                    {"modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]"},
-                                    {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
-                                    {"audio", FIELD_MISSING, 0, 0, NULL},
-                                    {"web_search_options", FIELD_MISSING, 0, 0, NULL},
                                     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // Clients keep further members in their messages, and send them.

@@ -6,14 +6,11 @@
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
 
-static const field fields_completion[] = {{"prompt", FIELD_IGNORED, 0, 0, NULL},
+static const field fields_completion[] = {FIELDS_COMPLETION(PLAIN_FIELD)  // checked by kind alone
+                                          {"prompt", FIELD_IGNORED, 0, 0, NULL},
                                           {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                           {"lora", FIELD_IGNORED, 0, 0, NULL},
-                                          {"best_of", FIELD_MISSING, 0, 0, "1"},
-                                          {"parseSpecial", FIELD_MISSING, 0, 0, "true"},
-                                          {"echo", FIELD_BOOLEAN, 0, 0, NULL},
                                           {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
-                                          {"suffix", FIELD_MISSING, 0, 0, "\"\""},
                                           {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_prompt(const body *read, uint32_t node) {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "platform/platform.h"
 
 #define WHOLE_MAX 9007199254740991.0  // that a number of JavaScript holds exactly
@@ -14,38 +13,18 @@
 #define NUMBER_FIELD(field, name, is_float, least, most, by_default) \
   {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, least, most, NULL},
 
-// This includes the fields of llama.cpp's server.
-const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
-                               {"user", FIELD_IGNORED, 0, 0, NULL},
-                               // how other servers cache and report
-                               {"cache_prompt", FIELD_IGNORED, 0, 0, NULL},
-                               {"id_slot", FIELD_IGNORED, 0, 0, NULL},
-                               {"n_keep", FIELD_IGNORED, 0, 0, NULL},
-                               {"timings_per_token", FIELD_IGNORED, 0, 0, NULL},
-                               {"return_progress", FIELD_IGNORED, 0, 0, NULL},
-                               {"return_tokens", FIELD_MISSING, 0, 0, "false"},
-                               {"ignore_eos", FIELD_MISSING, 0, 0, "false"},
-                               {"typ_p", FIELD_MISSING, 0, 0, "1"},
-                               {"reasoning_format", FIELD_MISSING, 0, 0, "\"auto\"|\"deepseek\""},
-                               {"keep_alive", FIELD_IGNORED, 0, 0, NULL},
-                               {"ttl", FIELD_IGNORED, 0, 0, NULL},
-                               {"extra_body", FIELD_MISSING, 0, 0, "{}"},
-                               {"stream", FIELD_BOOLEAN, 0, 0, NULL},
+const field fields_common[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_TEXT(PLAIN_FIELD)
+                                   SAMPLING_FIELDS(NUMBER_FIELD)  // and their ranges
                                {"stream_options", FIELD_OBJECT, 0, 0, NULL},
-                               {"max_tokens", FIELD_TOKENS, 0, 0, NULL},
                                {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
                                {"stop", FIELD_IGNORED, 0, 0, NULL},
                                {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
                                {"logit_bias", FIELD_OBJECT, 0, 0, NULL},
                                {"thinking_budget_tokens", FIELD_WHOLE, -1, UINT32_MAX, NULL},
                                {"salt", FIELD_TEXT, 0, 0, NULL},
-                               {"grammar", FIELD_TEXT, 0, 0, NULL},
-                               {"regex", FIELD_TEXT, 0, 0, NULL},
                                {"choices", FIELD_IGNORED, 0, 0, NULL},
                                {"dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL},
-                               SAMPLING_FIELDS(NUMBER_FIELD)  // and their ranges
                                {"samplers", FIELD_IGNORED, 0, 0, NULL},
-                               {"post_sampling_probs", FIELD_BOOLEAN, 0, 0, NULL},
                                {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static const field *find(const field *table, document_text name) {

@@ -3,6 +3,7 @@
 #ifndef WICK_COMPONENT_FIELDS_H
 #define WICK_COMPONENT_FIELDS_H
 
+#include "base/options.h"
 #include "body.h"
 
 typedef enum field_kind {
@@ -24,6 +25,9 @@ typedef struct field {
   double min, max;   // of numbers
   const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: null alone
 } field;
+
+// A row of the tables of fields in base/options.h.
+#define PLAIN_FIELD(name, kind, idle) {name, kind, 0, 0, idle},
 
 // A table ends with a field without a name.
 typedef struct field_tables {

@@ -197,6 +197,40 @@ export const samplers = {
 };
 
 /**
+ * Fields over HTTP that both servers check by kind alone, by the routes that have them: `text`, `boolean`, `object`,
+ * `tokens` (a limit, -1 is none), `ignored`; or of a missing feature, the values in JSON that request nothing, with |
+ * between.
+ * @type {Record<string, Record<string, string>>}
+ */
+export const fields = {
+  // From cache_prompt on, clients of llama.cpp's server, Ollama, LM Studio and Spring AI say how a server caches and reports.
+  every: {
+    ...{ model: 'text', user: 'ignored', cache_prompt: 'ignored', id_slot: 'ignored' },
+    ...{ n_keep: 'ignored', timings_per_token: 'ignored', return_progress: 'ignored' },
+    ...{ return_tokens: 'false', ignore_eos: 'false', typ_p: '1' },
+    ...{ reasoning_format: '"auto"|"deepseek"', keep_alive: 'ignored', ttl: 'ignored' },
+    extra_body: '{}',
+  },
+  text: {
+    ...{ stream: 'boolean', max_tokens: 'tokens', grammar: 'text', regex: 'text' },
+    post_sampling_probs: 'boolean',
+  },
+  chat_used: {
+    ...{ max_completion_tokens: 'tokens', logprobs: 'boolean', chat_template_kwargs: 'object' },
+    ...{ parallel_tool_calls: 'boolean', parseSpecial: 'boolean' },
+  },
+  // not passed to the engine as they are
+  chat_idle: {
+    ...{ enable_thinking: 'boolean', store: 'ignored', metadata: 'ignored' },
+    ...{ service_tier: 'ignored', prediction: 'ignored', safety_identifier: 'ignored' },
+    ...{ prompt_cache_key: 'ignored', prompt_cache_retention: 'ignored', functions: '[]' },
+    ...{ function_call: '"none"|"auto"', modalities: '[]|["text"]', verbosity: '"medium"' },
+    ...{ audio: '', web_search_options: '' },
+  },
+  completion: { best_of: '1', parseSpecial: 'true', echo: 'boolean', suffix: '""' },
+};
+
+/**
  * wick_subject in the order of its numbers, which stay: the name in C and, where they are not those of a number above,
  * the fields that it is about, the option of the package, and what wick_error.numbers hold.
  * @type {[name: string, fields?: string, option?: string, numbers?: string][]}

@@ -98,6 +98,18 @@ export const samplerLetters = {
   adaptive_p: 'a',
 };
 
+/** Fields over HTTP by routes, each with its kind or with the JSON that is accepted of a missing feature. */
+export const fieldKinds = {
+  every:
+    'model=text user=ignored cache_prompt=ignored id_slot=ignored n_keep=ignored timings_per_token=ignored return_progress=ignored return_tokens=false ignore_eos=false typ_p=1 reasoning_format="auto"|"deepseek" keep_alive=ignored ttl=ignored extra_body={}',
+  text: 'stream=boolean max_tokens=tokens grammar=text regex=text post_sampling_probs=boolean',
+  chat_used:
+    'max_completion_tokens=tokens logprobs=boolean chat_template_kwargs=object parallel_tool_calls=boolean parseSpecial=boolean',
+  chat_idle:
+    'enable_thinking=boolean store=ignored metadata=ignored service_tier=ignored prediction=ignored safety_identifier=ignored prompt_cache_key=ignored prompt_cache_retention=ignored functions=[] function_call="none"|"auto" modalities=[]|["text"] verbosity="medium" audio= web_search_options=',
+  completion: 'best_of=1 parseSpecial=true echo=boolean suffix=""',
+};
+
 /** The subjects of errors in the order of their numbers, each with its option. @type {[string, string?][]} */
 export const subjects = [
   ['none'],

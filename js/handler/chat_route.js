@@ -1,6 +1,7 @@
 // js/handler/chat_route.js — POST /v1/chat/completions: the body's fields and messages, checked, and the engine's
 // answer to them.
 
+import { fieldKinds } from '../base/option_table.js';
 import { effortNames } from '../base/reasoning_effort.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import {
@@ -8,6 +9,7 @@ import {
   checkFields,
   checkTogether,
   commonFields,
+  fieldsOf,
   idleFields,
   ignored,
   isEmptyObject,
@@ -19,7 +21,6 @@ import {
   object,
   pickFields,
   text,
-  tokensLimit,
   whole,
 } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
@@ -27,9 +28,6 @@ import { saltWithin } from './keys.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
-
-/** @param {any} list @returns {boolean} */
-const isEmptyArray = (list) => Array.isArray(list) && list.length === 0;
 
 /** How much the model should reason: variables of its template. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
@@ -47,31 +45,20 @@ const thinking = must(
 const effective = {
   ...commonFields,
   messages: checkMessages,
-  max_completion_tokens: tokensLimit,
+  ...fieldsOf(fieldKinds.chat_used),
   lora,
-  logprobs: boolean,
   top_logprobs: whole(0, LOGPROBS_MAX),
-  chat_template_kwargs: object,
   reasoning_effort: effort,
   response_format: checkFormat,
   tools: checkTools,
   tool_choice: chatToolChoice,
-  parallel_tool_calls: boolean,
-  parseSpecial: boolean,
 };
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = {
   ...effective,
   ...idleFields,
-  ...{ enable_thinking: boolean, thinking },
-  ...{ store: ignored, metadata: ignored, service_tier: ignored, prediction: ignored },
-  ...{ safety_identifier: ignored, prompt_cache_key: ignored, prompt_cache_retention: ignored },
-  functions: missing(isEmptyArray),
-  function_call: missing(isOneOf('none', 'auto')),
-  modalities: missing((kinds) => Array.isArray(kinds) && kinds.every(isOneOf('text'))),
-  verbosity: missing(isOneOf('medium')),
-  audio: missing(),
-  web_search_options: missing(),
+  ...fieldsOf(fieldKinds.chat_idle),
+  thinking,
 };
 export const chatFields = new Set(Object.keys(fields));
 

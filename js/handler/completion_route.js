@@ -1,5 +1,6 @@
 // js/handler/completion_route.js — POST /v1/completions: continues prompts, each with one or several choices.
 
+import { fieldKinds } from '../base/option_table.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import { LOGPROBS_MAX } from './chat_route.js';
@@ -9,9 +10,9 @@ import {
   checkFields,
   checkTogether,
   commonFields,
+  fieldsOf,
   idleFields,
   isObject,
-  missing,
   pickFields,
   tokensLimit,
   whole,
@@ -39,10 +40,7 @@ const fields = {
   prompt: () => {},
   lora,
   logprobs: whole(0, LOGPROBS_MAX),
-  parseSpecial: missing((value) => value === true), // control tokens of a prompt are always read
-  best_of: missing((value) => value === 1),
-  echo: boolean,
-  suffix: missing((value) => value === ''),
+  ...fieldsOf(fieldKinds.completion), // control tokens of a prompt are always read
 };
 export const completionFields = new Set(Object.keys(fields));
 

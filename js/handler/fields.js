@@ -2,7 +2,7 @@
 // is refused by name, because ignoring it would change the answer.
 
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
-import { samplerLetters } from '../base/option_table.js';
+import { fieldKinds, samplerLetters } from '../base/option_table.js';
 import { areSamplers, areTexts, optionNumbers } from '../base/sampler_fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
@@ -94,7 +94,6 @@ const samplerFields = {
     areSamplers,
     `an array of at most 16 of ${Object.keys(samplerLetters).join(', ')}`,
   ),
-  post_sampling_probs: boolean,
 };
 
 /** -1 means no limit, as with llama.cpp's server. */
@@ -103,17 +102,27 @@ export const tokensLimit = must(
   'a whole number of at least 1, or -1 for no limit',
 );
 
+/** @type {Record<string, Check>} */
+const kinds = { text, boolean, object, tokens: tokensLimit, ignored };
+
+/** @param {string} list of fieldKinds @returns {Record<string, Check>} */
+export const fieldsOf = (list) =>
+  Object.fromEntries(
+    list.split(' ').map((one) => {
+      const [name, kind] = one.split('=');
+      const accepted = kind.split('|');
+      return [name, kinds[kind] ?? missing((value) => accepted.includes(JSON.stringify(value)))];
+    }),
+  );
+
 /** The fields that chat completions and completions share. @type {Record<string, Check>} */
 export const commonFields = {
-  stream: boolean,
+  ...fieldsOf(fieldKinds.text),
   stream_options: streamOptions,
-  max_tokens: tokensLimit,
   n: whole(1),
   stop: stops,
   seed: must(Number.isSafeInteger, 'a whole number'),
   logit_bias: bias,
-  grammar: text,
-  regex: text,
   choices: must(
     (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
     'an array of at least one string',
@@ -129,19 +138,8 @@ export const isOneOf =
   (value) =>
     values.includes(value);
 
-/**
- * The fields that all routes for text accept without an effect: OpenAI's, then those by which clients of llama.cpp's
- * server, Ollama, LM Studio and Spring AI say how a server caches and reports.
- * @type {Record<string, Check>}
- */
-export const idleFields = {
-  ...{ model: text, user: ignored },
-  ...{ cache_prompt: ignored, id_slot: ignored, n_keep: ignored, timings_per_token: ignored },
-  ...{ return_progress: ignored, return_tokens: missing(isOneOf(false)) },
-  ...{ ignore_eos: missing(isOneOf(false)), typ_p: missing(isOneOf(1)) },
-  reasoning_format: missing(isOneOf('auto', 'deepseek')),
-  ...{ keep_alive: ignored, ttl: ignored, extra_body: missing(isEmptyObject) },
-};
+/** The fields that all routes accept without an effect. */
+export const idleFields = fieldsOf(fieldKinds.every);
 
 /**
  * @param {Record<string, unknown>} body

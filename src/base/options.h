@@ -103,6 +103,36 @@
 // The letter of a name; 0: there is no such sampler.
 char sampler_letter(const char *name, size_t name_bytes);
 
+// A field over HTTP, its field_kind (component/fields.h), and what is accepted of a missing feature's
+#define FIELDS_EVERY(X) \
+  X("model", FIELD_TEXT, NULL) X("user", FIELD_IGNORED, NULL) \
+  X("cache_prompt", FIELD_IGNORED, NULL) X("id_slot", FIELD_IGNORED, NULL) \
+  X("n_keep", FIELD_IGNORED, NULL) X("timings_per_token", FIELD_IGNORED, NULL) \
+  X("return_progress", FIELD_IGNORED, NULL) X("return_tokens", FIELD_MISSING, "false") \
+  X("ignore_eos", FIELD_MISSING, "false") X("typ_p", FIELD_MISSING, "1") \
+  X("reasoning_format", FIELD_MISSING, "\"auto\"|\"deepseek\"") \
+  X("keep_alive", FIELD_IGNORED, NULL) X("ttl", FIELD_IGNORED, NULL) \
+  X("extra_body", FIELD_MISSING, "{}")
+#define FIELDS_TEXT(X) \
+  X("stream", FIELD_BOOLEAN, NULL) X("max_tokens", FIELD_TOKENS, NULL) \
+  X("grammar", FIELD_TEXT, NULL) X("regex", FIELD_TEXT, NULL) \
+  X("post_sampling_probs", FIELD_BOOLEAN, NULL)
+#define FIELDS_CHAT_USED(X) \
+  X("max_completion_tokens", FIELD_TOKENS, NULL) X("logprobs", FIELD_BOOLEAN, NULL) \
+  X("chat_template_kwargs", FIELD_OBJECT, NULL) X("parallel_tool_calls", FIELD_BOOLEAN, NULL) \
+  X("parseSpecial", FIELD_BOOLEAN, NULL)
+#define FIELDS_CHAT_IDLE(X) \
+  X("enable_thinking", FIELD_BOOLEAN, NULL) X("store", FIELD_IGNORED, NULL) \
+  X("metadata", FIELD_IGNORED, NULL) X("service_tier", FIELD_IGNORED, NULL) \
+  X("prediction", FIELD_IGNORED, NULL) X("safety_identifier", FIELD_IGNORED, NULL) \
+  X("prompt_cache_key", FIELD_IGNORED, NULL) X("prompt_cache_retention", FIELD_IGNORED, NULL) \
+  X("functions", FIELD_MISSING, "[]") X("function_call", FIELD_MISSING, "\"none\"|\"auto\"") \
+  X("modalities", FIELD_MISSING, "[]|[\"text\"]") X("verbosity", FIELD_MISSING, "\"medium\"") \
+  X("audio", FIELD_MISSING, NULL) X("web_search_options", FIELD_MISSING, NULL)
+#define FIELDS_COMPLETION(X) \
+  X("best_of", FIELD_MISSING, "1") X("parseSpecial", FIELD_MISSING, "true") \
+  X("echo", FIELD_BOOLEAN, NULL) X("suffix", FIELD_MISSING, "\"\"")
+
 // The fields that a wick_subject is about
 #define SUBJECT_NAMES \
   "", "memory_bytes_max", "memory_bytes_max, context_tokens", "context_tokens", "batch_tokens", \

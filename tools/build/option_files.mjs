@@ -3,6 +3,7 @@
 import {
   ABOVE_0,
   FLOAT_MAX,
+  fields,
   request,
   samplers,
   sampling,
@@ -160,6 +161,28 @@ function subjectOf(name) {
   return 'WICK_SUBJECT_NONE';
 }
 
+const fieldKinds = ['text', 'boolean', 'object', 'tokens', 'ignored'];
+
+/** @param {string} name @param {string} kind @returns {string} a row of component/fields.h's kinds */
+function fieldInC(name, kind) {
+  if (fieldKinds.includes(kind)) return `X("${name}", FIELD_${kind.toUpperCase()}, NULL)`;
+  return `X("${name}", FIELD_MISSING, ${kind === '' ? 'NULL' : JSON.stringify(kind)})`;
+}
+
+/** @param {string} route @returns {string[]} */
+const fieldsInC = (route) => [
+  `#define FIELDS_${route.toUpperCase()}(X) \\`,
+  ...wrapped(
+    Object.entries(fields[route])
+      .map(([name, kind]) => fieldInC(name, kind).replaceAll(' ', NO_BREAK))
+      .join(' '),
+    96,
+  ).map(
+    (line, index, all) =>
+      `  ${line.replaceAll(NO_BREAK, ' ')}${index === all.length - 1 ? '' : ' \\'}`,
+  ),
+];
+
 function optionsInC() {
   return [
     '// src/base/options.h — options of a request as tables: X makes what is needed of a row.',
@@ -211,6 +234,9 @@ function optionsInC() {
     `#define SAMPLERS_DEFAULT "${Object.values(samplers).join('')}"`,
     '// The letter of a name; 0: there is no such sampler.',
     'char sampler_letter(const char *name, size_t name_bytes);',
+    '',
+    "// A field over HTTP, its field_kind (component/fields.h), and what is accepted of a missing feature's",
+    ...Object.keys(fields).flatMap(fieldsInC),
     '',
     '// The fields that a wick_subject is about',
     '#define SUBJECT_NAMES \\',
@@ -282,6 +308,20 @@ function optionsInJs() {
     "/** The letters of wick_sampling.samplers, by llama.cpp's names. */",
     'export const samplerLetters = {',
     ...Object.entries(samplers).map(([name, letter]) => `  ${name}: '${letter}',`),
+    '};',
+    '',
+    '/** Fields over HTTP by routes, each with its kind or with the JSON that is accepted of a missing feature. */',
+    'export const fieldKinds = {',
+    ...Object.entries(fields).flatMap(([route, kinds]) => {
+      const text = Object.entries(kinds)
+        .map(([name, kind]) => `${name}=${kind}`)
+        .join(' ');
+      return [
+        `  ${route}:`.length + text.length + 4 > 100
+          ? `  ${route}:\n    '${text}',`
+          : `  ${route}: '${text}',`,
+      ];
+    }),
     '};',
     '',
     '/** The subjects of errors in the order of their numbers, each with its option. @type {[string, string?][]} */',
