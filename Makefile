@@ -24,10 +24,10 @@ POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 ENTROPY_SRC := src/platform/getentropy.c
 # Required by the specification but not by inference: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-# Encoders of images, which no module has yet, and their command
-MEDIA_SRC := $(wildcard src/media/*.c)
+# Encoders of images and audio, which WASI programs are without, and their command
+MEDIA_SRC := $(wildcard src/media/*.c src/api/media*.c)
 MEDIA_CLI_SRC := $(wildcard src/cli/media*.c)
-ENGINE_SRC := $(filter-out src/cli/% src/lab/% src/media/% $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
+ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(MEDIA_SRC) $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
@@ -35,7 +35,7 @@ WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
 # Sources of wick-lab there in addition: encoders of images, to measure them
 WASI_LAB_SRC := $(MEDIA_SRC) src/cli/media_files.c
-WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
+WEB_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard web/*.c web/libc/*.c)
 # Sources that are compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
   $(patsubst %,src/kernels/%.c,tile grids nvfp4 ternary)
@@ -48,7 +48,7 @@ ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcar
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
-WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm,build/web/wick-$(variant)$(part)))
+WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/web/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-arm setup-all
@@ -101,7 +101,7 @@ MODULE_SRC := $(sort $(WEB_SRC) $(WASI_SRC) $(WASI_PROGRAM_SRC))
 of_modules = $(filter $(1:%=%.c),$(MODULE_SRC))
 twice := $(filter $(SHORTEST_SOURCES:%=%.c),$(call of_modules,$(SHORT_SOURCES)))
 $(if $(twice),$(error flags.mk: in SHORTEST_SOURCES and in SHORT_SOURCES: $(twice)))
-$(foreach list,SHORTEST_SOURCES SHORT_SOURCES GRAMMAR_SOURCES EXTRAS_SOURCES,$(foreach name,$($(list)),\
+$(foreach list,SHORTEST_SOURCES SHORT_SOURCES GRAMMAR_SOURCES EXTRAS_SOURCES MEDIA_SOURCES,$(foreach name,$($(list)),\
   $(if $(call of_modules,$(name)),,$(error flags.mk: $(list) has $(name), which is not a source of a module))))
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
@@ -192,15 +192,17 @@ build/wasi/%.wasm:
 	@mkdir -p $(@D)
 	$(Q)$(shorten) $< -o $@
 listed = $(subst $(space),$(comma),$(strip $(1)))
-build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm: build/obj/web-%/wick.wasm \
+build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm build/web/wick-%-media.wasm: build/obj/web-%/wick.wasm \
   tools/build/split.mjs tools/build/part_data.mjs tools/build/wasm_bytes.mjs flags.mk
 	@mkdir -p $(@D)
 	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --out $< --part 'grammar=$(call listed,$(GRAMMAR_SOURCES))' \
-	  --part 'extras=$(call listed,$(EXTRAS_SOURCES))' --wasm-split '$(WASM_SPLIT)'
+	  --part 'extras=$(call listed,$(EXTRAS_SOURCES))' \
+	  --part 'media=$(call listed,$(MEDIA_SOURCES))' --wasm-split '$(WASM_SPLIT)'
 	$(Q)$(shorten) $<.main -o build/web/wick-$*.wasm
 	$(Q)$(shorten_more) $<.grammar -o build/web/wick-$*-grammar.wasm
 	$(Q)$(shorten) $<.extras -o build/web/wick-$*-extras.wasm
-	@rm $<.main $<.grammar $<.extras
+	$(Q)$(shorten) $<.media -o build/web/wick-$*-media.wasm
+	@rm $<.main $<.grammar $<.extras $<.media
 
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs include/options.mjs

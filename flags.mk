@@ -45,7 +45,9 @@ in = $(addprefix $(1)/,$(2))
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% src/model/families/% src/platform/% src/quantize/% \
     src/reply/% src/store/% src/template/% src/tensor/% \
-  $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load metrics \
+  $(call in,src/media,audio_kinds audio_open kinds layers layout metadata open plan plan_audio prompt text_model \
+    vision_open weights) \
+  $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load media media_prompt metrics \
     pages_json reply state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json salt split_name text) \
   $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers program regex \
@@ -167,6 +169,11 @@ EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_
   src/kv/state \
   $(call in,src/schedule,predict session_record) \
   src/store/record
+
+# This one is loaded with the first mmproj file: encoders of images and audio.
+MEDIA_SOURCES := $(call in,src/api,media media_prompt) \
+  $(call in,src/media,audio_kinds audio_open conformer encode kinds layers layout metadata open patches plan plan_audio \
+    project prompt qformer resample rows sound stem text_model vision_open weights)
 
 # ---- the C library, where others link (docs/c-library.md) ----
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.

@@ -273,6 +273,7 @@ typedef struct wick_config {
   // A grammar that takes more working memory or steps to compile is refused with WICK_E_FULL. A
   // step takes about 0.05 us. 0: 192 MiB, 60 million.
   uint64_t grammar_bytes_max, grammar_steps_max;
+  uint64_t media_bytes_max;  // rows of images and recordings that were removed; 0: 64 MiB
   wick_kv_type k_type, v_type;
   uint32_t kv_tokens_max;  // of all requests, sessions and the prefix cache; 0: 4 contexts
   bool no_prefix_cache;    // every prompt is read from its beginning
@@ -613,6 +614,91 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 // wick_chat_render and wick_tokenize.
 wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
                                size_t *count, wick_error *error);
+
+// ---- Images and audio: an mmproj file next to the model encodes them ----
+
+// An image or a recording becomes rows that take the place of tokens. Rows have tokens, too: ids
+// below WICK_TOKEN_NONE, hashes of the content and the encoder, which sessions hold and prompts
+// repeat. A build may be without encoders.
+//
+//   wick_media_load_bytes(engine, mmproj, mmproj_bytes, &error);
+//   wick_media_add_image(engine, rgb, width, height, &image, &error);
+//   do status = wick_media_step(engine, image, 10000, &is_ready, &error);
+//   while (status == WICK_OK && !is_ready);
+//   const wick_media_prompt prompt = {.text = "<image>What is this?", .text_bytes = 20,
+//                                     .marker = "<image>", .marker_bytes = 7,
+//                                     .media = &image, .media_count = 1};
+//   wick_media_tokenize(engine, &prompt, &request.tokens, &request.token_count, &error);
+
+typedef enum wick_media_kind { WICK_MEDIA_IMAGE = 0, WICK_MEDIA_AUDIO = 1 } wick_media_kind;
+
+enum { WICK_MEDIA_RATE = 16000 };  // samples a second
+
+// Loads the encoders of an mmproj file, once an engine, after the model's directory is ready. File
+// 0 of the reader is that file. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
+// WICK_E_NODATA (missing tensors, or no model yet), WICK_E_NOMEM, WICK_E_IO, WICK_E_BUSY (there are
+// encoders already), WICK_E_ARG (a piece without bytes).
+wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
+// The same of a file in memory; the bytes may be freed afterwards.
+wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
+                                  wick_error *error);
+// Whether such input can be encoded.
+bool wick_media_has(const wick_engine *engine, wick_media_kind kind);
+
+// The cost of an image or a recording.
+typedef struct wick_media_info {
+  wick_media_kind kind;
+  uint32_t tokens;  // of the prompt: rows, and the marks around them
+  uint32_t rows;
+  uint32_t tiles;         // images that are encoded one after the other, or pieces of a recording
+  uint64_t macs;          // multiply-adds of encoding
+  uint64_t rows_bytes;    // memory of the rows
+  uint64_t encode_bytes;  // memory while it is encoded, at most
+  bool is_ready;          // it is encoded
+} wick_media_info;
+
+// The cost from the size alone. WICK_E_ARG (a size out of range), WICK_E_NODATA (no encoder for
+// images), WICK_E_FULL (the model reads the image at once, and it is longer than a batch),
+// WICK_E_NOMEM.
+wick_status wick_media_plan_image(wick_engine *engine, uint32_t width, uint32_t height,
+                                  wick_media_info *info, wick_error *error);
+wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples, wick_media_info *info,
+                                  wick_error *error);
+// Takes an image, rgb[height][width][3], or a recording of WICK_MEDIA_RATE mono samples from -1 to
+// 1. It is resized, or its spectra are computed; encoding is left to wick_media_step. Content that
+// is held already, also one that was removed and is still cached, has the number that it had.
+// Errors as above; WICK_E_NONFINITE (samples).
+wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
+                                 uint32_t height, uint32_t *media, wick_error *error);
+wick_status wick_media_add_audio(wick_engine *engine, const float *samples, uint64_t count,
+                                 uint32_t *media, wick_error *error);
+// WICK_E_ARG: unknown number.
+wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_media_info *info,
+                                wick_error *error);
+// Encodes for about budget_us (0: one layer), between steps of requests. WICK_E_ARG,
+// WICK_E_NONFINITE (the weights give no numbers), WICK_E_NOMEM, after which it may be repeated.
+wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us, bool *is_ready,
+                            wick_error *error);
+// The caller of wick_media_add_* no longer needs it. Requests and sessions keep its rows; the
+// engine keeps those that were used last, of wick_config.media_bytes_max. Unknown number:
+// WICK_E_ARG.
+wick_status wick_media_remove(wick_engine *engine, uint32_t media);
+
+// A prompt with images and recordings where its texts have a marker.
+typedef struct wick_media_prompt {
+  const wick_chat *chat;  // a conversation with the marker in contents; NULL: `text`
+  const char *text;       // control tokens in it are tokens
+  size_t text_bytes;
+  const char *marker;  // a text that is nowhere else, such as a random number
+  size_t marker_bytes;
+  const uint32_t *media;  // [media_count] in the order of the markers
+  uint32_t media_count;
+} wick_media_prompt;
+// *tokens [*count] is valid until the next call, as wick_request.tokens, when all is encoded. Each
+// text between two images is tokenised alone. WICK_E_ARG also if the rendered text has another
+// number of markers; else as wick_chat_tokenize.
+wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
+                                const int32_t **tokens, size_t *count, wick_error *error);
 
 // ---- Replies: what a chat model writes, split into its parts ----
 

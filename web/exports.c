@@ -84,6 +84,18 @@ static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, vo
 
 static const wick_reader TABLES_READER = {.read = read_table};
 
+// ---- The mmproj file, while it is loaded ----
+
+// SIZE_MAX: reading failed.
+__attribute__((import_module("env"), import_name("read_media"))) size_t
+host_read_media(double offset_bytes, void *bytes, size_t size_bytes);
+
+static size_t read_media(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                         size_t size_bytes) {
+  (void)context, (void)file;
+  return host_read_media((double)offset_bytes, bytes, size_bytes);
+}
+
 // ---- Engine ----
 
 enum { WEB_NAME_BYTES_MAX = 63 };
@@ -372,6 +384,83 @@ wick_status web_chat_tokenize(wick_engine *engine, const char *json, size_t json
   wick_chat chat = chat_of(json, json_bytes, now_s);
   chat.parse_special = parse_special != 0;
   const wick_status status = wick_chat_tokenize(engine, &chat, &tokens, &count, &last_error);
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)tokens;
+  numbers[WEB_ARRAY_COUNT] = count;
+  return status;
+}
+
+// ---- Images and audio: the module of media is needed ----
+
+enum { WEB_PIECE_BYTES = 65536 };
+
+WEB_EXPORT("media_load") wick_status web_media_load(wick_engine *engine) {
+  const wick_reader reader = {
+      .read = read_media, .piece = web_heap_alloc(WEB_PIECE_BYTES), .piece_bytes = WEB_PIECE_BYTES};
+  if (reader.piece == NULL) return WICK_E_NOMEM;
+  const wick_status status = wick_media_load_from(engine, &reader, &last_error);
+  web_heap_free(reader.piece, WEB_PIECE_BYTES);
+  return status;
+}
+
+WEB_EXPORT("media_has") uint32_t web_media_has(wick_engine *engine, uint32_t kind) {
+  return wick_media_has(engine, (wick_media_kind)kind);
+}
+
+// height 0: `width` samples. numbers: the place WEB_MEDIA_ID.
+WEB_EXPORT("media_add")
+wick_status web_media_add(wick_engine *engine, const void *content, uint32_t width,
+                          uint32_t height) {
+  uint32_t media = 0;
+  const wick_status status =
+      height == 0 ? wick_media_add_audio(engine, content, width, &media, &last_error)
+                  : wick_media_add_image(engine, content, width, height, &media, &last_error);
+  numbers[WEB_MEDIA_ID] = media;
+  return status;
+}
+
+// numbers: the places WEB_MEDIA_*.
+WEB_EXPORT("media_info") wick_status web_media_info(wick_engine *engine, uint32_t media) {
+  wick_media_info info = {0};
+  const wick_status status = wick_media_get_info(engine, media, &info, &last_error);
+  numbers[WEB_MEDIA_TOKENS] = info.tokens;
+  numbers[WEB_MEDIA_ROWS] = info.rows;
+  numbers[WEB_MEDIA_TILES] = info.tiles;
+  numbers[WEB_MEDIA_MACS] = info.macs;
+  numbers[WEB_MEDIA_ROWS_BYTES] = info.rows_bytes;
+  numbers[WEB_MEDIA_ENCODE_BYTES] = info.encode_bytes;
+  numbers[WEB_MEDIA_IS_READY] = info.is_ready;
+  return status;
+}
+
+// numbers: the place WEB_MEDIA_IS_READY.
+WEB_EXPORT("media_step")
+wick_status web_media_step(wick_engine *engine, uint32_t media, uint32_t budget_us) {
+  bool is_ready = false;
+  const wick_status status = wick_media_step(engine, media, budget_us, &is_ready, &last_error);
+  numbers[WEB_MEDIA_IS_READY] = is_ready;
+  return status;
+}
+
+WEB_EXPORT("media_remove") void web_media_remove(wick_engine *engine, uint32_t media) {
+  wick_media_remove(engine, media);
+}
+
+// numbers: the places WEB_ARRAY_* of the tokens.
+WEB_EXPORT("media_tokenize")
+wick_status web_media_tokenize(wick_engine *engine, const web_media_prompt *from, double now_s) {
+  const int32_t *tokens;
+  size_t count;
+  const char *text = (const char *)(uintptr_t)from->text;
+  wick_chat chat = chat_of(text, from->text_bytes, now_s);
+  chat.parse_special = from->parse_special != 0;
+  const wick_media_prompt prompt = {.chat = from->is_chat != 0 ? &chat : NULL,
+                                    .text = text,
+                                    .text_bytes = from->text_bytes,
+                                    .marker = (const char *)(uintptr_t)from->marker,
+                                    .marker_bytes = from->marker_bytes,
+                                    .media = (const uint32_t *)(uintptr_t)from->media,
+                                    .media_count = from->media_count};
+  const wick_status status = wick_media_tokenize(engine, &prompt, &tokens, &count, &last_error);
   numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)tokens;
   numbers[WEB_ARRAY_COUNT] = count;
   return status;

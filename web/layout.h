@@ -196,6 +196,26 @@ _Static_assert(offsetof(wick_embed_text, tokens) == 16 && sizeof(((wick_embed_te
 _Static_assert(offsetof(wick_embed_text, token_count) == 20 && sizeof(((wick_embed_text *)0)->token_count) == 4, "wick_embed_text.token_count");
 _Static_assert(sizeof(wick_embed_text) == 24, "wick_embed_text");
 
+typedef struct web_media_prompt {
+  uint32_t text;
+  uint32_t text_bytes;
+  uint32_t is_chat;
+  uint32_t parse_special;
+  uint32_t marker;
+  uint32_t marker_bytes;
+  uint32_t media;
+  uint32_t media_count;
+} web_media_prompt;
+_Static_assert(offsetof(web_media_prompt, text) == 0 && sizeof(((web_media_prompt *)0)->text) == 4, "web_media_prompt.text");
+_Static_assert(offsetof(web_media_prompt, text_bytes) == 4 && sizeof(((web_media_prompt *)0)->text_bytes) == 4, "web_media_prompt.text_bytes");
+_Static_assert(offsetof(web_media_prompt, is_chat) == 8 && sizeof(((web_media_prompt *)0)->is_chat) == 4, "web_media_prompt.is_chat");
+_Static_assert(offsetof(web_media_prompt, parse_special) == 12 && sizeof(((web_media_prompt *)0)->parse_special) == 4, "web_media_prompt.parse_special");
+_Static_assert(offsetof(web_media_prompt, marker) == 16 && sizeof(((web_media_prompt *)0)->marker) == 4, "web_media_prompt.marker");
+_Static_assert(offsetof(web_media_prompt, marker_bytes) == 20 && sizeof(((web_media_prompt *)0)->marker_bytes) == 4, "web_media_prompt.marker_bytes");
+_Static_assert(offsetof(web_media_prompt, media) == 24 && sizeof(((web_media_prompt *)0)->media) == 4, "web_media_prompt.media");
+_Static_assert(offsetof(web_media_prompt, media_count) == 28 && sizeof(((web_media_prompt *)0)->media_count) == 4, "web_media_prompt.media_count");
+_Static_assert(sizeof(web_media_prompt) == 32, "web_media_prompt");
+
 _Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
 _Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
 _Static_assert(sizeof(wick_bias) == 8, "wick_bias");
@@ -243,6 +263,7 @@ enum { WEB_ASKED_LOGITS = 0, WEB_ASKED_VOCAB = 1, WEB_ASKED_TOKENS = 2, WEB_ASKE
 enum { WEB_STATE_SESSION = 0, WEB_STATE_ENTRIES = 1 };
 enum { WEB_VECTORS_ROWS = 0, WEB_VECTORS_WIDTH = 1, WEB_VECTORS_TOKENS = 2 };
 enum { WEB_ADAPTER_ID = 0, WEB_ADAPTER_TENSORS = 1, WEB_ADAPTER_RANK = 2, WEB_ADAPTER_USERS = 3, WEB_ADAPTER_BYTES = 4, WEB_ADAPTER_IS_COMPLETE = 5 };
+enum { WEB_MEDIA_ID = 0, WEB_MEDIA_TOKENS = 1, WEB_MEDIA_ROWS = 2, WEB_MEDIA_TILES = 3, WEB_MEDIA_MACS = 4, WEB_MEDIA_ROWS_BYTES = 5, WEB_MEDIA_ENCODE_BYTES = 6, WEB_MEDIA_IS_READY = 7 };
 
 enum { WEB_REQUESTS_MAX = 1024 };
 

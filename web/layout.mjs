@@ -105,6 +105,17 @@ export const filled = {
     tokens: 'u32',
     token_count: 'u32',
   },
+  // for web_media_tokenize
+  web_media_prompt: {
+    text: 'u32', // a text, or the JSON of a conversation
+    text_bytes: 'u32',
+    is_chat: 'u32',
+    parse_special: 'u32',
+    marker: 'u32',
+    marker_bytes: 'u32',
+    media: 'u32',
+    media_count: 'u32',
+  },
   wick_bias: {
     token: 'i32',
     bias: 'f32',
@@ -179,6 +190,8 @@ export const results = {
   state: ['session', 'entries'],
   vectors: ['rows', 'width', 'tokens'],
   adapter: ['id', 'tensors', 'rank', 'users', 'bytes', 'is_complete'],
+  // web_media_add, web_media_info
+  media: ['id', 'tokens', 'rows', 'tiles', 'macs', 'rows_bytes', 'encode_bytes', 'is_ready'],
 };
 
 /** Numbers of C: JavaScript has their names without the prefix. @type {Record<string, number>} */

@@ -101,7 +101,7 @@ export function createMemory({ shared, helpers }) {
 
 /**
  * The functions that the module calls. Callbacks of saved states and of swapping return false after
- * a failure, `read_table` -1.
+ * a failure, `read_table` and `read_media` -1.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   state_write: (address: number, size: number) => boolean,
@@ -110,7 +110,8 @@ export function createMemory({ shared, helpers }) {
  *   swap_write: (id: number, offset: number, address: number, size: number) => boolean,
  *   swap_read: (id: number, offset: number, address: number, size: number) => boolean,
  *   swap_drop: (id: number) => void,
- *   read_table: (file: number, offset: number, address: number, size: number) => number}} Host
+ *   read_table: (file: number, offset: number, address: number, size: number) => number,
+ *   read_media: (offset: number, address: number, size: number) => number}} Host
  */
 
 /**
@@ -148,6 +149,11 @@ export function instantiate(module, memory, host) {
       /** @type {number} */ _address,
       /** @type {number} */ _size,
     ) => -1,
+    read_media: (
+      /** @type {number} */ _offset,
+      /** @type {number} */ _address,
+      /** @type {number} */ _size,
+    ) => -1,
     ...host,
   };
   const instance = new WebAssembly.Instance(module, { env });
@@ -155,8 +161,8 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * The data that a helper gets from the engine's worker: `extras`, if the model needs them.
- * @typedef {{memory: WebAssembly.Memory, extras: WebAssembly.Module | undefined}} HelperStart
+ * The data that a helper gets from the engine's worker: `extras`, if the model needs them, and `media` with an mmproj file.
+ * @typedef {{memory: WebAssembly.Memory, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
  */
 
 /**
@@ -165,9 +171,10 @@ export function instantiate(module, memory, host) {
  * @param {HelperStart} start
  * @param {number} index from 0
  */
-export async function runHelper(module, { memory, extras }, index) {
+export async function runHelper(module, { memory, extras, media }, index) {
   const exports = instantiate(module, memory, {});
   if (extras) joinPart(exports, extras);
+  if (media) joinPart(exports, media);
   const base = exports.__heap_base.value >>> 0;
   exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
   exports.helper_main(index);

@@ -226,7 +226,7 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 // ---- tokens ----
 
 // True when the template writes the token that the tokenizer would put first, too, as most do.
-static bool begins_with_bos(const wick_engine *engine) {
+bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;
   const gguf_string bos = tokenizer_text(tokenizer, tokenizer_bos(tokenizer));
@@ -243,7 +243,7 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
   if (status == WICK_OK) status = render(engine, chat, error);
   if (status != WICK_OK) return status;
   const template_text *text = &engine->chat.text;
-  const uint32_t add = begins_with_bos(engine) ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
+  const uint32_t add = engine_begins_with_bos(engine) ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
   const uint32_t flags = add | (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
   const wick_span *spans = chat->parse_special ? NULL : text->spans;
   size_t capacity = text->size_bytes + 8;  // mostly a byte gives a token at most

@@ -447,6 +447,7 @@ void wick_engine_destroy(wick_engine *engine) {
   if (engine == NULL) return;
   wick_embed_end(engine);
   scheduler_destroy(engine->scheduler);
+  if (engine->media != NULL) engine->media->close(engine);
   engine_free_adapters(engine);
   drafter_destroy(engine->drafter);
   if (engine->predictor != NULL) predictor_destroy(engine->predictor);
@@ -609,7 +610,14 @@ wick_status engine_submit(wick_engine *engine, const wick_request *request, cons
 
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error) {
-  return engine_submit(engine, request, NULL, id, error);
+  if (engine->media == NULL || request->tokens == NULL) {
+    return engine_submit(engine, request, NULL, id, error);
+  }
+  media_list media = {0};
+  wick_status status = engine->media->find(engine, request, &media, error);
+  if (status == WICK_OK) status = engine_submit(engine, request, &media, id, error);
+  media_list_clear(&engine->memory, &media);
+  return status;
 }
 
 bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *wanted) {

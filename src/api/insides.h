@@ -35,6 +35,14 @@ typedef struct engine_chat {
   int32_t *tokens;
 } engine_chat;
 
+// Images and recordings (media.c), which some builds are without.
+typedef struct engine_media {
+  void (*close)(wick_engine *engine);
+  // Finds the rows of a prompt by their tokens.
+  wick_status (*find)(wick_engine *engine, const wick_request *request, media_list *out,
+                      wick_error *error);
+} engine_media;
+
 struct wick_engine {
   memory_gate memory;
   wick_config config;
@@ -52,6 +60,7 @@ struct wick_engine {
   forward_pass *forward;
   scheduler *scheduler;
   engine_chat chat;
+  engine_media *media;       // NULL: no encoders are loaded
   embedding *embedding;      // under way, or NULL
   forward_pass *embed_pass;  // of a causal model's; an encoder's is `forward`
   uint32_t embed_count;      // texts
@@ -124,6 +133,8 @@ model_tensors engine_tensors(const wick_engine *engine);
 // wick_request_submit with images and recordings among request->tokens (model/media.h); NULL: none.
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
                           uint32_t *id, wick_error *error);
+// Whether the template wrote the token that the tokenizer would put first.
+bool engine_begins_with_bos(const wick_engine *engine);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
 // Of the template for conversations with the tools that `json` lists: OpenAI's array of them, or an

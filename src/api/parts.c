@@ -26,7 +26,8 @@ static wick_status add_media(wick_engine *engine, const media_rows *rows, flat_p
                                          engine->config.batch_tokens, rows, &span, error);
   if (status != WICK_OK) return status;
   status = media_list_add(&engine->memory, &flat->media, span, (uint32_t)flat->count, error);
-  for (uint32_t i = 0; i < span->is.count; i++) flat->tokens[flat->count++] = media_token(span, i);
+  for (uint32_t i = 0; i < span->is.count; i++)
+    flat->tokens[flat->count++] = media_token(&span->is, i);
   media_span_release(&engine->memory, span);
   return status;
 }

@@ -43,17 +43,21 @@ wick_status media_span_make(memory_gate *memory, const media_head *head, media_s
   return WICK_OK;
 }
 
+media_head media_head_of(const loaded_model *model, const media_rows *rows) {
+  const uint32_t side = rows->grid_x > rows->grid_y ? rows->grid_x : rows->grid_y;
+  const bool is_grid = model->has_axes && rows->grid_x != 0 && rows->grid_y != 0;
+  return (media_head){.count = rows->count,
+                      .width = rows->width,
+                      .grid_x = is_grid ? rows->grid_x : 0,
+                      .positions = is_grid ? side : rows->count,
+                      .sees_all = rows->is_image && model->media_sees_all,
+                      .key = {rows->key[0], rows->key[1]}};
+}
+
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
                               const media_rows *rows, media_span **out, wick_error *error) {
   const uint64_t grid = (uint64_t)rows->grid_x * rows->grid_y;
-  const uint32_t side = rows->grid_x > rows->grid_y ? rows->grid_x : rows->grid_y;
-  const bool is_grid = model->has_axes && grid != 0;
-  const media_head head = {.count = rows->count,
-                           .width = rows->width,
-                           .grid_x = is_grid ? rows->grid_x : 0,
-                           .positions = is_grid ? side : rows->count,
-                           .sees_all = rows->is_image && model->media_sees_all,
-                           .key = {rows->key[0], rows->key[1]}};
+  const media_head head = media_head_of(model, rows);
   *out = NULL;
   wick_status status = media_head_check(model, batch_tokens, &head, error);
   if (status == WICK_OK && grid != 0 && grid != rows->count) {
@@ -71,8 +75,8 @@ void media_span_release(memory_gate *memory, media_span *span) {
 }
 
 // Each has 30 bits of another hash, so five rows have more than the key.
-int32_t media_token(const media_span *span, uint32_t row) {
-  const uint64_t hash = hash_bytes(&span->is, sizeof span->is, row);
+int32_t media_token(const media_head *head, uint32_t row) {
+  const uint64_t hash = hash_bytes(head, sizeof *head, row);
   return (int32_t)(0x80000000u | (uint32_t)(hash & 0x3fffffffu));
 }
 

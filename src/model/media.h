@@ -55,6 +55,8 @@ typedef struct media_list {
 
 // Floats of a row: the embedding, and one more for each of the layers that add one.
 uint32_t media_width(const loaded_model *model);
+// The properties of the rows; their values are not read.
+media_head media_head_of(const loaded_model *model, const media_rows *rows);
 // Copies the rows. The caller is its first user. WICK_E_SHAPE, too, for a grid that is not that of
 // the rows; WICK_E_NOMEM. Values that are not finite end a pass. Else as media_head_check.
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
@@ -69,7 +71,7 @@ wick_status media_span_make(memory_gate *memory, const media_head *head, media_s
 void media_span_release(memory_gate *memory, media_span *span);
 uint64_t media_rows_bytes(const media_head *head);
 // The pseudo token of a row: below 0.
-int32_t media_token(const media_span *span, uint32_t row);
+int32_t media_token(const media_head *head, uint32_t row);
 
 // One more user of the span, whose place follows all others. WICK_E_NOMEM.
 wick_status media_list_add(memory_gate *memory, media_list *list, media_span *span, uint32_t first,

@@ -226,7 +226,7 @@ static wick_status check_tokens(session *session, uint32_t vocab, wick_error *er
       media_place *place = &media->places[next++];
       place->first = first;
       while (i < session->count && i < media_end(place) &&
-             tokens[i] == media_token(place->span, i - first)) {
+             tokens[i] == media_token(&place->span->is, i - first)) {
         i++;
       }
       if (i == media_end(place)) continue;

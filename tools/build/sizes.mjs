@@ -25,6 +25,7 @@ const goals = [
   [/^build\/web\/wick-\w+-(single|threads)\.wasm$/, 240_000],
   [/^build\/web\/.*-extras\.wasm$/, 75_000],
   [/^build\/web\/.*-grammar\.wasm$/, 50_000],
+  [/^build\/web\/.*-media\.wasm$/, 45_000],
   [/^build\/wasi\/wick(-relaxed)?\.wasm$/, 280_000],
   [new RegExp(`^${CHAT_PAGE}$`), 110_000],
 ];

@@ -1,0 +1,424 @@
+// api/media.c — images and audio, as wick.h offers them: the encoders of an mmproj file, and the
+// items that they encode. Builds without src/media are without it.
+#include <string.h>
+
+#include "api/media_items.h"
+#include "base/hash.h"
+
+enum { MEDIA_BYTES_USUAL = 64 << 20 };
+
+// ---- the file ----
+
+typedef struct file_bytes {
+  const uint8_t *bytes;
+  size_t size_bytes;
+} file_bytes;
+
+static size_t read_memory(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                          size_t size_bytes) {
+  const file_bytes *from = context;
+  (void)file;
+  if (offset_bytes >= from->size_bytes) return 0;
+  const size_t left = from->size_bytes - (size_t)offset_bytes;
+  const size_t count = size_bytes < left ? size_bytes : left;
+  memcpy(bytes, from->bytes + offset_bytes, count);
+  return count;
+}
+
+static bool read_at(void *context, uint64_t offset_bytes, void *out, size_t size_bytes) {
+  const wick_reader *reader = context;
+  for (size_t done = 0; done < size_bytes;) {
+    const size_t got = reader->read(reader->context, 0, offset_bytes + done, (uint8_t *)out + done,
+                                    size_bytes - done);
+    if (got == 0 || got > size_bytes - done) return false;
+    done += got;
+  }
+  return true;
+}
+
+static wick_status read_directory(const wick_reader *reader, gguf_directory *directory,
+                                  wick_error *error) {
+  uint64_t at = 0;
+  while (!gguf_directory_is_complete(directory)) {
+    size_t used;
+    const size_t got = reader->read(reader->context, 0, at, reader->piece, reader->piece_bytes);
+    if (got > reader->piece_bytes) {
+      return fail_with(error, WICK_E_IO, at, "the mmproj file cannot be read");
+    }
+    if (got == 0) return gguf_directory_finish(directory, error);
+    const wick_status status = gguf_directory_feed(directory, reader->piece, got, &used, error);
+    if (status != WICK_OK) return status;
+    at += got;
+  }
+  return WICK_OK;
+}
+
+static void close_items(wick_engine *engine);
+
+static wick_status open_encoders(wick_engine *engine, const wick_reader *reader,
+                                 const gguf_directory *directory, media_items *items,
+                                 wick_error *error) {
+  const media_reader from = {read_at, (void *)(uintptr_t)reader};
+  const media_options options = {.follows_publication = false};
+  bool has[2];
+  wick_status status = media_text_read(engine_directory(engine), &items->text, error);
+  if (status == WICK_OK) {
+    status = media_find_encoders(directory, &has[MEDIA_IMAGES], &has[MEDIA_AUDIO], error);
+  }
+  for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO && status == WICK_OK; kind++) {
+    if (!has[kind]) continue;
+    status = media_open(&engine->memory, engine->kernels, directory, (media_kind)kind, &items->text,
+                        &from, &options, &items->encoders[kind], error);
+  }
+  return status;
+}
+
+static wick_status check_load(const wick_engine *engine, const wick_reader *reader,
+                              wick_error *error) {
+  if (engine->model == NULL || engine_directory(engine) == NULL) {
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
+                     "an mmproj file is loaded after the directory of the model");
+  }
+  if (engine->media != NULL) {
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine has an mmproj file already");
+  }
+  if (reader->piece_bytes == 0) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
+  }
+  return WICK_OK;
+}
+
+wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader,
+                                 wick_error *error) {
+  gguf_directory *directory = NULL;
+  wick_status status = check_load(engine, reader, error);
+  if (status != WICK_OK) return status;
+  media_items *items = memory_alloc_zeroed(&engine->memory, sizeof *items);
+  if (items == NULL) return memory_fail(&engine->memory, error, "encoders of images");
+  items->base = (engine_media){close_items, media_items_find_rows};
+  engine->media = &items->base;
+  status = gguf_directory_create(&engine->memory, &directory, error);
+  if (status == WICK_OK) status = read_directory(reader, directory, error);
+  if (status == WICK_OK) status = open_encoders(engine, reader, directory, items, error);
+  gguf_directory_destroy(directory);
+  if (status != WICK_OK) close_items(engine);
+  return status;
+}
+
+wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
+                                  wick_error *error) {
+  uint8_t piece[4096];
+  file_bytes from = {bytes, size_bytes};
+  const wick_reader reader = {&from, read_memory, piece, sizeof piece};
+  return wick_media_load_from(engine, &reader, error);
+}
+
+bool wick_media_has(const wick_engine *engine, wick_media_kind kind) {
+  return engine->media != NULL && items_of(engine)->encoders[kind] != NULL;
+}
+
+// ---- items ----
+
+media_item *media_item_find(const wick_engine *engine, uint32_t id) {
+  const media_items *items = engine->media == NULL ? NULL : items_of(engine);
+  for (uint32_t i = 0; items != NULL && i < items->count; i++) {
+    if (items->list[i]->id == id) return items->list[i];
+  }
+  return NULL;
+}
+
+static wick_status unknown(uint32_t id, wick_error *error) {
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "no image or recording has the number %u",
+                   id);
+}
+
+static void free_item(wick_engine *engine, media_item *item) {
+  memory_gate *memory = &engine->memory;
+  media_encode_end(item->encoding);
+  for (uint32_t i = 0; item->spans != NULL && i < item->plan.count; i++) {
+    media_span_release(memory, item->spans[i]);
+  }
+  media_prepared_free(memory, &item->prepared);
+  media_plan_free(memory, &item->plan);
+  memory_free(memory, item->heads);
+  memory_free(memory, item->spans);
+  memory_free(memory, item->tokens);
+  memory_free(memory, item);
+}
+
+static void close_items(wick_engine *engine) {
+  media_items *items = items_of(engine);
+  for (uint32_t i = 0; i < items->count; i++) free_item(engine, items->list[i]);
+  for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO; kind++) media_close(items->encoders[kind]);
+  memory_free(&engine->memory, items->list);
+  memory_free(&engine->memory, items->prompt);
+  memory_free(&engine->memory, items);
+  engine->media = NULL;
+}
+
+static uint64_t rows_bytes(const media_items *items, const media_item *item) {
+  return (uint64_t)item->plan.rows * media_row_width(items->encoders[item->kind]) * sizeof(float);
+}
+
+static void drop_item(wick_engine *engine, uint32_t index) {
+  media_items *items = items_of(engine);
+  free_item(engine, items->list[index]);
+  items->count--;
+  memmove(&items->list[index], &items->list[index + 1],
+          (items->count - index) * sizeof *items->list);
+}
+
+// Drops unused items, the longest unused one first, until the rest fits.
+static void keep_within_budget(wick_engine *engine) {
+  const media_items *items = items_of(engine);
+  const uint64_t limit = engine->config.media_bytes_max == 0 ? (uint64_t)MEDIA_BYTES_USUAL
+                                                             : engine->config.media_bytes_max;
+  for (;;) {
+    uint64_t sum = 0;
+    uint32_t oldest = UINT32_MAX;
+    for (uint32_t i = 0; i < items->count; i++) {
+      const media_item *item = items->list[i];
+      if (item->users != 0) continue;
+      sum += rows_bytes(items, item);
+      if (oldest == UINT32_MAX || item->turn < items->list[oldest]->turn) oldest = i;
+    }
+    if (sum <= limit) return;
+    drop_item(engine, oldest);
+  }
+}
+
+wick_status wick_media_remove(wick_engine *engine, uint32_t media) {
+  media_item *item = media_item_find(engine, media);
+  if (item == NULL || item->users == 0) return WICK_E_ARG;
+  item->turn = ++items_of(engine)->turns;
+  if (--item->users != 0) return WICK_OK;
+  if (!media_item_is_ready(item)) {
+    const media_items *items = items_of(engine);
+    for (uint32_t i = 0; i < items->count; i++) {
+      if (items->list[i] == item) drop_item(engine, i);
+    }
+  }
+  keep_within_budget(engine);
+  return WICK_OK;
+}
+
+// ---- plans ----
+
+// Pixels of an image, or samples.
+typedef struct content {
+  media_kind kind;
+  uint32_t width, height;
+  uint64_t samples;
+  const uint8_t *rgb;
+  const float *values;
+} content;
+
+static wick_status find_encoder(const wick_engine *engine, media_kind kind, media_model **out,
+                                wick_error *error) {
+  *out = engine->media == NULL ? NULL : items_of(engine)->encoders[kind];
+  if (*out != NULL) return WICK_OK;
+  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "%s: %s",
+                   kind == MEDIA_AUDIO ? "audio" : "image",
+                   engine->media == NULL ? "the model is loaded without an mmproj file"
+                   : kind == MEDIA_AUDIO ? "the mmproj file has no encoder for audio"
+                                         : "the mmproj file has no encoder for images");
+}
+
+static wick_status check_batch(const wick_engine *engine, const media_item *item,
+                               wick_error *error) {
+  wick_status status = WICK_OK;
+  for (uint32_t i = 0; i < item->plan.count && status == WICK_OK; i++) {
+    if (item->plan.chunks[i].is_text) continue;
+    status = media_head_check(engine->model, engine->config.batch_tokens, &item->heads[i], error);
+  }
+  return status;
+}
+
+// The item of a content, with its plan and tokens, that is in no list; NULL after a failure.
+static wick_status plan_item(wick_engine *engine, const content *from, uint64_t key,
+                             media_item **out, wick_error *error) {
+  media_model *encoder;
+  *out = NULL;
+  wick_status status = find_encoder(engine, from->kind, &encoder, error);
+  if (status != WICK_OK) return status;
+  media_item *item = memory_alloc_zeroed(&engine->memory, sizeof *item);
+  if (item == NULL) return memory_fail(&engine->memory, error, "an image");
+  item->kind = from->kind;
+  item->key = key;
+  status = from->kind == MEDIA_AUDIO
+               ? media_plan_audio(encoder, from->samples, &item->plan, error)
+               : media_plan_image(encoder, from->width, from->height, &item->plan, error);
+  if (status == WICK_OK) status = media_item_make_tokens(engine, item, error);
+  if (status == WICK_OK) status = check_batch(engine, item, error);
+  if (status == WICK_OK) {
+    *out = item;
+  } else {
+    free_item(engine, item);
+  }
+  return status;
+}
+
+static wick_media_info info_of(const wick_engine *engine, const media_item *item) {
+  return (wick_media_info){.kind = item->kind == MEDIA_AUDIO ? WICK_MEDIA_AUDIO : WICK_MEDIA_IMAGE,
+                           .tokens = item->token_count,
+                           .rows = item->plan.rows,
+                           .tiles = item->plan.tiles,
+                           .macs = item->plan.macs,
+                           .rows_bytes = rows_bytes(items_of(engine), item),
+                           .encode_bytes = item->plan.prepare_bytes + item->plan.encode_bytes,
+                           .is_ready = media_item_is_ready(item)};
+}
+
+static wick_status plan_alone(wick_engine *engine, const content *from, wick_media_info *info,
+                              wick_error *error) {
+  media_item *item;
+  const wick_status status = plan_item(engine, from, 0, &item, error);
+  if (status != WICK_OK) return status;
+  *info = info_of(engine, item);
+  free_item(engine, item);
+  return WICK_OK;
+}
+
+wick_status wick_media_plan_image(wick_engine *engine, uint32_t width, uint32_t height,
+                                  wick_media_info *info, wick_error *error) {
+  const content from = {.kind = MEDIA_IMAGES, .width = width, .height = height};
+  return plan_alone(engine, &from, info, error);
+}
+
+wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples, wick_media_info *info,
+                                  wick_error *error) {
+  const content from = {.kind = MEDIA_AUDIO, .samples = samples};
+  return plan_alone(engine, &from, info, error);
+}
+
+wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_media_info *info,
+                                wick_error *error) {
+  const media_item *item = media_item_find(engine, media);
+  if (item == NULL) return unknown(media, error);
+  *info = info_of(engine, item);
+  return WICK_OK;
+}
+
+// ---- adding ----
+
+static wick_status prepare(const wick_engine *engine, media_item *item, const content *from,
+                           wick_error *error) {
+  const media_model *encoder = items_of(engine)->encoders[item->kind];
+  if (item->kind == MEDIA_AUDIO) {
+    return media_prepare_audio(encoder, &item->plan, from->values, &item->prepared, error);
+  }
+  return media_prepare(encoder, &item->plan, image_whole(from->rgb, from->width, from->height),
+                       &item->prepared, error);
+}
+
+static wick_status enter(wick_engine *engine, media_item *item, wick_error *error) {
+  media_items *items = items_of(engine);
+  media_item **list =
+      memory_resize_array(&engine->memory, items->list, items->count + 1, sizeof *items->list);
+  if (list == NULL) return memory_fail(&engine->memory, error, "an image");
+  items->list = list;
+  items->list[items->count++] = item;
+  item->id = ++items->last_id;
+  return WICK_OK;
+}
+
+static wick_status add(wick_engine *engine, const content *from, uint64_t key, uint32_t *media,
+                       wick_error *error) {
+  media_items *items = items_of(engine);
+  media_item *item = NULL;
+  for (uint32_t i = 0; i < items->count && item == NULL; i++) {
+    media_item *held = items->list[i];
+    if (held->kind == from->kind && held->key == key) item = held;
+  }
+  if (item == NULL) {
+    wick_status status = plan_item(engine, from, key, &item, error);
+    if (status != WICK_OK) return status;
+    status = prepare(engine, item, from, error);
+    if (status == WICK_OK) status = enter(engine, item, error);
+    if (status != WICK_OK) {
+      free_item(engine, item);
+      return status;
+    }
+  }
+  item->users++;
+  item->turn = ++items->turns;
+  *media = item->id;
+  return WICK_OK;
+}
+
+wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
+                                 uint32_t height, uint32_t *media, wick_error *error) {
+  media_model *encoder;
+  wick_status status = find_encoder(engine, MEDIA_IMAGES, &encoder, error);
+  if (status == WICK_OK) status = image_check(width, height, error);
+  if (status != WICK_OK) return status;
+  const content from = {.kind = MEDIA_IMAGES, .width = width, .height = height, .rgb = rgb};
+  const uint64_t key = media_hash_pixels(image_whole(rgb, width, height));
+  return add(engine, &from, key, media, error);
+}
+
+wick_status wick_media_add_audio(wick_engine *engine, const float *samples, uint64_t count,
+                                 uint32_t *media, wick_error *error) {
+  media_model *encoder;
+  const wick_status status = find_encoder(engine, MEDIA_AUDIO, &encoder, error);
+  if (status != WICK_OK) return status;
+  for (uint64_t i = 0; i < count; i++) {
+    if (samples[i] - samples[i] == 0) continue;
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "audio: sample %llu is not a number",
+                     (unsigned long long)i);
+  }
+  const content from = {.kind = MEDIA_AUDIO, .samples = count, .values = samples};
+  return add(engine, &from, media_hash_samples(samples, count), media, error);
+}
+
+// ---- encoding ----
+
+static wick_status begin_chunk(wick_engine *engine, media_item *item, wick_error *error) {
+  const uint32_t chunk = item->done;
+  wick_status status =
+      media_span_make(&engine->memory, &item->heads[chunk], &item->spans[chunk], error);
+  if (status != WICK_OK) return status;
+  status = media_encode_begin(items_of(engine)->encoders[item->kind], &item->plan, &item->prepared,
+                              chunk, engine->threads, engine->config.threads,
+                              item->spans[chunk]->rows, &item->encoding, error);
+  return status;
+}
+
+static void end_chunk(wick_engine *engine, media_item *item, bool is_done) {
+  media_encode_end(item->encoding);
+  item->encoding = NULL;
+  if (is_done) {
+    item->done++;
+  } else {
+    media_span_release(&engine->memory, item->spans[item->done]);
+    item->spans[item->done] = NULL;
+  }
+}
+
+static wick_status step(wick_engine *engine, media_item *item, wick_error *error) {
+  bool is_done = false;
+  wick_status status = WICK_OK;
+  if (item->plan.chunks[item->done].is_text) {
+    item->done++;
+    return WICK_OK;
+  }
+  if (item->encoding == NULL) status = begin_chunk(engine, item, error);
+  if (status == WICK_OK) status = media_encode_step(item->encoding, &is_done, error);
+  if (status != WICK_OK || is_done) end_chunk(engine, item, is_done);
+  return status;
+}
+
+wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us, bool *is_ready,
+                            wick_error *error) {
+  media_item *item = media_item_find(engine, media);
+  wick_status status = WICK_OK;
+  if (item == NULL) return unknown(media, error);
+  const uint64_t begin_us = engine->now_us();
+  while (status == WICK_OK && !media_item_is_ready(item)) {
+    status = step(engine, item, error);
+    if (engine->now_us() - begin_us >= budget_us) break;
+  }
+  *is_ready = media_item_is_ready(item);
+  if (*is_ready) media_prepared_free(&engine->memory, &item->prepared);
+  return status;
+}
