@@ -141,6 +141,16 @@ export interface EngineSettings {
    */
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
+   * The mmproj file that comes with a model of images or audio: an address (in Node also a path), a name on a hub, a Blob or
+   * bytes; true: the one in the repository of `model`. It is kept and deleted together with that. Messages may then have images and recordings (`info().media`). Its encoders are a further module of WebAssembly.
+   */
+  mmproj?: true | string | URL | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+  /**
+   * Decodes an image in place of the host, for hosts without `createImageBitmap` (Node): for example by sharp or pngjs.
+   * PPM images are read everywhere.
+   */
+  decodeImage?: DecodeImage | null;
+  /**
    * If pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
    * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens
    * again. In Node a string is the folder to keep it in; `always` does so whatever it costs. Without
@@ -221,7 +231,19 @@ export interface EngineSettings {
    * it is looked for next to that.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+  /** The module of media of the build that `wasm` is (`wick-…-media.wasm`): `mmproj` loads it. */
+  mediaWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
+
+/** Pixels of three bytes (RGB) or four (RGBA, drawn on white), row by row. */
+export interface ImagePixels {
+  width: number;
+  height: number;
+  data: ArrayLike<number>;
+}
+
+/** An encoded image becomes pixels. */
+export type DecodeImage = (image: Blob) => ImagePixels | Promise<ImagePixels>;
 
 /** Starts a worker, loads a model into it, and answers when it is ready. */
 export function createEngine(options: EngineOptions): Promise<Engine>;
@@ -687,16 +709,51 @@ export interface ChatTextPart {
   text: string;
 }
 
+/**
+ * An image: a file (Blob, bytes, or its address, also a data URL), an ImageBitmap, ImageData, canvas or image element,
+ * or pixels.
+ */
+export interface ChatImagePart {
+  type: 'image';
+  image: string | URL | object;
+}
+
+/** An image by its address or data URL, as OpenAI has it. */
+export interface ChatImageUrlPart {
+  type: 'image_url';
+  image_url: { url: string; detail?: string | null };
+}
+
+/** A recording: a file as for images, an AudioBuffer, or mono samples from -1 to 1. */
+export interface ChatAudioPart {
+  type: 'audio';
+  audio: string | URL | object | { samples: Float32Array; sampleRate: number };
+}
+
+/** A recording in base64, as OpenAI has it. */
+export interface ChatInputAudioPart {
+  type: 'input_audio';
+  input_audio: { data: string; format: string };
+}
+
+/** Parts that are encoded by the model's mmproj file. */
+export type ChatMediaPart = ChatImagePart | ChatImageUrlPart | ChatAudioPart | ChatInputAudioPart;
+
+export type ChatPart = ChatTextPart | ChatMediaPart;
+
+/** A text, token ids, or texts, images and recordings. */
+export type Prompt = string | ArrayLike<number> | ChatPart[];
+
 /** Parts that OpenAI's types have, so that its messages are of these types; they are refused with UNSUPPORTED. */
 export interface ChatOtherPart {
-  type: 'image_url' | 'input_audio' | 'file' | 'refusal';
+  type: 'file' | 'refusal';
 }
 
 /** A message of a conversation. */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
-  /** The text. A message with `tool_calls` needs none. */
-  content?: string | ChatTextPart[] | null;
+  /** Its parts, or its text. A message with `tool_calls` needs none. */
+  content?: string | ChatPart[] | null;
   name?: string;
   /** The assistant's calls, as in its message. */
   tool_calls?: ChatToolCall[] | null;
@@ -710,7 +767,7 @@ export interface ChatMessage {
 
 /** A message of a request. It has the fields of OpenAI's types; unsupported ones are refused. */
 export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_calls'> {
-  content?: string | (ChatTextPart | ChatOtherPart)[] | null;
+  content?: string | (ChatPart | ChatOtherPart)[] | null;
   tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
 }
 
@@ -1186,6 +1243,8 @@ export interface EngineInfo {
     outsideBytes: number;
     kvPageBytes: number;
   } | null;
+  /** With `mmproj`: what messages may have in addition to text. */
+  media: ('image' | 'audio')[];
   /** With `directoryOnly`: why the model would not run. */
   error: { status: string; message: string; offsetBytes: number | null } | null;
   /** The memory of this engine, in bytes. */
@@ -1479,8 +1538,8 @@ export interface EmbeddingList {
 
 /** One model in a worker. Any number of calls run at the same time. */
 export interface Engine {
-  /** Continues a plain text. The generation starts when it is read. */
-  generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
+  /** Continues a prompt. The generation starts when it is read. */
+  generate(prompt: Prompt, options?: GenerateOptions): Generation;
   /** Chat completions with OpenAI's request and response format. */
   readonly chat: { readonly completions: ChatCompletions };
   /** A vector for each text, which depends on that text alone. Encoders support no calls that generate text. */

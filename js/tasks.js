@@ -5,5 +5,6 @@ export { readAll } from './page/best_of.js';
 export { classify } from './page/classify.js';
 export { createEmbeddings, embed, rerank } from './page/embeddings.js';
 export { extract } from './page/extract.js';
+export { decodePart } from './page/media_decode.js';
 export { prometheusOf } from './page/prometheus.js';
 export { runTools } from './page/run_tools.js';

@@ -67,6 +67,8 @@ export class EngineConnection {
   #onEnd;
   /** @type {PageSource | undefined} */
   #pageSource;
+  /** Functions of the caller's that decode media in place of the host. @type {{decodeImage?: import('../index.js').DecodeImage | null | undefined} | undefined} */
+  decoders;
 
   /**
    * @param {(progress: import('./messages.js').Progress) => void} onProgress
@@ -146,10 +148,12 @@ export class EngineConnection {
   /**
    * @param {Omit<import('./messages.js').InitMessage, 'helpers' | 'sent'>} message
    * @param {Source | undefined} pageSource bytes that the worker reads through this page
+   * @param {Source} [mmprojSource] the same of the mmproj file
    * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
    */
-  init(message, pageSource) {
-    this.#pageSource = pageSource && new PageSource(pageSource);
+  init(message, pageSource, mmprojSource) {
+    const isOnPage = pageSource ?? mmprojSource;
+    this.#pageSource = isOnPage && new PageSource([pageSource, mmprojSource]);
     this.#hasFile = Boolean(message.config.swap);
     return new Promise((settle, fail) => {
       if (this.#end) {
@@ -403,19 +407,19 @@ export class EngineConnection {
 
 /** Bytes that only the page can read (a stream, the caller's fetch). The worker requests them. */
 class PageSource {
-  #source;
+  #sources;
   /** @type {Map<number, ByteStream>} */
   #streams = new Map();
   #opened = 0;
 
-  /** @param {Source} source */
-  constructor(source) {
-    this.#source = source;
+  /** @param {(Source | undefined)[]} sources of the model and of the mmproj file */
+  constructor(sources) {
+    this.#sources = sources;
   }
 
   /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
   async answer(method, args) {
-    if (method === 'open') return this.#open(args[0], args[1]);
+    if (method === 'open') return this.#open(args[0], args[1], args[2]);
     const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
     if (method === 'read') {
       const bytes = await stream?.read();
@@ -433,16 +437,17 @@ class PageSource {
     return this.#streams.get(id)?.position;
   }
 
-  /** @param {number} file @param {number} offset */
-  async #open(file, offset) {
-    const stream = await this.#source.open(file, offset);
+  /** @param {number} file @param {number} offset @param {number} which source */
+  async #open(file, offset, which = 0) {
+    const source = /** @type {Source} */ (this.#sources[which]);
+    const stream = await source.open(file, offset);
     const id = ++this.#opened;
     this.#streams.set(id, stream);
-    return { id, position: stream.position, size: stream.size, canSeek: this.#source.canSeek };
+    return { id, position: stream.position, size: stream.size, canSeek: source.canSeek };
   }
 
   cancel() {
-    this.#source.close?.();
+    for (const source of this.#sources) source?.close?.();
     this.#streams.clear();
   }
 }

@@ -23,19 +23,23 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   port: MessagePort}} HelperMessage
  *
  * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
- * `grammar` and `extras` are further modules of the build, or their addresses.
+ * `grammar`, `extras` and `media` are further modules of the build, or their addresses.
  * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
  *   grammar?: WebAssembly.Module | string | undefined, extras?: WebAssembly.Module | string | undefined,
+ *   media?: WebAssembly.Module | string | undefined,
  *   config: NativeConfig, source: SourceDescription, draft: OwnSource | undefined,
+ *   mmproj?: SourceDescription | undefined,
  *   isEager: boolean, sent: Int32Array | undefined,
  *   chatTemplate: string | undefined}} InitMessage
  */
 
 /**
  * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is how the reply begins.
- * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
+ * `media` are the images and recordings that `marker` stands for in its texts.
+ * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
+ * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,
- *   toolChoice?: ToolChoice | undefined, prefix?: string | undefined}} Input
+ *   toolChoice?: ToolChoice | undefined, prefix?: string | undefined}) & InputMedia} Input
  * @typedef {{tool_choice: 'auto' | 'none' | 'required' | object, parallel_tool_calls: boolean}} ToolChoice
  *
  * @typedef {import('../wasm/engine_records.js').Delta} Delta

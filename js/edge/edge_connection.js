@@ -31,6 +31,8 @@ export class EdgeConnection {
   #mail = new Map();
   /** The error of every later call. @type {WickError | undefined} */
   #end;
+  /** @type {EngineConnection['decoders']} */
+  decoders;
 
   /**
    * @param {NativeEngine} native with a model
@@ -98,13 +100,18 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    try {
-      const own = { settings: Object.assign({}, settings), id: ids[0], completions: ids.length };
-      this.#guard(() => this.#served.submit(Object.assign(own, message)));
-    } catch (error) {
+    /** @param {unknown} error */
+    const fail = (error) => {
       for (const id of ids) this.#mail.delete(id);
       const refusal = refusalOf(error);
-      for (const { fail } of waiters) fail(refusal);
+      for (const waiter of waiters) waiter.fail(refusal);
+    };
+    try {
+      const own = { settings: Object.assign({}, settings), id: ids[0], completions: ids.length };
+      const encoding = this.#guard(() => this.#served.submit(Object.assign(own, message)));
+      encoding?.catch(fail);
+    } catch (error) {
+      fail(error);
     }
     return ids.map((id, index) => this.#running(id, waiters[index]));
   }
@@ -123,7 +130,7 @@ export class EdgeConnection {
   /** The next step frees its memory: perhaps nobody else will make one. @param {number} id */
   #cancel(id) {
     if (!this.#mail.delete(id) || this.#end) return;
-    this.#served.requests.cancel(id);
+    this.#served.cancel(id);
     this.#step(1);
   }
 

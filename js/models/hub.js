@@ -35,6 +35,12 @@ export function parseHubName(text) {
   return isMeant ? { owner, repo, revision, path, type } : undefined;
 }
 
+/** The type that stands for a repository's mmproj file. */
+const MMPROJ = 'MMPROJ';
+
+/** @param {HubName} name @returns {HubName} its mmproj file, next to the model */
+export const mmprojName = ({ owner, repo, revision }) => ({ owner, repo, revision, type: MMPROJ });
+
 /** @param {HubName} name @returns {string} the same for all spellings of a name */
 export function canonicalName({ owner, repo, revision, path, type }) {
   const rest = path === undefined ? `:${(type ?? TYPE).toUpperCase()}` : `/${path}`;
@@ -107,9 +113,12 @@ async function listFiles(base, first, ask) {
 
 /** @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all of a split model's */
 function chooseFiles(files, { owner, repo, path, type }) {
-  const models = modelsAmong(files);
+  const isMmproj = type?.toUpperCase() === MMPROJ;
+  const models = isMmproj ? files.filter((one) => PROJECTOR.test(one.path)) : modelsAmong(files);
   const chosen =
-    path === undefined ? fileOfType(models, type) : files.find((one) => one.path === path);
+    path === undefined
+      ? fileOfType(models, isMmproj ? undefined : type)
+      : files.find((one) => one.path === path);
   if (!chosen) {
     const wanted = path ?? `a GGUF file of type ${type ?? TYPE}`;
     const there = models.map((one) => one.path).slice(0, 20);

@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 import { readNext } from '../bytes/checked_read.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { fileIsMissing } from '../bytes/split_files.js';
-import { parseHubName, resolveHubModel } from './hub.js';
+import { canonicalName, mmprojName, parseHubName, resolveHubModel } from './hub.js';
 import { openModels } from './open_models.js';
 
 /** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
@@ -21,6 +21,7 @@ import { openModels } from './open_models.js';
  * @typedef {object} KeptOptions
  * @property {string[]} [urls]
  * @property {string} [model] the name of a model, in place of addresses
+ * @property {'mmproj'} [part] the mmproj file next to `model`
  * @property {import('../models.js').HubOptions} [hub]
  * @property {Record<string, string>} headers
  * @property {number} retries
@@ -44,7 +45,9 @@ let shared;
  * @returns {Promise<{description: SourceDescription, source: Source | undefined,
  *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for what the engine has refused
  */
-export async function openKept(options) {
+export async function openKept({ part, ...options }) {
+  const name = part && parseHubName(options.model);
+  if (name) options.model = canonicalName(mmprojName(name));
   const isOnly = options.cache === 'only';
   const store = options.cache === false ? undefined : await openShared(options);
   const files = await filesOf(store, options);

@@ -6,7 +6,7 @@ import { HttpSource } from '../bytes/http_source.js';
 import { splitNames } from '../bytes/split_files.js';
 import { compareWithServer, refuseOther, refuseOtherKept } from './check_model.js';
 import { pathOf } from './folder_backend.js';
-import { canonicalName, noHubName, parseHubName, resolveHubModel } from './hub.js';
+import { canonicalName, mmprojName, noHubName, parseHubName, resolveHubModel } from './hub.js';
 import { importModel } from './import_model.js';
 import { News } from './news.js';
 import { OpenModel } from './open_model.js';
@@ -413,7 +413,20 @@ export class ModelStore extends EventTarget {
     await this.#open.get(record.id)?.stop();
     await this.#locked(record.id, () => this.#backend.remove(record.id));
     this.#tell('removed', record);
+    await this.#deleteMmproj(record);
     return true;
+  }
+
+  /** The mmproj file of a model's repository, if no other model is kept of that. @param {ModelRecord} removed */
+  async #deleteMmproj(removed) {
+    /** @param {ModelRecord} record */
+    const namesOf = ({ urls }) =>
+      urls.flatMap((url) => parseHubName(url) ?? []).map((name) => canonicalName(mmprojName(name)));
+    const [own] = namesOf(removed);
+    if (own === undefined || removed.urls.includes(own)) return;
+    const isOther = (/** @type {ModelRecord} */ record) =>
+      namesOf(record).includes(own) && !record.urls.includes(own);
+    if (!(await this.#records()).some(isOther)) await this.delete(own);
   }
 
   async clear() {

@@ -1,6 +1,6 @@
 // js/page/chat_completions.js — OpenAI's chat completions, with the interface of openai-node.
 
-import { abortError, argumentError, WickError, wordsOf } from '../base/errors.js';
+import { abortError, argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { randomName } from '../base/random.js';
 import { effortNames } from '../base/reasoning_effort.js';
@@ -9,6 +9,7 @@ import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
 import { loadChats } from './later.js';
+import { decodeMedia, mediaPartOf, splitMedia } from './media_parts.js';
 import { checkCompletions, checkFlag, checkNumber, checkObject, shown } from './option_checks.js';
 import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
@@ -161,13 +162,8 @@ function checkContent(content, index) {
   if (!Array.isArray(content)) {
     throw argumentError(`messages[${index}].content must be a string or an array of parts`);
   }
-  for (const part of content) {
-    if (part?.type === 'text' && typeof part.text === 'string') continue;
-    throw new WickError(
-      'UNSUPPORTED',
-      `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is supported`,
-    );
-  }
+  for (const [at, part] of content.entries())
+    mediaPartOf(part, `messages[${index}].content[${at}]`);
 }
 
 /** @param {PlainMessage['content']} content @returns {string} */
@@ -228,7 +224,8 @@ export class ChatCompletions {
     checkBody(body);
     checkNames(options, ['signal', 'timeout'], callWithoutEffect);
     this.#connection.check();
-    const split = splitPrefix(messagesOf(body.messages));
+    const { parts, ...texts } = splitMedia(messagesOf(body.messages));
+    const split = { ...texts, ...splitPrefix(texts.messages) };
     const settings = settingsOfBody(body);
     const { session, n } = body;
     const hasSession = (session ?? undefined) !== undefined;
@@ -251,6 +248,7 @@ export class ChatCompletions {
       },
       settings,
       wantsTokens: body.logprobs === true,
+      ...(parts && { parts }),
     };
     const choices = checkCompletions('n', n ?? 1);
     const signal = options.signal ?? body.signal;
@@ -326,7 +324,10 @@ export class ChatCompletions {
     const told = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
     const variables = { ...effortOf(reasoning_effort), ...options.variables };
     const given = { tools: told, variables, parseSpecial };
-    const input = { ...splitPrefix(messagesOf(messages)), ...given };
+    const { parts, ...texts } = splitMedia(messagesOf(messages));
+    /** @type {import('../connection/messages.js').Input} */
+    const input = { ...texts, ...splitPrefix(texts.messages), ...given };
+    if (parts) input.media = await decodeMedia(parts, this.#connection.decoders ?? {});
     return this.#connection.call(call, [input], signal);
   }
 }

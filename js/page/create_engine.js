@@ -10,12 +10,15 @@ import { Engine } from './engine.js';
 import { findModules } from './engine_modules.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
-import { keptSource, namedSource } from './kept_source.js';
+import { keptSource, mmprojSource, namedSource } from './kept_source.js';
 import { loadTabs } from './later.js';
 import { draftOf, sourceOf } from './model_options.js';
 import { checkCallback } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
+
+/** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
+/** The places of the model and of its mmproj file. @typedef {() => Promise<{model: ModelLocation, mmproj: ModelLocation | undefined}>} Locate */
 
 /** @type {{total: undefined, bytesPerSecond: undefined, secondsLeft: undefined}} */
 const unknownProgress = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
@@ -52,6 +55,7 @@ export async function createEngine(options) {
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);
   const from = options.model === undefined ? sourceOf(options) : namedSource(options);
+  const mmproj = (options.mmproj ?? undefined) === undefined ? undefined : mmprojSource(options);
   const shared = sharedNameOf(options, config, from.description);
   /** @type {(error: unknown) => void} */
   let giveUp = () => {};
@@ -73,9 +77,15 @@ export async function createEngine(options) {
     const onRetry = (/** @type {number} */ _, /** @type {number} */ waitMs) =>
       connection.report({ ...last, phase: 'retrying', retrySeconds: waitMs / 1000 });
     const onWaiting = () => connection.report({ ...last, phase: 'waiting' });
-    const locate = () => keptSource(options, from, { onRetry, onWaiting });
+    const reports = { onRetry, onWaiting };
+    /** @type {Locate} */
+    const locate = async () => ({
+      model: await keptSource(options, from, reports),
+      mmproj: mmproj && (await keptSource(options, mmproj, reports)),
+    });
     const start = (/** @type {EngineConnection} */ own) =>
       startEngine(own, options, config, locate);
+    connection.decoders = { decodeImage: options.decodeImage };
     const load = async () => {
       if (shared === undefined) return start(connection);
       const { canShare, TabThread } = await loadTabs();
@@ -102,7 +112,7 @@ export async function createEngine(options) {
  * @param {EngineConnection} connection
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
- * @param {() => Promise<import('./model_options.js').ModelLocation>} locate where the model is
+ * @param {Locate} locate
  * @returns {Promise<object>}
  */
 async function startEngine(connection, options, config, locate) {
@@ -114,7 +124,7 @@ async function startEngine(connection, options, config, locate) {
   } catch (error) {
     const code = error instanceof WickError ? error.code : '';
     if (code !== 'NO_SHARED_MEMORY') {
-      if (damageCodes.includes(code)) await invalidate(await found, code, options);
+      if (damageCodes.includes(code)) await invalidate((await found).model, code, options);
       throw error;
     }
     // some phones cannot reserve the memory that helpers need
@@ -126,14 +136,14 @@ async function startEngine(connection, options, config, locate) {
 const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 
 /**
- * The next call downloads again what is damaged. The error may also be that of a draft.
+ * The next call downloads again what is damaged. The error may also be that of a draft or an mmproj file.
  * @param {import('./model_options.js').ModelLocation} from
  * @param {string} code
  * @param {EngineOptions} options
  */
-async function invalidate(from, code, { draft }) {
+async function invalidate(from, code, { draft, mmproj }) {
   try {
-    await from.invalidate?.(code, !draft);
+    await from.invalidate?.(code, !draft && !mmproj);
   } catch (error) {
     console.warn(`wick-llm: the cached model could not be removed: ${error}`);
   }
@@ -143,12 +153,12 @@ async function invalidate(from, code, { draft }) {
  * @param {EngineConnection} connection
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
- * @param {Promise<import('./model_options.js').ModelLocation>} found
+ * @param {ReturnType<Locate>} found
  * @returns {Promise<object>}
  */
 async function loadEngine(connection, options, config, found) {
-  const { module, grammar, extras } = await findModules(options, config.threads);
-  const { description, source } = await found;
+  const { module, grammar, extras, media } = await findModules(options, config.threads);
+  const { model, mmproj } = await found;
   connection.check();
   const threads = isThreaded(module) ? config.threads : 1;
   const message = {
@@ -157,10 +167,11 @@ async function loadEngine(connection, options, config, found) {
     grammar,
     extras,
     config: { ...config, threads },
-    source: description,
+    source: model.description,
     draft: options.draft && draftOf(options.draft),
+    ...(mmproj && { media, mmproj: mmproj.description }),
     chatTemplate: options.chatTemplate,
     isEager: options.eager === true,
   };
-  return connection.init(message, await source?.());
+  return connection.init(message, await model.source?.(), await mmproj?.source?.());
 }

@@ -8,6 +8,7 @@ import { ChatCompletions, messagesOf } from './chat_completions.js';
 import { infoOf, kvStatsOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
 import { loadChats, loadTasks } from './later.js';
+import { mediaPromptOf } from './media_parts.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
@@ -17,12 +18,18 @@ import { loadState, Session, saveState } from './session.js';
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Input} Input */
 
-/** @param {string | ArrayLike<number>} prompt @param {GenerateOptions} options */
-const messageOf = (prompt, options) => ({
-  input: { prompt: promptOf(prompt) },
-  settings: settingsOf(options),
-  wantsTokens: options.onToken !== undefined,
-});
+/** @param {import('../index.js').Prompt} prompt @param {GenerateOptions} options */
+function messageOf(prompt, options) {
+  const media = mediaPromptOf(prompt);
+  const { text = promptOf(/** @type {string | ArrayLike<number>} */ (prompt)), marker } =
+    media ?? {};
+  return {
+    input: { prompt: text, ...(media && { marker }) },
+    settings: settingsOf(options),
+    wantsTokens: options.onToken !== undefined,
+    ...(media?.parts.length && { parts: media.parts }),
+  };
+}
 
 export class Engine {
   #connection;
@@ -56,7 +63,7 @@ export class Engine {
   };
 
   /**
-   * @param {string | ArrayLike<number>} prompt
+   * @param {import('../index.js').Prompt} prompt
    * @param {GenerateOptions} [options]
    * @returns {Generation}
    */

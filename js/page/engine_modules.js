@@ -1,6 +1,6 @@
 // js/page/engine_modules.js — which WebAssembly an engine runs: a build of the package for this host, or what the caller gives.
-// A build is three modules. The worker loads the one of grammars when a request needs it, and the one of extras when a model
-// does.
+// A build is four modules. The worker loads the one of grammars when a request needs it, the one of extras when a model
+// does, and the one of media with an mmproj file.
 
 import { detectSimd } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
@@ -8,8 +8,8 @@ import { compileModule } from '../wasm/wasm_module.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {WebAssembly.Module | string | undefined} Part */
-/** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part}} Modules */
-/** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm'>} Given */
+/** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part, media: Part}} Modules */
+/** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm' | 'mediaWasm'>} Given */
 
 /** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
 const moduleUrls = {
@@ -31,6 +31,14 @@ const extrasUrls = {
   'simd128-threads': () => new URL('./wasm/wick-simd128-threads-extras.wasm', import.meta.url),
   'relaxed-single': () => new URL('./wasm/wick-relaxed-single-extras.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-extras.wasm', import.meta.url),
+};
+
+/** @type {Record<string, () => URL>} */
+const mediaUrls = {
+  'simd128-single': () => new URL('./wasm/wick-simd128-single-media.wasm', import.meta.url),
+  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-media.wasm', import.meta.url),
+  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-media.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-media.wasm', import.meta.url),
 };
 
 /** Compiled modules of the package, which further engines use again. */
@@ -61,6 +69,7 @@ const inFolder = (folder, build) => ({
   wasm: `${folder}wick-${build}.wasm`,
   grammarWasm: `${folder}wick-${build}-grammar.wasm`,
   extrasWasm: `${folder}wick-${build}-extras.wasm`,
+  mediaWasm: `${folder}wick-${build}-media.wasm`,
 });
 
 /**
@@ -82,17 +91,22 @@ async function findPart(wasm, given, name) {
  * @param {number} threads
  * @returns {Promise<Modules>}
  */
-export async function findModules({ wasm, grammarWasm, extrasWasm }, threads) {
+export async function findModules({ wasm, grammarWasm, extrasWasm, mediaWasm }, threads) {
   const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
   if (wasm === undefined || wasm === null) {
-    const [grammar, extras] = [ownFile(grammarUrls[build]).href, ownFile(extrasUrls[build]).href];
-    return { module: await ownModule(build), grammar, extras };
+    const [grammar, extras, media] = [grammarUrls, extrasUrls, mediaUrls].map(
+      (urls) => ownFile(urls[build]).href,
+    );
+    return { module: await ownModule(build), grammar, extras, media };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');
-  const given = isFolder ? inFolder(String(wasm), build) : { wasm, grammarWasm, extrasWasm };
+  const given = isFolder
+    ? inFolder(String(wasm), build)
+    : { wasm, grammarWasm, extrasWasm, mediaWasm };
   return {
     module: await compileModule(given.wasm ?? ''),
     grammar: await findPart(given.wasm, given.grammarWasm, 'grammar'),
     extras: await findPart(given.wasm, given.extrasWasm, 'extras'),
+    media: await findPart(given.wasm, given.mediaWasm, 'media'),
   };
 }

@@ -5,7 +5,14 @@ import { checkNames } from '../base/option_names.js';
 import { VERSION } from '../connection/messages.js';
 import { cacheOf } from './kept_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
-import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
+import {
+  checkCallback,
+  checkCount,
+  checkFlag,
+  checkNumber,
+  shown,
+  U32_MAX,
+} from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
@@ -34,6 +41,8 @@ const engineNames = {
   grammarSteps: null,
   queueLimit: null,
   draft: null,
+  mmproj: null,
+  decodeImage: null,
   prefixCache: null,
   predictor: null,
   swap: null,
@@ -50,6 +59,7 @@ const engineNames = {
   wasm: null,
   grammarWasm: null,
   extrasWasm: null,
+  mediaWasm: null,
 };
 
 /** @param {EngineOptions} options */
@@ -68,6 +78,7 @@ export function checkEngineNames(options) {
   if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
     throw argumentError('worker must be an address, a Worker or a function that starts one');
   }
+  checkCallback('decodeImage', options.decodeImage);
   downloadOf(options);
 }
 
@@ -132,6 +143,9 @@ function preTokenizerOf(name) {
   throw argumentError("preTokenizer is not a name such as 'qwen2'");
 }
 
+/** Some models read an image at once. */
+const MEDIA_BATCH = 512;
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
@@ -143,7 +157,9 @@ export function configOf(options, threads) {
   return {
     threads,
     contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
-    batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
+    batchSize:
+      checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }) ||
+      (options.mmproj ? MEDIA_BATCH : 0),
     ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
     grammarMemory: grammarMemory && checkCount('grammarMemory', grammarMemory),

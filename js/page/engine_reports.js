@@ -36,6 +36,7 @@ export function infoOf(raw) {
     vType: raw.v_type,
     plan: renamed(raw.plan),
     error: renamed(raw.error),
+    media: raw.media ?? [],
     memory: {
       linearBytes: raw.linearBytes,
       usedBytes: raw.bytesNow,

@@ -3,7 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { downloadOf } from './model_options.js';
+import { downloadOf, mmprojOf } from './model_options.js';
 import { checkText, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
@@ -33,6 +33,25 @@ export function namedSource(options) {
 }
 
 /**
+ * The mmproj file: the one of the model's repository on the hub (`true`), one that has a name there, or as a model is given.
+ * @param {EngineOptions} options with `mmproj`
+ * @returns {ModelLocation}
+ */
+export function mmprojSource(options) {
+  const { mmproj, model, hub, headers, fetch, retries, stallMs } = options;
+  const how = { hub, headers, fetch, retries, stallMs };
+  if (typeof mmproj === 'string' && /^hf:/i.test(mmproj)) {
+    return namedSource(/** @type {any} */ ({ ...how, model: mmproj }));
+  }
+  if (mmproj !== true) return mmprojOf(mmproj, options);
+  if (typeof model !== 'string') {
+    throw argumentError('mmproj: true needs model, a name on a hub');
+  }
+  const from = namedSource(/** @type {any} */ ({ ...how, model }));
+  return { ...from, download: /** @type {any} */ ({ ...from.download, part: 'mmproj' }) };
+}
+
+/**
  * In pages models are kept, unless the caller fetches them or needs no weights; models with a name
  * are kept everywhere. A store that cannot be used keeps no model from being loaded.
  * @param {EngineOptions} options
@@ -42,7 +61,8 @@ export function namedSource(options) {
  */
 export async function keptSource(options, from, reports) {
   const { download } = from;
-  const { model, fetch, directoryOnly, signal } = options;
+  const { fetch, directoryOnly, signal } = options;
+  const model = download?.model;
   const isPage = globalThis.document !== undefined;
   const cache = cacheOf(options) ?? (model !== undefined || (isPage && !fetch && !directoryOnly));
   const isHttp = download?.urls.every((url) => /^https?:/.test(url));

@@ -16,8 +16,8 @@ import { checkCallback, checkNumber, shown } from './option_checks.js';
  * @property {SourceDescription} description
  * @property {(() => Promise<Source>) | undefined} source what the page itself reads
  * @property {(code: string, canRemove: boolean) => Promise<void>} [invalidate] for a cached model that the engine refused
- * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, hub?: object,
- *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name
+ * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, part?: 'mmproj', hub?: object,
+ *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name; `part`: of the file next to it
  */
 
 const RETRIES = 5;
@@ -86,6 +86,30 @@ export function draftOf(draft) {
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
   throw argumentError('draft must be a url, a file or a blob that the worker can read');
+}
+
+/**
+ * @param {unknown} mmproj
+ * @param {EngineOptions} options those of downloads count
+ * @returns {ModelLocation}
+ */
+export function mmprojOf(mmproj, { headers, fetch, retries, stallMs }) {
+  const isFile = mmproj instanceof Blob;
+  const isBytes = mmproj instanceof ArrayBuffer || ArrayBuffer.isView(mmproj);
+  const isAddress = typeof mmproj === 'string' || mmproj instanceof URL;
+  if (!isFile && !isBytes && !isAddress) {
+    throw argumentError(`mmproj must be an address, a path, a Blob or bytes, not ${shown(mmproj)}`);
+  }
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  const isPath = isAddress && base === undefined && !/^(https?|data):/i.test(String(mmproj));
+  const from = isFile
+    ? { blob: mmproj }
+    : isBytes
+      ? { blob: blobOf(mmproj) }
+      : isPath
+        ? { file: /** @type {any} */ (mmproj) }
+        : { url: /** @type {any} */ (mmproj) };
+  return sourceOf(/** @type {any} */ ({ ...from, headers, fetch, retries, stallMs }));
 }
 
 /** @param {unknown} bytes @returns {Blob} */

@@ -4,6 +4,7 @@
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
 import { callHook } from './logits_hook.js';
+import { decodeMedia } from './media_parts.js';
 import { checkCallback, checkNumber } from './option_checks.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
@@ -101,6 +102,7 @@ export class PieceReader {
     if (this.#signal?.aborted) this.abort(abortError(this.#signal.reason));
     throwIfAborted(this.#signal);
     this.#launch();
+    this.#isStarted = true;
   }
 
   /** The functions that receive output and errors. */
@@ -116,6 +118,7 @@ export class PieceReader {
     this.#running = running;
     if (this.#failure) running.cancel(); // it was aborted before it began
     this.#isStarted = true;
+    this.#wake?.();
   }
 
   /** @param {unknown} error thrown to the reader; the request is cancelled */
@@ -232,7 +235,8 @@ export class PieceReader {
 /**
  * The readers of a prompt's completions. All completions start when the first of them is read.
  * @param {EngineConnection} connection
- * @param {Parameters<EngineConnection['generate']>[0]} message
+ * @param {Parameters<EngineConnection['generate']>[0] & {parts?: import('./media_parts.js').MediaPart[] | undefined}} message
+ *   `parts` are decoded when the request starts
  * @param {ConstructorParameters<typeof PieceReader>[2]} options
  * @param {number} [completions]
  * @returns {PieceReader[]}
@@ -248,12 +252,26 @@ export function readersOf(connection, message, options, completions = 1) {
   const end = () => {
     if (--going === 0) stop();
   };
-  const launch = () => {
+  const submit = () => {
     const running = connection.generate(
       message,
       readers.map((reader) => reader.waiter),
     );
     for (const [index, reader] of readers.entries()) reader.begin(running[index]);
+  };
+  const decode = async (/** @type {import('./media_parts.js').MediaPart[]} */ found) => {
+    try {
+      message.input.media = await decodeMedia(found, connection.decoders ?? {});
+      if (going > 0) submit();
+    } catch (error) {
+      for (const reader of readers) reader.waiter.fail(error);
+    }
+  };
+  const { parts } = message;
+  delete message.parts;
+  const launch = () => {
+    if (parts) decode(parts);
+    else submit();
     if (going === 0) return;
     const forget = onAbort(signal, () => abort());
     const timer = timeoutMs && setTimeout(() => abort(timeoutError(timeoutMs)), timeoutMs);

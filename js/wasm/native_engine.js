@@ -38,6 +38,7 @@ import {
   VECTORS_TOKENS,
   VECTORS_WIDTH,
 } from './layout.js';
+import { MediaTable } from './media_table.js';
 import { ModulePart } from './module_part.js';
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
@@ -52,7 +53,7 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {import('./engine_records.js').Delta} Delta */
 /** @typedef {import('./engine_records.js').KvType} KvType */
 /** @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or what loads it */
-/** @typedef {{grammar: ModulePart, extras: ModulePart}} Parts */
+/** @typedef {{grammar: ModulePart, extras: ModulePart, media: ModulePart}} Parts */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
@@ -92,13 +93,19 @@ export class NativeEngine {
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
-    this.adapters = new AdapterTable({
-      run: (name, ...args) => exports[name](engine, ...args),
+    const tools = {
+      run: (/** @type {string} */ name, /** @type {number[]} */ ...args) =>
+        exports[name](engine, ...args),
+      /** @template T @param {(passed: Passed) => T} use */
       pass: (use) => this.#with(use),
-      number: (place) => heap.number(place),
-      check: (status) => this.#check(status),
+      number: (/** @type {number} */ place) => heap.number(place),
+      ints: (/** @type {number} */ address, /** @type {number} */ count) =>
+        heap.readInts(address, count),
+      check: (/** @type {number} */ status) => this.#check(status),
       wantsExtras: () => this.wantsExtras(),
-    });
+    };
+    this.adapters = new AdapterTable(tools);
+    this.media = new MediaTable(tools);
   }
 
   /**
@@ -106,10 +113,10 @@ export class NativeEngine {
    * @param {NativeConfig} config
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
    *   wasteBytes?: number, host?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
-   *   grammar?: PartSource | null, extras?: PartSource | null}} [options]
+   *   grammar?: PartSource | null, extras?: PartSource | null, media?: PartSource | null}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
    *   `wasteBytes` allocates this many bytes first: tests of high addresses use it. `host` has the
-   * functions of swapping   and of tables outside. `grammar` and `extras` are the further
+   * functions of swapping, of tables outside and of the mmproj file. `grammar`, `extras` and `media` are the further
    *   modules of the build (module_part.js).
    * @returns {Promise<NativeEngine>}
    */
@@ -139,6 +146,7 @@ export class NativeEngine {
     const parts = {
       grammar: new ModulePart(exports, options.grammar, 'grammar'),
       extras: new ModulePart(exports, options.extras, 'extras'),
+      media: new ModulePart(exports, options.media, 'media'),
     };
     exports.extras_set(Number(parts.extras.isReady));
     return new NativeEngine(heap, exports, createEngine(heap, exports, config), state, parts);
@@ -244,6 +252,17 @@ export class NativeEngine {
       return call();
     };
     return extras.isLacking() ? extras.load().then(go) : go();
+  }
+
+  /**
+   * @template T
+   * @param {() => T} call that needs the encoders
+   * @returns {Promise<T>}
+   */
+  async withMedia(call) {
+    const { media } = this.parts;
+    if (media.isLacking()) await media.load();
+    return this.withExtras(call); // types of tensors that are among the extras
   }
 
   #takeStaging() {

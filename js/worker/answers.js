@@ -7,22 +7,40 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
+/** @typedef {import('../connection/messages.js').Input} Input */
+/** @typedef {Extract<Input, {messages: any}>} Conversation */
+
 /**
  * The source of the answers.
  * @typedef {{native: NativeEngine, requests: import('./request_table.js').RequestTable,
  *   chat: () => import('./chat_template.js').ChatTemplate,
- *   embedder: import('./embedder.js').Embedder}} Parts
+ *   embedder: import('./embedder.js').Embedder, media: import('./media_desk.js').MediaDesk}} Parts
  */
+
+/** Of a conversation: its images are not encoded. @param {Parts} parts @param {Conversation} input @returns {Int32Array} */
+function promptOf({ chat, media }, input) {
+  if (!input.media?.length) return chat().prompt(input);
+  const numbers = media.add(input.media);
+  try {
+    return chat().prompt(input, numbers);
+  } finally {
+    media.remove(numbers);
+  }
+}
 
 /** @type {Record<import('../connection/calls.js').AnsweredName, (parts: Parts, ...args: any[]) => unknown>} */
 const answers = {
   tokenize: ({ native }, text, flags) => Array.from(native.tokenize(text, flags)),
   detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
-  countChat: ({ chat }, input) => chat().prompt(input).length,
-  tokenizeChat: ({ chat }, input) => Array.from(chat().prompt(input)),
+  countChat: (parts, input) => promptOf(parts, input).length,
+  tokenizeChat: (parts, input) => Array.from(promptOf(parts, input)),
   findPages: ({ native }, tokens) => native.findPages(tokens),
-  info: ({ native }) => ({ ...native.info(), ...native.counters() }),
+  info: ({ native }) => ({
+    ...native.info(),
+    ...native.counters(),
+    ...(native.media.isLoaded && { media: native.media.kinds() }),
+  }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),
   addAdapter: ({ native }, name) => native.adapters.add(name),

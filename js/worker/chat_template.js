@@ -36,18 +36,39 @@ export class ChatTemplate {
    * The prompt's tokens: control tokens of the template are control tokens, those in messages are text, unless
    * `parseSpecial` says that they are control tokens, too.
    * @param {Conversation} input
+   * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
    * @returns {Int32Array}
    */
-  prompt(input) {
+  prompt(input, media) {
     const { messages, variables, parseSpecial, tools, prefix } = input;
     const seen = tools ? { ...variables, tools } : variables;
-    const json = JSON.stringify({ ...seen, messages });
     const flag = parseSpecial === true;
-    const prompt = this.#inWords(() => this.#native.tokenizeChat(json, localSeconds(), flag));
+    const nowS = localSeconds();
+    const prompt = this.#inWords(() => {
+      if (media) return this.#withMedia(input, seen, media, flag, nowS);
+      return this.#native.tokenizeChat(JSON.stringify({ ...seen, messages }), nowS, flag);
+    });
     if (!prefix) return prompt;
     const header = headerOf(this.#native.chatEnding().text);
     const begun = this.#native.tokenize(header, TOKENIZE_PARSE_SPECIAL);
     return Int32Array.of(...prompt, ...begun, ...this.#tokensBehind(prefix, flag));
+  }
+
+  /**
+   * Contents are texts with markers, or lists of parts if the template writes no text of others (SmolVLM's).
+   * @param {Conversation} input
+   * @param {Record<string, unknown>} variables
+   * @param {number[]} media
+   * @param {boolean} parseSpecial
+   * @param {number} nowS
+   */
+  #withMedia({ messages, marker = '' }, variables, media, parseSpecial, nowS) {
+    const [plain, listed] = [asTexts, asLists].map((form) =>
+      JSON.stringify({ ...variables, messages: messages.map((message) => form(message, marker)) }),
+    );
+    const written = this.#native.renderChat(plain, nowS).split(marker).length - 1;
+    const text = written === media.length ? plain : listed;
+    return this.#native.media.tokenize({ text, isChat: true, parseSpecial, nowS }, marker, media);
   }
 
   /**
@@ -79,6 +100,27 @@ export class ChatTemplate {
   #hasTemplate() {
     return this.#isGiven || (this.#native.info().chat_template ?? undefined) !== undefined;
   }
+}
+
+/** @param {PlainMessage} message @param {string} marker @returns {PlainMessage} between two texts alone is a line break */
+function asTexts(message, marker) {
+  if (!Array.isArray(message.content)) return message;
+  const content = message.content.reduce((text, part, index, parts) => {
+    const isBetweenTexts = index > 0 && part.text !== marker && parts[index - 1].text !== marker;
+    return text + (isBetweenTexts ? '\n' : '') + part.text;
+  }, '');
+  return { ...message, content };
+}
+
+/**
+ * The last part, which templates ignore, is why the engine leaves the list as it is.
+ * @param {PlainMessage} message
+ * @returns {PlainMessage}
+ */
+function asLists(message) {
+  const { content } = message;
+  const parts = Array.isArray(content) ? content : [{ type: 'text', text: content ?? '' }];
+  return /** @type {any} */ ({ ...message, content: [...parts, { type: 'none' }] });
 }
 
 /**

@@ -12,12 +12,14 @@ import { rowsHost } from '../wasm/rows_host.js';
 import { swapHost } from '../wasm/swap_host.js';
 import { compileModule } from '../wasm/wasm_module.js';
 import { loadModel } from './load_model.js';
+import { HeldFile, loadMedia, mediaHost } from './media_desk.js';
 import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
 import { ServedEngine } from './served_engine.js';
 
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
+/** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
 
 /** How long a step may take. Messages that come meanwhile (a cancel, the next request) wait for its end. */
 const STEP_BUDGET_US = 1000;
@@ -36,6 +38,9 @@ const TELL_MS = 15;
 const SMALL_BYTES = 2 ** 29;
 /** How long loading may delay messages and steps when requests are there already. */
 const FEED_MS_MAX = 8;
+
+/** @param {NativeEngine} native @returns {{media?: string[]}} what it can encode, with an mmproj file */
+const mediaOf = ({ media }) => (media.isLoaded ? { media: media.kinds() } : {});
 
 /** @param {WebAssembly.Module | string | undefined} part a module of the build, or its address */
 const loaderOf = (part) => (typeof part === 'string' ? () => compileModule(part) : part);
@@ -96,7 +101,7 @@ export class EngineWorker {
         this.#generate(message);
         break;
       case 'cancel':
-        this.#requests?.cancel(message.id);
+        this.#served?.cancel(message.id);
         this.#wake();
         break;
       case 'ack':
@@ -138,10 +143,12 @@ export class EngineWorker {
 
   /** @param {import('../connection/messages.js').InitMessage} message */
   async #start(message) {
-    const { module, grammar, extras, helpers, config, source, draft, chatTemplate, isEager } =
+    const { module, grammar, extras, media, helpers, config, source, draft, mmproj, chatTemplate } =
       message;
+    const { isEager } = message;
+    const file = new HeldFile();
     this.#sent = message.sent;
-    /** Known when the directory is: the module that helpers need, too. @type {(extras: WebAssembly.Module | undefined) => void} */
+    /** Known when the directory is: the modules that helpers need, too. @type {(parts: Omit<HelperStart, 'memory'>) => void} */
     let tellExtras = () => {};
     const needed = new Promise((/** @type {typeof tellExtras} */ settle) => {
       tellExtras = settle;
@@ -155,18 +162,27 @@ export class EngineWorker {
       tables: rows || config.tables === 'outside' ? config.tables : 'inside',
     };
     const native = await NativeEngine.create(module, able, {
-      host: (heap) => ({ ...(swap && swapHost(swap, heap)), ...(rows && rowsHost(rows, heap)) }),
+      host: (heap) => ({
+        ...(swap && swapHost(swap, heap)),
+        ...(rows && rowsHost(rows, heap)),
+        ...(mmproj && mediaHost(file, heap)),
+      }),
       grammar: loaderOf(grammar),
       extras: loaderOf(extras),
+      ...(mmproj && { media: loaderOf(media) }),
       onLog: this.#log,
       onMemory: (memory) => {
         for (const helper of helpers) {
-          helper.onmessage = () =>
-            needed.then((found) => helper.postMessage({ memory, extras: found }));
+          helper.onmessage = () => needed.then((found) => helper.postMessage({ memory, ...found }));
         }
       },
     });
     this.#native = native;
+    if (mmproj) await native.withMedia(() => {});
+    const partsOf = () => ({
+      extras: native.parts.extras.module,
+      ...(mmproj && { media: native.parts.media.module }),
+    });
     this.#served = new ServedEngine(native, {
       queueLimit: config.queueLimit,
       chatTemplate,
@@ -182,7 +198,8 @@ export class EngineWorker {
     /** @param {import('../connection/messages.js').Progress['phase']} [phase] @param {number} [retryMs] */
     const report = (phase, retryMs) => {
       const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
-      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase, retryMs);
+      const total = isDirectoryReady ? bytesWanted + file.total : undefined;
+      meter.update(bytesPlaced + file.size, total, phase, retryMs);
     };
     const opened =
       source.kind === 'page'
@@ -194,14 +211,21 @@ export class EngineWorker {
     const onBytes = () => {
       report();
       if (native.loadState().isDirectoryReady) this.#closeUnused(native, config);
-      if (native.loadState().isDirectoryReady) tellExtras(native.parts.extras.module);
+      if (native.loadState().isDirectoryReady) tellExtras(partsOf());
       if (isRemote && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
     };
     await loadModel(native, opened, { onBytes, isClosed });
-    tellExtras(native.parts.extras.module);
+    tellExtras(partsOf());
+    if (mmproj && !isClosed()) {
+      const encoders =
+        mmproj.kind === 'page'
+          ? this.#pageBytes.source(mmproj, 1)
+          : ownSource(mmproj, (_, waitMs) => report('retrying', waitMs));
+      await loadMedia(native, encoders, file, { onBytes: report, isClosed });
+    }
     if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
     report('ready');
@@ -291,7 +315,7 @@ export class EngineWorker {
     this.#isReady = true;
     const native = /** @type {NativeEngine} */ (this.#native);
     const info = native.info();
-    this.#post({ type: 'ready', info: { ...info, ...native.counters() } });
+    this.#post({ type: 'ready', info: { ...info, ...native.counters(), ...mediaOf(native) } });
     this.#stepEarly();
   }
 
@@ -345,12 +369,20 @@ export class EngineWorker {
   /** @param {import('../connection/messages.js').GenerateMessage} message */
   #generate(message) {
     const { id, completions } = message;
-    try {
-      /** @type {ServedEngine} */ (this.#served).submit(message);
-      this.#wake();
-    } catch (error) {
+    /** @param {unknown} error */
+    const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (let i = 0; i < completions; i++) this.#post({ type: 'error', id: id + i, error: plain });
+    };
+    try {
+      const encoding = /** @type {ServedEngine} */ (this.#served).submit(message);
+      encoding?.then(
+        () => this.#guard(() => this.#wake()),
+        (error) => this.#guard(() => fail(error)),
+      );
+      this.#wake();
+    } catch (error) {
+      fail(error);
     }
   }
 

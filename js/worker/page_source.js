@@ -15,14 +15,18 @@ export class PageBytes {
     this.#post = post;
   }
 
-  /** @param {{files: number, canSeek: boolean}} description @returns {Source} */
-  source({ files, canSeek }) {
+  /**
+   * @param {{files: number, canSeek: boolean}} description
+   * @param {number} [which] 1: the mmproj file
+   * @returns {Source}
+   */
+  source({ files, canSeek }, which = 0) {
     /** @type {Source} */
     const source = {
       files,
       canSeek,
       open: async (file, offset) => {
-        const opened = /** @type {OpenedStream} */ (await this.#ask('open', [file, offset]));
+        const opened = /** @type {OpenedStream} */ (await this.#ask('open', [file, offset, which]));
         source.canSeek = opened.canSeek;
         return new PageStream(opened, (method, args) => this.#ask(method, args));
       },

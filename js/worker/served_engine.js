@@ -6,6 +6,7 @@ import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '.
 import { answerCall } from './answers.js';
 import { ChatTemplate, prefixOf } from './chat_template.js';
 import { Embedder } from './embedder.js';
+import { MediaDesk } from './media_desk.js';
 import { behindPrefix, replyWish } from './reply_grammar.js';
 import { RequestTable } from './request_table.js';
 
@@ -25,6 +26,9 @@ export class ServedEngine {
   #native;
   #serving;
   #embedder;
+  #media;
+  /** The requests whose images are being encoded, by their first number: how many of each still run. @type {Map<number, Set<number>>} */
+  #encoding = new Map();
   /** @type {ChatTemplate | undefined} */
   #template;
 
@@ -33,14 +37,50 @@ export class ServedEngine {
     this.#native = native;
     this.#serving = serving;
     this.#embedder = new Embedder(native, serving.embedding);
+    this.#media = new MediaDesk(native, serving.embedding);
     this.requests = new RequestTable(native, serving.queueLimit, serving.wake);
   }
 
-  /** @param {Omit<GenerateMessage, 'type'>} message whose settings become the request */
-  submit({ id, completions, input, settings, wantsTokens }) {
+  /**
+   * @param {Omit<GenerateMessage, 'type'>} message whose settings become the request
+   * @returns {Promise<void> | undefined} settles when its images and recordings are encoded and it is submitted
+   */
+  submit(message) {
+    if (message.input.media?.length) return this.#submitWithMedia(message, message.input.media);
+    this.#submit(message);
+    return undefined;
+  }
+
+  /** @param {Omit<GenerateMessage, 'type'>} message @param {import('../wasm/media_table.js').Medium[]} media */
+  async #submitWithMedia(message, media) {
+    const { id, completions } = message;
+    const ids = new Set(Array.from({ length: completions }, (_, index) => id + index));
+    this.#encoding.set(id, ids);
+    const numbers = this.#media.add(media);
+    try {
+      await this.#media.encode(numbers, () => ids.size === 0);
+      if (ids.size === 0) return;
+      this.#submit(message, numbers);
+      for (let one = id; one < id + completions; one++) {
+        if (!ids.has(one)) this.requests.cancel(one);
+      }
+    } finally {
+      this.#encoding.delete(id);
+      this.#media.remove(numbers);
+    }
+  }
+
+  /** @param {number} id a completion of a request */
+  cancel(id) {
+    for (const ids of this.#encoding.values()) ids.delete(id);
+    this.requests.cancel(id);
+  }
+
+  /** @param {Omit<GenerateMessage, 'type'>} message @param {number[]} [media] */
+  #submit({ id, completions, input, settings, wantsTokens }, media) {
     this.#finishCancelled(settings.session);
     // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
-    const request = Object.assign(settings, this.#prompt(input, settings), {
+    const request = Object.assign(settings, this.#prompt(input, settings, media), {
       completions,
       passesWaited: 0,
     });
@@ -54,6 +94,7 @@ export class ServedEngine {
       native: this.#native,
       requests: this.requests,
       chat: () => this.#chat(),
+      media: this.#media,
       embedder: this.#embedder,
     });
   }
@@ -66,17 +107,18 @@ export class ServedEngine {
   /**
    * @param {import('../connection/messages.js').Input} input
    * @param {import('../connection/messages.js').Settings} settings
+   * @param {number[]} [media] numbers of the input's images and recordings
    */
-  #prompt(input, { session, grammar, thinkingBudgetTokens }) {
+  #prompt(input, { session, grammar, thinkingBudgetTokens }, media) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) {
-      const { prompt } = input;
+      const prompt = media ? this.#tokensOf(input, media) : input.prompt;
       const isLimited = thinkingBudgetTokens !== undefined && thinkingBudgetTokens >= 0;
       if (!isLimited) return { prompt, tokenizeFlags: all };
       return { prompt, tokenizeFlags: all, reasoningEnding: this.#textOf(prompt) };
     }
     const { tools } = input;
-    const whole = this.#chat().prompt(input);
+    const whole = this.#chat().prompt(input, media);
     const ending = this.#native.chatEnding();
     const prompt = session ? this.#newOf(whole, session) : whole;
     if (!tools && !ending.hasReasoning) {
@@ -95,10 +137,18 @@ export class ServedEngine {
     };
   }
 
-  /** @param {string | number[]} prompt */
+  /** @param {import('../connection/messages.js').Input} input a text with markers @param {number[]} media */
+  #tokensOf(input, media) {
+    const text = 'prompt' in input ? String(input.prompt) : '';
+    const whole = { text, isChat: false, parseSpecial: true, nowS: 0 };
+    return this.#native.media.tokenize(whole, input.marker ?? '', media);
+  }
+
+  /** @param {string | ArrayLike<number>} prompt */
   #textOf(prompt) {
     if (typeof prompt === 'string') return prompt;
-    return this.#native.detokenize(prompt, { whole: true, special: true });
+    const tokens = Array.from(prompt).filter((token) => token >= 0); // those of images have no text
+    return this.#native.detokenize(tokens, { whole: true, special: true });
   }
 
   /**
@@ -113,6 +163,9 @@ export class ServedEngine {
     const most = Math.min(had.length, prompt.length - 1);
     let same = 0;
     while (same < most && had[same] === prompt[same]) same++;
+    // an image stays whole
+    if (same < had.length && had[same] < 0) while (same > 0 && had[same - 1] < 0) same--;
+    if (prompt[same] < 0) while (same > 0 && prompt[same - 1] < 0) same--;
     if (same < had.length) native.call(calls.truncateSession, [session, same]);
     return prompt.subarray(same);
   }

@@ -35,7 +35,12 @@ const folder = temporaryFolder();
 const read = (/** @type {string} */ name) => readFileSync(join(dist, name), 'utf8');
 const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
 /** Each variant is two modules. */
-const builds = variants.flatMap((variant) => [variant, `${variant}-grammar`, `${variant}-extras`]);
+const builds = variants.flatMap((variant) => [
+  variant,
+  `${variant}-grammar`,
+  `${variant}-extras`,
+  `${variant}-media`,
+]);
 
 /** @param {string} program @param {string[]} args @param {Parameters<typeof run>[2]} [options] */
 async function text(program, args, options) {

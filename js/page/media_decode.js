@@ -1,0 +1,304 @@
+// js/page/media_decode.js — images become pixels and recordings samples, by the host's decoders. PPM images and WAV recordings
+// are read everywhere.
+
+import { bytesOfBlob } from '../base/blob_bytes.js';
+import { argumentError, WickError, wordsOf } from '../base/errors.js';
+
+/** @typedef {import('./media_parts.js').MediaPart} MediaPart */
+/** @typedef {import('./media_parts.js').Decoders} Decoders */
+/** @typedef {import('../wasm/media_table.js').Medium} Medium */
+/** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels three or four bytes each */
+/** @typedef {{samples: Float32Array, sampleRate: number}} Sound mono */
+
+const RATE = 16000;
+/** The engine's limit. */
+const PIXELS_MAX = 2 ** 28;
+
+/** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */
+export async function decodePart({ kind, place, from }, decoders) {
+  try {
+    return kind === 'image' ? await imageOf(from, decoders) : await soundOf(from);
+  } catch (error) {
+    const code = error instanceof WickError ? error.code : 'UNSUPPORTED';
+    const words = error instanceof WickError ? error.message : wordsOf(error);
+    throw new WickError(code, `${place}: ${words}`, error);
+  }
+}
+
+/** @param {any} value @param {string} name @returns {boolean} whether the host has this class and the value is of it */
+const isA = (value, name) => {
+  const type = /** @type {any} */ (globalThis)[name];
+  return typeof type === 'function' && value instanceof type;
+};
+
+/** @param {unknown} from @returns {boolean} */
+const isBytes = (from) => from instanceof ArrayBuffer || ArrayBuffer.isView(from);
+
+/** @param {unknown} from what a file is given by @returns {Promise<Blob | undefined>} */
+async function blobOf(from) {
+  if (from instanceof Blob) return from;
+  if (isBytes(from)) return new Blob([/** @type {ArrayBuffer} */ (from)]);
+  if (typeof from !== 'string' && !(from instanceof URL)) return undefined;
+  const url = String(from);
+  if (!/^(data|blob|https?):/i.test(url) && !URL.canParse(url, globalThis.location?.href)) {
+    throw argumentError('must be an address, a Blob or decoded content');
+  }
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(url);
+  } catch (error) {
+    const code = url.startsWith('data:') ? 'ARG' : 'NETWORK';
+    throw new WickError(code, `${url.slice(0, 80)} cannot be read: ${wordsOf(error)}`, error);
+  }
+  if (response.ok) return response.blob();
+  throw new WickError('HTTP', `${url.slice(0, 200)} answered ${response.status}`, {
+    status: response.status,
+  });
+}
+
+// ---- images ----
+
+/** @param {any} from @param {Decoders} decoders @returns {Promise<Medium>} */
+async function imageOf(from, decoders) {
+  const blob = await blobOf(from);
+  if (blob) return pixelsOf(await decodeImage(blob, decoders));
+  const isDrawn = ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLImageElement'];
+  if (isDrawn.some((name) => isA(from, name))) return pixelsOf(drawn(from));
+  return pixelsOf(from);
+}
+
+/** @param {Blob} blob @param {Decoders} decoders @returns {Promise<Pixels>} */
+async function decodeImage(blob, { decodeImage: decode }) {
+  const head = new Uint8Array(await bytesOfBlob(blob.slice(0, 2)));
+  if (head[0] === 0x50 && head[1] === 0x36) return ppmOf(new Uint8Array(await bytesOfBlob(blob)));
+  if (decode) return decode(blob);
+  if (typeof createImageBitmap !== 'function') {
+    throw new WickError(
+      'UNSUPPORTED',
+      'this host decodes PPM images alone: give createEngine decodeImage, or pixels as {width, height, data}',
+    );
+  }
+  /** @type {ImageBitmap} */
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(blob, { imageOrientation: 'from-image' });
+  } catch (error) {
+    throw new WickError('UNSUPPORTED', `the image cannot be decoded: ${wordsOf(error)}`, error);
+  }
+  try {
+    return drawn(bitmap);
+  } finally {
+    bitmap.close();
+  }
+}
+
+/** @param {any} image @returns {Pixels} on white, where it is transparent */
+function drawn(image) {
+  const width = image.naturalWidth ?? image.width;
+  const height = image.naturalHeight ?? image.height;
+  if (!(width > 0 && height > 0)) throw argumentError('the image has no pixels');
+  const canvas =
+    typeof OffscreenCanvas === 'function'
+      ? new OffscreenCanvas(width, height)
+      : Object.assign(document.createElement('canvas'), { width, height });
+  const context = /** @type {CanvasRenderingContext2D | null} */ (
+    canvas.getContext('2d', { willReadFrequently: true, alpha: false })
+  );
+  if (!context) throw new WickError('NOMEM', `no canvas of ${width} x ${height} pixels`);
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, width, height);
+  context.drawImage(image, 0, 0);
+  return context.getImageData(0, 0, width, height);
+}
+
+/** @param {Pixels} pixels @returns {Medium} */
+function pixelsOf(pixels) {
+  const { width, height, data } = pixels ?? {};
+  const count = width * height;
+  if (!Number.isInteger(width) || !Number.isInteger(height) || !(count > 0) || !data) {
+    throw argumentError('an image must be a Blob, an address, a canvas or {width, height, data}');
+  }
+  if (count > PIXELS_MAX) {
+    throw new WickError('ARG', `the image has ${width} x ${height} pixels, the limit is 2^28`);
+  }
+  const bytes = data.length / count;
+  if (bytes !== 3 && bytes !== 4) {
+    throw argumentError(
+      `data has ${data.length} bytes, ${width} x ${height} pixels have 3 or 4 each`,
+    );
+  }
+  return { kind: 'image', width, height, data: bytes === 3 ? Uint8Array.from(data) : opaque(data) };
+}
+
+/** @param {ArrayLike<number>} rgba @returns {Uint8Array} RGB on white */
+function opaque(rgba) {
+  const count = rgba.length / 4;
+  const out = new Uint8Array(count * 3);
+  for (let i = 0; i < count; i++) {
+    const alpha = rgba[4 * i + 3];
+    for (let j = 0; j < 3; j++) {
+      out[3 * i + j] =
+        alpha === 255
+          ? rgba[4 * i + j]
+          : Math.round((rgba[4 * i + j] * alpha + 255 * (255 - alpha)) / 255);
+    }
+  }
+  return out;
+}
+
+/** @param {Uint8Array} bytes of a binary PPM @returns {Pixels} */
+function ppmOf(bytes) {
+  const text = String.fromCharCode(...bytes.subarray(0, 512)).replaceAll(/#[^\n]*/g, (one) =>
+    ' '.repeat(one.length),
+  );
+  const found = /^P6\s+(\d+)\s+(\d+)\s+(\d+)\s/.exec(text);
+  if (found?.[3] !== '255')
+    throw new WickError('UNSUPPORTED', 'the PPM image is not one of 8 bits');
+  const [width, height] = [Number(found[1]), Number(found[2])];
+  const size = width * height * 3;
+  const data = bytes.subarray(found[0].length, found[0].length + size);
+  if (data.length === size) return { width, height, data };
+  throw new WickError('TRUNCATED', `the PPM image has ${data.length} of ${size} bytes`);
+}
+
+// ---- recordings ----
+
+/** @param {any} from @returns {Promise<Medium>} */
+async function soundOf(from) {
+  const blob = await blobOf(from);
+  const sound = blob ? await decodeSound(await bytesOfBlob(blob)) : givenSound(from);
+  return { kind: 'audio', samples: resampled(sound) };
+}
+
+/** @param {any} from @returns {Sound} */
+function givenSound(from) {
+  if (isA(from, 'AudioBuffer')) return bufferSound(from);
+  const { samples, sampleRate } = from ?? {};
+  if (!(samples instanceof Float32Array) || !(sampleRate > 0)) {
+    throw argumentError('a recording must be a Blob, an address or {samples, sampleRate}');
+  }
+  return { samples, sampleRate };
+}
+
+/** @param {AudioBuffer} buffer @returns {Sound} */
+const bufferSound = (buffer) => ({
+  samples: mixed(
+    Array.from({ length: buffer.numberOfChannels }, (_, index) => buffer.getChannelData(index)),
+  ),
+  sampleRate: buffer.sampleRate,
+});
+
+/** @param {Float32Array[]} channels @returns {Float32Array} their mean */
+function mixed(channels) {
+  if (channels.length === 1) return channels[0];
+  return channels[0].map(
+    (_, at) => channels.reduce((sum, channel) => sum + channel[at], 0) / channels.length,
+  );
+}
+
+/** @param {ArrayBuffer} bytes @returns {Promise<Sound>} */
+async function decodeSound(bytes) {
+  const head = String.fromCharCode(...new Uint8Array(bytes.slice(0, 12)));
+  if (/^RIFF.{4}WAVE$/s.test(head)) return wavOf(new DataView(bytes));
+  const Context = /** @type {typeof OfflineAudioContext | undefined} */ (
+    globalThis.OfflineAudioContext
+  );
+  if (!Context) {
+    throw new WickError(
+      'UNSUPPORTED',
+      'this host decodes WAV recordings alone: give samples as {samples, sampleRate}',
+    );
+  }
+  try {
+    return bufferSound(await new Context(1, 1, RATE).decodeAudioData(bytes));
+  } catch (error) {
+    throw new WickError('UNSUPPORTED', `the recording cannot be decoded: ${wordsOf(error)}`, error);
+  }
+}
+
+/** The sample at an offset, by format (1: integers, 3: floats) and bits. @type {Record<string, (view: DataView, at: number) => number>} */
+const readers = {
+  '1 8': (view, at) => (view.getUint8(at) - 128) / 128,
+  '1 16': (view, at) => view.getInt16(at, true) / 2 ** 15,
+  '1 24': (view, at) =>
+    (view.getUint8(at) + view.getUint8(at + 1) * 2 ** 8 + view.getInt8(at + 2) * 2 ** 16) / 2 ** 23,
+  '1 32': (view, at) => view.getInt32(at, true) / 2 ** 31,
+  '3 32': (view, at) => view.getFloat32(at, true),
+};
+
+/** The kind of samples that the chunk `fmt ` of an extensible file names. */
+const EXTENSIBLE = 0xfffe;
+
+/** @param {DataView} view @returns {Sound} */
+function wavOf(view) {
+  let [format, channels, sampleRate, bits] = [0, 0, 0, 0];
+  for (let at = 12; at + 8 <= view.byteLength; ) {
+    const name = view.getUint32(at);
+    const size = view.getUint32(at + 4, true);
+    const [from, end] = [at + 8, Math.min(at + 8 + size, view.byteLength)];
+    if (name === 0x666d7420 && end - from >= 16) {
+      format = view.getUint16(from, true);
+      channels = view.getUint16(from + 2, true);
+      sampleRate = view.getUint32(from + 4, true);
+      bits = view.getUint16(from + 14, true);
+      if (format === EXTENSIBLE && end - from >= 26) format = view.getUint16(from + 24, true);
+    }
+    if (name === 0x64617461) {
+      const read = readers[`${format} ${bits}`];
+      if (!read || channels === 0 || sampleRate === 0) {
+        const words = `the WAV recording has samples of format ${format}, ${bits} bits`;
+        throw new WickError('UNSUPPORTED', words);
+      }
+      return { samples: samplesOf(view, read, from, end, channels, bits / 8), sampleRate };
+    }
+    at = from + size + (size % 2);
+  }
+  throw new WickError('UNSUPPORTED', 'the WAV recording has no samples');
+}
+
+/**
+ * @param {DataView} view
+ * @param {(view: DataView, at: number) => number} read
+ * @param {number} from
+ * @param {number} end
+ * @param {number} channels
+ * @param {number} bytes of a sample
+ */
+function samplesOf(view, read, from, end, channels, bytes) {
+  const samples = new Float32Array(Math.floor((end - from) / (channels * bytes)));
+  for (let i = 0; i < samples.length; i++) {
+    let sum = 0;
+    for (let c = 0; c < channels; c++) sum += read(view, from + (i * channels + c) * bytes);
+    samples[i] = sum / channels;
+  }
+  return samples;
+}
+
+/** Zero crossings of the filter on each side. */
+const CROSSINGS = 16;
+
+/**
+ * To 16 kHz, by a sinc with a Hann window, which cuts off below the lower of both halves of the rates.
+ * @param {Sound} sound
+ * @returns {Float32Array}
+ */
+function resampled({ samples, sampleRate }) {
+  if (sampleRate === RATE) return Float32Array.from(samples);
+  const step = sampleRate / RATE;
+  const cut = Math.min(1, 1 / step);
+  const reach = CROSSINGS / cut;
+  const out = new Float32Array(Math.max(1, Math.round(samples.length / step)));
+  for (let i = 0; i < out.length; i++) {
+    const centre = i * step;
+    let sum = 0;
+    const last = Math.min(samples.length - 1, Math.floor(centre + reach));
+    for (let j = Math.max(0, Math.ceil(centre - reach)); j <= last; j++) {
+      const x = (j - centre) * cut;
+      const sinc = x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+      sum += samples[j] * sinc * cut * (0.5 + 0.5 * Math.cos((Math.PI * (j - centre)) / reach));
+    }
+    out[i] = sum;
+  }
+  return out;
+}

@@ -1,0 +1,94 @@
+// js/page/media_parts.js — images and recordings in prompts: they are found in messages here and decoded before the request
+// starts (media_decode.js, which is loaded with the first one).
+
+import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { randomName } from '../base/random.js';
+import { loadTasks } from './later.js';
+
+/** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+/** @typedef {import('../wasm/media_table.js').Medium} Medium */
+/** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
+/** A part that is not text: where it is in the prompt, and its content. @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart */
+
+/** The content of a part of each type. @type {Record<string, (part: any) => unknown>} */
+const contents = {
+  image: ({ image }) => image,
+  image_url: ({ image_url: url }) => url?.url ?? url,
+  audio: ({ audio }) => audio,
+  input_audio: ({ input_audio: audio }) =>
+    typeof audio?.data === 'string' ? `data:audio/${audio.format};base64,${audio.data}` : undefined,
+};
+
+/** @param {any} part @param {string} place @returns {MediaPart | undefined} nothing for a text */
+export function mediaPartOf(part, place) {
+  if (part?.type === 'text' && typeof part.text === 'string') return undefined;
+  const type = part?.type;
+  if (typeof type !== 'string' || !Object.hasOwn(contents, type)) {
+    const message = `${place} is a part of type ${wordsOf(type)}: text, image, image_url, audio and input_audio are supported`;
+    throw new WickError('UNSUPPORTED', message);
+  }
+  const from = contents[type](part);
+  if ((from ?? undefined) === undefined) throw argumentError(`${place} of type ${type} is empty`);
+  return { kind: type.startsWith('image') ? 'image' : 'audio', place, from };
+}
+
+/**
+ * Texts with a marker in place of each image and recording.
+ * @param {{type?: string, text?: string}[]} parts
+ * @param {string} place
+ * @param {string} marker
+ * @param {MediaPart[]} found gets them
+ */
+const marked = (parts, place, marker, found) =>
+  parts.map((part, index) => {
+    const medium = mediaPartOf(part, `${place}[${index}]`);
+    if (!medium) return /** @type {{type: 'text', text: string}} */ (part);
+    found.push(medium);
+    return { type: /** @type {const} */ ('text'), text: marker };
+  });
+
+/**
+ * @param {PlainMessage[]} messages that were checked
+ * @returns {{messages: PlainMessage[], marker?: string, parts?: MediaPart[]}}
+ */
+export function splitMedia(messages) {
+  const isText = (/** @type {any} */ { content }) =>
+    !Array.isArray(content) || content.every(({ type }) => type === 'text');
+  if (messages.every(isText)) return { messages };
+  /** @type {MediaPart[]} */
+  const parts = [];
+  const marker = markerOf();
+  const texts = messages.map((message, index) => {
+    if (isText(message)) return message;
+    const place = `messages[${index}].content`;
+    return {
+      ...message,
+      content: marked(/** @type {any[]} */ (message.content), place, marker, parts),
+    };
+  });
+  return { messages: texts, marker, parts };
+}
+
+/**
+ * @param {unknown} prompt
+ * @returns {{text: string, marker: string, parts: MediaPart[]} | undefined} nothing if it has no parts
+ */
+export function mediaPromptOf(prompt) {
+  if (!Array.isArray(prompt) || typeof prompt[0] !== 'object') return undefined;
+  /** @type {MediaPart[]} */
+  const parts = [];
+  const marker = markerOf();
+  const text = marked(prompt, 'prompt', marker, parts)
+    .map((part) => part.text)
+    .join('');
+  return { text, marker, parts };
+}
+
+/** A text that nobody else writes. */
+const markerOf = () => `<media-${randomName()}>`;
+
+/** @param {MediaPart[]} parts @param {Decoders} decoders @returns {Promise<Medium[]>} */
+export async function decodeMedia(parts, decoders) {
+  const { decodePart } = await loadTasks();
+  return Promise.all(parts.map((part) => decodePart(part, decoders)));
+}

@@ -1,0 +1,131 @@
+// js/wasm/media_table.js — images and recordings of an engine: the calls into the module of media, which is loaded with the
+// first mmproj file.
+
+import {
+  ARRAY_ADDRESS,
+  ARRAY_COUNT,
+  MEDIA_ENCODE_BYTES,
+  MEDIA_ID,
+  MEDIA_IS_READY,
+  MEDIA_MACS,
+  MEDIA_PROMPT_FIELDS,
+  MEDIA_PROMPT_IS_CHAT,
+  MEDIA_PROMPT_MARKER,
+  MEDIA_PROMPT_MARKER_BYTES,
+  MEDIA_PROMPT_MEDIA,
+  MEDIA_PROMPT_MEDIA_COUNT,
+  MEDIA_PROMPT_PARSE_SPECIAL,
+  MEDIA_PROMPT_TEXT,
+  MEDIA_PROMPT_TEXT_BYTES,
+  MEDIA_ROWS,
+  MEDIA_TILES,
+  MEDIA_TOKENS,
+} from './layout.js';
+
+/**
+ * Decoded pixels, three bytes each, or mono samples of 16 kHz.
+ * @typedef {{kind: 'image', width: number, height: number, data: Uint8Array} |
+ *   {kind: 'audio', samples: Float32Array}} Medium
+ */
+/** @typedef {{tokens: number, rows: number, tiles: number, macs: number, encodeBytes: number, isReady: boolean}} MediumInfo */
+/** @typedef {import('./heap.js').Passed} Passed */
+/**
+ * The parts of the engine that are needed here: its functions, which take its handle first, memory for one call, results, and a
+ * status that is thrown as an error.
+ * @typedef {object} Engine
+ * @property {(name: string, ...args: number[]) => number} run
+ * @property {<T>(use: (passed: Passed) => T) => T} pass
+ * @property {(place: number) => number} number of a result
+ * @property {(address: number, count: number) => Int32Array} ints
+ * @property {(status: number) => void} check
+ */
+
+/** The order of wick_media_kind. */
+const kinds = /** @type {const} */ (['image', 'audio']);
+
+export class MediaTable {
+  #engine;
+  #isLoaded = false;
+
+  /** @param {Engine} engine */
+  constructor(engine) {
+    this.#engine = engine;
+  }
+
+  get isLoaded() {
+    return this.#isLoaded;
+  }
+
+  /** The host's `read_media` gives the file's bytes meanwhile. */
+  load() {
+    this.#engine.check(this.#engine.run('media_load'));
+    this.#isLoaded = true;
+  }
+
+  /** @returns {('image' | 'audio')[]} what can be encoded */
+  kinds() {
+    if (!this.#isLoaded) return [];
+    return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);
+  }
+
+  /** @param {Medium} medium @returns {number} its number, which it has also when it comes again */
+  add(medium) {
+    return this.#engine.pass((passed) => {
+      const isImage = medium.kind === 'image';
+      const { buffer, byteOffset, byteLength } = isImage ? medium.data : medium.samples;
+      const bytes = passed.bytes(new Uint8Array(buffer, byteOffset, byteLength));
+      const size = isImage ? [medium.width, medium.height] : [medium.samples.length, 0];
+      this.#engine.check(this.#engine.run('media_add', bytes, ...size));
+      return this.#engine.number(MEDIA_ID);
+    });
+  }
+
+  /** @param {number} media @returns {MediumInfo} */
+  info(media) {
+    const { number, run, check } = this.#engine;
+    check(run('media_info', media));
+    return {
+      tokens: number(MEDIA_TOKENS),
+      rows: number(MEDIA_ROWS),
+      tiles: number(MEDIA_TILES),
+      macs: number(MEDIA_MACS),
+      encodeBytes: number(MEDIA_ENCODE_BYTES),
+      isReady: number(MEDIA_IS_READY) !== 0,
+    };
+  }
+
+  /** @param {number} media @param {number} budgetUs @returns {boolean} whether it is encoded */
+  step(media, budgetUs) {
+    this.#engine.check(this.#engine.run('media_step', media, budgetUs));
+    return this.#engine.number(MEDIA_IS_READY) !== 0;
+  }
+
+  /** @param {number} media */
+  remove(media) {
+    this.#engine.run('media_remove', media);
+  }
+
+  /**
+   * @param {{text: string, isChat: boolean, parseSpecial: boolean, nowS: number}} prompt a text, or the JSON of a conversation
+   * @param {string} marker stands for each of `media` in its texts
+   * @param {number[]} media
+   * @returns {Int32Array} tokens, with those of rows
+   */
+  tokenize({ text, isChat, parseSpecial, nowS }, marker, media) {
+    return this.#engine.pass((passed) => {
+      const words = new Uint32Array(MEDIA_PROMPT_FIELDS);
+      const [whole, mark] = [passed.text(text), passed.text(marker)];
+      words[MEDIA_PROMPT_TEXT] = whole.address;
+      words[MEDIA_PROMPT_TEXT_BYTES] = whole.sizeBytes;
+      words[MEDIA_PROMPT_IS_CHAT] = Number(isChat);
+      words[MEDIA_PROMPT_PARSE_SPECIAL] = Number(parseSpecial);
+      words[MEDIA_PROMPT_MARKER] = mark.address;
+      words[MEDIA_PROMPT_MARKER_BYTES] = mark.sizeBytes;
+      words[MEDIA_PROMPT_MEDIA] = passed.ints(media);
+      words[MEDIA_PROMPT_MEDIA_COUNT] = media.length;
+      this.#engine.check(this.#engine.run('media_tokenize', passed.words(words), nowS));
+      const { number, ints } = this.#engine;
+      return ints(number(ARRAY_ADDRESS), number(ARRAY_COUNT));
+    });
+  }
+}

@@ -1,0 +1,279 @@
+// Images and recordings through the npm package in Node: the cases of vectors/vision, from pixels and samples to greedy
+// tokens, in chats, sessions and prompts; how they are given, and what is refused.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { locate } from '../support/locate.mjs';
+import { hasCode, openEngine } from '../support/package.mjs';
+
+const shared = locate('shared');
+const folder = join(shared.path, 'vectors', 'vision');
+/** @type {any} */
+const manifest = shared.skip
+  ? { types: [], refuse: [] }
+  : JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+/** @param {any} part of a case @returns {any} a part of a prompt */
+function partOf({ text, image, width, height, audio, repeat }) {
+  if (text !== undefined) return { type: 'text', text };
+  const bytes = new Uint8Array(readFileSync(join(folder, image ?? audio)));
+  if (image) return { type: 'image', image: { width, height, data: bytes } };
+  const one = new Float32Array(bytes.buffer);
+  const samples = new Float32Array(one.length * repeat);
+  for (let i = 0; i < repeat; i++) samples.set(one, i * one.length);
+  return { type: 'audio', audio: { samples, sampleRate: 16000 } };
+}
+
+/** @param {any} type */
+const filesOf = (type) => ({
+  file: join(folder, type.text_model),
+  mmproj: join(folder, type.mmproj),
+});
+
+/** @param {import('node:test').TestContext} t @param {any} type @param {object} [options] */
+const open = (t, type, options) =>
+  openEngine(t, any({ ...filesOf(type), kvType: 'f32', contextSize: 512, ...options }));
+
+/** @param {any} one a case @returns {number} the tokens of its prompt */
+const tokensOf = (one) =>
+  one.chunks.reduce(
+    (/** @type {number} */ sum, /** @type {any} */ { tokens, n_tokens: rows }) =>
+      sum + (tokens?.length ?? rows),
+    0,
+  );
+
+describe('the greedy tokens of the reference', { skip: shared.skip }, () => {
+  for (const type of manifest.types) {
+    const cases = type.cases.filter((/** @type {any} */ one) => tokensOf(one) < 500);
+    test(`${type.id}: ${cases.length} cases`, async (t) => {
+      const engine = await open(t, type);
+      for (const one of cases) {
+        /** @type {number[]} */
+        const greedy = [];
+        const generation = engine.generate(one.parts.map(partOf), {
+          ...{ temperature: 0, maxTokens: one.greedy.length, ignoreEnd: true },
+          onToken: ({ token }) => greedy.push(token),
+        });
+        await generation.text();
+        assert.deepEqual(greedy, one.greedy, one.id);
+        assert.equal(generation.result?.usage.promptTokens, tokensOf(one));
+      }
+    });
+  }
+});
+
+const [first] = manifest.types;
+const [one, other] = first?.cases ?? [];
+const image = () => partOf(one.parts.find((/** @type {any} */ part) => part.image));
+const texts = '{% for m in messages %}{{ m.content }}{% endfor %}';
+/** As SmolVLM's: it writes the text of lists alone. */
+const lists =
+  "{% for m in messages %}{% for p in m.content %}{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
+
+/** @param {any} pixels @returns {Blob} */
+const ppmOf = ({ width, height, data }) =>
+  new Blob([`P6\n# made by a test\n${width} ${height}\n255\n`, data]);
+
+describe('conversations', { skip: shared.skip }, () => {
+  const greedy = { temperature: 0, max_tokens: 12 };
+  const question = 'What is the word for it?';
+  const content = () => [image(), { type: 'text', text: question }];
+
+  /** @param {any} engine @param {any[]} messages @param {object} [more] */
+  async function ask(engine, messages, more) {
+    const { choices, usage } = await engine.chat.completions.create({
+      ...{ messages, ...greedy, ...more },
+    });
+    return { text: choices[0].message.content, usage };
+  }
+
+  test('a question about an image, whichever contents the template takes', async (t) => {
+    const answers = [];
+    for (const chatTemplate of [texts, lists]) {
+      const engine = await open(t, first, { chatTemplate });
+      assert.deepEqual((await engine.info()).media, ['image']);
+      const messages = [{ role: 'user', content: content() }];
+      const { text, usage } = await ask(engine, messages);
+      assert.equal(await engine.countTokens(any(messages)), usage.prompt_tokens);
+      const prompt = engine.generate(any(content()), { temperature: 0, maxTokens: 12 });
+      assert.equal(await prompt.text(), text);
+      answers.push(text);
+    }
+    assert.equal(answers[0], answers[1]);
+    assert.ok(answers[0].length > 0);
+  });
+
+  test('a second question reads the image from the cache, a chat from its session', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    const messages = [{ role: 'user', content: content() }];
+    const before = await ask(engine, messages);
+    const again = await ask(engine, messages);
+    assert.equal(again.text, before.text);
+    const { cached_tokens: cached } = again.usage.prompt_tokens_details;
+    assert.ok(cached > before.usage.prompt_tokens - 32, `${cached}`);
+    const chat = await engine.createChat();
+    t.after(() => chat.close());
+    const reply = await chat.send(any(messages), any(greedy)).message();
+    assert.equal(reply.content, before.text);
+    const next = await chat.send('And then?', any(greedy)).message();
+    const whole = [...messages, { role: 'assistant', content: reply.content }];
+    const alone = await ask(engine, [...whole, { role: 'user', content: 'And then?' }]);
+    assert.equal(next.content, alone.text);
+  });
+
+  test('another image gives another answer', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    const pixels = partOf(other.parts.find((/** @type {any} */ part) => part.image));
+    const [before, after] = [
+      await ask(engine, [{ role: 'user', content: content() }]),
+      await ask(engine, [{ role: 'user', content: [pixels, content()[1]] }]),
+    ];
+    assert.notEqual(after.text, before.text);
+  });
+
+  test('an image in each form that Node takes', async (t) => {
+    const engine = await open(t, first, {
+      chatTemplate: texts,
+      decodeImage: async (/** @type {Blob} */ blob) => {
+        assert.equal(await blob.text(), 'an image');
+        const { width, height, data } = image().image;
+        const rgba = new Uint8Array(width * height * 4).fill(255);
+        for (let i = 0; i < width * height; i++) rgba.set(data.subarray(3 * i, 3 * i + 3), 4 * i);
+        return { width, height, data: rgba };
+      },
+    });
+    const pixels = image().image;
+    const ppm = ppmOf(pixels);
+    const url = `data:image/x-portable-pixmap;base64,${Buffer.from(await ppm.arrayBuffer()).toString('base64')}`;
+    const { text } = await ask(engine, [{ role: 'user', content: content() }]);
+    for (const part of [
+      { type: 'image', image: ppm },
+      { type: 'image', image: await ppm.arrayBuffer() },
+      { type: 'image', image: new URL(url) },
+      { type: 'image', image: new Blob(['an image']) },
+      { type: 'image_url', image_url: { url } },
+    ]) {
+      const found = await ask(engine, [{ role: 'user', content: [part, content()[1]] }]);
+      assert.equal(found.text, text);
+    }
+  });
+
+  test('what cannot be read is refused by its place', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    /** @type {[any, string, RegExp][]} */
+    const cases = [
+      [{ type: 'video' }, 'UNSUPPORTED', /^messages\[0\]\.content\[1\] is a part of type video/],
+      [{ type: 'image' }, 'ARG', /^messages\[0\]\.content\[1\] of type image is empty/],
+      [{ type: 'image', image: {} }, 'ARG', /content\[1\]: an image must be a Blob/],
+      [{ type: 'image', image: { width: 2, height: 2, data: [1] } }, 'ARG', /data has 1 bytes/],
+      [{ type: 'image', image: new Blob(['GIF89a']) }, 'UNSUPPORTED', /PPM images alone/],
+      [{ type: 'image', image: new Blob(['P6 9 9 255\n...']) }, 'TRUNCATED', /3 of 243 bytes/],
+      [{ type: 'image', image: new Blob(['P6 9 9 65535\n']) }, 'UNSUPPORTED', /8 bits/],
+      [
+        { type: 'image', image: { width: 2 ** 15, height: 2 ** 15, data: [1] } },
+        'ARG',
+        /the limit is 2\^28/,
+      ],
+      [
+        { type: 'audio', audio: { samples: new Float32Array(9), sampleRate: 16000 } },
+        'NODATA',
+        /the mmproj file has no encoder for audio/,
+      ],
+      [{ type: 'image_url', image_url: { url: 'data:;base64,%' } }, 'ARG', /cannot be read/],
+    ];
+    for (const [part, code, message] of cases) {
+      const content = [{ type: 'text', text: 'What?' }, part];
+      const asked = engine.chat.completions.create(any({ messages: [{ role: 'user', content }] }));
+      await assert.rejects(asked, (/** @type {any} */ error) => {
+        assert.equal(error.code, code, error.message);
+        assert.match(error.message, message);
+        return true;
+      });
+    }
+    const plain = await openEngine(t, any({ file: filesOf(first).file, chatTemplate: texts }));
+    const asked = ask(plain, [{ role: 'user', content: content() }]);
+    await assert.rejects(asked, /createEngine takes mmproj/);
+  });
+
+  test('a request that is aborted while its image is encoded leaves nothing', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    const controller = new AbortController();
+    const asked = ask(engine, [{ role: 'user', content: content() }], {
+      signal: controller.signal,
+    });
+    controller.abort();
+    await assert.rejects(asked, { name: 'AbortError' });
+    const { text } = await ask(engine, [{ role: 'user', content: content() }]);
+    assert.ok(text.length > 0);
+  });
+});
+
+describe('recordings', { skip: shared.skip }, () => {
+  /** @param {Float32Array} samples @param {number} rate @param {number} channels @returns {Buffer} a WAV file of 16 bits */
+  function wavOf(samples, rate, channels) {
+    const file = Buffer.alloc(44 + samples.length * channels * 2);
+    file.write('RIFF', 0);
+    file.writeUInt32LE(file.length - 8, 4);
+    file.write('WAVEfmt ', 8);
+    file.writeUInt32LE(16, 16);
+    file.writeUInt16LE(1, 20);
+    file.writeUInt16LE(channels, 22);
+    file.writeUInt32LE(rate, 24);
+    file.writeUInt32LE(rate * channels * 2, 28);
+    file.writeUInt16LE(channels * 2, 32);
+    file.writeUInt16LE(16, 34);
+    file.write('data', 36);
+    file.writeUInt32LE(samples.length * channels * 2, 40);
+    for (let i = 0; i < samples.length * channels; i++) {
+      file.writeInt16LE(Math.round(samples[Math.floor(i / channels)] * 32767), 44 + 2 * i);
+    }
+    return file;
+  }
+
+  test('a WAV file, of two channels and another rate', async (t) => {
+    const type = manifest.types.find((/** @type {any} */ { id }) => id === 'qwen3a');
+    const engine = await open(t, type, { chatTemplate: texts });
+    assert.deepEqual((await engine.info()).media, ['audio']);
+    const samples = Float32Array.from({ length: 48000 }, (_, i) => Math.sin(i / 20) / 2);
+    /** @param {any} part */
+    const count = (part) => engine.countTokens(any([{ role: 'user', content: [part] }]));
+    const data = wavOf(samples.subarray(0, 16000), 16000, 2).toString('base64');
+    const second = await count({ type: 'input_audio', input_audio: { data, format: 'wav' } });
+    assert.ok(second > 10);
+    const fast = wavOf(samples, 48000, 1);
+    assert.equal(await count({ type: 'audio', audio: new Blob([any(fast)]) }), second);
+    const broken = { type: 'audio', audio: new Blob([any(fast.subarray(0, 40))]) };
+    await assert.rejects(count(broken), /the WAV recording has no samples/);
+    await assert.rejects(
+      count({ type: 'audio', audio: new Blob(['ID3']) }),
+      hasCode('UNSUPPORTED'),
+    );
+  });
+});
+
+describe('mmproj files', { skip: shared.skip }, () => {
+  test('broken ones are refused by name', async (t) => {
+    let refused = 0;
+    for (const { file, expect, why } of manifest.refuse) {
+      const mmproj = new Uint8Array(readFileSync(join(folder, file)));
+      const opening = openEngine(t, any({ ...filesOf(first), mmproj }));
+      if (expect === 'accept') await opening;
+      else {
+        refused++;
+        await assert.rejects(
+          opening,
+          (/** @type {any} */ error) => error.message.startsWith('mmproj: ') && error.code !== 'IO',
+          why,
+        );
+      }
+    }
+    assert.equal(refused, 20);
+  });
+
+  test('what is no file is refused', async (t) => {
+    await assert.rejects(openEngine(t, any({ ...filesOf(first), mmproj: 7 })), hasCode('ARG'));
+  });
+});
