@@ -1,0 +1,115 @@
+// The page of docs/guide/images.md in Chromium, unchanged: a question about an image that is chosen as a PNG file.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { deflateSync } from 'node:zlib';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
+import { locate, root } from '../support/locate.mjs';
+import { openEngine, temporaryFolder } from '../support/package.mjs';
+
+const shared = locate('shared');
+const chromium = locate('chromium');
+const vision = join(shared.path, 'vectors', 'vision');
+const QUESTION = 'What is this?';
+
+/** @param {string} name @param {Buffer} bytes */
+function chunk(name, bytes) {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(bytes.length);
+  head.write(name, 4);
+  let crc = 0xffffffff;
+  for (const byte of [...head.subarray(4), ...bytes]) {
+    crc ^= byte;
+    for (let i = 0; i < 8; i++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  const tail = Buffer.alloc(4);
+  tail.writeUInt32BE((crc ^ 0xffffffff) >>> 0);
+  return Buffer.concat([head, bytes, tail]);
+}
+
+/** @param {{width: number, height: number, data: Uint8Array}} pixels @returns {Buffer} */
+function pngOf({ width, height, data }) {
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 2, 0, 0, 0], 8); // 8 bits, RGB
+  const rows = Buffer.alloc(height * (width * 3 + 1));
+  for (let y = 0; y < height; y++) {
+    rows.set(data.subarray(y * width * 3, (y + 1) * width * 3), y * (width * 3 + 1) + 1);
+  }
+  return Buffer.concat([
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]),
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(rows)),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+test('the page of ten lines answers a question about an image', {
+  skip: shared.skip || chromium.skip,
+}, async (t) => {
+  const guide = readFileSync(join(root, 'docs/guide/images.md'), 'utf8');
+  const html = /^```html\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
+  const script = /<script type="module">\n(.*?)<\/script>/s.exec(html)?.[1] ?? '';
+  assert.ok(script.trim().split('\n').length <= 10, 'it has ten lines');
+  const { types } = JSON.parse(readFileSync(join(vision, 'manifest.json'), 'utf8'));
+  const [type] = types;
+  const part = type.cases[0].parts.find((/** @type {any} */ one) => one.image);
+  const data = new Uint8Array(readFileSync(join(vision, part.image)));
+  const pixels = { width: part.width, height: part.height, data };
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'page'));
+  // the vectors' models have no template, random weights and no end
+  const given = "mmproj: '/mmproj.gguf', chatTemplate, contextSize: 256 });";
+  const chatTemplate = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  const line = "mmproj: '/mmproj.gguf' });";
+  assert.ok(html.includes(line));
+  const greedy = html.replace(`{ messages: [`, '{ temperature: 0, messages: [');
+  writeFileSync(
+    join(folder, 'page/index.html'),
+    `<script>const chatTemplate = '${chatTemplate}';</script>${greedy.replace(line, given)}`,
+  );
+  copyFileSync(join(vision, type.text_model), join(folder, 'page/model.gguf'));
+  copyFileSync(join(vision, type.mmproj), join(folder, 'page/mmproj.gguf'));
+  const engine = await openEngine(t, {
+    ...{ file: join(vision, type.text_model), mmproj: join(vision, type.mmproj) },
+    ...{ chatTemplate, contextSize: 256 },
+  });
+  const content = [
+    { type: /** @type {const} */ ('image'), image: pixels },
+    { type: /** @type {const} */ ('text'), text: QUESTION },
+  ];
+  const { choices } = await engine.chat.completions.create({
+    messages: [{ role: 'user', content }],
+    temperature: 0,
+  });
+  const server = await serve({
+    root: { '/': join(folder, 'page'), '/wick-llm/': join(root, 'dist') },
+  });
+  t.after(() => server.close());
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.goto(server.url);
+  await page.waitForFunction("document.querySelector('input').onchange !== null");
+  await page.setInputFiles('input', {
+    ...{ name: 'image.png', mimeType: 'image/png', buffer: pngOf(pixels) },
+  });
+  const wanted = JSON.stringify(choices[0].message.content);
+  await page
+    .waitForFunction(`document.querySelector('output').textContent === ${wanted}`)
+    .catch(async (error) => {
+      const shown = await page.evaluate("document.querySelector('output').textContent");
+      throw new Error(`the page shows ${shown}, not ${wanted} (${problems.join()})`, {
+        cause: error,
+      });
+    });
+  assert.deepEqual(problems, []);
+});
