@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import process from 'node:process';
 import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
@@ -26,6 +27,7 @@ serves a model over HTTP with OpenAI's interface, and a page for a first try at 
                         (default: the model's template)
   --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
   --draft FILE        propose tokens with a smaller model that has the same vocabulary
+  --mmproj FILE       encode images and audio of messages with this file, which comes with the model
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
   --kv TYPE           store keys and values as f32, f16, q8 or q4 (default f16)
   --threads N         compute with N threads (default: half of the processors, at most 8)
@@ -36,12 +38,15 @@ const NO_LOG = '--no-log';
 /** Of a template of the model; another --chat-template is a file. */
 const TEMPLATE_NAME = /^[\w-]+$/;
 const PORT = 8080;
+/** Of requests with images and recordings. */
+const MEDIA_BODY_BYTES = 32 << 20;
 const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;
 
 const options = [
   ...['--port', '--host', '--key', '--metrics-key', '--cors', '--queue', '--name'],
   ...['--ctx', '--kv', '--threads', '--chat-template', '--lora', '--draft'],
+  '--mmproj',
 ];
 
 /** @param {string} problem */
@@ -174,18 +179,21 @@ export async function serveModel(found, home) {
   const { createHandler } = await import(new URL('openai.js', home).href);
   const { source, ready } = sourceOf(model);
   const chatTemplate = await templateOf(given);
-  const draft = given.get('--draft')?.at(-1);
+  const [draft, mmproj] = [given.get('--draft')?.at(-1), given.get('--mmproj')?.at(-1)];
   const options = {
     ...{ ...source, ...ofEngine },
     ...(chatTemplate !== undefined && { chatTemplate }),
     ...(draft !== undefined && { draft: { file: draft } }),
+    ...(mmproj !== undefined && { mmproj: /^hf:/i.test(mmproj) ? mmproj : resolve(mmproj) }),
   };
   const engine = await createEngine(/** @type {any} */ (options)).finally(ready);
   try {
     await checkTemplateName(engine, chatTemplate);
     const ofAdapters = await loadAdapters(engine, given.get('--lora') ?? []);
     await warnOfTemplate(engine, chatTemplate !== undefined);
-    const handle = withPage(handlerOf(createHandler, engine, { ...ofHandler, ...ofAdapters }));
+    const ofMedia = mmproj === undefined ? {} : { bodyBytesMax: MEDIA_BODY_BYTES };
+    const all = { ...ofHandler, ...ofAdapters, ...ofMedia };
+    const handle = withPage(handlerOf(createHandler, engine, all));
     const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {
       throw new Exit(EXIT_FILE, `cannot listen at ${host}: ${error.message}`);
     });

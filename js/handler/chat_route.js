@@ -159,6 +159,24 @@ function checkRole(role, name) {
   throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
 }
 
+/**
+ * A server fetches no addresses that its clients name.
+ * @param {any} part
+ * @param {string} at
+ */
+function checkMedia({ type, image_url: image, input_audio: audio }, at) {
+  if (type === 'input_audio') {
+    if (typeof audio?.data === 'string' && typeof audio.format === 'string') return;
+    throw invalidField(`${at}.input_audio`, `${at} must have data and a format`);
+  }
+  const url = image?.url ?? image;
+  const name = `${at}.image_url`;
+  if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
+  if (/^data:/i.test(url)) return;
+  const message = `${at} must have a data URL: this server fetches no addresses`;
+  throw new HttpError(400, 'unsupported_value', message, { param: name });
+}
+
 /** @type {import('./fields.js').Check} */
 function checkContent(content, name) {
   if (typeof content === 'string') return;
@@ -168,10 +186,14 @@ function checkContent(content, name) {
   for (const [index, part] of content.entries()) {
     const at = `${name}[${index}]`;
     if (part?.type === 'text' && typeof part.text === 'string') continue;
+    if (part?.type === 'image_url' || part?.type === 'input_audio') {
+      checkMedia(part, at);
+      continue;
+    }
     if (typeof part?.type !== 'string' || part.type === 'text') {
       throw invalidField(at, `${at} is not a part with a type and a text`);
     }
-    const message = `${at} is of type ${part.type.slice(0, 40)}: only text is supported`;
+    const message = `${at} is of type ${part.type.slice(0, 40)}: text, image_url and input_audio are supported`;
     throw new HttpError(400, 'unsupported_value', message, { param: at });
   }
 }

@@ -159,7 +159,7 @@ function ppmOf(bytes) {
   const size = width * height * 3;
   const data = bytes.subarray(found[0].length, found[0].length + size);
   if (data.length === size) return { width, height, data };
-  throw new WickError('TRUNCATED', `the PPM image has ${data.length} of ${size} bytes`);
+  throw argumentError(`the PPM image has ${data.length} of ${size} bytes`);
 }
 
 // ---- recordings ----

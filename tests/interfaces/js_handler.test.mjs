@@ -565,8 +565,24 @@ describe('chats', () => {
       [
         content({ type: 'x'.repeat(50), text: 'a' }),
         'messages[1].content[1]',
-        `is of type ${'x'.repeat(40)}: only text is supported`,
+        `is of type ${'x'.repeat(40)}: text, image_url and input_audio are supported`,
         kind,
+      ],
+      [
+        content({ type: 'image_url', image_url: {} }),
+        'messages[1].content[1].image_url',
+        ' must have a url',
+      ],
+      [
+        content({ type: 'image_url', image_url: { url: 'https://a.example/b.png' } }),
+        'messages[1].content[1].image_url',
+        ' must have a data URL: this server fetches no addresses',
+        kind,
+      ],
+      [
+        content({ type: 'input_audio', input_audio: { data: 'a' } }),
+        'messages[1].content[1].input_audio',
+        ' must have data and a format',
       ],
       [calls({}), 'messages[1].tool_calls[1]', call],
       [calls(null), 'messages[1].tool_calls[1]', call],

@@ -81,6 +81,7 @@ describe('info', () => {
       },
       plan: { contextTokens: 5, kvPageBytes: 6 },
       error: { status: 'WICK_E_ARG', offsetBytes: 7 },
+      media: [],
       memory: { linearBytes: 10, usedBytes: 11, peakBytes: 12, limitBytes: 13, allocations: 14 },
     });
   });
@@ -733,7 +734,11 @@ describe('chat', () => {
       () => messagesOf([{ role: 'user', content: 5 }]),
       /messages\[0\]\.content must be/,
     );
-    for (const part of [{ type: 'image_url' }, { type: 'text' }, null]) {
+    for (const part of [{ type: 'image_url' }, { type: 'audio', audio: null }]) {
+      const messages = [{ role: 'user', content: [part] }];
+      assert.throws(() => messagesOf(messages), { code: 'ARG', message: /is empty/ });
+    }
+    for (const part of [{ type: 'file' }, { type: 'text' }, null]) {
       const messages = [{ role: 'user', content: [part] }];
       assert.throws(() => messagesOf(messages), { code: 'UNSUPPORTED' });
     }

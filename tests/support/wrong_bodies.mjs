@@ -48,7 +48,7 @@ export const wrongBodies = [
   [CHAT, { messages: [{ content: 'a' }] }, 400, 'messages[0].role', 'invalid_value'],
   [
     CHAT,
-    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] },
+    { messages: [{ role: 'user', content: [{ type: 'file', file: {} }] }] },
     ...[400, 'messages[0].content[0]', 'unsupported_value'],
   ],
   [
