@@ -6,9 +6,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { startHub } from '../support/fake_hub.mjs';
 import { locate } from '../support/locate.mjs';
-import { dist, hasCode, openEngine } from '../support/package.mjs';
+import { dist, hasCode, openEngine, temporaryFolder } from '../support/package.mjs';
 
+process.env.XDG_CACHE_HOME = temporaryFolder();
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
 /** @type {any} */
@@ -310,6 +312,41 @@ describe('mmproj files', { skip: shared.skip }, () => {
       }
     }
     assert.equal(refused, 20);
+  });
+
+  test('a name on a hub finds, keeps and deletes both files', async (t) => {
+    const { file, mmproj } = filesOf(first);
+    const hub = await startHub({
+      'maker/Vision-GGUF': {
+        'Vision-Q8_0.gguf': readFileSync(file),
+        'mmproj-Vision-F32.gguf': readFileSync(mmproj),
+      },
+    });
+    t.after(() => hub.close());
+    const named = {
+      ...{ model: 'hf:maker/Vision-GGUF', mmproj: true, hub: { endpoint: hub.url } },
+      chatTemplate: texts,
+    };
+    /** @type {any[]} */
+    const told = [];
+    const engine = await openEngine(
+      t,
+      any({ ...named, onProgress: (/** @type {any} */ p) => told.push(p) }),
+    );
+    assert.deepEqual((await engine.info()).media, ['image']);
+    assert.equal(told.at(-1).loaded, told.at(-1).total);
+    await engine.close();
+    const { openModels } = await import(pathToFileURL(join(dist, 'models.js')).href);
+    const store = await openModels();
+    const names = async () =>
+      (await store.list()).map((/** @type {any} */ { name }) => name).sort();
+    assert.deepEqual(await names(), ['Vision-Q8_0.gguf', 'mmproj-Vision-F32.gguf']);
+    await hub.close();
+    const again = await openEngine(t, any({ ...named, cache: 'only' }));
+    assert.deepEqual((await again.info()).media, ['image']);
+    await again.close();
+    await store.delete('hf:maker/Vision-GGUF');
+    assert.deepEqual(await names(), []);
   });
 
   test('what is no file is refused', async (t) => {
