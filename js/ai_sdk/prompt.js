@@ -30,7 +30,7 @@ function textOfFile({ data, mediaType }) {
   if (!isText || data.type !== 'data') {
     throw new WickError(
       'UNSUPPORTED',
-      `A file of type ${mediaType} is in the prompt: only text is supported`,
+      `A file of type ${mediaType} is in the prompt: only text, images and audio are supported`,
     );
   }
   const bytes =
@@ -92,17 +92,33 @@ const toolMessage = ({ toolCallId, toolName, output }) => ({
   content: textOfOutput(output),
 });
 
+/** @param {FilePart} part @returns {import('../index.js').ChatMediaPart | undefined} nothing if it is neither an image nor audio */
+function mediaOf({ data, mediaType }) {
+  const kind = /^(image|audio)\b/.exec(mediaType)?.[1];
+  if (kind === undefined || (data.type !== 'data' && data.type !== 'url')) return undefined;
+  const given = data.type === 'url' ? data.url : data.data;
+  const isBase64 = data.type === 'data' && typeof given === 'string';
+  const from = isBase64 ? `data:${mediaType};base64,${given}` : given;
+  return kind === 'image' ? { type: 'image', image: from } : { type: 'audio', audio: from };
+}
+
+/** @param {Extract<Message, {role: 'user'}>['content']} parts @returns {ChatMessage['content']} a text unless it has media */
+function contentOf(parts) {
+  const found = parts.map((part) => {
+    if (part.type === 'text') return { type: /** @type {const} */ ('text'), text: part.text };
+    return mediaOf(part) ?? { type: /** @type {const} */ ('text'), text: textOfFile(part) };
+  });
+  const texts = found.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  return texts.length === found.length ? texts.join('') : found;
+}
+
 /** @param {Message} message @returns {ChatMessage[]} */
 function messagesOf(message) {
   switch (message.role) {
     case 'system':
       return [{ role: 'system', content: message.content }];
-    case 'user': {
-      const texts = message.content.map((part) =>
-        part.type === 'text' ? part.text : textOfFile(part),
-      );
-      return [{ role: 'user', content: texts.join('') }];
-    }
+    case 'user':
+      return [{ role: 'user', content: contentOf(message.content) }];
     case 'assistant':
       return assistantMessages(message);
     case 'tool':

@@ -290,14 +290,29 @@ describe('a request by itself', () => {
         { role: 'user', content: 'abéé' },
       ],
     );
+    const url = new URL('https://a.example/b.png');
+    const media = [
+      { type: 'text', text: 'a' },
+      file({ type: 'data', data: bytes }, 'image/png'),
+      file({ type: 'data', data: 'w6k=' }, 'audio/wav'),
+      file({ type: 'url', url }, 'image/*'),
+    ];
+    assert.deepEqual(messagesOf({ role: 'user', content: media }), [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'image', image: bytes },
+          { type: 'audio', audio: 'data:audio/wav;base64,w6k=' },
+          { type: 'image', image: url },
+        ],
+      },
+    ]);
     for (const one of [
-      ...[
-        file({ type: 'data', data: bytes }, 'image/png'),
-        file({ type: 'data', data: bytes }, 'application/pdf'),
-      ],
+      file({ type: 'data', data: bytes }, 'application/pdf'),
       ...[file({ type: 'url', url: 'x' }), file({ type: 'data', data: bytes }, 'texture/x')],
     ]) {
-      const words = `A file of type ${one.mediaType} is in the prompt: only text is supported`;
+      const words = `A file of type ${one.mediaType} is in the prompt: only text, images and audio are supported`;
       assert.throws(() => messagesOf({ role: 'user', content: [one] }), {
         code: 'UNSUPPORTED',
         message: words,
