@@ -70,6 +70,7 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits) \
   $(call in,src/kv,write) \
+  $(call in,src/media,project qformer sound) \
   $(call in,src/model,adapter_product forward paged_attention pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
   $(call in,src/sample,penalty rng sampler stop truncate) \

@@ -235,27 +235,26 @@ static wick_status check_batch(const wick_engine *engine, const media_item *item
 }
 
 // The item of a content, with its plan and tokens, that is in no list; NULL after a failure.
-static wick_status plan_item(wick_engine *engine, const content *from, uint64_t key,
-                             media_item **out, wick_error *error) {
+static media_item *plan_item(wick_engine *engine, const content *from, uint64_t key,
+                             wick_status *status, wick_error *error) {
   media_model *encoder;
-  *out = NULL;
-  wick_status status = find_encoder(engine, from->kind, &encoder, error);
-  if (status != WICK_OK) return status;
+  *status = find_encoder(engine, from->kind, &encoder, error);
+  if (*status != WICK_OK) return NULL;
   media_item *item = memory_alloc_zeroed(&engine->memory, sizeof *item);
-  if (item == NULL) return memory_fail(&engine->memory, error, "an image");
+  if (item == NULL) {
+    *status = memory_fail(&engine->memory, error, "an image");
+    return NULL;
+  }
   item->kind = from->kind;
   item->key = key;
-  status = from->kind == MEDIA_AUDIO
-               ? media_plan_audio(encoder, from->samples, &item->plan, error)
-               : media_plan_image(encoder, from->width, from->height, &item->plan, error);
-  if (status == WICK_OK) status = media_item_make_tokens(engine, item, error);
-  if (status == WICK_OK) status = check_batch(engine, item, error);
-  if (status == WICK_OK) {
-    *out = item;
-  } else {
-    free_item(engine, item);
-  }
-  return status;
+  *status = from->kind == MEDIA_AUDIO
+                ? media_plan_audio(encoder, from->samples, &item->plan, error)
+                : media_plan_image(encoder, from->width, from->height, &item->plan, error);
+  if (*status == WICK_OK) *status = media_item_make_tokens(engine, item, error);
+  if (*status == WICK_OK) *status = check_batch(engine, item, error);
+  if (*status == WICK_OK) return item;
+  free_item(engine, item);
+  return NULL;
 }
 
 static wick_media_info info_of(const wick_engine *engine, const media_item *item) {
@@ -271,9 +270,9 @@ static wick_media_info info_of(const wick_engine *engine, const media_item *item
 
 static wick_status plan_alone(wick_engine *engine, const content *from, wick_media_info *info,
                               wick_error *error) {
-  media_item *item;
-  const wick_status status = plan_item(engine, from, 0, &item, error);
-  if (status != WICK_OK) return status;
+  wick_status status;
+  media_item *item = plan_item(engine, from, 0, &status, error);
+  if (item == NULL) return status;
   *info = info_of(engine, item);
   free_item(engine, item);
   return WICK_OK;
@@ -331,8 +330,9 @@ static wick_status add(wick_engine *engine, const content *from, uint64_t key, u
     if (held->kind == from->kind && held->key == key) item = held;
   }
   if (item == NULL) {
-    wick_status status = plan_item(engine, from, key, &item, error);
-    if (status != WICK_OK) return status;
+    wick_status status;
+    item = plan_item(engine, from, key, &status, error);
+    if (item == NULL) return status;
     status = prepare(engine, item, from, error);
     if (status == WICK_OK) status = enter(engine, item, error);
     if (status != WICK_OK) {
@@ -414,6 +414,7 @@ wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget
   wick_status status = WICK_OK;
   if (item == NULL) return unknown(media, error);
   const uint64_t begin_us = engine->now_us();
+  thread_pool_limit(engine->threads, 0);  // a pass sets its own
   while (status == WICK_OK && !media_item_is_ready(item)) {
     status = step(engine, item, error);
     if (engine->now_us() - begin_us >= budget_us) break;

@@ -40,21 +40,24 @@ static void write_tokens(media_item *item, const media_prompt *prompt) {
   }
 }
 
+// Room for the tokens of a plan whose text has `texts` tokens. False: no memory.
+static bool make_room(memory_gate *memory, media_item *item, size_t texts) {
+  const size_t chunks = (size_t)item->plan.count + 1;
+  item->heads = memory_alloc_array(memory, chunks, sizeof *item->heads);
+  item->spans = memory_alloc_zeroed(memory, chunks * sizeof *item->spans);
+  item->tokens = memory_alloc_array(memory, texts + item->plan.rows + 1, sizeof *item->tokens);
+  return item->heads != NULL && item->spans != NULL && item->tokens != NULL;
+}
+
 wick_status media_item_make_tokens(const wick_engine *engine, media_item *item, wick_error *error) {
   memory_gate *memory = (memory_gate *)(uintptr_t)&engine->memory;
   const media_plan *plan = &item->plan;
   media_prompt prompt = {.memory = memory, .tokenizer = engine->tokenizer};
   wick_status status = media_prompt_add_plan(&prompt, plan, error);
-  if (status == WICK_OK) {
-    const size_t count = prompt.token_count + plan->rows;
-    item->heads = memory_alloc_array(memory, (size_t)plan->count + 1, sizeof *item->heads);
-    item->spans = memory_alloc_zeroed(memory, ((size_t)plan->count + 1) * sizeof *item->spans);
-    item->tokens = memory_alloc_array(memory, count + 1, sizeof *item->tokens);
-    if (item->heads == NULL || item->spans == NULL || item->tokens == NULL) {
-      status = memory_fail(memory, error, "the tokens of an image");
-    }
+  if (status == WICK_OK && !make_room(memory, item, prompt.token_count)) {
+    status = memory_fail(memory, error, "the tokens of an image");
   }
-  if (status == WICK_OK) {
+  if (status == WICK_OK && item->heads != NULL && item->tokens != NULL) {
     for (uint32_t i = 0; i < plan->count; i++) {
       if (!plan->chunks[i].is_text) item->heads[i] = head_of(engine, item, i);
     }
@@ -242,7 +245,7 @@ static media_span *find_span(const media_items *items, const int32_t *tokens, si
   return NULL;
 }
 
-// What is not found is refused with the ids that are not in the vocabulary.
+// Tokens of unknown rows are refused later: they are not in the vocabulary.
 wick_status media_items_find_rows(wick_engine *engine, const wick_request *request, media_list *out,
                                   wick_error *error) {
   const media_items *items = items_of(engine);
