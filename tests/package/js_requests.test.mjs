@@ -783,7 +783,7 @@ describe('calls of an engine', () => {
       () => engine.createSession(any({ nope: 1 })),
     ];
     for (const one of wrong) await assert.rejects(one(), isArg);
-    const image = [{ role: 'user', content: [{ type: 'image' }] }];
+    const image = [{ role: 'user', content: [{ type: 'video' }] }];
     await assert.rejects(engine.applyTemplate(image), { code: 'UNSUPPORTED' });
     assert.deepEqual(asked, []);
     assert.throws(() => engine.generate([]), isArg);
