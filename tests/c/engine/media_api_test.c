@@ -362,3 +362,64 @@ TEST(broken_mmproj_files_leave_the_engine_without_encoders) {
   CHECK_EQ_UINT(refused, 20);
   close_first(&first);
 }
+
+// Loads, adds, encodes, tokenizes and submits; stops at the first failure.
+static wick_status do_all(first_case *first, const uint8_t *mmproj, size_t mmproj_bytes,
+                          const uint8_t *rgb, uint32_t width, uint32_t height, wick_error *error) {
+  wick_engine *engine = first->engine;
+  question asked = {.count = 1};
+  bool is_ready = false;
+  uint32_t id = 0;
+  wick_request request = media_request(1);
+  put(&asked, MARKER, sizeof MARKER - 1);
+  wick_status status = wick_media_load_bytes(engine, mmproj, mmproj_bytes, error);
+  if (status == WICK_OK) {
+    status = wick_media_add_image(engine, rgb, width, height, &asked.media[0], error);
+  }
+  while (status == WICK_OK && !is_ready) {
+    status = wick_media_step(engine, asked.media[0], 0, &is_ready, error);
+  }
+  if (status == WICK_OK) status = tokenize(engine, &asked, &request, error);
+  if (status == WICK_OK) status = wick_request_submit(engine, &request, &id, error);
+  media_result result = {0};
+  if (status == WICK_OK) media_steps(engine, id, &result);
+  return status;
+}
+
+TEST(an_allocation_that_fails_is_a_status_and_leaks_nothing) {
+  first_case first;
+  size_t mmproj_bytes, rgb_bytes;
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!open_first(&first)) return;
+  const vectors *v = &first.v;
+  const uint32_t type = vectors_node(v, document_find(&v->document, 1, "types"))->first;
+  const uint32_t parts = document_find(&v->document, first.node, "parts");
+  uint32_t image = vectors_node(v, parts)->first;
+  while (vectors_text(v, image, "image").size_bytes == 0) image = vectors_node(v, image)->next;
+  uint8_t *mmproj = read_file(vectors_text(v, type, "mmproj"), &mmproj_bytes);
+  uint8_t *rgb = read_file(vectors_text(v, image, "image"), &rgb_bytes);
+  const uint32_t width = (uint32_t)member_number(v, image, "width");
+  const uint32_t height = (uint32_t)member_number(v, image, "height");
+  memory_gate *memory = &first.engine->memory;
+  wick_status status = WICK_E_NOMEM;
+  uint64_t failures = 0;
+  for (uint64_t k = 1; status != WICK_OK; k++) {
+    wick_error error = {0};
+    first.engine->media->close(first.engine);
+    const uint64_t blocks = memory->blocks_now;
+    memory->fail_at_call = memory->calls + k;
+    status = do_all(&first, mmproj, mmproj_bytes, rgb, width, height, &error);
+    memory->fail_at_call = 0;
+    if (status == WICK_OK) break;
+    failures++;
+    CHECK_EQ_INT(status, WICK_E_NOMEM);
+    if (first.engine->media != NULL) first.engine->media->close(first.engine);
+    CHECK_EQ_UINT(memory->blocks_now, blocks);
+    if (k > 2000 || memory->blocks_now != blocks) break;
+    CHECK_EQ_INT(load(first.engine, v, type, &error), WICK_OK);
+  }
+  CHECK(failures > 40);
+  free(mmproj);
+  free(rgb);
+  close_first(&first);
+}
