@@ -150,6 +150,12 @@ export interface EngineSettings {
    * PPM images are read everywhere.
    */
   decodeImage?: DecodeImage | null;
+  /** The largest number of pictures that an image is cut into, with its overview. No limit by default. */
+  maxTiles?: number | null;
+  /** The largest number of rows of the context that an image takes. A larger image is made smaller. No limit by default. */
+  maxImageTokens?: number | null;
+  /** What to follow where llama.cpp prepares or encodes images and audio otherwise than the published model: 'published' by default. */
+  mediaLike?: 'published' | 'llama.cpp';
   /**
    * If pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
    * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens

@@ -118,6 +118,9 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.requests_max = WEB_REQUESTS_MAX;
   config.grammar_bytes_max = from->grammar_bytes_max;
   config.grammar_steps_max = from->grammar_steps_max;
+  config.media_tiles_max = from->media_tiles_max;
+  config.media_rows_max = from->media_rows_max;
+  config.media_like_llama_cpp = from->media_like_llama_cpp != 0;
   config.no_prefix_cache = from->no_prefix_cache != 0;
   config.no_predictor = from->no_predictor != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;

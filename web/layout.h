@@ -32,6 +32,9 @@ typedef struct web_config {
   uint32_t tables;
   uint32_t grammar_bytes_max;
   uint32_t grammar_steps_max;
+  uint32_t media_tiles_max;
+  uint32_t media_rows_max;
+  uint32_t media_like_llama_cpp;
 } web_config;
 _Static_assert(offsetof(web_config, memory_bytes_max_low) == 0 && sizeof(((web_config *)0)->memory_bytes_max_low) == 4, "web_config.memory_bytes_max_low");
 _Static_assert(offsetof(web_config, memory_bytes_max_high) == 4 && sizeof(((web_config *)0)->memory_bytes_max_high) == 4, "web_config.memory_bytes_max_high");
@@ -53,7 +56,10 @@ _Static_assert(offsetof(web_config, pre_tokenizer_bytes) == 64 && sizeof(((web_c
 _Static_assert(offsetof(web_config, tables) == 68 && sizeof(((web_config *)0)->tables) == 4, "web_config.tables");
 _Static_assert(offsetof(web_config, grammar_bytes_max) == 72 && sizeof(((web_config *)0)->grammar_bytes_max) == 4, "web_config.grammar_bytes_max");
 _Static_assert(offsetof(web_config, grammar_steps_max) == 76 && sizeof(((web_config *)0)->grammar_steps_max) == 4, "web_config.grammar_steps_max");
-_Static_assert(sizeof(web_config) == 80, "web_config");
+_Static_assert(offsetof(web_config, media_tiles_max) == 80 && sizeof(((web_config *)0)->media_tiles_max) == 4, "web_config.media_tiles_max");
+_Static_assert(offsetof(web_config, media_rows_max) == 84 && sizeof(((web_config *)0)->media_rows_max) == 4, "web_config.media_rows_max");
+_Static_assert(offsetof(web_config, media_like_llama_cpp) == 88 && sizeof(((web_config *)0)->media_like_llama_cpp) == 4, "web_config.media_like_llama_cpp");
+_Static_assert(sizeof(web_config) == 92, "web_config");
 
 typedef struct web_request {
   uint32_t text;

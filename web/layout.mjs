@@ -32,6 +32,9 @@ export const filled = {
     tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
     grammar_bytes_max: 'u32',
     grammar_steps_max: 'u32',
+    media_tiles_max: 'u32',
+    media_rows_max: 'u32',
+    media_like_llama_cpp: 'u32',
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes
   web_request: {

@@ -43,6 +43,9 @@ const engineNames = {
   draft: null,
   mmproj: null,
   decodeImage: null,
+  maxTiles: null,
+  maxImageTokens: null,
+  mediaLike: null,
   prefixCache: null,
   predictor: null,
   swap: null,
@@ -143,6 +146,20 @@ function preTokenizerOf(name) {
   throw argumentError("preTokenizer is not a name such as 'qwen2'");
 }
 
+/** @param {EngineOptions} options */
+function mediaLimitsOf({ maxTiles, maxImageTokens, mediaLike = 'published' }) {
+  if (mediaLike !== 'published' && mediaLike !== 'llama.cpp') {
+    throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
+  }
+  const range = { min: 1, max: U32_MAX, whole: true };
+  return {
+    maxTiles: (maxTiles ?? undefined) && checkNumber('maxTiles', maxTiles, range),
+    maxImageTokens:
+      (maxImageTokens ?? undefined) && checkNumber('maxImageTokens', maxImageTokens, range),
+    mediaLikeLlamaCpp: mediaLike === 'llama.cpp',
+  };
+}
+
 /** Some models read an image at once. */
 const MEDIA_BATCH = 512;
 
@@ -167,6 +184,7 @@ export function configOf(options, threads) {
     queueLimit: queueLimitOf(options.queueLimit),
     noPrefixCache: !checkFlag('prefixCache', options.prefixCache, true),
     noPredictor: !checkFlag('predictor', options.predictor, true),
+    ...mediaLimitsOf(options),
     ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: checkFlag('directoryOnly', options.directoryOnly),

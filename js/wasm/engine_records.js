@@ -40,6 +40,9 @@ const GRAMMAR_STEPS = 30e6;
  * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
  * @property {boolean} [noPrefixCache]
  * @property {boolean} [noPredictor] a layer that predicts further tokens is left out
+ * @property {number} [maxTiles] of an image
+ * @property {number} [maxImageTokens]
+ * @property {boolean} [mediaLikeLlamaCpp]
  * @property {number} [swap] pages of preempted requests go to a file: 0 never, 1 where that is
  *   faster, 2 always
  * @property {string} [swapFolder] the folder of that file
@@ -122,6 +125,9 @@ export function configWords(config, passed) {
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
   words[layout.CONFIG_GRAMMAR_BYTES_MAX] = config.grammarMemory ?? GRAMMAR_MEMORY;
   words[layout.CONFIG_GRAMMAR_STEPS_MAX] = config.grammarSteps ?? GRAMMAR_STEPS;
+  words[layout.CONFIG_MEDIA_TILES_MAX] = config.maxTiles ?? 0;
+  words[layout.CONFIG_MEDIA_ROWS_MAX] = config.maxImageTokens ?? 0;
+  words[layout.CONFIG_MEDIA_LIKE_LLAMA_CPP] = Number(config.mediaLikeLlamaCpp ?? false);
   words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
   if (config.preTokenizer) {
     const name = passed.text(config.preTokenizer);

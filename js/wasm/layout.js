@@ -2,7 +2,7 @@
 // `make layout` makes it of web/layout.mjs: changes go there.
 
 // Records that are filled here: how many 32-bit fields they have, and the place of each.
-export const CONFIG_FIELDS = 20;
+export const CONFIG_FIELDS = 23;
 export const CONFIG_MEMORY_BYTES_MAX_LOW = 0;
 export const CONFIG_MEMORY_BYTES_MAX_HIGH = 1;
 export const CONFIG_THREADS = 2;
@@ -23,6 +23,9 @@ export const CONFIG_PRE_TOKENIZER_BYTES = 16;
 export const CONFIG_TABLES = 17;
 export const CONFIG_GRAMMAR_BYTES_MAX = 18;
 export const CONFIG_GRAMMAR_STEPS_MAX = 19;
+export const CONFIG_MEDIA_TILES_MAX = 20;
+export const CONFIG_MEDIA_ROWS_MAX = 21;
+export const CONFIG_MEDIA_LIKE_LLAMA_CPP = 22;
 export const REQUEST_FIELDS = 37;
 export const REQUEST_TEXT = 0;
 export const REQUEST_TEXT_BYTES = 1;

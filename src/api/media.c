@@ -59,7 +59,10 @@ static wick_status open_encoders(wick_engine *engine, const wick_reader *reader,
                                  const gguf_directory *directory, media_items *items,
                                  wick_error *error) {
   const media_reader from = {read_at, (void *)(uintptr_t)reader};
-  const media_options options = {.follows_publication = false};
+  const wick_config *config = &engine->config;
+  const media_options options = {.follows_llama_cpp = config->media_like_llama_cpp,
+                                 .max_tiles = config->media_tiles_max,
+                                 .max_image_tokens = config->media_rows_max};
   bool has[2];
   wick_status status = media_text_read(engine_directory(engine), &items->text, error);
   if (status == WICK_OK) {
@@ -132,13 +135,19 @@ static wick_status unknown(uint32_t id, wick_error *error) {
                    id);
 }
 
+static void free_prepared(wick_engine *engine, media_item *item) {
+  media_prepared_free(&engine->memory, &item->prepared);
+  memory_free(&engine->memory, item->samples);
+  item->samples = NULL;
+}
+
 static void free_item(wick_engine *engine, media_item *item) {
   memory_gate *memory = &engine->memory;
   media_encode_end(item->encoding);
   for (uint32_t i = 0; item->spans != NULL && i < item->plan.count; i++) {
     media_span_release(memory, item->spans[i]);
   }
-  media_prepared_free(memory, &item->prepared);
+  free_prepared(engine, item);
   media_plan_free(memory, &item->plan);
   memory_free(memory, item->heads);
   memory_free(memory, item->spans);
@@ -300,11 +309,23 @@ wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_
 
 // ---- adding ----
 
-static wick_status prepare(const wick_engine *engine, media_item *item, const content *from,
+// The caller's samples may go before they are encoded.
+static wick_status keep_samples(wick_engine *engine, media_item *item, const content *from,
+                                wick_error *error) {
+  const size_t count = (size_t)from->samples;
+  item->samples = memory_alloc_array(&engine->memory, count, sizeof *item->samples);
+  if (item->samples == NULL) return memory_fail(&engine->memory, error, "a recording");
+  memcpy(item->samples, from->values, count * sizeof *item->samples);
+  return WICK_OK;
+}
+
+static wick_status prepare(wick_engine *engine, media_item *item, const content *from,
                            wick_error *error) {
   const media_model *encoder = items_of(engine)->encoders[item->kind];
   if (item->kind == MEDIA_AUDIO) {
-    return media_prepare_audio(encoder, &item->plan, from->values, &item->prepared, error);
+    const wick_status status = keep_samples(engine, item, from, error);
+    if (status != WICK_OK) return status;
+    return media_prepare_audio(encoder, &item->plan, item->samples, &item->prepared, error);
   }
   return media_prepare(encoder, &item->plan, image_whole(from->rgb, from->width, from->height),
                        &item->prepared, error);
@@ -420,6 +441,6 @@ wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget
     if (engine->now_us() - begin_us >= budget_us) break;
   }
   *is_ready = media_item_is_ready(item);
-  if (*is_ready) media_prepared_free(&engine->memory, &item->prepared);
+  if (*is_ready) free_prepared(engine, item);
   return status;
 }

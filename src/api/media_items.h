@@ -15,6 +15,7 @@ typedef struct media_item {
   uint64_t turn;  // of its last use
   media_plan plan;
   media_prepared prepared;   // until it is encoded
+  float *samples;            // of a recording, until then
   media_encoding *encoding;  // of chunk `done`, or NULL
   uint32_t done;             // chunks of the plan
   media_head *heads;         // [plan.count], of the chunks that are rows

@@ -41,7 +41,9 @@ const filesOf = (type) => ({
 
 /** @param {import('node:test').TestContext} t @param {any} type @param {object} [options] */
 const open = (t, type, options) =>
-  openEngine(t, any({ ...filesOf(type), kvType: 'f32', contextSize: 512, ...options }));
+  openEngine(t, any({
+    ...{ ...filesOf(type), kvType: 'f32', contextSize: 512, mediaLike: 'llama.cpp', ...options },
+  }));
 
 /** @param {any} one a case @returns {number} the tokens of its prompt */
 const tokensOf = (one) =>

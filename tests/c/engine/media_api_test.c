@@ -45,6 +45,7 @@ static wick_engine *open_type(const vectors *v, uint32_t type) {
   file.bytes = read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
   wick_engine *engine = media_engine(&file, &SETUP);
   free(file.bytes);
+  if (engine != NULL) engine->config.media_like_llama_cpp = true;  // as the reference
   if (engine != NULL && CHECK_EQ_INT(load(engine, v, type, &error), WICK_OK)) return engine;
   CHECK_EQ_STR(error.message, "");
   wick_engine_destroy(engine);
