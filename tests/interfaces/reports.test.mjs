@@ -386,7 +386,7 @@ test('reasoning items without content', async () => {
 
 // lmstudio-ai/lmstudio-bug-tracker#618
 test('a path that does not exist is 404', async () => {
-  const { error } = await ask('/chat/completions', { messages: [hello] }, 404);
+  const { error } = await ask('/v1/chat/complete', { messages: [hello] }, 404);
   assert.equal(error.code, 'not_found');
 });
 
