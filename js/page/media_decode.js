@@ -41,7 +41,7 @@ async function blobOf(from) {
   if (typeof from !== 'string' && !(from instanceof URL)) return undefined;
   const url = String(from);
   if (!/^(data|blob|https?):/i.test(url) && !URL.canParse(url, globalThis.location?.href)) {
-    throw argumentError('must be an address, a Blob or decoded content');
+    throw argumentError('address: not one that can be fetched. Pass a Blob or decoded content');
   }
   /** @type {Response} */
   let response;
@@ -97,7 +97,7 @@ async function decodeImage(blob, { decodeImage: decode }) {
 function drawn(image) {
   const width = image.naturalWidth ?? image.width;
   const height = image.naturalHeight ?? image.height;
-  if (!(width > 0 && height > 0)) throw argumentError('the image has no pixels');
+  if (!(width > 0 && height > 0)) throw argumentError('image: it has no pixels');
   const canvas =
     typeof OffscreenCanvas === 'function'
       ? new OffscreenCanvas(width, height)
@@ -105,7 +105,7 @@ function drawn(image) {
   const context = /** @type {CanvasRenderingContext2D | null} */ (
     canvas.getContext('2d', { willReadFrequently: true, alpha: false })
   );
-  if (!context) throw new WickError('NOMEM', `no canvas of ${width} x ${height} pixels`);
+  if (!context) throw new WickError('NOMEM', `canvas: no room for ${width} x ${height} pixels`);
   context.fillStyle = '#fff';
   context.fillRect(0, 0, width, height);
   context.drawImage(image, 0, 0);
@@ -117,16 +117,14 @@ function pixelsOf(pixels) {
   const { width, height, data } = pixels ?? {};
   const count = width * height;
   if (!Number.isInteger(width) || !Number.isInteger(height) || !(count > 0) || !data) {
-    throw argumentError('an image must be a Blob, an address, a canvas or {width, height, data}');
+    throw argumentError('image: must be a Blob, an address, a canvas or {width, height, data}');
   }
   if (count > PIXELS_MAX) {
-    throw new WickError('ARG', `the image has ${width} x ${height} pixels, the limit is 2^28`);
+    throw new WickError('ARG', `image: ${width} x ${height} pixels, the limit is 2^28`);
   }
   const bytes = data.length / count;
   if (bytes !== 3 && bytes !== 4) {
-    throw argumentError(
-      `data has ${data.length} bytes, ${width} x ${height} pixels have 3 or 4 each`,
-    );
+    throw argumentError(`data: ${data.length} bytes, ${width} x ${height} pixels have 3 or 4 each`);
   }
   return { kind: 'image', width, height, data: bytes === 3 ? Uint8Array.from(data) : opaque(data) };
 }
@@ -153,13 +151,12 @@ function ppmOf(bytes) {
     ' '.repeat(one.length),
   );
   const found = /^P6\s+(\d+)\s+(\d+)\s+(\d+)\s/.exec(text);
-  if (found?.[3] !== '255')
-    throw new WickError('UNSUPPORTED', 'the PPM image is not one of 8 bits');
+  if (found?.[3] !== '255') throw new WickError('UNSUPPORTED', 'PPM image: not one of 8 bits');
   const [width, height] = [Number(found[1]), Number(found[2])];
   const size = width * height * 3;
   const data = bytes.subarray(found[0].length, found[0].length + size);
   if (data.length === size) return { width, height, data };
-  throw argumentError(`the PPM image has ${data.length} of ${size} bytes`);
+  throw argumentError(`PPM image: ${data.length} of ${size} bytes`);
 }
 
 // ---- recordings ----
@@ -176,7 +173,7 @@ function givenSound(from) {
   if (isA(from, 'AudioBuffer')) return bufferSound(from);
   const { samples, sampleRate } = from ?? {};
   if (!(samples instanceof Float32Array) || !(sampleRate > 0)) {
-    throw argumentError('a recording must be a Blob, an address or {samples, sampleRate}');
+    throw argumentError('recording: must be a Blob, an address or {samples, sampleRate}');
   }
   return { samples, sampleRate };
 }
@@ -247,14 +244,14 @@ function wavOf(view) {
     if (name === 0x64617461) {
       const read = readers[`${format} ${bits}`];
       if (!read || channels === 0 || sampleRate === 0) {
-        const words = `the WAV recording has samples of format ${format}, ${bits} bits`;
+        const words = `WAV recording: unknown format ${format} of ${bits} bits`;
         throw new WickError('UNSUPPORTED', words);
       }
       return { samples: samplesOf(view, read, from, end, channels, bits / 8), sampleRate };
     }
     at = from + size + (size % 2);
   }
-  throw new WickError('UNSUPPORTED', 'the WAV recording has no samples');
+  throw new WickError('UNSUPPORTED', 'WAV recording: no samples');
 }
 
 /**

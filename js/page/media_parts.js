@@ -24,11 +24,12 @@ export function mediaPartOf(part, place) {
   if (part?.type === 'text' && typeof part.text === 'string') return undefined;
   const type = part?.type;
   if (typeof type !== 'string' || !Object.hasOwn(contents, type)) {
-    const message = `${place} is a part of type ${wordsOf(type)}: text, image, image_url, audio and input_audio are supported`;
+    const message = `${place}: unknown part type ${wordsOf(type)}. Text, image, image_url, audio and input_audio are supported`;
     throw new WickError('UNSUPPORTED', message);
   }
   const from = contents[type](part);
-  if ((from ?? undefined) === undefined) throw argumentError(`${place} of type ${type} is empty`);
+  if ((from ?? undefined) === undefined)
+    throw argumentError(`${place}: part of type ${type} is empty`);
   return { kind: type.startsWith('image') ? 'image' : 'audio', place, from };
 }
 

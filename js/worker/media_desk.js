@@ -141,7 +141,7 @@ export class MediaDesk {
   async #encodeOne(number, isLeft) {
     for (;;) {
       await this.#host.takeTurn();
-      if (this.#host.isClosed()) throw new WickError('CLOSED', 'The engine was closed');
+      if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');
       if (isLeft() || this.#native.media.step(number, STEP_BUDGET_US)) return;
     }
   }

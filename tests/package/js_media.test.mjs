@@ -208,10 +208,10 @@ describe('conversations', { skip: shared.skip }, () => {
     const engine = await open(t, first, { chatTemplate: texts });
     /** @type {[any, string, RegExp][]} */
     const cases = [
-      [{ type: 'video' }, 'UNSUPPORTED', /^messages\[0\]\.content\[1\] is a part of type video/],
-      [{ type: 'image' }, 'ARG', /^messages\[0\]\.content\[1\] of type image is empty/],
-      [{ type: 'image', image: {} }, 'ARG', /content\[1\]: an image must be a Blob/],
-      [{ type: 'image', image: { width: 2, height: 2, data: [1] } }, 'ARG', /data has 1 bytes/],
+      [{ type: 'video' }, 'UNSUPPORTED', /^messages\[0\]\.content\[1\]: unknown part type video/],
+      [{ type: 'image' }, 'ARG', /^messages\[0\]\.content\[1\]: part of type image is empty/],
+      [{ type: 'image', image: {} }, 'ARG', /content\[1\]: image: must be a Blob/],
+      [{ type: 'image', image: { width: 2, height: 2, data: [1] } }, 'ARG', /data: 1 bytes/],
       [{ type: 'image', image: new Blob(['GIF89a']) }, 'UNSUPPORTED', /PPM images alone/],
       [{ type: 'image', image: new Blob(['P6 9 9 255\n...']) }, 'ARG', /3 of 243 bytes/],
       [{ type: 'image', image: new Blob(['P6 9 9 65535\n']) }, 'UNSUPPORTED', /8 bits/],
@@ -289,7 +289,7 @@ describe('recordings', { skip: shared.skip }, () => {
     const fast = wavOf(samples, 48000, 1);
     assert.equal(await count({ type: 'audio', audio: new Blob([any(fast)]) }), second);
     const broken = { type: 'audio', audio: new Blob([any(fast.subarray(0, 40))]) };
-    await assert.rejects(count(broken), /the WAV recording has no samples/);
+    await assert.rejects(count(broken), /WAV recording: no samples/);
     await assert.rejects(
       count({ type: 'audio', audio: new Blob(['ID3']) }),
       hasCode('UNSUPPORTED'),
