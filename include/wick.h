@@ -274,8 +274,8 @@ typedef struct wick_config {
   // step takes about 0.05 us. 0: 192 MiB, 60 million.
   uint64_t grammar_bytes_max, grammar_steps_max;
   uint64_t media_bytes_max;  // rows of images and recordings that were removed; 0: 64 MiB
-  // Limits of an image: pictures that it is cut into, and rows. One that would exceed them is cut
-  // into fewer, then made smaller. 0: none.
+  // Limits of an image: pictures that it is cut into, and rows. A larger image is cut into fewer
+  // pictures, then made smaller. 0: none.
   uint32_t media_tiles_max, media_rows_max;
   bool media_like_llama_cpp;  // follow llama.cpp where it differs from the published model
   wick_kv_type k_type, v_type;

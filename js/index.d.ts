@@ -154,7 +154,7 @@ export interface EngineSettings {
   maxTiles?: number | null;
   /** The largest number of rows of the context that an image takes. A larger image is made smaller. No limit by default. */
   maxImageTokens?: number | null;
-  /** What to follow where llama.cpp prepares or encodes images and audio otherwise than the published model: 'published' by default. */
+  /** Images and audio are prepared and encoded as the published model does, by default, or as llama.cpp does where that differs. */
   mediaLike?: 'published' | 'llama.cpp';
   /**
    * If pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file

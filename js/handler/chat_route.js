@@ -159,22 +159,21 @@ function checkRole(role, name) {
   throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
 }
 
-/**
- * A server fetches no addresses that its clients name.
- * @param {any} part
- * @param {string} at
- */
+/** A server fetches no addresses that its clients name. @param {unknown} url @param {string} at @param {string} name */
+export function checkDataUrl(url, at, name) {
+  if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
+  if (/^data:/i.test(url)) return;
+  const message = `${at} must have a data URL: this server fetches no addresses`;
+  throw new HttpError(400, 'unsupported_value', message, { param: name });
+}
+
+/** @param {any} part @param {string} at */
 function checkMedia({ type, image_url: image, input_audio: audio }, at) {
   if (type === 'input_audio') {
     if (typeof audio?.data === 'string' && typeof audio.format === 'string') return;
     throw invalidField(`${at}.input_audio`, `${at} must have data and a format`);
   }
-  const url = image?.url ?? image;
-  const name = `${at}.image_url`;
-  if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
-  if (/^data:/i.test(url)) return;
-  const message = `${at} must have a data URL: this server fetches no addresses`;
-  throw new HttpError(400, 'unsupported_value', message, { param: name });
+  checkDataUrl(image?.url ?? image, at, `${at}.image_url`);
 }
 
 /** @type {import('./fields.js').Check} */

@@ -1,8 +1,10 @@
 // js/handle./message_list.js — the items of a request's input as messages: reasoning, text and calls of one turn become one.
 
+/** @typedef {{type: 'text', text: string} | {type: 'image_url', image_url: {url: string}}} Part */
+
 /**
  * A message as engine.chat.completions.create takes it.
- * @typedef {{role: string, content: string, reasoning_content?: string, tool_call_id?: string,
+ * @typedef {{role: string, content: string | Part[], reasoning_content?: string, tool_call_id?: string,
  *   tool_calls?: {id: string, type: 'function', function: {name: string, arguments: string}}[]}} Message
  */
 
@@ -22,7 +24,7 @@ export class MessageList {
     return this.#messages.at(-1);
   }
 
-  /** @param {string} role @param {string} content */
+  /** @param {string} role @param {string | Part[]} content */
   say(role, content) {
     if (role !== 'assistant') this.#endTurn();
     const message = { role, content };

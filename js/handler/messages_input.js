@@ -1,6 +1,7 @@
 // js/handler/messages_input.js — the conversation of a request to /v1/messages, Anthropic's shape, as messages of a chat
 // completion (https://docs.anthropic.com/en/api/messages).
 
+import { checkDataUrl } from './chat_route.js';
 import { checkFields, isObject, isText, must, object, pickFields } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 import { MessageList } from './message_list.js';
@@ -18,6 +19,7 @@ function unsupported(block, at) {
 /** The fields of each type of a block that must be there. @type {Record<string, Record<string, import('./fields.js').Check>>} */
 const blockFields = {
   text: { text: string },
+  image: { source: object },
   thinking: { thinking: string },
   redacted_thinking: {},
   tool_use: { id: string, name: string, input: object },
@@ -58,6 +60,14 @@ function blocksOf(content, at, types) {
   return content;
 }
 
+/** @param {any} source of an image @param {string} at @returns {string} a data URL */
+function urlOf({ type, media_type: media, data, url }, at) {
+  if (type === 'base64' && isText(media) && isText(data)) return `data:${media};base64,${data}`;
+  if (type === 'url') checkDataUrl(url, at, `${at}.source`);
+  else throw invalidField(`${at}.source`, `${at}.source must have a media_type and base64 data`);
+  return url;
+}
+
 /** @param {any[]} blocks @param {string} type */
 const ofType = (blocks, type) => blocks.filter((block) => block.type === type);
 
@@ -66,6 +76,18 @@ const textOf = (blocks) =>
   ofType(blocks, 'text')
     .map(({ text }) => text)
     .join('\n');
+
+/** @param {any[]} blocks @param {string} at */
+function partsOf(blocks, at) {
+  /** @type {import('./message_list.js').Part[]} of texts and images, in order */
+  const parts = [];
+  for (const [index, { type, text, source }] of blocks.entries()) {
+    if (type === 'text') parts.push({ type, text });
+    if (type !== 'image') continue;
+    parts.push({ type: 'image_url', image_url: { url: urlOf(source, `${at}[${index}]`) } });
+  }
+  return parts;
+}
 
 /** @param {unknown} content @param {string} at @param {MessageList} list */
 function takeAssistant(content, at, list) {
@@ -84,13 +106,14 @@ function takeUser(
   /** @type {string} */ at,
   /** @type {MessageList} */ list,
 ) {
-  const blocks = blocksOf(content, at, ['text', 'tool_result']);
+  const blocks = blocksOf(content, at, ['text', 'image', 'tool_result']);
   for (const [index, block] of blocks.entries()) {
     if (block.type !== 'tool_result') continue;
     const result = blocksOf(block.content ?? '', `${at}[${index}].content`, ['text']);
     list.answer(block.tool_use_id, textOf(result));
   }
-  if (ofType(blocks, 'text').length > 0) list.say('user', textOf(blocks));
+  if (ofType(blocks, 'image').length > 0) list.say('user', partsOf(blocks, at));
+  else if (ofType(blocks, 'text').length > 0) list.say('user', textOf(blocks));
 }
 
 /** @type {Record<string, typeof takeUser>} */

@@ -1,5 +1,6 @@
 // js/handler/response_input.js — the input of /v1/responses, a text or items, as messages of a conversation.
 
+import { checkDataUrl } from './chat_route.js';
 import { checkFields, isObject, isText, must, pickFields } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 import { MessageList } from './message_list.js';
@@ -28,13 +29,26 @@ function textOf(parts, at) {
   return texts.join('\n');
 }
 
+/** @param {any} part @returns {boolean} */
+const isImage = (part) => part?.type === 'input_image' && isText(part.image_url);
+
+/** @param {unknown} parts as textOf takes them, and images @param {string} at @returns {Message['content']} */
+function contentOf(parts, at) {
+  if (!Array.isArray(parts) || !parts.some(isImage)) return textOf(parts, at);
+  return parts.map((part, index) => {
+    if (!isImage(part)) return { type: 'text', text: textOf([part], at) };
+    checkDataUrl(part.image_url, `${at}[${index}]`, `${at}[${index}].image_url`);
+    return { type: 'image_url', image_url: { url: part.image_url } };
+  });
+}
+
 /** @type {Record<string, (item: any, at: string, conversation: MessageList) => void>} */
 const takers = {
   message(item, at, conversation) {
     if (!roles.includes(item.role)) {
       throw invalidField(`${at}.role`, `${at}.role must be one of ${roles.join(', ')}`);
     }
-    conversation.say(item.role, textOf(item.content, `${at}.content`));
+    conversation.say(item.role, contentOf(item.content, `${at}.content`));
   },
   reasoning(item, at, conversation) {
     const { content, summary } = item;

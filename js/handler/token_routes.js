@@ -91,13 +91,13 @@ export async function answerTemplate(engine, body, { signal }) {
 
 /** @param {Engine} engine @param {string} model its name @returns {Promise<object>} */
 export async function propsOf(engine, model) {
-  const { contextSize, chatTemplate, tokenizer } = await engine.info();
+  const { contextSize, chatTemplate, tokenizer, media } = await engine.info();
   return {
     default_generation_settings: { n_ctx: contextSize },
     model_alias: model,
     chat_template: chatTemplate ?? '',
     bos_token: tokenizer?.bos?.text ?? '',
     eos_token: tokenizer?.eos?.text ?? '',
-    modalities: { vision: false, audio: false },
+    modalities: { vision: media.includes('image'), audio: media.includes('audio') },
   };
 }

@@ -126,10 +126,10 @@ function swapOf(swap) {
   throw argumentError(`swap.folder must be a path, not ${shown(folder)}`);
 }
 
-/** @param {number | null | undefined} limit @returns {number | undefined} */
-function queueLimitOf(limit) {
+/** @param {string} name @param {number | null | undefined} limit @returns {number | undefined} */
+function limitOf(name, limit) {
   if (limit === undefined || limit === null) return undefined;
-  return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
+  return checkNumber(name, limit, { min: 1, max: U32_MAX, whole: true });
 }
 
 /** @param {unknown} place @returns {import('../index.js').TablesPlace} */
@@ -151,11 +151,9 @@ function mediaLimitsOf({ maxTiles, maxImageTokens, mediaLike = 'published' }) {
   if (mediaLike !== 'published' && mediaLike !== 'llama.cpp') {
     throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
   }
-  const range = { min: 1, max: U32_MAX, whole: true };
   return {
-    maxTiles: (maxTiles ?? undefined) && checkNumber('maxTiles', maxTiles, range),
-    maxImageTokens:
-      (maxImageTokens ?? undefined) && checkNumber('maxImageTokens', maxImageTokens, range),
+    maxTiles: limitOf('maxTiles', maxTiles),
+    maxImageTokens: limitOf('maxImageTokens', maxImageTokens),
     mediaLikeLlamaCpp: mediaLike === 'llama.cpp',
   };
 }
@@ -181,7 +179,7 @@ export function configOf(options, threads) {
     kvTokens: checkCount('kvTokens', kvTokens),
     grammarMemory: grammarMemory && checkCount('grammarMemory', grammarMemory),
     grammarSteps: grammarSteps && checkCount('grammarSteps', grammarSteps),
-    queueLimit: queueLimitOf(options.queueLimit),
+    queueLimit: limitOf('queueLimit', options.queueLimit),
     noPrefixCache: !checkFlag('prefixCache', options.prefixCache, true),
     noPredictor: !checkFlag('predictor', options.predictor, true),
     ...mediaLimitsOf(options),

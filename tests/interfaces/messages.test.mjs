@@ -158,6 +158,11 @@ describe('Anthropic’s client', () => {
       ],
       [{ messages: user({ ...result, content: [image] }) }, 'messages[0].content[0].content[0]'],
       [{ messages, system: [image] }, 'system[0]'],
+      [{ messages: user(image) }, 'messages[0].content[0] must have a data URL'],
+      [
+        { messages: user({ type: 'image', source: { type: 'base64' } }) },
+        'messages[0].content[0].source',
+      ],
       [{ messages, max_tokens: 0 }, 'max_tokens'],
       [{ messages, max_completion_tokens: 9 }, 'max_completion_tokens'],
       [{ messages, stop_sequences: 'a' }, 'stop_sequences'],
@@ -275,6 +280,28 @@ describe('calls of tools', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(last.content)), wanted);
     assert.equal(last.stop_reason, 'tool_use');
     assert.equal(last.usage.output_tokens, 5);
+  });
+
+  test('images are parts of the message, in order', async () => {
+    const { asked, engineOf } = madeUp();
+    const { client } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));
+    const source = { type: 'base64', media_type: 'image/png', data: 'iVBO' };
+    const content = [
+      { type: 'text', text: 'What is' },
+      { type: 'image', source },
+      { type: 'text', text: 'this?' },
+    ];
+    await client.messages.create({ ...body, messages: [{ role: 'user', content }] });
+    assert.deepEqual(asked[0].messages, [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What is' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
+          { type: 'text', text: 'this?' },
+        ],
+      },
+    ]);
   });
 
   test('a choice of tools is that of chat completions', async () => {

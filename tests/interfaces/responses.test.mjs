@@ -247,6 +247,34 @@ describe('OpenAI’s client', () => {
   });
 });
 
+test('images are parts of the message', async () => {
+  const { asked, engineOf } = madeUp();
+  const { client, post } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));
+  const url = 'data:image/png;base64,iVBO';
+  const input = (/** @type {string} */ image_url) => [
+    {
+      role: 'user',
+      content: [
+        { type: 'input_text', text: 'What is this?' },
+        { type: 'input_image', image_url, detail: 'auto' },
+      ],
+    },
+  ];
+  await client.responses.create(any({ model: 'any', input: input(url) }));
+  assert.deepEqual(asked[0].messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'What is this?' },
+        { type: 'image_url', image_url: { url } },
+      ],
+    },
+  ]);
+  const refused = await post({ input: input('https://a.test/b.png') });
+  const { error } = any(await refused.json());
+  assert.deepEqual([refused.status, error.param], [400, 'input[0].content[1].image_url']);
+});
+
 describe('calls of tools', () => {
   const calls = [
     { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"at":"Rome"}' } },

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { startHub } from '../support/fake_hub.mjs';
 import { locate } from '../support/locate.mjs';
-import { dist, hasCode, openEngine, temporaryFolder } from '../support/package.mjs';
+import { createEngine, dist, hasCode, openEngine, temporaryFolder } from '../support/package.mjs';
 
 process.env.XDG_CACHE_HOME = temporaryFolder();
 const shared = locate('shared');
@@ -41,9 +41,12 @@ const filesOf = (type) => ({
 
 /** @param {import('node:test').TestContext} t @param {any} type @param {object} [options] */
 const open = (t, type, options) =>
-  openEngine(t, any({
-    ...{ ...filesOf(type), kvType: 'f32', contextSize: 512, mediaLike: 'llama.cpp', ...options },
-  }));
+  openEngine(
+    t,
+    any({
+      ...{ ...filesOf(type), kvType: 'f32', contextSize: 512, mediaLike: 'llama.cpp', ...options },
+    }),
+  );
 
 /** @param {any} one a case @returns {number} the tokens of its prompt */
 const tokensOf = (one) =>
@@ -239,6 +242,45 @@ describe('conversations', { skip: shared.skip }, () => {
     const plain = await openEngine(t, any({ file: filesOf(first).file, chatTemplate: texts }));
     const asked = ask(plain, [{ role: 'user', content: content() }]);
     await assert.rejects(asked, /createEngine takes mmproj/);
+  });
+
+  test('an image takes no more tiles and tokens than the engine allows', async (t) => {
+    /** @param {object} limits */
+    async function tokensWith(limits) {
+      const engine = await open(t, first, { chatTemplate: texts, ...limits });
+      return engine.countTokens(any([{ role: 'user', content: [image()] }]));
+    }
+    const free = await tokensWith({});
+    const [oneTile, few] = [
+      await tokensWith({ maxTiles: 1 }),
+      await tokensWith({ maxImageTokens: 30 }),
+    ];
+    assert.ok(oneTile < free && few < free, `${free} ${oneTile} ${few}`);
+    for (const [option, value] of [
+      ...[
+        ['maxTiles', 0],
+        ['maxImageTokens', 1.5],
+        ['mediaLike', 'ollama'],
+      ],
+    ]) {
+      const opening = createEngine(any({ ...filesOf(first), [option]: value }));
+      await assert.rejects(opening, (/** @type {any} */ error) => error.message.startsWith(option));
+    }
+  });
+
+  test('models are followed as published, or as llama.cpp does', async (t) => {
+    const type = manifest.types.find((/** @type {any} */ { id }) => id === 'gemma3');
+    const wide = partOf(type.cases[0].parts.find((/** @type {any} */ part) => part.image));
+    const texts = [];
+    for (const mediaLike of ['published', 'llama.cpp']) {
+      const engine = await open(t, type, { mediaLike });
+      const asked = { temperature: 0, maxTokens: 1, logprobs: 3 };
+      const tops = /** @type {any[]} */ ([]);
+      const onToken = (/** @type {any} */ token) => void tops.push(token.top);
+      await engine.generate([wide], any({ ...asked, onToken })).text();
+      texts.push(JSON.stringify(tops));
+    }
+    assert.notEqual(texts[0], texts[1]); // its image is stretched, or padded
   });
 
   test('a request that is aborted while its image is encoded leaves nothing', async (t) => {
