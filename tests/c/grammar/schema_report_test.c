@@ -82,7 +82,7 @@ TEST(identifiers_are_read_in_schemas_only) {
 // All that is accepted can be written to its end.
 TEST(members_of_which_any_may_be_left_out_have_a_limit) {
   static char schema[400000];
-  static const int COUNTS[] = {900, 901, 10000};
+  static const int COUNTS[] = {700, 900, 901, 10000};
   for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
     size_t size = (size_t)snprintf(schema, sizeof schema, "{\"properties\":{");
     for (int n = 0; n < COUNTS[i]; n++) {
@@ -98,9 +98,11 @@ TEST(members_of_which_any_may_be_left_out_have_a_limit) {
                                    .any_spelling = any != 0};
       grammar_rig rig;
       rig_compile(&rig, &wanted);
-      CHECK_EQ_INT(rig.status, i == 0 ? WICK_OK : WICK_E_UNSUPPORTED);
-      if (i == 0) CHECK(rig_holds(&rig, "{\"p0\": 1, \"p899\": 2}"));
-      if (i != 0) CHECK(strstr(rig.error.message, "optional members") != NULL);
+      const bool is_small = COUNTS[i] <= (any ? 700 : 900);
+      if (!CHECK_EQ_INT(rig.status, is_small ? WICK_OK : WICK_E_UNSUPPORTED)) continue;
+      if (is_small) CHECK(rig_holds(&rig, "{\"p0\": 1, \"p699\": 2}"));
+      const char *reason = COUNTS[i] <= 900 ? "in any order" : "optional members";
+      if (!is_small) CHECK(strstr(rig.error.message, reason) != NULL);
       rig_close(&rig);
     }
   }
