@@ -48,9 +48,9 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/media,audio_kinds audio_open kinds layers layout metadata open plan plan_audio prompt text_model \
     vision_open weights) \
   $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load media media_prompt metrics \
-    pages_json reply state stats_json tables tokens value_json version) \
-  $(call in,src/base,decimal extras json salt split_name text) \
-  $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers program regex \
+    pages_json parts reply state stats_json tables tokens value_json version) \
+  $(call in,src/base,decimal extras json options salt split_name status text) \
+  $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers prefixes program regex \
     machine mask schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values shelf spell trie work) \
   $(call in,src/kernels,answers attention blocks elementwise grid_points recurrent) \
@@ -68,7 +68,7 @@ SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
   $(call in,src/grammar,said) \
-  $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits) \
+  $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits nibbles) \
   $(call in,src/kv,write) \
   $(call in,src/media,project qformer sound) \
   $(call in,src/model,adapter_product forward paged_attention pass rope segments) \

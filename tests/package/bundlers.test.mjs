@@ -37,8 +37,11 @@ function assertOneOfEach(site) {
   const mark = markOfWorker();
   const workers = textsBelow(site, /\.js$/).filter((text) => text.includes(mark));
   assert.equal(workers.length, 1, 'workers');
-  const builds = textsBelow(site, /\.wasm$/);
-  assert.deepEqual(builds.toSorted(), textsBelow(join(dist, 'wasm'), /\.wasm$/).toSorted());
+  // bundlers keep equal files once
+  const [found, built] = [site, join(dist, 'wasm')].map((folder) =>
+    [...new Set(textsBelow(folder, /\.wasm$/))].toSorted(),
+  );
+  assert.ok(found.length === built.length && found.every((text, index) => text === built[index]));
 }
 
 describe('bundlers', { skip: skip ?? false }, () => {
@@ -97,10 +100,16 @@ describe('bundlers', { skip: skip ?? false }, () => {
     await input.press('Enter');
     await input.fill('And now?');
     await input.press('Enter');
-    if (await page.getByRole('button', { name: 'Stop' }).isEnabled()) {
-      assert.equal(await input.inputValue(), 'And now?');
-      await page.getByRole('button', { name: 'Stop' }).click();
-    }
+    // at once in the page: the answer may end at any time
+    const kept = await page.evaluate(() => {
+      const stop = [...document.querySelectorAll('button')].find(
+        (one) => one.textContent === 'Stop',
+      );
+      if (stop && !stop.disabled) stop.click();
+      return document.querySelector('input')?.value;
+    });
+    if (kept === '') await page.getByText('And now?', { exact: true }).waitFor();
+    else assert.equal(kept, 'And now?');
     await page.getByText('Tell me a story.', { exact: true }).waitFor();
   }
 

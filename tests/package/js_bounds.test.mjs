@@ -155,6 +155,7 @@ describe('of an engine', () => {
       preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
       ...{ tables: 'auto', grammarMemory: undefined, grammarSteps: undefined },
+      ...{ maxTiles: undefined, maxImageTokens: undefined, mediaLikeLlamaCpp: false },
     });
     assert.equal(config({ threads: 3 }).chooseThreads, false);
   });
@@ -164,6 +165,9 @@ describe('of an engine', () => {
       checkBounds(name, config, { taken: [0, U32_MAX], not: [-1, U32_MAX + 1, 0.5] });
     }
     checkBounds('batchSize', config, { taken: [0, 512], not: [-1, 513, 0.5] });
+    for (const name of ['maxTiles', 'maxImageTokens']) {
+      checkBounds(name, config, { taken: [1, U32_MAX], not: [0, U32_MAX + 1, 1.5] });
+    }
     checkBounds('queueLimit', config, { taken: [1, U32_MAX], not: [0, U32_MAX + 1, 1.5] });
     checkBounds('memoryLimit', config, {
       taken: [0, Number.MAX_SAFE_INTEGER],

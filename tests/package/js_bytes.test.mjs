@@ -1396,11 +1396,11 @@ describe('bytes that only the page can read', () => {
     const { bytes, asked, source } = posts();
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const opening = source.open(1, 7);
-    assert.deepEqual(asked, [ask(1, 'open', [1, 7])]);
+    assert.deepEqual(asked, [ask(1, 'open', [1, 7, 0])]);
     bytes.answer(1, { id: 40, position: 5, size: 9, canSeek: false });
     const stream = await opening;
     assert.deepEqual([stream.position, stream.size, source.canSeek], [5, 9, false]);
-    assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7]), ask(2, 'read', [40])]);
+    assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7, 0]), ask(2, 'read', [40])]);
     bytes.answer(2, Uint8Array.of(1, 2));
     bytes.answer(2, Uint8Array.of(9)); // it was answered
     bytes.answer(77, Uint8Array.of(9));

@@ -787,7 +787,7 @@ describe('an engine', () => {
         const words = ints(at, layout.CONFIG_FIELDS);
         assert.deepEqual(words.slice(0, 7), [0, 0, 3, 1, 2, 1, 1]);
         // what was not said: tables lie inside
-        assert.deepEqual(words.slice(7), [...Array(10).fill(0), 1, 67108864, 30000000]);
+        assert.deepEqual(words.slice(7), [...Array(10).fill(0), 1, 67108864, 30000000, 0, 0, 0]);
         return -64;
       };
       /** @type {any[]} */

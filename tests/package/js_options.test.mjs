@@ -139,7 +139,11 @@ describe('settings of the wrong kind', () => {
       [{ logit_bias: [1] }, 'ARG', /^logitBias must be an object /],
       [{ logit_bias: { '': 1 } }, 'ARG', /^a token of logitBias must .* not the string ""$/],
       [{ logit_bias: new Map([[symbol, 1]]) }, 'ARG', /^a token of logitBias must /],
-      [{ messages: [{ role: 'user', content: [part] }] }, 'UNSUPPORTED', /part of type Symbol/],
+      [
+        { messages: [{ role: 'user', content: [part] }] },
+        'UNSUPPORTED',
+        /unknown part type Symbol/,
+      ],
     ])) {
       const body = { messages: question, max_tokens: 1, ...fields };
       await assert.rejects(engine.chat.completions.create(body), (/** @type {any} */ error) => {

@@ -579,10 +579,14 @@ describe('memory', () => {
       ...{ threads: 2, contextSize: 3, batchSize: 4, kType: 'f16', vType: 'q4', kvTokens: 5 },
       ...{ memoryLimit: 2 ** 33 + 7, directoryOnly: true, metrics: true, timerGrainUs: 6 },
       ...{ chooseThreads: true, noPrefixCache: true, noPredictor: true, swap: 2 },
-      ...{ tables: 'outside', grammarMemory: 8 },
+      ...{ tables: 'outside', grammarMemory: 8, maxTiles: 9, maxImageTokens: 10 },
+      mediaLikeLlamaCpp: true,
     };
     const plain = configWords(settings, passed);
-    assert.deepEqual([...plain], [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 1, 2, 0, 0, 2, 8, 30e6]);
+    assert.deepEqual(
+      [...plain],
+      [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 1, 2, 0, 0, 2, 8, 30e6, 9, 10, 1],
+    );
     const named = configWords({ ...settings, preTokenizer: 'qwen2' }, passed);
     assert.equal(named[layout.CONFIG_PRE_TOKENIZER_BYTES], 5);
     assert.equal(heap.readText(named[layout.CONFIG_PRE_TOKENIZER], 5), 'qwen2');

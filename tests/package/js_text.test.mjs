@@ -368,7 +368,7 @@ describe('chat', () => {
     const messages = [...question];
     for (const more of [
       { response_format: { type: 'xml' } },
-      { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
+      { messages: [{ role: 'user', content: [{ type: 'video_url' }] }] },
     ]) {
       const body = /** @type {any} */ ({ messages, ...more });
       await assert.rejects(chat.completions.create(body), hasCode('UNSUPPORTED'));

@@ -33,16 +33,25 @@ const common = {
 };
 
 /** Bytes. Node prints the whole line of an error that nobody catches. */
-const lineLimits = [1000, 1100, 1200, 1300];
+const lineLimits = [1000, 1050, 1100, 1150, 1200, 1250, 1300];
+
+/** Addresses of files, and those that bundlers of pages find: Vite needs `import.meta.url` in one line. */
+const addresses = /new\s+URL\(\s*"[^"]*"\s*,\s*import\s*\.\s*meta\s*\.\s*url\s*\)/g;
+const wholeAddresses = /new URL\("[^"\\\n]*", ?import\.meta\.url\)/g;
+
+/** @param {import('esbuild').OutputFile} file */
+const isBroken = ({ path, text }) =>
+  path.endsWith('.js') &&
+  (text.match(addresses)?.length ?? 0) !== (text.match(wholeAddresses)?.length ?? 0);
 
 /**
- * Bundles in lines that end within no address of a file: bundlers of pages look for `new URL("...")` in the text.
+ * Bundles in lines that end within no address of a file.
  * @param {import('esbuild').BuildOptions} options
  */
 async function build(options) {
   for (const lineLimit of lineLimits) {
     const { outputFiles } = await esbuild.build({ ...options, lineLimit, write: false });
-    if (outputFiles.some(({ text }) => /new URL\("[^"]*\\\n/.test(text))) continue;
+    if (outputFiles.some(isBroken)) continue;
     for (const { path, contents } of outputFiles) {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, contents);
