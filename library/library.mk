@@ -18,11 +18,11 @@ $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
 
 # An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to
 # Emscripten's, too: what the C library has lowers the processor's clock.
-engine_objects = $(ENGINE_SRC:%.c=build/obj/$(1)/%.o)
+engine_objects = $(patsubst %.c,build/obj/$(1)/%.o,$(ENGINE_SRC) $(MEDIA_SRC))
 library_native := $(filter-out build/obj/native/src/cli/% build/obj/native/src/lab/%,$(objects_native)) $(call levels,native) \
   $(LIBRARY_SRC:%.c=build/obj/native/%.o)
-library_wasi-simd128 := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(LIBRARY_SRC))
-library_wasi-relaxed := $(patsubst %.c,build/obj/wasi-relaxed/%.o,$(WASI_SRC) $(LIBRARY_SRC))
+library_wasi-simd128 := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(MEDIA_SRC) $(LIBRARY_SRC))
+library_wasi-relaxed := $(patsubst %.c,build/obj/wasi-relaxed/%.o,$(WASI_SRC) $(MEDIA_SRC) $(LIBRARY_SRC))
 $(foreach variant,$(WEB_VARIANTS),$(eval library_emscripten-$(variant) := \
   $(call engine_objects,web-$(variant)) build/obj/web-$(variant)/web/libc/string.o \
   $(objects_emscripten-$(lastword $(subst -, ,$(variant))))))

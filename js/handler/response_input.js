@@ -37,7 +37,7 @@ function contentOf(parts, at) {
   if (!Array.isArray(parts) || !parts.some(isImage)) return textOf(parts, at);
   return parts.map((part, index) => {
     if (!isImage(part)) return { type: 'text', text: textOf([part], at) };
-    checkDataUrl(part.image_url, `${at}[${index}]`, `${at}[${index}].image_url`);
+    checkDataUrl(part.image_url, `${at}[${index}]`, `${at}[${index}]`);
     return { type: 'image_url', image_url: { url: part.image_url } };
   });
 }

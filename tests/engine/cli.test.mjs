@@ -77,7 +77,7 @@ describe('the command line itself', () => {
     const help = (await of('help')).stdout.toString();
     assert.match(help, /usage: wick-lab COMMAND/);
     const commands = [...help.matchAll(/^ {2}(\w+) {2,}/gm)].map(([, name]) => name);
-    assert.deepEqual(commands, ['serve', 'convoy', 'saturation', 'synth']);
+    assert.deepEqual(commands, ['serve', 'convoy', 'saturation', 'media', 'mmproj', 'synth']);
     for (const name of commands) {
       const { code, stdout } = await of(name, '--help');
       assert.equal(code, 0);

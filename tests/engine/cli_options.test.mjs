@@ -63,6 +63,8 @@ const load = {
   '--clock': 'wall, cpu',
 };
 const tokens = 'numbers separated by commas or spaces';
+const anyNumber = 'a whole number from 0 to 4294967295';
+const images = { '--max-tiles': anyNumber, '--max-image-tokens': anyNumber };
 const classOfRequests = 'a number of requests and their lengths, as 10x2048/512';
 /** The values of each option that does not take any text. @type {Record<string, Record<string, string>>} */
 const commands = {
@@ -70,12 +72,14 @@ const commands = {
     ...sampling,
     ...model,
     ...tables,
+    ...images,
     '--logprobs': 'a whole number from 1 to 20',
   },
-  chat: { ...sampling, ...model, ...tables },
+  chat: { ...sampling, ...model, ...tables, ...images },
   logits: {
     '--tokens': tokens,
     ...tables,
+    ...images,
     '--ctx': many,
     '--threads': model['--threads'],
   },

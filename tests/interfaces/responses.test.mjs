@@ -272,7 +272,7 @@ test('images are parts of the message', async () => {
   ]);
   const refused = await post({ input: input('https://a.test/b.png') });
   const { error } = any(await refused.json());
-  assert.deepEqual([refused.status, error.param], [400, 'input[0].content[1].image_url']);
+  assert.deepEqual([refused.status, error.param], [400, 'input[0].content[1]']);
 });
 
 describe('calls of tools', () => {
