@@ -3,17 +3,14 @@
 // twentieth.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from '../support/cli.mjs';
 import { f32, pair, string, types, u32 } from '../support/gguf_bytes.mjs';
 import { readPieces, writePieces } from '../support/gguf_pieces.mjs';
-import { libraries, noLlama } from '../support/llama.mjs';
-import { locate, root } from '../support/locate.mjs';
+import { Llama, noLlama, readFloats } from '../support/llama.mjs';
+import { locate } from '../support/locate.mjs';
 import { randomFrom } from '../support/random_numbers.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
@@ -98,46 +95,6 @@ function modelsOf(folder) {
     ...entry,
     path: join(folder, entry.model),
   }));
-}
-
-/** llama.cpp in a separate process, which ends where llama.cpp gives up. */
-class Llama {
-  /** @type {import('node:child_process').ChildProcessWithoutNullStreams | undefined} */
-  #process;
-  /** @type {AsyncIterator<string> | undefined} */
-  #lines;
-
-  /** @param {string} path @param {number[]} tokens @param {string} out @returns {Promise<boolean>} */
-  async logits(path, tokens, out) {
-    if (!this.#process) {
-      const script = join(root, 'tests/support/llama_logits.py');
-      this.#process = spawn('python3', [script, libraries], {
-        env: { ...process.env, GGML_NO_BACKTRACE: '1' },
-      });
-      this.#process.stdin.on('error', () => {});
-      this.#process.stderr.resume();
-      this.#lines = createInterface(this.#process.stdout)[Symbol.asyncIterator]();
-    }
-    this.#process.stdin.write(`${path}\t${tokens}\t${out}\n`);
-    const { value, done } = (await this.#lines?.next()) ?? { done: true };
-    if (value === 'ok') return true;
-    if (done || !value.startsWith('no')) await this.close();
-    return false;
-  }
-
-  async close() {
-    const child = this.#process;
-    this.#process = undefined;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  }
-}
-
-/** @param {string} path */
-function readFloats(path) {
-  const bytes = readFileSync(path);
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 }
 
 /** @param {Float32Array} a @param {Float32Array} b */

@@ -1,7 +1,7 @@
 """Logits of llama.cpp's own library: python3 llama_logits.py LIBRARIES.
 
-Reads lines of PATH, token ids with commas between them and OUT, with tabs between the three. Writes OUT,
-little-endian float32 [tokens, vocab], as `wick logits` does, and answers "ok", or "no" and why. A model that
+Reads lines of PATH, token ids with commas between them, OUT and the first token whose logits are written, with
+tabs between the four. Writes OUT, little-endian float32 [tokens, vocab], as `wick logits` does, and answers "ok", or "no" and why. A model that
 llama.cpp gives up on, or takes longer than SECONDS for, ends this process.
 
 Keys and values are F32, attention is not fused: llama.h, llama_context_params, has their places.
@@ -15,8 +15,8 @@ import sys
 
 from llama_library import library
 
-SECONDS = 10
-CONTEXT_TOKENS = 256
+SECONDS = 240
+CONTEXT_TOKENS = 1024
 AT_CONTEXT, AT_THREADS, AT_FLASH, AT_TYPES = 0, 28, 52, 104
 ERROR_LEVEL = 3
 
@@ -38,7 +38,7 @@ def open_llama(folder):
     ggml = library(folder, "libggml.")
     ggml.ggml_backend_load.argtypes = [ctypes.c_char_p]
     ggml.ggml_backend_load.restype = ctypes.c_void_p
-    backend = os.path.join(folder, "libggml-cpu-x64.so")
+    backend = os.path.join(folder, f"libggml-cpu-{os.environ.get('LLAMA_CPU', 'x64')}.so")
     if not ggml.ggml_backend_load(backend.encode()):
         sys.exit(f"{backend} was not loaded")
     llama = library(folder, "libllama.")
@@ -73,19 +73,21 @@ def context_settings(llama):
     return Settings.from_buffer_copy(bytes(settings))
 
 
-def write_logits(llama, model, context, tokens, out):
+def write_logits(llama, model, context, tokens, out, first):
     vocab = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(model))
     with open(out, "wb") as file:
-        for token in tokens:
+        for index, token in enumerate(tokens):
             one = (ctypes.c_int32 * 1)(token)
             failure = llama.llama_decode(context, llama.llama_batch_get_one(one, 1))
             if failure:
                 return f"no: decode gave {failure}"
+            if index < first:
+                continue
             file.write(ctypes.string_at(llama.llama_get_logits_ith(context, -1), 4 * vocab))
     return "ok"
 
 
-def answer(llama, told, path, tokens, out):
+def answer(llama, told, path, tokens, out, first):
     told.clear()
     model = llama.llama_model_load_from_file(path.encode(), llama.llama_model_default_params())
     context = model and llama.llama_init_from_model(model, context_settings(llama))
@@ -93,7 +95,7 @@ def answer(llama, told, path, tokens, out):
         if model:
             llama.llama_model_free(model)
         return "no: " + " ".join(told).replace("\n", " ")[-300:]
-    result = write_logits(llama, model, context, tokens, out)
+    result = write_logits(llama, model, context, tokens, out, first)
     llama.llama_free(context)
     llama.llama_model_free(model)
     return result
@@ -106,8 +108,9 @@ def main(folder):
     llama.llama_log_set(log, None)
     for line in sys.stdin:
         signal.alarm(SECONDS)
-        path, tokens, out = line.rstrip("\n").split("\t")
-        print(answer(llama, told, path, [int(token) for token in tokens.split(",")], out), flush=True)
+        path, tokens, out, first = line.rstrip("\n").split("\t")
+        ids = [int(token) for token in tokens.split(",")]
+        print(answer(llama, told, path, ids, out, int(first)), flush=True)
 
 
 main(sys.argv[1])
