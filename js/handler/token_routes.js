@@ -42,10 +42,11 @@ export async function answerTokenize(engine, body, { signal }) {
   const { contextSize } = await engine.info();
   const counted = { count: tokens.length, max_model_len: contextSize };
   if (!body.with_pieces) return { tokens, ...counted };
-  const pieces = tokens.map(async (id) => ({
-    ...{ id, piece: await engine.detokenize([id], { special: true, signal }) },
-  }));
-  return { tokens: await Promise.all(pieces), ...counted };
+  const pieceOf = (/** @type {number} */ id) => engine.detokenize([id], { special: true, signal });
+  const ids = [...new Set(tokens)]; // each once: a text may have many more tokens than the vocabulary
+  const pieces = await Promise.all(ids.map(pieceOf));
+  const known = new Map(ids.map((id, index) => [id, pieces[index]]));
+  return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
 }
 
 const tokens = must(
