@@ -141,6 +141,13 @@ export const isOneOf =
 /** The fields that all routes accept without an effect. */
 export const idleFields = fieldsOf(fieldKinds.every);
 
+/** Copies the values that are there. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
+export function assignGiven(to, from) {
+  for (const [name, value] of Object.entries(from)) {
+    if ((value ?? undefined) !== undefined) to[name] = value;
+  }
+}
+
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields

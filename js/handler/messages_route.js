@@ -3,6 +3,7 @@
 
 import { effort } from './chat_route.js';
 import {
+  assignGiven,
   boolean,
   checkFields,
   commonFields,
@@ -138,7 +139,7 @@ function chatBodyOf(body) {
   const tools = (body.tools ?? []).filter(isOwnTool);
   const choice = body.tool_choice;
   const format = body.output_config?.format ?? body.output_format;
-  const more = {
+  assignGiven(wanted, {
     messages: messagesOfBlocks(body.system, body.messages),
     stop: body.stop_sequences,
     tools: tools.length > 0 ? tools.map(chatToolOf) : undefined,
@@ -149,10 +150,7 @@ function chatBodyOf(body) {
     response_format: format && { type: 'json_schema', json_schema: { schema: format.schema } },
     chat_template_kwargs: variablesOf(body),
     stream_options: body.stream ? { include_usage: true } : undefined,
-  };
-  for (const [name, value] of Object.entries(more)) {
-    if ((value ?? undefined) !== undefined) wanted[name] = value;
-  }
+  });
   return wanted;
 }
 

@@ -3,6 +3,7 @@
 
 import { chatToolChoice, effort, LOGPROBS_MAX } from './chat_route.js';
 import {
+  assignGiven,
   boolean,
   checkFields,
   checkTogether,
@@ -158,7 +159,7 @@ function chatBodyOf(body) {
   const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
   wanted.messages = messagesOfInput(body.instructions, body.input);
   const functions = (body.tools ?? []).filter(isFunction);
-  const more = {
+  assignGiven(wanted, {
     max_completion_tokens: body.max_output_tokens,
     tools: functions.length > 0 ? functions.map(chatToolOf) : undefined,
     tool_choice: chatChoiceOf(body.tool_choice),
@@ -166,10 +167,7 @@ function chatBodyOf(body) {
     reasoning_effort: body.reasoning?.effort,
     ...(wantsLogprobs(body) && { logprobs: true, top_logprobs: body.top_logprobs, stream: true }),
     stream_options: body.stream || wantsLogprobs(body) ? { include_usage: true } : undefined,
-  };
-  for (const [name, value] of Object.entries(more)) {
-    if ((value ?? undefined) !== undefined) wanted[name] = value;
-  }
+  });
   return wanted;
 }
 
