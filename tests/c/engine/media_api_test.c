@@ -3,36 +3,17 @@
 #include <stdio.h>
 
 #include "media_rig.h"
-#include "vectors.h"
+#include "media_vectors.h"
 
 enum { ITEMS_MAX = 8, TEXT_BYTES_MAX = 4096 };
 
-static const char FOLDER[] = "vectors/vision/";
 static const char MARKER[] = "<media-7f3a>";
-
-static uint8_t *read_file(document_text name, size_t *size_bytes) {
-  char path[256];
-  text_format(path, sizeof path, "%s%.*s", FOLDER, (int)name.size_bytes, name.bytes);
-  return check_read_file(check_shared(path), size_bytes);
-}
-
-static double number_of(const vectors *v, uint32_t node) {
-  char text[32];
-  const document_text from = vectors_node(v, node)->text;
-  text_format(text, sizeof text, "%.*s", (int)from.size_bytes, from.bytes);
-  return strtod(text, NULL);
-}
-
-static double member_number(const vectors *v, uint32_t node, const char *name) {
-  const uint32_t found = document_find(&v->document, node, name);
-  return found == 0 ? 0 : number_of(v, found);
-}
 
 // ---- an engine with encoders ----
 
 static wick_status load(wick_engine *engine, const vectors *v, uint32_t type, wick_error *error) {
   size_t size_bytes;
-  uint8_t *bytes = read_file(vectors_text(v, type, "mmproj"), &size_bytes);
+  uint8_t *bytes = media_read_file(vectors_text(v, type, "mmproj"), &size_bytes);
   const wick_status status = wick_media_load_bytes(engine, bytes, size_bytes, error);
   free(bytes);
   return status;
@@ -42,7 +23,7 @@ static wick_engine *open_type(const vectors *v, uint32_t type) {
   static const media_setup SETUP = {512, 2, 1024, WICK_KV_F32};
   fixture_file file = {0};
   wick_error error = {0};
-  file.bytes = read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
+  file.bytes = media_read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
   wick_engine *engine = media_engine(&file, &SETUP);
   free(file.bytes);
   if (engine != NULL) engine->config.media_like_llama_cpp = true;  // as the reference
@@ -89,15 +70,15 @@ static void add_part(wick_engine *engine, const vectors *v, uint32_t part, quest
     return;
   }
   size_t size_bytes;
-  uint8_t *bytes = read_file(image.size_bytes != 0 ? image : audio, &size_bytes);
+  uint8_t *bytes = media_read_file(image.size_bytes != 0 ? image : audio, &size_bytes);
   uint32_t *media = &to->media[to->count++];
   if (image.size_bytes != 0) {
-    const uint32_t width = (uint32_t)member_number(v, part, "width");
-    const uint32_t height = (uint32_t)member_number(v, part, "height");
+    const uint32_t width = (uint32_t)vectors_member_number(v, part, "width");
+    const uint32_t height = (uint32_t)vectors_member_number(v, part, "height");
     CHECK_EQ_INT(wick_media_add_image(engine, bytes, width, height, media, &error), WICK_OK);
     CHECK_EQ_STR(error.message, "");
   } else {
-    const uint32_t repeat = (uint32_t)member_number(v, part, "repeat");
+    const uint32_t repeat = (uint32_t)vectors_member_number(v, part, "repeat");
     add_audio(engine, bytes, size_bytes, repeat == 0 ? 1 : repeat, media);
   }
   free(bytes);
@@ -157,9 +138,9 @@ static void check_logits(const vectors *v, uint32_t node, const media_result *re
                          const char *label) {
   size_t size_bytes;
   const uint32_t logits = document_find(&v->document, node, "logits");
-  float *wanted = (float *)(void *)read_file(vectors_text(v, logits, "file"), &size_bytes);
+  float *wanted = (float *)(void *)media_read_file(vectors_text(v, logits, "file"), &size_bytes);
   const size_t values = (size_t)result->logits_count * result->vocab;
-  const double noise = 100 * member_number(v, logits, "moved_by_1e6_noise");
+  const double noise = 100 * vectors_member_number(v, logits, "moved_by_1e6_noise");
   double worst = 0;
   if (CHECK_EQ_UINT(values * sizeof(float), size_bytes)) {
     for (size_t i = 0; i < values; i++) {
@@ -175,7 +156,7 @@ static void check_greedy(const vectors *v, uint32_t node, const media_result *re
   const uint32_t greedy = document_find(&v->document, node, "greedy");
   uint32_t at = vectors_node(v, greedy)->first;
   for (uint32_t i = 0; at != 0; at = vectors_node(v, at)->next) {
-    CHECK_EQ_INT(result->said[i++], (int32_t)number_of(v, at));
+    CHECK_EQ_INT(result->said[i++], (int32_t)vectors_number(v, at));
   }
   CHECK_EQ_UINT(result->said_count, vectors_node(v, greedy)->count);
 }
@@ -199,7 +180,7 @@ static void check_case(wick_engine *engine, const vectors *v, uint32_t node, con
   const uint32_t chunks = document_find(&v->document, node, "chunks");
   for (uint32_t at = vectors_node(v, chunks)->first; at != 0; at = vectors_node(v, at)->next) {
     const uint32_t list = document_find(&v->document, at, "tokens");
-    rows += (size_t)member_number(v, at, "n_tokens");
+    rows += (size_t)vectors_member_number(v, at, "n_tokens");
     tokens += list == 0 ? 0 : vectors_node(v, list)->count;
   }
   CHECK_EQ_INT(tokenize(engine, &asked, &request, &error), WICK_OK);
@@ -348,7 +329,7 @@ TEST(broken_mmproj_files_leave_the_engine_without_encoders) {
     wick_error error = {0};
     if (first.engine->media != NULL) first.engine->media->close(first.engine);
     const uint64_t blocks = first.engine->memory.blocks_now;
-    uint8_t *bytes = read_file(vectors_text(v, at, "file"), &size_bytes);
+    uint8_t *bytes = media_read_file(vectors_text(v, at, "file"), &size_bytes);
     const wick_status status = wick_media_load_bytes(first.engine, bytes, size_bytes, &error);
     free(bytes);
     if (text_is(vectors_text(v, at, "expect"), "accept")) {
@@ -397,10 +378,10 @@ TEST(an_allocation_that_fails_is_a_status_and_leaks_nothing) {
   const uint32_t parts = document_find(&v->document, first.node, "parts");
   uint32_t image = vectors_node(v, parts)->first;
   while (vectors_text(v, image, "image").size_bytes == 0) image = vectors_node(v, image)->next;
-  uint8_t *mmproj = read_file(vectors_text(v, type, "mmproj"), &mmproj_bytes);
-  uint8_t *rgb = read_file(vectors_text(v, image, "image"), &rgb_bytes);
-  const uint32_t width = (uint32_t)member_number(v, image, "width");
-  const uint32_t height = (uint32_t)member_number(v, image, "height");
+  uint8_t *mmproj = media_read_file(vectors_text(v, type, "mmproj"), &mmproj_bytes);
+  uint8_t *rgb = media_read_file(vectors_text(v, image, "image"), &rgb_bytes);
+  const uint32_t width = (uint32_t)vectors_member_number(v, image, "width");
+  const uint32_t height = (uint32_t)vectors_member_number(v, image, "height");
   memory_gate *memory = &first.engine->memory;
   wick_status status = WICK_E_NOMEM;
   uint64_t failures = 0;

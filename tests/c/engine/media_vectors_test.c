@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "media_rig.h"
-#include "vectors.h"
+#include "media_vectors.h"
 
 typedef struct vision {
   vectors vectors;
@@ -14,32 +14,12 @@ typedef struct vision {
   uint32_t image_rows;  // of the largest image that is read at once
 } vision;
 
-static const char FOLDER[] = "vectors/vision/";
-
-static uint8_t *read_file(document_text name, size_t *size_bytes) {
-  char path[256];
-  text_format(path, sizeof path, "%s%.*s", FOLDER, (int)name.size_bytes, name.bytes);
-  return check_read_file(check_shared(path), size_bytes);
-}
-
-static double number_of(const vectors *v, uint32_t node) {
-  char text[32];
-  const document_text from = vectors_node(v, node)->text;
-  text_format(text, sizeof text, "%.*s", (int)from.size_bytes, from.bytes);
-  return strtod(text, NULL);
-}
-
-static double member_number(const vectors *v, uint32_t node, const char *name) {
-  const uint32_t found = document_find(&v->document, node, name);
-  return found == 0 ? 0 : number_of(v, found);
-}
-
 static int32_t *read_ints(const vectors *v, uint32_t node, uint32_t *count) {
   *count = vectors_node(v, node)->count;
   int32_t *ints = malloc((*count + 1) * sizeof *ints);
   uint32_t at = vectors_node(v, node)->first;
   for (uint32_t i = 0; i < *count; i++, at = vectors_node(v, at)->next) {
-    ints[i] = (int32_t)number_of(v, at);
+    ints[i] = (int32_t)vectors_number(v, at);
   }
   return ints;
 }
@@ -58,7 +38,7 @@ static uint32_t grid_width(const vectors *v, uint32_t chunk, uint32_t count) {
     free(txy);
   }
   return count > 1 && width == 1 && first[0] == first[2] &&
-                 member_number(v, chunk, "n_pos") == count
+                 vectors_member_number(v, chunk, "n_pos") == count
              ? 0
              : width;
 }
@@ -67,8 +47,8 @@ static void read_media(vision *vision, uint32_t chunk, uint32_t part, bool is_im
   const vectors *v = &vision->vectors;
   size_t size_bytes;
   const uint32_t embd = document_find(&v->document, chunk, "embd");
-  vision->rows[part] = (float *)(void *)read_file(vectors_text(v, embd, "file"), &size_bytes);
-  const uint32_t count = (uint32_t)member_number(v, chunk, "n_tokens");
+  vision->rows[part] = (float *)(void *)media_read_file(vectors_text(v, embd, "file"), &size_bytes);
+  const uint32_t count = (uint32_t)vectors_member_number(v, chunk, "n_tokens");
   media_rows *media = &vision->prompt.media[part];
   *media = (media_rows){.rows = vision->rows[part],
                         .count = count,
@@ -77,7 +57,7 @@ static void read_media(vision *vision, uint32_t chunk, uint32_t part, bool is_im
                         .is_image = is_image,
                         .key = {chunk, 7}};
   media->grid_y = media->grid_x == 0 ? 0 : count / media->grid_x;
-  const bool is_at_once = member_number(v, chunk, "non_causal") != 0;
+  const bool is_at_once = vectors_member_number(v, chunk, "non_causal") != 0;
   if (is_at_once && count > vision->image_rows) vision->image_rows = count;
   vision->prompt.parts[part].media = media;
 }
@@ -114,7 +94,7 @@ static void check_logits(const vision *vision, uint32_t node, const media_result
   const vectors *v = &vision->vectors;
   size_t size_bytes;
   const uint32_t logits = document_find(&v->document, node, "logits");
-  float *wanted = (float *)(void *)read_file(vectors_text(v, logits, "file"), &size_bytes);
+  float *wanted = (float *)(void *)media_read_file(vectors_text(v, logits, "file"), &size_bytes);
   const size_t values = (size_t)result->logits_count * result->vocab;
   double worst = 0;
   if (CHECK_EQ_UINT(values * sizeof(float), size_bytes)) {
@@ -160,7 +140,8 @@ static void check_case(vision *vision, uint32_t node, double tolerance, const ch
 static void check_type(vision *vision, uint32_t type) {
   const vectors *v = &vision->vectors;
   const document_text name = vectors_text(v, type, "id");
-  vision->model.bytes = read_file(vectors_text(v, type, "text_model"), &vision->model.size_bytes);
+  vision->model.bytes =
+      media_read_file(vectors_text(v, type, "text_model"), &vision->model.size_bytes);
   const uint32_t cases = document_find(&v->document, type, "cases");
   // linear attention amplifies the rounding
   const bool is_linear = text_is(name, "qwen35") || text_is(name, "minicpmv4_6");
