@@ -35,7 +35,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is how the reply begins.
- * `media` are the images and recordings that `marker` stands for in its texts.
+ * `media` are its images and recordings, whose places in the texts have `marker`.
  * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
  * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,

@@ -35,7 +35,7 @@ export function parseHubName(text) {
   return isMeant ? { owner, repo, revision, path, type } : undefined;
 }
 
-/** The type that stands for a repository's mmproj file. */
+/** The type of a repository's mmproj file. */
 const MMPROJ = 'MMPROJ';
 
 /** @param {HubName} name @returns {HubName} its mmproj file, next to the model */

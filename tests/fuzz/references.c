@@ -10,7 +10,7 @@
 
 enum { CHANGES_MAX = 6, SPOTS_MAX = 4096, ITEMS_MAX = 16 };
 
-// ---- where things stand ----
+// ---- positions in the file ----
 
 typedef struct walk {
   reference *reference;

@@ -372,13 +372,13 @@ describe('mmproj files', { skip: shared.skip }, () => {
       chatTemplate: texts,
     };
     /** @type {any[]} */
-    const told = [];
+    const reports = [];
     const engine = await openEngine(
       t,
-      any({ ...named, onProgress: (/** @type {any} */ p) => told.push(p) }),
+      any({ ...named, onProgress: (/** @type {any} */ report) => void reports.push(report) }),
     );
     assert.deepEqual((await engine.info()).media, ['image']);
-    assert.equal(told.at(-1).loaded, told.at(-1).total);
+    assert.equal(reports.at(-1).loaded, reports.at(-1).total);
     await engine.close();
     const { openModels } = await import(pathToFileURL(join(dist, 'models.js')).href);
     const store = await openModels();

@@ -232,7 +232,7 @@ function optionsInC() {
       ),
     ),
     `#define SAMPLERS_DEFAULT "${Object.values(samplers).join('')}"`,
-    '// The letter of a name; 0: there is no such sampler.',
+    '// Returns the letter of a sampler, or 0 for an unknown name.',
     'char sampler_letter(const char *name, size_t name_bytes);',
     '',
     "// A field over HTTP, its field_kind (component/fields.h), and what is accepted of a missing feature's",
