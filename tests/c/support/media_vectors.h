@@ -1,4 +1,4 @@
-// What the tests of images and audio read of vectors/vision.
+// Reads files and cases of vectors/vision for the tests of images and audio.
 #ifndef WICK_TESTS_MEDIA_VECTORS_H
 #define WICK_TESTS_MEDIA_VECTORS_H
 
