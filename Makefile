@@ -303,6 +303,7 @@ test: ARGUMENTS := --level main
 test: ## sets up, builds and runs what a change is likely to break: minutes
 test-all: BUILD = $(all_build)
 test-all: ARGUMENTS := --level all
+test-all: SETUP_MORE = @tools/setup.sh models || echo "test-all: tests of Gemma 3 will be skipped"
 test-all: ## sets up, builds and runs every test
 test-changed: BUILD = $(sort $(changed_build))
 test-changed: ARGUMENTS := --level changed
@@ -318,6 +319,7 @@ TIMES := build/test/times
 test test-all test-changed $(TEST_GROUPS:%=test-%):
 	@mkdir -p $(dir $(TIMES)) && date +%s >$(TIMES)
 	@$(MAKE) --no-print-directory setup-all
+	$(SETUP_MORE)
 	@date +%s >>$(TIMES)
 	@$(MAKE) --no-print-directory $(BUILD)
 	@date +%s >>$(TIMES)

@@ -3,7 +3,7 @@
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
 //     [--out build/bench/peers.json] [--append] [--section peers]
-// --models people: the shapes that people run (models.mjs). --append: a part of a longer run; the rows of other models
+// --models people: the shapes that people run, --models real: real weights (models.mjs). --append: a part of a longer run; the rows of other models
 // that --out has stay. --section people: the section of the document that is written.
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
 // each comparison for --minutes at most, but at least 3 times. After each comparison it writes
@@ -20,7 +20,7 @@ import { serve } from '../serve.mjs';
 import { measureCold, openPage } from './browser_peer.mjs';
 import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { makeModel, modelFolder, peopleModels } from './models.mjs';
+import { makeModel, modelFolder, peopleModels, realModels } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { writePeersPicture } from './peers_picture.mjs';
 import { phaseTables, ratioLines } from './peers_tables.mjs';
@@ -51,6 +51,7 @@ const { values: options } = parseArgs({
   allowNegative: true,
 });
 if (options.models === 'people') options.models = peopleModels;
+if (options.models === 'real') options.models = realModels;
 const promptTokens = Number(options.prompt);
 const newTokens = Number(options.tokens);
 const repetitions = Number(options.repetitions);
@@ -315,6 +316,25 @@ function writeJson(path, value) {
   renameSync(`${path}.part`, path);
 }
 
+const parts = `--threads ${options.threads} --cold none --section ${options.section} --append --models`;
+/** How the sections of the document begin, and the commands that write them. @type {Record<string, {head: string, command: string}>} */
+const sections = {
+  peers: {
+    head: `## Against wllama and native llama.cpp
+
+![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)`,
+    command: 'make bench-peers',
+  },
+  people: {
+    head: '## Shapes that people run',
+    command: `node tools/bench/peers.mjs ${parts} ...`,
+  },
+  real: {
+    head: '## Real weights',
+    command: `node tools/bench/peers.mjs ${parts} real`,
+  },
+};
+
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
   // llama.cpp last: what its kernels were for follows
@@ -331,15 +351,8 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
     ? ` The first token of a page counts from
 the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.`
     : '';
+  const { head, command } = sections[options.section];
   const isMain = options.section === 'peers';
-  const head = isMain
-    ? `## Against wllama and native llama.cpp
-
-![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)`
-    : '## Shapes that people run';
-  const command = isMain
-    ? 'make bench-peers'
-    : `node tools/bench/peers.mjs --threads ${options.threads} --cold none --section ${options.section} --append --models ...`;
   writeSection(
     options.section,
     `${head}
@@ -349,7 +362,7 @@ How many times as fast as a peer Wick is, over all rows below (above 1 Wick is f
 ${ratioLines(rows)}
 
 Each engine gets the same file, ${promptTokens} tokens of prompt and
-${newTokens} tokens of answer. The engines run in turns, in one run${isMain ? '' : ' for each model'}. ${rounds}${cold}
+${newTokens} tokens of answer. The engines run alternately, in one run${isMain ? '' : ' for each model'}. ${rounds}${cold}
 
 \`${quick ? 'QUICK=1 ' : ''}${command}\`: ${environmentLine(environment)}. Chromium ${browser.version()},
 ${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}.
