@@ -45,14 +45,14 @@ function chosenModel() {
   if (kind === 'built-in') return { model: 'built-in', source: undefined };
   if (kind === 'url') {
     const url = byId('url').value;
-    if (!url) throw new Error('the address of a GGUF file is wanted');
+    if (!url) throw new Error('enter the address of a GGUF file');
     return { model: url, source: { url } };
   }
   const files = /** @type {File[]} */ ([...byId('file').files]);
-  if (files.length === 0) throw new Error('a file is wanted');
+  if (files.length === 0) throw new Error('choose a file');
   const names = files.map(({ name }) => name).sort();
   if (files.length > 1 && !areParts(names)) {
-    throw new Error('one file is wanted, or all parts of a split model (…-00001-of-00003.gguf)');
+    throw new Error('choose one file, or all parts of a split model (…-00001-of-00003.gguf)');
   }
   return { model: names.join(', '), source: { file: files } };
 }

@@ -99,7 +99,7 @@ const itemsOf = (message, question) => [
   },
   {
     name: 'Words',
-    hint: 'Choose another word in the answer, and it goes on from there.',
+    hint: 'Choose another word in the answer, and the model continues from there.',
     action: () => openWords(message),
     className: 'open-words',
   },

@@ -101,7 +101,7 @@ function setEngine(made, wish) {
 function goBack(wish, failure, wasBefore) {
   if (engine && loaded) {
     wished = loaded;
-    if (failure.reason) showProblem(`${failure.reason} ${loaded.name} goes on.`, failure.again);
+    if (failure.reason) showProblem(`${failure.reason} ${loaded.name} is still loaded.`, failure.again);
     return undefined;
   }
   byId('model-name').textContent = 'No model';

@@ -69,7 +69,7 @@ export async function examineEmbedder(engine) {
   const pooling = /** @type {any} */ (metadata.find(({ key }) => key.endsWith('.pooling_type')))
     ?.value;
   if (Number(pooling) === POOLING_RANK)
-    throw new Error('it ranks texts, and gives no vectors of them: an embedder is wanted');
+    throw new Error('this model ranks texts. Choose an embedder');
   const { architecture } = await engine.info();
   const isEncoder = /bert|t5encoder|embedding/.test(architecture ?? '');
   return { isEmbedder: isEncoder || pooling !== undefined };

@@ -202,7 +202,7 @@ async function drop(event) {
   const item = event.dataTransfer?.items[0];
   const entry = item?.webkitGetAsEntry?.();
   if (!entry?.isDirectory) {
-    showProblem('folder-problem', new Error('A folder is wanted, not a file.'));
+    showProblem('folder-problem', new Error('Choose a folder, not a file.'));
     return;
   }
   // requested at once: the items are gone after the event

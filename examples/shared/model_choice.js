@@ -38,7 +38,7 @@ function typedChoice(typed) {
     const model = `hf:${spec.name}${spec.type ? `:${spec.type}` : ''}`;
     return { name: spec.name, source: { model, hub: { endpoint: hub } } };
   }
-  throw new Error('the address of a GGUF file, owner/repo or owner/repo/file.gguf is wanted');
+  throw new Error('enter the address of a GGUF file, owner/repo or owner/repo/file.gguf');
 }
 
 /** @param {string} key @returns {Choice | undefined} */
@@ -84,6 +84,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
   let loading;
   /** @type {string | undefined} */
   let current;
+  let isTouched = false;
 
   async function fill() {
     const kept = await keptOffers();
@@ -109,7 +110,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     if (select.value === 'address') return typedChoice(address.value);
     if (select.value === 'file') {
       const files = [...(file.files ?? [])];
-      if (files.length === 0) throw new Error('a file is wanted');
+      if (files.length === 0) throw new Error('choose a file');
       return { name: files[0].name, source: { file: files } };
     }
     const { name, source } = all[Number(select.value)];
@@ -186,23 +187,28 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
 
   /** @param {unknown} error */
   function showProblem(error) {
-    const goesOn = current ? ` ${current} goes on.` : '';
+    const rest = current ? ` ${current} is still loaded.` : '';
     byId('model-problem').textContent =
-      `The model could not be loaded: ${inWords(error)}.${goesOn}`;
+      `The model could not be loaded: ${inWords(error)}.${rest}`;
     byId('model-problem').hidden = false;
+  }
+
+  /** Selects what is loaded, unless the user has selected something already. @param {Choice} choice */
+  function showChosen({ source }) {
+    const index = all.findIndex((offer) => String(offer.source.url) === source.url);
+    if (index >= 0 && !isTouched) select.value = String(index);
+    showFields();
   }
 
   async function start() {
     await fill();
     const before = remembered(key);
     if (before) {
+      showChosen(before);
       try {
         // nothing is downloaded without being requested
         const isOwn = begin && String(before.source.url) === String(offers[0].source.url);
         await (isOwn ? bring(offers[0]) : bring(before, { cache: 'only' }));
-        const index = all.findIndex(({ source }) => String(source.url) === before.source.url);
-        if (index >= 0) select.value = String(index);
-        showFields();
         return;
       } catch (error) {
         if (!(error instanceof WickError && error.code === 'NOT_FOUND')) showProblem(error);
@@ -211,7 +217,10 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     if (begin) await bring(offers[0]).catch(showProblem);
   }
 
-  select.addEventListener('change', showFields);
+  select.addEventListener('change', () => {
+    isTouched = true;
+    showFields();
+  });
   cancel.addEventListener('click', () =>
     loading?.abort(new DOMException('It was cancelled', 'AbortError')),
   );

@@ -141,7 +141,7 @@ test('what is no model, or several, is said in words before anything is recorded
   const cases = [
     [[file('a.gguf')], /not a GGUF file/],
     [[file('a.gguf', '')], /the file is empty/],
-    [[file('a.gguf'), file('b.gguf')], /one file is wanted, or all parts/],
+    [[file('a.gguf'), file('b.gguf')], /choose one file, or all parts/],
     [[file('a-00002-of-00002.gguf'), file('a-00001-of-00002.gguf')], /not a GGUF file/],
   ];
   for (const [files, wanted] of cases) {

@@ -62,7 +62,7 @@ test('the old engine answers until the new one is ready, and a bad file does not
   await untilTrue(page, 'globalThis.refuse !== undefined');
   await talk(page, 'While it loads', 'I am here.');
   await page.evaluate('refuse()');
-  await page.locator('#problem-text', { hasText: /no model.* Wick 4\.2M goes on\.$/ }).waitFor();
+  await page.locator('#problem-text', { hasText: /no model.* Wick 4\.2M is still loaded\.$/ }).waitFor();
   await talk(page, 'And now?', 'Still here.');
   assert.deepEqual(await page.evaluate('closedEngines'), []);
   await choose(page, 'other.gguf');
@@ -243,7 +243,7 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
   });
   await choose(page, 'other.gguf');
   await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
-  await page.locator('#problem-text', { hasText: 'goes on' }).waitFor();
+  await page.locator('#problem-text', { hasText: 'is still loaded' }).waitFor();
   assert.equal((await page.evaluate('loaded')).length, 1);
   await takePicture(page, 'chat-no-room-for-the-rest');
   await page.getByRole('button', { name: 'Load it without keeping it' }).click();

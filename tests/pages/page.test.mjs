@@ -310,7 +310,7 @@ test('a file that is not a model is refused with a reason, and the model before 
     await page.waitForSelector('#problem:not([hidden])');
     const said = await page.innerText('#problem-text');
     assert.match(said, /^letter\.gguf could not be loaded: .*GGUF/s);
-    assert.ok(said.endsWith(` ${before} goes on.`), said);
+    assert.ok(said.endsWith(` ${before} is still loaded.`), said);
     await takePicture(page, 'light-problem');
     await waitForModel(page, before);
   }
