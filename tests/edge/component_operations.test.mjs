@@ -200,7 +200,11 @@ for (const name of names) {
       assert.equal(samples.get(chats), countOf(of(CHAT)));
       const written = own.reduce((sum, line) => sum + (tokensOf(line)[1] ?? 0), 0);
       assert.equal(samples.get(`wick_tokens_total{${label},kind="out"}`) ?? 0, written);
-      assert.equal(samples.get(`wick_model_loads_total{${label}}`), written > 0 ? 1 : 0);
+      const loads = samples.get(`wick_model_loads_total{${label}}`) ?? 0;
+      // the request that is refused may have loaded it, too
+      assert.ok(
+        loads >= Number(written > 0) && loads <= Number(own.includes(refused) || written > 0),
+      );
     });
 
     test('a client that leaves is in the log with the tokens that it was sent', async (t) => {
