@@ -58,13 +58,11 @@ const order = [
   [
     'Explanation',
     [
-      ...inDocs(
-        'architecture data-flow requests benchmarks build testing extending adding-a-family releasing',
-      ),
+      ...inDocs('architecture requests extending benchmarks build testing releasing'),
       'CONTRIBUTING.md',
     ],
   ],
-  ['Test records', inDocs('chat-promises seed-systems outside sizes')],
+  ['Test records', inDocs('chat-promises outside sizes')],
 ];
 
 /** How much a group counts in the search: tasks come before internals. @type {Record<string, number>} */

@@ -1,4 +1,4 @@
-// docs/seed-systems.md says where each part of the seed systems lives and what holds it. Here its
+// tests/c/conformance/README.md says where each part of the seed systems is and what tests it. Here its
 // files and names are looked up, so that the page stays in step with the code; where the shared
 // folder is there, also that no part and no test of the specification's own table is left out.
 
@@ -10,7 +10,7 @@ import { locate, root } from '../support/locate.mjs';
 
 const shared = locate('shared');
 const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
-const page = read('docs/seed-systems.md');
+const page = read('tests/c/conformance/README.md');
 
 /** How many cases the specification has of each kind. */
 const cases = { PX: 10, KQ: 12, PK: 31, SC: 6, FL: 3, DM: 4, TN: 7, BN: 7 };

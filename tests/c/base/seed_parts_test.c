@@ -1,4 +1,4 @@
-// Parts of the seed systems (docs/seed-systems.md) that none of their
+// Parts of the seed systems (tests/c/conformance/README.md) that none of their
 // 80 cases calls: true and nominal sizes of KV types, single entries, lookups by hash,
 // clearing.
 #include <string.h>

@@ -115,7 +115,7 @@ TEST(hostile_texts_are_encoded_in_time_with_every_vocabulary) {
 static void fill_documents(uint8_t *text, size_t size) {
   static const char *const FILES[] = {
       "README.md",      "CONTRIBUTING.md",  "docs/architecture.md", "docs/build.md",
-      "docs/js-api.md", "docs/refusals.md", "docs/seed-systems.md", "docs/benchmarks.md"};
+      "docs/js-api.md", "docs/refusals.md", "docs/requests.md",     "docs/benchmarks.md"};
   size_t used = 0;
   for (size_t i = 0; used < size; i = (i + 1) % (sizeof FILES / sizeof FILES[0])) {
     size_t file_bytes = 0;
