@@ -1,36 +1,20 @@
-// Which architectures run, against what each was checked, how near it comes, and how fast shapes of it are:
+// Which architectures run, against what each was checked, and how near it comes:
 //
 //   node tools/bench/architectures.mjs [--document]
 //
 // Logits and vectors of the native build are compared with the references of the shared folder (WICK_SHARED), which
-// llama.cpp or an exact run in float64 gave; tests/engine/golden.test.mjs and tests/engine/embed.test.mjs hold them for WASI, too,
-// tests/package/js_extras.test.mjs for the web builds. Speeds are those of build/bench/people.json, where a run of
-// `node tools/bench/peers.mjs --models people` has left it. With --document the table goes into docs/architectures.md.
+// llama.cpp or an exact run in float64 gave; tests/engine/golden.test.mjs and tests/engine/embed.test.mjs check them for WASI,
+// too, and tests/package/js_extras.test.mjs for the web builds. With --document the table goes into docs/architectures.md.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { built, locate, root } from '../../tests/support/locate.mjs';
 import { environmentLine, withSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { digits } from './rows.mjs';
 
 const document = resolve(root, 'docs/architectures.md');
-const speeds = resolve(root, 'build/bench/people.json');
-/** Architectures of the shapes that `wick synth` makes and people.json has. @type {Record<string, string>} */
-const architectureOf = {
-  smollm2: 'llama',
-  'llama3.2': 'llama',
-  'qwen2.5': 'qwen2',
-  qwen3: 'qwen3',
-  'qwen3.5': 'qwen35',
-  gemma3: 'gemma3',
-  smollm3: 'smollm3',
-  'lfm2.5': 'lfm2',
-  granite4: 'granitehybrid',
-  'gpt-oss': 'gpt-oss',
-};
 
 /** @typedef {{architecture: string, kind: string, files: number, positions: number, largest: number, exact: boolean, refused: string}} Row */
 
@@ -114,38 +98,18 @@ function measure() {
   return [...rows.values()].sort((a, b) => (a.architecture < b.architecture ? -1 : 1));
 }
 
-/** E.g. "qwen3-0.6b q4_0, 1 thread: 31.2 decode (1.20 of llama.cpp), 88.1 prefill (0.81)". @param {string} architecture */
-function speedsOf(architecture) {
-  if (!existsSync(speeds)) return '';
-  /** @type {any[]} */
-  const rows = JSON.parse(readFileSync(speeds, 'utf8')).rows;
-  const own = rows.filter(({ model, peer, threads }) => {
-    const name = Object.keys(architectureOf).find((start) => model.startsWith(`${start}-`));
-    return peer === 'llama.cpp' && threads === 1 && architectureOf[name ?? ''] === architecture;
-  });
-  const models = [...new Set(own.map(({ model, type }) => `${model} ${type}`))];
-  return models
-    .map((name) => {
-      const told = own
-        .filter(({ model, type }) => `${model} ${type}` === name)
-        .map(({ phase, wick, ratio }) => `${phase} ${digits(wick)} (${ratio.toFixed(2)})`);
-      return `${name}: ${told.join(', ')}`;
-    })
-    .join('; ');
-}
-
 /** @param {Row} row */
 function lineOf({ architecture, kind, files, positions, largest, exact, refused }) {
   const against = exact ? 'float64' : 'llama.cpp';
   const off = refused || largest.toExponential(1);
-  return `| \`${architecture}\` | ${kind} | ${files} | ${positions} | ${against} | ${off} | ${speedsOf(architecture)} |`;
+  return `| \`${architecture}\` | ${kind} | ${files} | ${positions} | ${against} | ${off} |`;
 }
 
 const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });
 const rows = measure();
 const table = [
-  '| architecture | kind | files | positions | against | largest difference | tokens/s on one thread (of llama.cpp) |',
-  '|---|---|---|---|---|---|---|',
+  '| architecture | kind | files | positions | against | largest difference |',
+  '|---|---|---|---|---|---|',
   ...rows.map(lineOf),
 ].join('\n');
 const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} rows run.`;
