@@ -1,4 +1,4 @@
-// The table of the chat page's promises names tests that are there.
+// The chat page's promises (docs/chat-promises.md) have tests: promises.tsv names them, and they exist.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -13,27 +13,50 @@ function readTest(file) {
   return readFileSync(paths.find((path) => existsSync(path)) ?? paths[0], 'utf8');
 }
 
-/**
- * @param {string} table
- * @param {(path: string) => string} read
- * @returns {{tests: number, missing: string[]}}
- */
-function checkNames(table, read) {
-  const named = [...table.matchAll(/`(\w+)`: “([^|]+?)”(?=;| \|)/g)];
-  const missing = named.filter(([, file, title]) => !read(`${file}.test.mjs`).includes(title));
-  return { tests: named.length, missing: missing.map(([words]) => words) };
+/** @typedef {{promise: string, file: string, title: string}} Shown a promise, and a test that shows it */
+
+/** @param {string} table @returns {Shown[]} the rows of promises.tsv */
+const rowsOf = (table) =>
+  table
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split('\t'))
+    .map(([promise, file, title]) => ({ promise, file, title }));
+
+/** @param {string} document @returns {string[]} its promises; one that begins with "…" continues the one above */
+function promisesOf(document) {
+  let whole = '';
+  return [
+    ...document
+      .split('## What some')[0]
+      .matchAll(/^- (.+?)(?: \((?:Chromium|Chromium, Firefox|Node)\))?$/gm),
+  ].map(([, text]) => {
+    if (text.startsWith('…')) return `${whole} ${text}`;
+    whole = text;
+    return text;
+  });
 }
 
+/** @param {Shown[]} rows @param {(path: string) => string} read @returns {string[]} tests that do not exist */
+const missingOf = (rows, read) =>
+  rows
+    .filter(({ file, title }) => !title || !read(`${file}.test.mjs`).includes(title))
+    .map(({ file, title }) => `${file}: ${title}`);
+
 test('a title that is not in its file is missing', () => {
-  const table = '| A | C | `one`: “here”; `one`: “not here” |\n';
-  const found = checkNames(table, () => "test('here it is'");
-  assert.deepEqual(found, { tests: 2, missing: ['`one`: “not here”'] });
+  const rows = rowsOf('promise\tfile\ttitle\nA\tone\there\nA\tone\tnot here\n');
+  assert.deepEqual(
+    missingOf(rows, () => "test('here it is'"),
+    ['one: not here'],
+  );
 });
 
-test('each test that the table of promises names is there', () => {
-  const table = readFileSync(join(root, 'docs/chat-promises.md'), 'utf8');
-  const { tests, missing } = checkNames(table, readTest);
-  assert.deepEqual(missing, []);
-  const rows = table.split('\n').filter((line) => /^\| .* \| (C|F|W|node)/.test(line));
-  assert.ok(rows.every((row) => row.includes('`: “')) && tests > rows.length, `${tests} tests`);
+test('each promise has tests, which exist', () => {
+  const document = readFileSync(join(root, 'docs/chat-promises.md'), 'utf8');
+  const rows = rowsOf(readFileSync(join(root, 'tests/pages/promises.tsv'), 'utf8'));
+  assert.deepEqual(missingOf(rows, readTest), []);
+  const promises = promisesOf(document);
+  assert.ok(promises.length > 80, `${promises.length} promises`);
+  assert.deepEqual([...new Set(rows.map(({ promise }) => promise))], promises);
 });
