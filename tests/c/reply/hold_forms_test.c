@@ -199,17 +199,18 @@ static bool has_example(const reply_form *form) {
 TEST(every_form_is_in_the_documentation) {
   tell(
       "# Formats of tool calls\n\n"
-      "How a model writes calls is learnt from its chat template, by a text that only templates of "
-      "the format\ncontain. Each format is read, and with `tools` the calls are constrained to it. "
-      "The examples call\n`weather` with the city Oslo. `tests/c/reply/hold_forms_test.c` writes "
-      "this page from the table in\n`src/reply/forms.c` and checks every example.\n");
+      "How a model writes calls is detected from its chat template, by the text in brackets, which "
+      "only templates\nof the format contain. Each format is read, and with `tools` the calls are "
+      "constrained to it. The examples\ncall `weather` with the city Oslo. "
+      "`tests/c/reply/hold_forms_test.c` writes this page from the table in\n"
+      "`src/reply/forms.c` and checks every example.\n");
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
-    tell("\n%s; the template contains `%s`:\n\n~~~text\n%s%s\n~~~\n", FAMILIES[i],
+    tell("\n%s (`%s`):\n\n~~~text\n%s%s\n~~~\n", FAMILIES[i],
          strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:", FORMS[i].open,
          FORMS[i].rest);
   }
   tell(
-      "\ngpt-oss; the template contains `<|message|>`:\n\n~~~text\n<|channel|>commentary "
+      "\ngpt-oss (`<|message|>`):\n\n~~~text\n<|channel|>commentary "
       "to=functions.weather <|constrain|>json<|message|>" ARGS "\n~~~\n");
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     if (!CHECK(has_example(&REPLY_FORMS[i]))) printf("# %s\n", REPLY_FORMS[i].open);
