@@ -16,7 +16,7 @@ import { describeEnvironment } from './environment.mjs';
 
 const document = resolve(root, 'docs/architectures.md');
 
-/** @typedef {{architecture: string, kind: string, files: number, positions: number, largest: number, exact: boolean, refused: string}} Row */
+/** @typedef {{architecture: string, kind: string, positions: number, largest: number, exact: boolean, refused: string}} Row */
 
 /** @param {Uint8Array} bytes @returns {Float32Array} */
 function floatsOf(bytes) {
@@ -64,10 +64,9 @@ function compare(folder, path, one, kind) {
  */
 function addFile(rows, { arch, model, cases }, folder, kind) {
   const key = `${arch} ${kind}`;
-  const fresh = { architecture: arch, kind, files: 0, positions: 0, largest: 0 };
+  const fresh = { architecture: arch, kind, positions: 0, largest: 0 };
   const row = rows.get(key) ?? { ...fresh, exact: false, refused: '' };
   rows.set(key, row);
-  row.files++;
   for (const one of cases) {
     try {
       const { largest, exact } = compare(folder, join(folder, model), one, kind);
@@ -99,17 +98,18 @@ function measure() {
 }
 
 /** @param {Row} row */
-function lineOf({ architecture, kind, files, positions, largest, exact, refused }) {
+function lineOf({ architecture, kind, positions, largest, exact, refused }) {
   const against = exact ? 'float64' : 'llama.cpp';
   const off = refused || largest.toExponential(1);
-  return `| \`${architecture}\` | ${kind} | ${files} | ${positions} | ${against} | ${off} |`;
+  const name = `\`${architecture}\`${kind === 'model' ? '' : ` (${kind})`}`;
+  return `| ${name} | ${positions} | ${against} | ${off} |`;
 }
 
 const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });
 const rows = measure();
 const table = [
-  '| architecture | kind | files | positions | against | largest difference |',
-  '|---|---|---|---|---|---|',
+  '| architecture | positions | against | largest difference |',
+  '|---|---|---|---|',
   ...rows.map(lineOf),
 ].join('\n');
 const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} rows run.`;
