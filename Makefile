@@ -50,7 +50,7 @@ WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/web/wick-$(variant)$(part)))
 
-# ---- what everything waits for: the toolchain (at once when it is there) ----
+# ---- what everything waits for: the toolchain (installed once) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-arm setup-all
 setup-core:
 	@tools/setup.sh core

@@ -180,7 +180,7 @@ MEDIA_SOURCES := $(call in,src/api,media media_prompt) \
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.
 LIBRARY_WASI_LINK := -O0 $(WASM_LINK)
 LIBRARY_EMSCRIPTEN_LINK := -O1 -sSTACK_SIZE=$(WASM_STACK_BYTES) -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB
-# A page's main thread cannot wait for a worker to start, so helpers take one that is there.
+# A page's main thread cannot wait for a worker to start, so helpers take an existing one.
 EMSCRIPTEN_THREADS_FLAGS := -DWICK_THREADS=1 -pthread
 EMSCRIPTEN_TIDY_FLAGS := --target=wasm32-unknown-emscripten --sysroot=$(EMSCRIPTEN)/cache/sysroot \
   $(EMSCRIPTEN_THREADS_FLAGS) -matomics -mbulk-memory

@@ -28,7 +28,7 @@ typedef struct response response;    // response.h
 
 typedef struct answer {
   struct answer *next;  // of the server's
-  // Its head, once has_head. When a generation has begun, the head is there already, but for the
+  // Its head, once has_head. When a generation has begun, the head already exists, except for the
   // status of a failure.
   bool has_head;
   uint16_t status;                   // of HTTP
@@ -68,7 +68,7 @@ typedef struct answer {
 
 // ---- bodies (answer.c) ----
 
-// Ends an answer whose head is not there yet.
+// Ends an answer whose head does not exist yet.
 void answer_refuse(answer *to, const refusal *told);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
 void answer_forget_body(answer *to);

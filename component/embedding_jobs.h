@@ -11,7 +11,7 @@ struct embedding {
   bool is_begun;
   uint64_t begun_us;
   const char *param;  // the field of the body that holds the texts
-  // Writes the body of the answer when all vectors are there.
+  // Writes the body of the answer when all vectors are complete.
   void (*put)(const server *of, answer *to);
   bool is_base64;  // of embeddings
   uint32_t top_n;  // of a ranking

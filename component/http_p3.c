@@ -153,7 +153,7 @@ static void have_read(task *mine, int32_t status) {
   }
 }
 
-// Reads what is there. False: more is to come.
+// Reads the available bytes. False: more will follow.
 static bool read_body(task *mine) {
   while (mine->reader != 0) {
     if (mine->is_reading) return false;
@@ -229,7 +229,7 @@ static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t c
   if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
 }
 
-// Looks now and then whether the client is still there, while there is nothing to send.
+// Looks now and then whether the client is still connected, while there is nothing to send.
 static void look(task *mine) {
   int32_t event[2];
   if (mine->is_looking) {

@@ -5,7 +5,7 @@
 #include "llm.h"
 
 static abi_list text_of(const char *text) {
-  // who reads a list does not write to it
+  // readers of a list do not write to it
   return (abi_list){.items = (void *)(uintptr_t)text, .count = (uint32_t)strlen(text)};
 }
 

@@ -7,7 +7,7 @@
 #include "settings.h"
 
 enum { SERVER_ROUTES = 12, SERVER_STATUSES = 13, SERVER_BOUNDS = 14 };
-enum { SERVER_LOOK_US = 50000 };  // between two looks whether a client is still there
+enum { SERVER_LOOK_US = 50000 };  // between two looks whether a client is still connected
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
 // Durations by their upper bounds (metrics.c), the last one without.

@@ -61,7 +61,7 @@ static bool is_visible(const char *key, size_t size) {
   return size > 0;
 }
 
-// Keys with ',' between. A variable that is there but empty must not mean that no key is needed.
+// Keys with ',' between. A variable that is set but empty must not mean that no key is needed.
 static bool read_keys(const char *name, tenants *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;

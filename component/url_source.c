@@ -129,7 +129,7 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
       const size_t taken = take(from, &told, offset, count, size, &is_short);
       if (!is_short) return taken;
     }
-    // who waits longer than once would hold all others for longer
+    // a request that waits more than once would delay all others
     if (platform_now_us() - begin_us >= timeout_ms * 1000) return fail_late(from);
     tries++;
   }

@@ -110,8 +110,8 @@ export interface EngineSettings {
    * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
    * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
    * 1 to 64 may be requested, and all of them are used; above twice the number of processors (8 if
-   * there are fewer than four) only that many are started, and a warning is logged. They come up
-   * when the engine is ready: `info().threads` counts those that are there.
+   * there are fewer than four) only that many are started, and a warning is logged. They start
+   * when the engine is ready: `info().threads` counts those that have started.
    */
   threads?: number;
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */
@@ -187,8 +187,8 @@ export interface EngineSettings {
    */
   tables?: TablesPlace;
   /**
-   * Answers as soon as metadata and tokenizer are there, while the weights are still arriving. A
-   * generation then begins to read its prompt with the layers that have come, and gives the same text.
+   * Resolves as soon as metadata and tokenizer have arrived, while the weights are still loading. A
+   * generation then begins to read its prompt with the complete layers, and its text is the same.
    * If the download fails later, every call gets its error; close() ends it.
    */
   eager?: boolean;

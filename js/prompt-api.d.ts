@@ -125,8 +125,8 @@ export function defineLanguageModel(
 ): LanguageModelClass;
 
 /**
- * Makes LanguageModel global where the browser has none, or in any case with `replace`. Gives the class that is there
- * then: the browser's, if it was kept.
+ * Makes LanguageModel global where the browser has none, or in any case with `replace`. Returns the global class:
+ * the browser's, if it was kept.
  */
 export function installLanguageModel(
   source: ModelSource,

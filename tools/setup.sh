@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what building and testing Wick needs, and does nothing when it is all there.
+# Installs what building and testing Wick needs, and does nothing when all of it is installed.
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [arm]   (nothing named: core)
 #

@@ -1,5 +1,5 @@
 // wasi/malloc.c — the C library's allocator in the command line's programs: the engine's heap,
-// which is there anyhow and 4 KB smaller than wasi-libc's own. A block's size is stored before it.
+// which exists anyway and is 4 KB smaller than wasi-libc's own. A block's size is stored before it.
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -74,7 +74,7 @@ async function repeat(engine, prompt, tokens, listener, signal) {
  * @param {Plan} plan
  * @param {Listener} listener
  * @param {AbortSignal} signal
- * @param {Result} result filled as it goes, so that what was measured is there after a stop
+ * @param {Result} result filled as it goes, so that a stop keeps what was measured
  */
 export async function measure(plan, listener, signal, result) {
   const total = plan.threads.length * plan.prompts.length * (plan.repetitions + 1);

@@ -32,7 +32,7 @@ let open;
 /** @type {Promise<unknown>} */
 let opening = Promise.resolve();
 
-/** @returns {Promise<unknown>} that settles when the conversation's book is there, or known to be gone */
+/** @returns {Promise<unknown>} that settles when the conversation's book is open, or known to be gone */
 export const bookReady = () => opening;
 
 export const hasBook = () => open !== undefined;

@@ -212,7 +212,7 @@ export async function removeOldBooks() {
 export const listKeys = async () =>
   (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
 
-/** @param {any} key @param {boolean} [isFirst] only where there is none, such as another tab's @returns {Promise<any>} the one that is there */
+/** @param {any} key @param {boolean} [isFirst] only where there is none, such as another tab's @returns {Promise<any>} the stored one */
 export async function addKey(key, isFirst = false) {
   const transaction = (await open()).transaction('keys', 'readwrite');
   const [known] = isFirst ? await transaction.store.getAll() : [];

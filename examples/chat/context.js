@@ -1,6 +1,6 @@
 // examples/chat/context.js — the model's context: how full it is, what of a conversation still fits, and the oldest
 // turns, which are left out when the user says so. Keys and values of what stays are kept: they were
-// computed when what goes was still there, and are not read again.
+// computed when the dropped turns were still in the context, and are not read again.
 
 import { messagesOf, readPart } from './answering.js';
 import { bookSession, hasBook } from './book.js';
@@ -194,7 +194,7 @@ export async function leaveOut(engine, before, start) {
   const old = messagesOf(before);
   start.isStart = true;
   const later = before.slice(before.indexOf(start));
-  if (before.indexOf(start) < 0 || hasBook()) return; // nothing of what was read stays; a book is there anyway
+  if (before.indexOf(start) < 0 || hasBook()) return; // nothing of what was read stays; a book stays anyway
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read

@@ -204,7 +204,7 @@ async function forget(question, how) {
   const { id, forgotten = 0 } = question;
   const isForGood = how === 'erase';
   const at = { forget: Date.now(), bringBack: 0, erase: forgotten }[how];
-  enterForgotten(id, open.about, at, isForGood); // the page may be closed before the code is there
+  enterForgotten(id, open.about, at, isForGood); // the page may be closed before the code has loaded
   const forgetting = await import('./forgetting.js').catch((error) => void tell(error));
   if (forgetting && !running) await forgetting[how](question, open.about, at);
   else strikeForgotten(id, at, isForGood);
@@ -487,9 +487,9 @@ const isListed = () => open.tree.children.length > 0 || promptField.value.trim()
 
 /**
  * @param {string} id
- * @param {{isStill?: () => boolean, isFirst?: boolean}} [how] `isStill`: whether it is wanted when it is there. `isFirst`: what is typed now
+ * @param {{isStill?: () => boolean, isFirst?: boolean}} [how] `isStill`: whether it is still wanted when it has loaded. `isFirst`: what is typed now
  *   was typed for it
- * @returns {Promise<boolean>} whether it was there
+ * @returns {Promise<boolean>} whether it exists
  */
 export async function openConversation(id, { isStill = () => true, isFirst = false } = {}) {
   await keeper.untilIdle();
@@ -514,7 +514,7 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
     if (message) openEdit(message, text);
   }
   watchWriters();
-  log.dataset.conversation = about.id; // all of it is there
+  log.dataset.conversation = about.id; // all of it is shown
   return true;
 }
 

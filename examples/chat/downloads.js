@@ -184,7 +184,7 @@ export function download({ url, name }, isWanted = false) {
   downloads.set(url, one);
   if (isWanted) want(url);
   one.done ??= run(one);
-  one.done.catch(() => {}); // whoever waits hears of it
+  one.done.catch(() => {}); // waiting callers get the error
   return one.done;
 }
 

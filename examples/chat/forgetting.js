@@ -71,7 +71,7 @@ async function change(about, question) {
   articles.get(question)?.querySelector('button')?.focus();
   log.dispatchEvent(new CustomEvent('memory'));
   await removeState(about.id).catch(() => {}); // there is no storage
-  await untilAnswered(); // who has asked meanwhile reads it, and what is being written is half of an answer
+  await untilAnswered(); // a new question reads it, and a running answer is not complete yet
   if (!find(state().tree, question.id)) return;
   await readAgain(about).catch((error) => {
     note('Forgotten', error?.name === 'AbortError' ? '' : `what is left is read later: ${error}`);

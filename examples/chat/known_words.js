@@ -1,6 +1,6 @@
 // examples/chat/known_words.js — the built-in model's answers are constrained to known words. The
-// list and the code that looks words up are loaded after the model. If they cannot be, or are
-// not there yet, it answers as it is.
+// list and the code that looks words up are loaded after the model. Until then, or if they cannot
+// be loaded, it answers without them.
 
 import { hasBook } from './book.js';
 

@@ -54,7 +54,7 @@ export function keepInView(change) {
 /**
  * Renders at most once a frame, however many tokens come.
  * @param {HTMLElement} body
- * @param {string} [text] what is there already
+ * @param {string} [text] the present text
  */
 export function makeRenderer(body, text = '') {
   let frame = 0;

@@ -16,7 +16,7 @@ const scope = /** @type {any} */ (globalThis);
 const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
-/** This cache is there, and empty, while the page that was answered last is of a newer build. */
+/** This cache exists, and is empty, while the page that was answered last is of a newer build. */
 const NEWER = `${PREFIX}newer`;
 
 /** @param {string | Request} request */

@@ -1,4 +1,4 @@
-// examples/chat/taking_in.js — takes a file that the user has chosen into the store, in the background, so that it is there
+// examples/chat/taking_in.js — takes a file that the user has chosen into the store, in the background, so that it is kept
 // after a reload.
 
 import { formatBytes } from './dom.js';

@@ -29,7 +29,7 @@ const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => f
  */
 async function likeness({ id }, { found }) {
   const kept = await readSizes(id);
-  if (kept.size === 0 || found.length === 0) return 1; // what is empty may be a disk that is not there
+  if (kept.size === 0 || found.length === 0) return 1; // an empty folder may be a disk that is not connected
   const common = found.filter(({ path }) => kept.has(path));
   const share = common.length / Math.min(kept.size, found.length);
   if (share < SHARE_MIN) return 0;

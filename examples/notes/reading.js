@@ -71,7 +71,7 @@ export async function readFolder({ name, found }, { onProgress, signal }) {
   const before = new Map((await readNotes(name)).map((note) => [note.path, note]));
   /** @type {Reading} */
   const reading = { notes: [], read: 0, removed: 0, skipped: [], isEmpty: false, unkept: 0 };
-  // a folder that has become empty at once may be a disk that is not there
+  // a folder that has become empty at once may be a disk that is not connected
   if (found.length === 0 && before.size > 0)
     return { ...reading, notes: [...before.values()], isEmpty: true };
   for (const [index, one] of found.entries()) {

@@ -81,7 +81,7 @@ export class EngineConnection {
 
   /**
    * Starts the engine's worker. Its helpers start when it is ready or has loaded for a while: on few cores they would
-   * slow down the start. The engine uses a helper as soon as it is there.
+   * slow down the start. The engine uses a helper as soon as it has started.
    * @param {import('./start_worker.js').WorkerOption} option
    */
   startWorker(option) {
@@ -290,7 +290,7 @@ export class EngineConnection {
       });
     } finally {
       stop();
-      this.#take(id); // it is still there if the message could not be sent
+      this.#take(id); // it is still pending if the message could not be sent
     }
   }
 

@@ -66,7 +66,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
- * `logprob` is there only if it was requested.
+ * `logprob` is present only if it was requested.
  * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
  *
  * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,

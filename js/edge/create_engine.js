@@ -37,7 +37,7 @@ class Loading {
 
   /**
    * @param {EdgeOptions} options
-   * @returns {Promise<boolean>} whether all is there; false when another call has taken over
+   * @returns {Promise<boolean>} whether the model is complete; false when another call has taken over
    */
   async load(options) {
     const { native } = this;

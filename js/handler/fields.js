@@ -141,7 +141,7 @@ export const isOneOf =
 /** The fields that all routes accept without an effect. */
 export const idleFields = fieldsOf(fieldKinds.every);
 
-/** Copies the values that are there. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
+/** Copies the defined values. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
 export function assignGiven(to, from) {
   for (const [name, value] of Object.entries(from)) {
     if ((value ?? undefined) !== undefined) to[name] = value;

@@ -17,7 +17,7 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 /** @typedef {{kind: 'chunks', files: import('../bytes/chunk_source.js').ChunkedFile[]}} KeptChunks */
 
 /**
- * Records and chunks by the model's id. Each write is there as a whole or not at all, and is kept when its promise
+ * Records and chunks by the model's id. Each write happens as a whole or not at all, and is kept when its promise
  * settles.
  * @typedef {object} Backend
  * @property {'folder' | 'opfs' | 'indexeddb' | 'memory'} kind
@@ -27,10 +27,10 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  * @property {(id: string) => Promise<ModelRecord | undefined>} readRecord
  * @property {(record: ModelRecord) => Promise<void>} writeRecord
  * @property {(id: string, index: number, size: number) => Promise<Uint8Array<ArrayBuffer> | undefined>} readChunk
- *   undefined: it is not there with this size
+ *   undefined: none with this size is stored
  * @property {(id: string, index: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void>} writeChunk
  * @property {(id: string) => Promise<void>} settle nobody writes chunks of it for now
- * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are there, by their sizes
+ * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are stored, by their sizes
  * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
  * @property {(id: string) => Promise<void>} remove
  * @property {(record: ModelRecord) => Promise<KeptPaths | KeptChunks | undefined>} describe how a

@@ -108,7 +108,7 @@ export class FolderBackend {
     await (await file?.catch(() => undefined))?.close();
   }
 
-  /** Whether a chunk's bytes are there. @param {ModelRecord} record */
+  /** Whether a chunk's bytes are stored. @param {ModelRecord} record */
   async hasChunks({ id, size }) {
     const facts = await this.#fs.stat(this.#at(id, DATA)).catch(() => undefined);
     return facts?.size === size;
@@ -205,7 +205,7 @@ export class FolderBackend {
       } catch (error) {
         const { code } = /** @type {any} */ (error);
         if (code === 'EEXIST') return false;
-        // who unlocks removes an empty folder
+        // unlocking removes an empty folder
         if (code !== 'ENOENT' || tries === TAKE_TRIES) throw storageError(name, error);
       }
     }

@@ -280,7 +280,7 @@ export class ModelStore extends EventTarget {
     throw new WickError('NOT_FOUND', `${file.url} was removed while it was downloaded`);
   }
 
-  /** Whether the chunks of a whole model are there. If not, its record says so afterwards. @param {ModelRecord} record */
+  /** Whether the chunks of a whole model are stored. If not, its record says so afterwards. @param {ModelRecord} record */
   async #isThere(record) {
     if (await this.#backend.hasChunks(record)) return true;
     return (await this.verify(record.id)).isWhole;

@@ -13,7 +13,7 @@ import { Sha256 } from './sha256.js';
 
 /** Tabs that wait for another tab's download look at its journal at least this often. */
 const LOOK_MS = 200;
-/** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is there. */
+/** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is alive. */
 const REPORT_MS = 3000;
 /** Then it counts as frozen: another tab takes over its lease. */
 const TAKE_OVER_MS = 12_000;
@@ -73,7 +73,7 @@ export class OpenModel {
   #stamp;
   /** A download that has failed: it has the bytes that were not stored. @type {Download | undefined} */
   #failed;
-  /** Chunks of the journal that are not there. @type {Set<number>} */
+  /** Chunks of the journal that are missing. @type {Set<number>} */
   #lost = new Set();
 
   /** @param {string} id @param {Backend} backend @param {OpenOptions} options */

@@ -29,7 +29,7 @@ export class CompletionStream {
       this.#wake();
       this.#tell('end');
     });
-    this.#whole.catch(() => {}); // who requests the end gets it
+    this.#whole.catch(() => {}); // a call that waits for the end gets it
   }
 
   /** @param {(signal: AbortSignal) => Promise<AsyncIterable<Chunk>>} open */

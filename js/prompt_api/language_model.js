@@ -251,7 +251,7 @@ async function open(loading, options, isExtension) {
       await conversation.begin(said, own);
       own.throwIfAborted();
       progress.tell(1);
-      await new Promise((settle) => setTimeout(settle)); // who hears of the end may still abort
+      await new Promise((settle) => setTimeout(settle)); // a listener may still abort after the end
       own.throwIfAborted();
     } catch (error) {
       await conversation.close();
@@ -273,7 +273,7 @@ function unlessAborted(value, signal) {
 
 /**
  * @param {Source} source
- * @param {{extensions?: boolean}} [options] `extensions`: what browsers give to extensions alone is there, too
+ * @param {{extensions?: boolean}} [options] `extensions`: members that browsers reserve for extensions exist, too
  * @returns {any} the class LanguageModel, whose sessions share one engine
  */
 export function defineLanguageModel(source, { extensions = false } = {}) {
@@ -310,7 +310,7 @@ function addExtensions(Class) {
  * Puts LanguageModel where the browser has none.
  * @param {Source} source
  * @param {{replace?: boolean, extensions?: boolean}} [options]
- * @returns {any} the class that is there now
+ * @returns {any} the class that is installed now
  */
 export function installLanguageModel(source, { replace = false, extensions } = {}) {
   const scope = /** @type {any} */ (globalThis);

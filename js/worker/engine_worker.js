@@ -36,7 +36,7 @@ const TURN_MS_MAX = 15;
 const TELL_MS = 15;
 /** Every host has more memory. */
 const SMALL_BYTES = 2 ** 29;
-/** How long loading may delay messages and steps when requests are there already. */
+/** How long loading may delay messages and steps when requests are already waiting. */
 const FEED_MS_MAX = 8;
 
 /** @param {NativeEngine} native @returns {{media?: string[]}} what it can encode, with an mmproj file */
@@ -309,7 +309,7 @@ export class EngineWorker {
     if (!this.#isClosed) native.useDraft(drafting);
   }
 
-  /** From now on requests are accepted. The directory is there; the weights may still be loading. */
+  /** From now on requests are accepted. The directory is complete; the weights may still be loading. */
   #beReady() {
     if (this.#isReady) return;
     this.#isReady = true;

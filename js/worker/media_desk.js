@@ -10,7 +10,7 @@ import { WickError } from '../base/errors.js';
 /** How long a step of an encoder may take, unless a layer takes longer: messages and requests wait for its end. */
 const STEP_BUDGET_US = 4000;
 
-/** The bytes of a file that are there, read from any offset: while the encoders are loaded. */
+/** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
 export class HeldFile {
   /** @type {Uint8Array[]} */
   #pieces = [];
@@ -62,7 +62,7 @@ export const mediaHost = (file, heap) => ({
 });
 
 /**
- * Reads an mmproj file and loads its encoders. The model's directory is there.
+ * Reads an mmproj file and loads its encoders. The model's directory is complete.
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {HeldFile} file

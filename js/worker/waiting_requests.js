@@ -38,7 +38,7 @@ export class WaitingRequests {
     this.count += entries.length;
   }
 
-  /** @param {number} passes begun by now @returns {Entry[] | undefined} who is next */
+  /** @param {number} passes begun by now @returns {Entry[] | undefined} the next request */
   first(passes) {
     /** @type {Entry[] | undefined} */
     let found;

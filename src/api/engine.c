@@ -247,7 +247,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   return kernels_check(engine->kernels, &needs, error);
 }
 
-// The first step checks all kernels: the host compiles them then, and the model is there sooner.
+// The first step checks all kernels: the host compiles them then, and the model loads sooner.
 // Its compiler recompiles a function when it is called often, and could make mistakes then. So
 // the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all kernels once more.
 void engine_check_kernels(wick_engine *engine) {

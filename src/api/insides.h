@@ -93,7 +93,7 @@ wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
 // Whether the model runs without a tensor of its file.
 bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
-// Whether the model, whose directories are complete, waits for code that is not there yet
+// Whether the model, whose directories are complete, waits for code that has not loaded yet
 // (base/extras.h). Bytes that are fed then are not kept.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors

@@ -1,7 +1,7 @@
-// base/extras.h — whether the code is there that some builds are without, "extras" in flags.mk:
-// rarer families, types, tokenizers and KV types, and saved state. Web builds have it in a module
-// that may come later, the small WASI program never has it, all others always. Only the thread of
-// the engines asks and tells.
+// base/extras.h — whether the build has the code that some builds are without, "extras" in
+// flags.mk: rarer families, types, tokenizers and KV types, and saved state. Web builds have it in
+// a module that may come later, the small WASI program never has it, all others always. Only the
+// thread of the engines asks and tells.
 #ifndef WICK_EXTRAS_H
 #define WICK_EXTRAS_H
 

@@ -10,8 +10,8 @@
 
 #include "format/gguf.h"
 
-// The kind of the bytes at `position`. Each step waits until all of its bytes are there, so a retry
-// costs O(1) and all feeds together cost O(bytes).
+// The kind of the bytes at `position`. Each step waits until all of its bytes have arrived, so a
+// retry costs O(1) and all feeds together cost O(bytes).
 typedef enum gguf_stage {
   GGUF_AT_MAGIC = 0,  // where a zeroed directory begins
   GGUF_AT_VERSION,

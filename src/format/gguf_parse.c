@@ -1,5 +1,5 @@
 // format/gguf_parse.c — the incremental parser. Each kind of item in a directory has a step, which
-// runs when all bytes of the item are there.
+// runs when all bytes of the item have arrived.
 #include <string.h>
 
 #include "base/checked.h"
@@ -266,7 +266,7 @@ static wick_status read_array_head(gguf_directory *directory) {
   return expect(directory, GGUF_AT_ARRAY_NUMBERS, count * item_bytes_min);
 }
 
-// Reads all strings that are there in one step: vocabularies have hundreds of thousands.
+// Reads all strings that have arrived in one step: vocabularies have hundreds of thousands.
 static wick_status read_array_strings(gguf_directory *directory) {
   while (directory->items_left > 0) {
     const size_t held_bytes = directory->size_bytes - directory->position;

@@ -226,7 +226,7 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   return work_is_ok(c->work);
 }
 
-// Rules are built until none is requested that is not there.
+// Rules are built until every requested one exists.
 static void build_all(schema_compiler *c) {
   while (c->built < c->queue.count && work_is_ok(c->work)) build_set(c, c->queue.items[c->built++]);
 }

@@ -60,7 +60,7 @@ static void refuse_type(schema_compiler *c, const expansion *x, uint32_t value, 
   schema_refuse(c, value, "this keyword below 'not' (or in a 'oneOf' whose schemas overlap)");
 }
 
-// A member with a name in a set breaks a schema; or, where nothing satisfies that, is there.
+// A member with a name in a set breaks a schema; or, where nothing satisfies that, is present.
 static void add_some(schema_compiler *c, const expansion *x, const dfa *names, uint32_t schema,
                      const option **options) {
   const task *tasks = NULL;
@@ -189,7 +189,7 @@ void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   if (at->kind != JSON_ARRAY) add_some_item(c, node_of(c, prefix)->count, value, options);
 }
 
-// A member is there, and what depends on it does not hold.
+// A member is present, and what depends on it does not hold.
 void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                             const option **options) {
   (void)schema;

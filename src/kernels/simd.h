@@ -6,7 +6,7 @@
 // Natively there is the plain flavor for every processor of the architecture; on x86-64 the same
 // sources are compiled again for WICK_LEVEL, avx2 or avxvnni (flags.mk), with the dots of those
 // processors. No flavor fuses natively: all give the bits of the scalar reference. With
-// WICK_CHECKED_DOTS the other flavors are there without a level, and trap where an operand has bits
+// WICK_CHECKED_DOTS the other flavors exist without a level, and trap where an operand has bits
 // that they may not rely on: the sanitizer builds.
 #ifndef WICK_KERNELS_SIMD_H
 #define WICK_KERNELS_SIMD_H

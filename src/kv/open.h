@@ -9,7 +9,7 @@
 // survive when the pass fails or its proposals are rejected, and the pass's last. Pages between are
 // filled by the pass itself, and their F16 keys are needed only until it is over: the pass has
 // them (kv_open_pass). A sequence can therefore end within a full page only as
-// long as that page's buffer is there, else where the page begins.
+// long as that page's buffer exists, else where the page begins.
 #ifndef WICK_KV_OPEN_H
 #define WICK_KV_OPEN_H
 

@@ -121,7 +121,7 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
 // PREFIX_NONE when there is none. Changes neither counters nor the order of use.
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count);
 // Enters a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle
-// leaf when entries_max is reached; WICK_E_FULL when there is none. *existed: the entry was there
+// leaf when entries_max is reached; WICK_E_FULL when there is none. *existed: the entry existed
 // and only became the most recently used. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
 wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt,
                           const int32_t *tokens, kv_page_id page, prefix_id *id, bool *existed,

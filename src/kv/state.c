@@ -594,7 +594,7 @@ typedef struct cache_reading {
   uint64_t left_bytes;  // of the payload
   uint8_t *page;        // [page_bytes] of the record
   uint8_t *parts;       // one of each kind, one after the other; NULL: there are none
-  prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
+  prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it did not exist
   uint32_t done, entered;
 } cache_reading;
 

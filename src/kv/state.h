@@ -6,7 +6,7 @@
 //           heads, head dim, tokens, pages, payload bytes, checksum of the header
 //   payload of a sequence: tokens [tokens] i32; per page {position u32, delta i32, first u16, last
 //           u16, has_page u32}; where keys are encoded by pages, open_bytes: F16 keys of the page
-//           that is not full, or zeros; then the pages that are there, each page_bytes
+//           that is not full, or zeros; then the existing pages, each page_bytes
 //   payload of a cache: per entry {parent u32 (place in the record or ~0), kinds of its parts u32
 //           (bit k: kind k), salt 2 u64, tokens [page tokens] i32, page, its parts in the order of
 //           their kinds (prefix_parts)}; parents come first

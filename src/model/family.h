@@ -53,7 +53,7 @@ uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleav
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
 // "attention.head_count_kv" of a layer of a hybrid, 0: it is recurrent. 1 when the key is absent.
 uint32_t plan_kv_heads(model_plan *plan, uint32_t layer);
-// "feed_forward_length", which is there.
+// "feed_forward_length", which exists.
 uint32_t plan_ffn(model_plan *plan);
 // The same, of a layer where it is a list.
 uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);

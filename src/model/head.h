@@ -17,7 +17,7 @@ typedef enum head_activation {
   HEAD_GELU  // the exact form
 } head_activation;
 
-// A vector goes through dense_2 and dense_3, where they are there (sentence-transformers' Dense). A
+// A vector goes through dense_2 and dense_3, if the file has them (sentence-transformers' Dense). A
 // score: output(norm(act(dense(vector)))), of which all parts but the last are optional.
 typedef struct model_head {
   wick_pooling pooling;        // what the file specifies; WICK_POOLING_MODEL: nothing

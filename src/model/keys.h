@@ -16,7 +16,7 @@ typedef struct model_keys {
   wick_status status;  // of the first failure
 } model_keys;
 
-// A whole number within [1, most], which is there.
+// A whole number within [1, most], which is required.
 uint32_t keys_size(model_keys *keys, const char *name, uint32_t most);
 // A whole number within [least, most]. Absent: `fallback`, or an error when that is 0.
 uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
@@ -35,7 +35,7 @@ double keys_number_or_none(model_keys *keys, const char *name);
 bool keys_flag(model_keys *keys, const char *name, bool fallback);
 // *text is unchanged and the answer false when it is absent.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
-// Whether it is there and an array.
+// Whether it exists and is an array.
 bool keys_is_list(const model_keys *keys, const char *name);
 // The offset of the key in the file, WICK_NO_OFFSET when it is absent.
 uint64_t keys_offset(const model_keys *keys, const char *name);

@@ -228,7 +228,7 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // Pages are added in steps that depend on the table alone, not on who sees how much of them:
 // entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
 // KERNEL_STEP_PAGES at most. The part of a step that a window hides is left out, whether its pages
-// are still there or not. (Where layers have windows, nothing is dropped from the middle: the
+// still exist or not. (Where layers have windows, nothing is dropped from the middle: the
 // entries of a step are those of its positions.)
 
 // The entry after the step that begins at entry `first`; at most `end`.

@@ -115,7 +115,8 @@ bool model_wants(const loaded_model *model, uint32_t tensor);
 wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
                         uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 void model_tensor_done(loaded_model *model, uint32_t tensor);
-// How many layers can run: 0 until the embedding is there, then the complete ones from the first.
+// How many layers can run: 0 until the embedding has arrived, then the complete ones from the
+// first.
 uint32_t model_layers_ready(const loaded_model *model);
 bool model_is_ready(const loaded_model *model);
 

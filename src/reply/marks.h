@@ -24,7 +24,7 @@ typedef struct reply_marks {
 } reply_marks;
 
 // Longer strings than MARK_BYTES_MAX, and more than MARKS_MAX, are a mistake of the caller's. A
-// string that is there already is not added again.
+// string that exists already is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);
 // The longest mark that ends with this byte, or NULL.

@@ -247,7 +247,7 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
   store_expect(store, scheduler->running + 1);
   const wick_status grown = store_grow_for(store, &room, error);
   if (store_has_window(store)) {
-    // pages of a window are taken pass by pass, but the memory for them is there from the start
+    // pages of a window are taken pass by pass, but the memory for them exists from the start
     if (grown != WICK_OK) return grown;
     const wick_status status = store_reserve_tables(store, sequence, stored + needed, error);
     if (status != WICK_OK) return status;

@@ -40,7 +40,7 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
     drafter_destroy(made);
     return memory_fail(parts->memory, error, "the drafter's batch");
   }
-  // Proposing then allocates nothing. Pages that are not there now may be there later.
+  // Proposing then allocates nothing. Pages that are missing now may be free later.
   store_expect(parts->store, 1);
   store_room room = {{0}};
   store_add_room(parts->store, KV_SEQ_NONE, parts->context_tokens, &room);

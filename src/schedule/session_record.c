@@ -168,7 +168,7 @@ static wick_status read_marks(wick_state_source *source, const record_head *head
   return WICK_OK;
 }
 
-// Its place is found when the tokens are there.
+// Its place is found when the tokens are known.
 static wick_status read_span(session_table *table, wick_state_source *source, media_list *media,
                              wick_error *error) {
   media_head head;

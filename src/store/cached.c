@@ -106,7 +106,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages are there that the token after the entry sees.
+// Whether all pages exist that the token after the entry sees.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));

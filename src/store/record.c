@@ -147,7 +147,7 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   return WICK_OK;
 }
 
-// Whether the pages are there that the next token and later ones see.
+// Whether the pages exist that the next token and later ones see.
 static bool has_pages(const kv_pool *pool, kv_seq_id id) {
   const uint32_t tokens = kv_seq_tokens(pool, id),
                  first = window_first(kv_pool_shape(pool), tokens);

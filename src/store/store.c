@@ -158,7 +158,7 @@ uint32_t store_tokens(const seq_store *store, kv_seq_id id) {
   return kv_seq_tokens(store->pool, id);
 }
 
-// The last position, at most `tokens`, of which a state is kept and the windows' pages are there;
+// The last position, at most `tokens`, of which a state is kept and the windows' pages exist;
 // its slot, SLOT_NONE at 0.
 static state_mark find_mark(const seq_store *store, const store_seq *seq, uint32_t tokens) {
   const state_mark now = {seq->position, seq->now};

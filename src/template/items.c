@@ -98,7 +98,7 @@ jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) 
     return JINJA_NOTHING;
   }
   if (key.kind != JINJA_STRING) return JINJA_NOTHING;
-  if (object.kind == JINJA_DICT) {  // as Jinja: the key was not there, so an attribute may be
+  if (object.kind == JINJA_DICT) {  // as Jinja: the key did not exist, so an attribute may be
     jinja_value method;
     return jinja_find_method(run, object, key.string, &method) ? method : missing(key.string);
   }

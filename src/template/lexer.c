@@ -90,7 +90,7 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// The place after a block that has only a word in it; 0: it is not there. *sign: before its end.
+// The place after a block that has only a word in it; 0: there is none. *sign: before its end.
 static uint32_t behind_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
                                   char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;

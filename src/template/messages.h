@@ -66,7 +66,7 @@ bool messages_template_has(const jinja_run *run, const char *word);
 // Is it one of its names of variables and attributes?
 bool messages_template_names(const jinja_run *run, const char *word);
 bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result);
-void messages_remove(jinja_run *run, jinja_dict *dict, const char *name);  // if it is there
+void messages_remove(jinja_run *run, jinja_dict *dict, const char *name);  // if it exists
 // A message, or nothing if the run has failed.
 jinja_value messages_make(jinja_run *run, const char *role, jinja_value text);
 // Of the variables: the words of OpenAI for how much a model should reason become the template's.

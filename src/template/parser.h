@@ -43,7 +43,7 @@ void jinja_parse_fail(jinja_parser *parser, const char *problem);
 void jinja_next_token(jinja_parser *parser);
 bool jinja_is_operator(const jinja_parser *parser, uint32_t op);
 bool jinja_is_name(const jinja_parser *parser, const char *name);
-// Takes the token if it is there.
+// Takes the token if it is next.
 bool jinja_take_operator(jinja_parser *parser, uint32_t op);
 bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);

@@ -17,7 +17,7 @@ struct jinja_buffer {
   char *bytes;
   uint8_t *marks;
   uint32_t size_bytes, capacity;
-  uint8_t seen;  // a bit for each mark that is there
+  uint8_t seen;  // a bit for each mark that was seen
 };
 
 typedef struct jinja_variable {

@@ -114,7 +114,7 @@ const jinja_string *jinja_string_view(jinja_arena *arena, const jinja_string *li
 jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity);
 bool jinja_list_append(jinja_arena *arena, jinja_list *list, jinja_value item);
 jinja_dict *jinja_dict_create(jinja_arena *arena, uint32_t capacity);
-// Replaces the value of a key that is there. The key is a string or a number.
+// Replaces the value of an existing key. The key is a string or a number.
 bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja_value value);
 
 // ---- questions ----
@@ -124,7 +124,7 @@ jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
 jinja_value *jinja_dict_find_text(const jinja_dict *dict, const char *key);
 void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry);
 
-// The place of a byte in others; NULL when it is not there.
+// The place of a byte in others; NULL when they do not have it.
 const char *jinja_find_byte(const char *bytes, char wanted, size_t size_bytes);
 static inline bool jinja_is_one_of(char c, const char *set) {
   for (; *set != '\0'; set++) {

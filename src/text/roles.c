@@ -152,7 +152,7 @@ static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directo
   return status;
 }
 
-// Of each role but the ends, the first token that is there counts; a key goes before a name.
+// Of each role but the ends, the first token of the vocabulary counts; a key goes before a name.
 static wick_status read_named(tokenizer *tokenizer, const gguf_directory *directory,
                               wick_error *error) {
   bool is_taken[ROLE_SHOWN + 1] = {false};

@@ -134,7 +134,7 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
   }
 }
 
-// Breadth first, so that what a node fails to, which is nearer to the start, is there before it.
+// Breadth first, so that what a node fails to, which is nearer to the start, exists before it.
 static void build_nodes(tokenizer *tokenizer) {
   special_table *table = &tokenizer->specials;
   uint64_t depth = 0;

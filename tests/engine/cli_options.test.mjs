@@ -183,7 +183,7 @@ test('options of samplers that go together, and that do not', { concurrency: 2 }
 });
 
 test('samplers have a name and a letter, and others are refused', { concurrency: 2 }, async () => {
-  /** Each with what shows that it is there. @type {[string, string, string[]][]} */
+  /** Each with what shows that it has an effect. @type {[string, string, string[]][]} */
   const samplers = [
     ['penalties', 'e', ['--repeat-penalty', '3']],
     ['dry', 'd', ['--dry-multiplier', '50', '--dry-allowed-length', '0']],
@@ -261,7 +261,7 @@ test('the ends of a range belong to it', async () => {
   ];
   for (const [name, value] of accepted) {
     const { code, stderr } = await run('run', [name, value]);
-    assert.equal(code, 3, `${name} ${value}: ${stderr}`); // the file is not there
+    assert.equal(code, 3, `${name} ${value}: ${stderr}`); // the file does not exist
   }
   const refused = [
     ...[

@@ -2,7 +2,7 @@
 // the same model in F32, in nats per token (KL by log-softmax, `wick perplexity --kl`).
 //
 // The built-in model is measured on what it is for, chats in its template: the chat page's
-// suggestions with its answers. stories260K, where the shared folder is there, on its own story.
+// suggestions with its answers. stories260K, where the shared folder exists, on its own story.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

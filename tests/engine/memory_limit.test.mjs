@@ -40,7 +40,7 @@ class Watched {
             this.bytes += piece.length;
             controller.enqueue(new Uint8Array(piece));
           } else {
-            // whoever reads ahead has not got anything yet
+            // a reader that is ahead has not received anything yet
             await sleep(1000);
             this.wantsWeights = true;
             controller.error(new Error('the weights were asked for'));
@@ -155,7 +155,7 @@ test('under WASI, in Node and in wasmtime', () => {
       const [needed, limit] = numbersOf(runOn(command, model));
       assert.ok(needed > limit && limit < 4 * GiB && limit > 4 * GiB - 4e6, `${limit}`);
     }
-    // it continues to the weights, which are not there
+    // it continues to the weights, which are missing
     for (const layers of [18, 19]) assert.match(runOn(command, claimModel({ layers })), /ends/);
     assert.match(runOn(command, largest), /ends/);
   }

@@ -262,13 +262,13 @@ describe('create', () => {
     const made = never.create({ signal: stop.signal });
     stop.abort(new Error('why'));
     await assert.rejects(made, /why/);
-    // who hears that it begins may abort what would never end
+    // a listener of the first event may abort a load that would never end
     const first = new AbortController();
     const abortFirst = (/** @type {any} */ m) =>
       m.addEventListener('downloadprogress', () => first.abort(new Error('at once')));
     const begun = never.create({ monitor: abortFirst, signal: first.signal });
     await assert.rejects(begun, /at once/);
-    // who hears that all is there may still abort
+    // a listener may still abort when everything has loaded
     const last = new AbortController();
     const abortAt = (/** @type {any} */ m) =>
       m.addEventListener('downloadprogress', (/** @type {any} */ { loaded }) => {

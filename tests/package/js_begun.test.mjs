@@ -90,7 +90,7 @@ test('what no text begins with is refused by its byte, and wrong types by name',
   };
   await assert.rejects(async () => text({ begun: 'a' }), alone);
   assert.equal(await text({ choices: ['yes'], begun: null }), 'yes');
-  // the whole text is there already
+  // the whole text is begun already
   const whole = engine.generate('yes', { ...wild, choices: ['yes'], begun: 'yes' });
   assert.equal(await whole.text(), '');
   assert.equal(whole.result?.finishReason, 'stop');

@@ -83,7 +83,7 @@ describe('turns', () => {
     said[0].content = 'Good bye';
     chat.history[0].content = 'Good bye';
     assert.deepEqual(chat.history, [{ role: 'user', content: 'Hello' }]);
-    const { text } = await turn(chat); // answers what is there
+    const { text } = await turn(chat); // answers the last message
     assert.deepEqual(chat.history[1], { role: 'assistant', content: text });
   });
 

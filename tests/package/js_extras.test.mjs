@@ -123,7 +123,7 @@ describe('every reference model', { skip: shared.skip }, () => {
   });
 });
 
-/** @param {string} folder with what of the build is there @param {string[]} parts */
+/** @param {string} folder of a part of the build @param {string[]} parts */
 function copyBuild(folder, parts) {
   mkdirSync(folder, { recursive: true });
   for (const part of parts) {

@@ -113,7 +113,7 @@ test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async 
   await synthesize('100mb', 'q8_0', file);
   for (const threads of [1, 2]) {
     const engine = await openEngine(t, { file, threads, contextSize: 256 });
-    // the whole context, so that all pages are there
+    // the whole context, so that all pages exist
     const full = engine.generate(await engine.tokenize('a '.repeat(230)), { ignoreEnd: true });
     await full.text();
     assert.equal(full.result?.finishReason, 'length');

@@ -175,7 +175,7 @@ describe('loading', () => {
     acts.load_end = () => fails(17, 'too short');
     assert.throws(() => native.endFile(0, 1), { code: 'TRUNCATED' });
     assert.equal(blocks.size, 1);
-    native.destroy(); // before all was there
+    native.destroy(); // before all had arrived
     assert.equal(blocks.size, 0);
   });
 });

@@ -45,7 +45,7 @@ describe('the package on phones', { skip }, () => {
     return { context, open };
   }
 
-  /** Settles when all threads are there. @param {{url: string, threads: number}} options */
+  /** Settles when all threads have started. @param {{url: string, threads: number}} options */
   const ask = async ({ url, threads }) => {
     const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));
     const engine = await createEngine({ url, threads });

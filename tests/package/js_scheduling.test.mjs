@@ -42,7 +42,7 @@ async function swapInPage(prompt) {
   const [url, plain] = ['/dist/models/wick-2.6m-q8_0.gguf', { threads: 1, prefixCache: false }];
   const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
   let release = () => {};
-  // all are there when the first pass begins, as with openHeldEngine
+  // all are waiting when the first pass begins, as with openHeldEngine
   async function* stream() {
     yield bytes.slice(0, bytes.length >> 1);
     await new Promise((settle) => {

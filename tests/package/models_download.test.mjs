@@ -84,7 +84,7 @@ describe('a download', () => {
 
   test('that is paused goes on at the chunk, on the next visit too', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
-    /** Nothing comes after the second chunk, so that the pause is there. */
+    /** Nothing comes after the second chunk, so that the download pauses. */
     state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
     const { storedBytes, isWhole } = await pauseAfter(store, url, 2);
     assert.deepEqual([storedBytes, isWhole], [2 * CHUNK_BYTES, false]);

@@ -236,7 +236,7 @@ test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t
   await keepsModels(visitsIn(firefox), 'opfs');
 });
 
-/** Writes a record again and again, and reads it at the same time: how often it was not there, or went back. */
+/** Writes a record again and again, and reads it at the same time: how often it was missing, or went back. */
 const readsBesideWrites = `
   const { OpfsBackend } = await import('/js/models/opfs_backend.js');
   const { newRecord } = await import('/js/models/records.js');

@@ -27,7 +27,7 @@ async function tellStory({ build, threads }) {
     kvType: 'f32',
     threads,
   });
-  // a helper is there when its worker has started
+  // a helper exists when its worker has started
   while ((await engine.info()).threads < threads) {
     await new Promise((settle) => setTimeout(settle, 50));
   }

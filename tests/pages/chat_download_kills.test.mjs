@@ -143,7 +143,7 @@ test('killed while a model downloads: what was typed is there, and nothing that 
         `${what}: ${start} is asked for, ${before.bytes} are stored`,
       );
     if (!after.isWhole) continue;
-    // it is there as a whole: the next one begins
+    // it is complete: the next one begins
     wholes++;
     await untilLoaded(page);
     await page.click('#choose-model');

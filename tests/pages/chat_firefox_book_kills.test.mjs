@@ -1,4 +1,4 @@
-// Firefox is killed (SIGKILL) at random moments while a book is read; then it is started with the same profile. Its text is there, and
+// Firefox is killed (SIGKILL) at random moments while a book is read; then it is started with the same profile. Its text is kept, and
 // nothing is read twice that was stored. Over the package's own engine and the built-in model. `make soak` does 60 kills; a test
 // does a twentieth. Of Chromium's: tests/pages/chat_book_kills.test.mjs.
 

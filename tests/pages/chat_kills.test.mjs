@@ -1,4 +1,4 @@
-// The chat page is killed at random moments, and two of its tabs do things at random: what was typed is there. In
+// The chat page is killed at random moments, and two of its tabs do things at random: what was typed is kept. In
 // Chromium, over an engine that answers automatically. `make soak` does 200 kills and 200 steps; a test does a
 // twentieth.
 

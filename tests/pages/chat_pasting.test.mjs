@@ -1,4 +1,4 @@
-// Long texts that are pasted into the box: each is there at once, where the caret was, is kept as a draft, and can be had as a book.
+// Long texts that are pasted into the box: each appears at once, where the caret was, is kept as a draft, and can be had as a book.
 // A text that is too long for a message is reported, and the typed text stays. By the keyboard in Chromium; in Firefox and
 // WebKitGTK tests/pages/chat_three_browsers.test.mjs makes the event.
 

@@ -79,7 +79,7 @@ const uses = {
     ],
   ],
   bench: [
-    // WebKitGTK tells that it is there before its modules have run
+    // WebKitGTK reports that the page has loaded before its modules have run
     ['undefined', "document.readyState === 'complete'"],
     [
       "Object.entries({ threads: '1', prompts: '8', tokens: '4', repetitions: '1' })" +

@@ -437,7 +437,7 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await write('two.md', letter);
   await page.click('#again');
   await page.locator('#folder-state', { hasText: /2 notes, 3 passages\. 1 new/ }).waitFor();
-  // a disk that is not there looks like this
+  // a disk that is not connected looks like this
   await page.evaluate(`showDirectoryPicker().then((folder) =>
     Promise.all(['one.md', 'two.md'].map((name) => folder.removeEntry(name))))`);
   await page.click('#again');

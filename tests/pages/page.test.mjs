@@ -288,7 +288,7 @@ async function loadFile(page, name, buffer) {
 
 /** @param {Page} page @param {string} name of a model that answers */
 async function waitForModel(page, name) {
-  // just after it was chosen the one before is still there, and ready
+  // just after it was chosen the one before is still loaded, and ready
   const wanted = JSON.stringify(name);
   await untilTrue(page, `document.getElementById('model-name').textContent === ${wanted}`);
   await waitUntilReady(page);

@@ -1,4 +1,4 @@
-// A second visit to the chat page: the conversation is there, and its beginning is not read again, though
+// A second visit to the chat page: the conversation is shown, and its beginning is not read again, though
 // the browser was closed meanwhile. Data that is damaged, or of another model, is refused by name, and
 // the page continues.
 

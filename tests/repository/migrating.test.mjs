@@ -1,5 +1,5 @@
 // docs/migrating.md: each program after its change runs with the built-in model, few lines of it change, and the names
-// that are said to be another engine's are there, where that engine is installed.
+// of other engines exist, where that engine is installed.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -28,7 +28,7 @@ test('a clone without package-lock.json fails before it touches what clones may 
   for (const part of ['tools', '.toolchain/stamps', 'sdk/bin', 'sdk/share/wasi-sysroot', 'bin']) {
     mkdirSync(join(folder, part), { recursive: true });
   }
-  // compilers are there already, and nothing is fetched
+  // compilers are installed already, and nothing is fetched
   writeProgram('sdk/bin/clang', 'echo 99.0');
   writeProgram('bin/npm', 'exit 1');
   writeFileSync(join(folder, 'package.json'), '{}');

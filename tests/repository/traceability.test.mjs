@@ -1,6 +1,6 @@
 // tests/c/conformance/README.md says where each part of the seed systems is and what tests it. Here its
 // files and names are looked up, so that the page stays in step with the code; where the shared
-// folder is there, also that no part and no test of the specification's own table is left out.
+// folder exists, also that no part and no test of the specification's own table is left out.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -97,7 +97,7 @@ export async function killFirefox(firefox, profile) {
   const ended = new Promise((settle) => program.once('exit', settle));
   program.kill('SIGKILL');
   await ended;
-  // the driver puts the preferences back that were there before
+  // the driver restores the earlier preferences
   for (let tries = 0; existsSync(`${profile}/user.js.puppeteer`) && tries < 300; tries++)
     await sleep(100);
 }

@@ -1,4 +1,4 @@
-// Where llama.cpp's own library is, which tools/setup.sh bench installs with node-llama-cpp. In CI it is there.
+// Where llama.cpp's own library is, which tools/setup.sh bench installs with node-llama-cpp. CI installs it.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

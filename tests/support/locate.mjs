@@ -158,7 +158,7 @@ export function locate(what) {
   return { path: '', skip };
 }
 
-/** @param {string} name @returns {string} a file that `make` built; throws when it is not there */
+/** @param {string} name @returns {string} a file that `make` built; throws when it does not exist */
 export function built(name) {
   const path = resolve(root, 'build', name);
   if (!existsSync(path))

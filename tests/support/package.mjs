@@ -39,7 +39,7 @@ export async function openEngine(t, options = { file: modelPath }) {
 
 /**
  * An engine that answers, but has no weights until `release` is called: what is requested meanwhile is
- * there together, in the order of asking, when the first pass begins.
+ * waiting together, in the order of asking, when the first pass begins.
  * @param {import('node:test').TestContext} t
  * @param {Partial<EngineOptions>} [options]
  */

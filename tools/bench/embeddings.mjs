@@ -98,7 +98,7 @@ async function measure(pages, words) {
   const vectors = {};
   for (let round = -WARM_UPS; round < Number(options.rounds); round++) {
     const texts = makeTexts(words, round + WARM_UPS);
-    // who comes first changes from round to round
+    // the order changes from round to round
     for (let i = 0; i < names.length; i++) {
       const name = names[(i + round + WARM_UPS) % names.length];
       const before = await processorMs(session);

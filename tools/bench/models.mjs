@@ -40,7 +40,7 @@ export const peopleModels = [
 /** What tools/setup.sh models installs. */
 export const realModels = 'smollm2-135m-instruct:q4_1,gemma-3-270m:q4_k_m';
 
-/** @param {string} model `shape:type`, made when it is not there, or a file's path @returns {string} its path */
+/** @param {string} model `shape:type`, made when it does not exist, or a file's path @returns {string} its path */
 export function modelFile(model) {
   const [shape, type] = model.split(':');
   return type ? makeModel(shape, type).path : resolve(model);

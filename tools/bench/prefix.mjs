@@ -2,8 +2,8 @@
 // of the first one (cold) and of a later one, in Node with the package as it is shipped.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
-// It also forks a session that has read such a prompt, so often, and tells the times from the call until the fork is
-// there. They include the messages to the worker and back; a call that changes nothing, measured alternately, shows
+// It also forks a session that has read such a prompt, `--forks` times, and prints the times from the call until the fork
+// is ready. They include the messages to the worker and back; a call that changes nothing, measured alternately, shows
 // what these take. With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';

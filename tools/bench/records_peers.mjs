@@ -90,7 +90,7 @@ async function measureRecords(pages) {
   /** @type {Record<string, Samples>} */
   const samples = Object.fromEntries(names.map((name) => [name, { bound: [], free: [] }]));
   for (let round = -1; round < rounds; round++) {
-    // who comes first changes from round to round
+    // the order changes from round to round
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const work = { text: 'A text:', seed: round + 2 };
       /** @type {Written} */

@@ -1,6 +1,6 @@
 // Makes build/embed/: all-MiniLM-L6-v2 as GGUF in F32 and Q8_0, and as transformers.js needs it
-// (ONNX in F32 and quantised), of the weights that tools/setup.sh embed installs. Files that are
-// there stay.
+// (ONNX in F32 and quantised), of the weights that tools/setup.sh embed installs. Existing files
+// stay.
 //   node tools/embed/models.mjs
 
 import { execFileSync } from 'node:child_process';

@@ -450,7 +450,7 @@ TEST(a_truncated_file_fails_what_waits_for_it) {
   free(file.bytes);
 }
 
-// Layers run as soon as their weights are there, and the answer is that of a whole load.
+// Layers run as soon as their weights have arrived, and the answer is that of a whole load.
 TEST(prefill_begins_while_layers_arrive) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;

@@ -95,7 +95,8 @@ static wick_status load_model(void) {
   return status;
 }
 
-// Taken where all is there; refused by the program that has it not, at a byte of the file.
+// Taken by the program that has everything; refused by the program that has it not, at a byte of
+// the file.
 static void check_needs(const char *message) {
   extras_leave_out("the whole one");
   const memory_file built = builder_write(&model);

@@ -96,7 +96,7 @@ TEST(a_pass_without_a_slot_to_spare_has_no_state_within_it) {
   REQUIRE(open_rig(&rig));
   REQUIRE(read_tokens(&rig));
   seq_store *store = rig.store;
-  // the rows pass the end of a page and continue: a state within the pass is there
+  // the rows pass the end of a page and continue: a state within the pass exists
   REQUIRE(store_prepare(store, rig.seq, MORE, &rig.error) == WICK_OK);
   REQUIRE(store_begin_rows(store, rig.seq, MORE, MORE, &rig.error) == WICK_OK);
   store_states states = store_states_of(store, rig.seq, 0);

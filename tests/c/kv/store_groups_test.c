@@ -85,7 +85,7 @@ static void read_to(seq_store *store, kv_seq_id seq, uint32_t end) {
   }
 }
 
-// Every position that the next token sees is there and holds what was written.
+// Every position that the next token sees exists and has what was written.
 static void check_seen(const seq_store *store, kv_seq_id seq) {
   const uint32_t tokens = store_tokens(store, seq);
   for (uint32_t group = 0; group < GROUPS; group++) {

@@ -195,7 +195,7 @@ TEST(the_largest_set_of_strings_works) {
 
 // ---- against a plain reference ----
 
-// Where the first complete string of `stops` ends in text; 0 when none is there. *start and *which
+// Where the first complete string of `stops` ends in text; 0 when there is none. *start and *which
 // are the longest that ends there.
 static size_t reference_stop(const char *text, const char *const *stops, uint32_t count,
                              size_t *start, uint32_t *which) {

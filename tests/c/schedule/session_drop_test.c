@@ -186,7 +186,7 @@ TEST(what_stays_after_a_drop_is_the_same_in_company) {
   check_company((play){.first = 10, .last = 37}, PAGES_MIN);
 }
 
-// The token over a full context is not read before the drop, whoever is there.
+// The token over a full context is not read before the drop, in any company.
 TEST(of_a_full_context_too) {
   check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
@@ -298,7 +298,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   CHECK_EQ_INT(alone[SAYING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(count_tokens(engine, session), CONTEXT_TOKENS + 1);
   CHECK_EQ_INT(prefix_check(cache, NULL), WICK_OK);
-  // what the session follows is still there to be found
+  // the prefix that the session follows can still be found
   CHECK(prefix_lookup_tokens(cache, NO_SALT, tokens, FIRST) != PREFIX_NONE);
   wick_engine_destroy(engine);
   free(file.bytes);

@@ -40,7 +40,7 @@ typedef struct fixture_hybrid {
   uint32_t value_heads;           // jamba: the rank of dt
   uint32_t interval, predictors;  // qwen35
   uint32_t kv_heads, kv_count;    // not qwen35: of an odd layer; layers
-  const char *left_out;           // a tensor that is not there
+  const char *left_out;           // a tensor that is missing
   const char *poisoned;           // the tensor of the shape's poison
   uint32_t window;  // gemma3, gemma3n: every layer but the odd ones sees this many tokens
   uint32_t inner;   // jamba, granitehybrid: channels
@@ -550,7 +550,7 @@ static inline wick_request fixture_request(const int32_t *tokens, size_t count,
 // `behind`: the alternatives and the text that follow the event.
 typedef void fixture_take(void *context, const wick_event *event, const uint8_t *behind);
 
-// Gives each event that is there to `take`.
+// Gives each waiting event to `take`.
 static inline void fixture_take_all(wick_engine *engine, fixture_take *take, void *context) {
   size_t bytes;
   const uint8_t *at = wick_events_take(engine, &bytes);

@@ -14,7 +14,7 @@ typedef struct sink_tensor {
 } sink_tensor;
 
 typedef struct load_sink {
-  loader *loader;          // set it once the loader is there
+  loader *loader;          // set it once the loader exists
   uint64_t unwanted;       // bit i: tensor i is not wanted (of the first 64)
   uint32_t fail_at_place;  // the k-th place() fails; 0: none
   bool fail_directory;     // directory_ready() fails

@@ -68,7 +68,7 @@ typedef struct model_builder {
 
 void builder_init(model_builder *builder, const built_choice *choice);
 void builder_free(model_builder *builder);
-// The file; file_free() it. The data of each tensor is there, whatever its entry says.
+// The file; file_free() it. The data of each tensor exists, whatever its entry says.
 memory_file builder_write(const model_builder *builder);
 
 // NULL when there is no such key, or no room for one more.

@@ -26,7 +26,7 @@ static uint32_t random_below(uint32_t limit) {
 
 // ---- merging against a plain version ----
 
-// A vocabulary over a few letters: the alphabet and tokens that join two that are there.
+// A vocabulary over a few letters: the alphabet and tokens that join two others.
 typedef struct random_vocabulary {
   fixture_token tokens[TOKENS_TEST_MAX];
   char texts[TOKENS_TEST_MAX][TEXT_TEST_MAX];

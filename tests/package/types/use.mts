@@ -43,9 +43,9 @@ export async function ways(
   await createEngine({ file, worker: new Worker('w.js') });
   await createEngine({ file, kvType: { k: 'q8', v: 'f16' } });
   await createEngine({ file, kvType: { v: 'q4' } });
-  // @ts-expect-error a type that is not there
+  // @ts-expect-error a type that does not exist
   await createEngine({ url: 'a', kvType: 'f8' });
-  // @ts-expect-error a type that is not there, of the values
+  // @ts-expect-error a type that does not exist, of the values
   await createEngine({ url: 'a', kvType: { k: 'q8', v: 'f8' } });
   // @ts-expect-error keys are called k
   await createEngine({ url: 'a', kvType: { keys: 'q8' } });
@@ -90,9 +90,9 @@ export async function pipelines(engine: Engine) {
   const tensor: Tensor = await extractor(['a'], { pooling: 'mean' });
   const classifier = await pipeline('text-classification', { url: 'm.gguf' });
   const [{ label, score }] = await classifier('a');
-  // @ts-expect-error a task that is not there
+  // @ts-expect-error a task that does not exist
   await pipeline('translation', 'm.gguf');
-  // @ts-expect-error a pooling that is not there
+  // @ts-expect-error a pooling that does not exist
   await extractor('a', { pooling: 'max' });
   return [tensor, label, score];
 }

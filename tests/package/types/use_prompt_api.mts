@@ -39,7 +39,7 @@ export async function ours(engine: Engine) {
   });
   const methods: Record<keyof LanguageModel, unknown> = session;
   const statics: Record<Exclude<keyof typeof LanguageModel, 'prototype'>, unknown> = Model;
-  // @ts-expect-error a mode that is not there
+  // @ts-expect-error a mode that does not exist
   await Model.create({ samplingMode: 'wild' });
   return [methods, statics];
 }
