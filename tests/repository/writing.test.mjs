@@ -42,11 +42,19 @@ test('words to replace are found, in any case and form', () => {
     ['it is taken up again', 'taken up'],
     ['time and again', 'in earnest'],
     ['likewise here', 'likewise'],
+    ['when all bytes are there', 'is there'],
+    ['a file that is not there', 'is there'],
   ];
   for (const [text, rule] of bad) {
     assert.ok(broken(text).includes(rule), text);
   }
-  for (const text of ['it is no longer kept', 'apart from that', 'it is not a field', 'the rest'])
+  for (const text of [
+    'it is no longer kept',
+    'apart from that',
+    'it is not a field',
+    'the rest',
+    'is there room?',
+  ])
     assert.deepEqual(broken(text), [], text);
 });
 
@@ -55,6 +63,7 @@ test('sentences without a named subject are found, questions and clauses are not
     'What it throws ends its request',
   ]);
   assert.equal(namelessSentences('Whoever reads it. Those of models too.').length, 2);
+  assert.equal(namelessSentences('who waits is called').length, 1);
   assert.deepEqual(
     namelessSentences('What is Wick? Those files are read, as told what to do.'),
     [],

@@ -142,7 +142,7 @@ for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'u
     }
   }
 }
-// A clean clone is checked before dist/ is there: types are js/'s, and tests import by address what was built.
+// A clean clone is checked before dist/ exists: types are js/'s, and tests import by address what was built.
 for (const folder of ['tests', 'tools']) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
     if (!/\.m?js$/.test(name) || /node_modules/.test(name)) continue;

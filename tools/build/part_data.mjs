@@ -115,7 +115,7 @@ function functionsOf(bytes) {
 /**
  * @param {Buffer} bytes linked
  * @param {number[]} owners
- * @returns {Uint8Array} who reads a byte of the file's data: MAIN, and 1 << part
+ * @returns {Uint8Array} the readers of each byte of the file's data: MAIN, and 1 << part
  */
 function readersOf(bytes, owners) {
   const readers = new Uint8Array(bytes.length);

@@ -72,10 +72,16 @@ export const wordRules = [
     instead: 'real, repeatedly',
   },
   { name: 'likewise', pattern: /\blikewise\b/i, instead: 'also' },
+  {
+    name: 'is there',
+    pattern:
+      /(?<!\bwhat )\b(?:is|are|was|were) (?:not |already |still |now |all )?there\b(?! (?:a|an|any|are|is|no|nothing|room)\b)/i,
+    instead: 'exists, has arrived, is stored',
+  },
 ];
 
 const subjects =
-  /(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)\b[^.!?]*/g;
+  /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever))\b[^.!?]*/g;
 
 /** @param {string} text of a paragraph @returns {string[]} sentences that begin with a subject that names nothing */
 export const namelessSentences = (text) =>
