@@ -123,7 +123,7 @@ static abi_handle await_response(const fetch_url *url, const char *range, abi_ha
   const int64_t ends = sent_trailers_create();
   const abi_handle trailers = writable_of(ends);
   const abi_handle request = make_request(url, range, readable_of(ends), transmitted);
-  // the host may read the trailers, which are none, before it sends the request
+  // the host may read the (empty) trailers before it sends the request
   const bool trailers_wait = sent_trailers_write(trailers, &nothing) == STATUS_BLOCKED;
   const int32_t status = client_send(request, &got);
   const abi_handle subtask = (abi_handle)((uint32_t)status >> STATE_BITS);

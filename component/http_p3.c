@@ -254,7 +254,7 @@ static void end_looking(task *mine) {
   mine->is_gone = (stream_cancel(mine->writer) & STATE_MASK) == STATE_DROPPED;
 }
 
-// Writes what there is. False: the host has not taken it yet.
+// Writes the waiting bytes. False: the host has not taken it yet.
 static bool write_body(task *mine) {
   if (mine->is_writing) return false;
   if (mine->sent_bytes == mine->sending.size_bytes) {

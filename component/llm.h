@@ -89,7 +89,7 @@ static inline int32_t llm_wait(abi_handle set) {
   return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
 }
 
-// Works a little for all generations of the model and gives each what came of it.
+// Works a little for all generations of the model and gives each its result.
 void llm_model_work(llm_model *model);
 // The request on a session ends; the session is closed with it. False: there is none.
 bool llm_close_after_request(const llm_session *session);

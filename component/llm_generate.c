@@ -1,5 +1,5 @@
 // component/llm_generate.c — `generate` of wick:llm, of a model and of a session: a request whose
-// text goes out as a stream of strings, and whose end as a future.
+// text is a stream of strings, and whose end is a future.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static void have_written(llm_task *mine, int32_t status) {
   if (!mine->is_done) wick_request_pause(mine->model->engine, mine->request, false);
 }
 
-// Sends what there is. False: it has not been taken yet, and until then the request is paused.
+// Sends the waiting text. False: it has not been taken yet, and until then the request is paused.
 static bool send(llm_task *mine) {
   if (mine->is_writing) return false;
   if (mine->sent == mine->sending.count) {

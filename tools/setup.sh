@@ -282,7 +282,7 @@ unpack_emscripten() {
 }
 
 # Its configuration (a piece of Python) names the binaryen above and the Node of the day. The cache
-# holds what came with the package, and is never erased.
+# holds the files of the package, and is never erased.
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
   ln -sfn ../nodejs "$chain/$home/node_modules"

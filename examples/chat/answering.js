@@ -1,4 +1,4 @@
-// examples/chat/answering.js — what the model is asked, and what comes back: the request, the text as it is
+// examples/chat/answering.js — a question to the model and its answer: the request, the text as it is
 // written, and how it was made.
 
 import { withBook } from './book.js';
@@ -23,7 +23,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** The least temperature when the user requests another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
 
-/** How a word that is none was kept out. */
+/** How an invented word was kept out. */
 const HELD = {
   again: 'an invented word was corrected',
   refused: 'instead of an invented word',
@@ -38,7 +38,7 @@ const MEASURED_MS_MIN = 20;
 /**
  * @param {Timings | undefined} timings
  * @param {State} state
- * @param {Pick<import('./calling.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was requested; `held`: it had a word that is none
+ * @param {Pick<import('./calling.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was requested; `held`: it had an invented word
  */
 function describe(timings, state, { isEarly, held } = {}) {
   const facts = [];

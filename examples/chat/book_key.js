@@ -1,4 +1,4 @@
-// examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that what is read in
+// examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that an imported book
 // was read by this user. Its owner can make the model say anything in a book, so it leaves the browser only as a file that the
 // user requests.
 
@@ -110,9 +110,9 @@ function numbersOf(jwk, algorithm, names) {
 }
 
 /**
- * The key signs from now on. The one before stays, so that what it has signed is still proven.
+ * The key signs from now on. The earlier key stays, so that its signatures remain valid.
  * @param {string} text of a file
- * @throws {Error} where it is not a key, or a broken one
+ * @throws {Error} if the text is not a key, or is damaged
  */
 export async function importKey(text) {
   /** @type {any} */

@@ -1,5 +1,5 @@
 // examples/chat/book_open.js — opens the book of a conversation: its text, and the session that has read it, which is loaded and not
-// read again. A state that does not go with the text is removed.
+// read again. A state that does not match the text is removed.
 
 import { WickError } from 'wick-llm';
 import { setBook } from './book.js';
@@ -13,12 +13,12 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./book_store.js').Reading} Reading */
 
-/** FULL is none of them: it was read with a larger context, which may come back. */
+/** FULL is not one of them: the text was read with a larger context, which may come back. */
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
  * The part of a text that was read and its session, or nothing: read it again. A state that is of
- * no use goes.
+ * no use is removed.
  * @param {Engine} engine @param {string} key of the reading @param {number[]} wanted the text's tokens
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */

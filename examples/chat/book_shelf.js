@@ -380,7 +380,7 @@ async function takeKey() {
   );
 }
 
-// ---- what comes from outside ----
+// ---- books from elsewhere ----
 
 /** @param {File} file */
 async function take(file) {

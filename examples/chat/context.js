@@ -1,5 +1,5 @@
 // examples/chat/context.js — the model's context: how full it is, what of a conversation still fits, and the oldest
-// turns, which are left out when the user says so. Keys and values of what stays are kept: they were
+// turns, which are left out when the user says so. Keys and values of the other turns are kept: they were
 // computed when the dropped turns were still in the context, and are not read again.
 
 import { messagesOf, readPart } from './answering.js';
@@ -150,9 +150,9 @@ byId('make-room').addEventListener('click', () => takeOffer());
 byId('fold-room').addEventListener('click', () => takeOffer(true));
 byId('dismiss-context').addEventListener('click', hideContextNote);
 
-// ---- what stays is not read again ----
+// ---- the kept turns are not read again ----
 
-/** A session that has read what stays, together with what went. @type {{engine: Engine, start: Message, session: Session} | undefined} */
+/** A session that has read the kept turns, together with the dropped ones. @type {{engine: Engine, start: Message, session: Session} | undefined} */
 let kept;
 
 /** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} the session that goes with this branch */

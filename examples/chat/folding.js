@@ -10,7 +10,7 @@ const ASKED =
 
 /**
  * @param {import('wick-llm').Engine} engine
- * @param {Message[]} path what goes; of what is too long for the context, the end
+ * @param {Message[]} path the turns to fold; of turns that are too long for the context, the end
  * @returns {Promise<string>}
  */
 export async function summarise(engine, path) {

@@ -37,13 +37,13 @@ export function watchRoom(conversation) {
 /**
  * Marks what the model reads first from now on. The beginnings of other answers hold pages of the
  * whole conversation, which the shorter one needs.
- * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of what goes
+ * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of the dropped turns
  */
 async function startAt(start, path, fold) {
   const { engine } = now();
   await giveBack();
   if (fold)
-    await forgetSession(); // the summary comes first: what stays is read again
+    await forgetSession(); // the summary is first: the kept turns are read again
   else if (engine) await leaveOut(engine, path, start);
   start.isStart = true;
   start.fold = fold;
@@ -77,7 +77,7 @@ export async function hasRoom(path, again) {
 
 /**
  * @param {Message[]} path @param {Message} start
- * @returns {Promise<string>} a summary of what comes before it; empty: there is none, or something else was opened meanwhile
+ * @returns {Promise<string>} a summary of the turns before it; empty: there is none, or something else was opened meanwhile
  */
 async function foldOf(path, start) {
   const { engine, tree } = now();

@@ -1,4 +1,4 @@
-// examples/chat/manager.js — the models that this browser keeps, in the dialog of models: what there is, how large, whether
+// examples/chat/manager.js — the models that this browser keeps, in the dialog of models: their names and sizes, and whether
 // it is undamaged; downloads, which can be paused; and how much room all of it takes.
 
 import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from './dom.js';

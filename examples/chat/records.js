@@ -1,5 +1,5 @@
-// examples/chat/records.js — what is kept of conversations: the shapes of the records, and how what comes from
-// outside (an earlier page, an imported file) becomes one of them.
+// examples/chat/records.js — the records of conversations: their shapes, and how a value from outside (an earlier page, an
+// imported file) becomes a record.
 
 import { roundsFrom } from './calling.js';
 
@@ -16,7 +16,7 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of what came before. `forgotten` is when the user had this question and its
+ * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten` is when the user had this question and its
  * answers forgotten; 0: not. `fork` is the answer that this one has its beginning of, and where it leaves it. `reasoning` is what the model thought before it answered, and
  * `rounds` are the calls of tools before the answer.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
@@ -132,7 +132,7 @@ function turnsOf(list, conversation, idFor) {
  * A conversation from outside, with new ids: existing conversations are not replaced.
  * @param {any} found
  * @param {string} [base] what ids are made of; random without
- * @returns {Whole | undefined} nothing: it is none
+ * @returns {Whole | undefined} nothing: it is not a record
  */
 export function wholeFrom(found, base) {
   const { conversation: about = {}, turns: list } = found ?? {};
@@ -168,7 +168,7 @@ export function wholeFrom(found, base) {
  * The one conversation of the page before there were several: a list, in which `parent` is an index and -1 the beginning.
  * @param {unknown} list
  * @param {string} base what its ids are made of
- * @returns {Whole | undefined} nothing: it is none
+ * @returns {Whole | undefined} nothing: it is not a record
  */
 export function wholeFromList(list, base) {
   if (!Array.isArray(list)) return undefined;

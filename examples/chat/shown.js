@@ -27,7 +27,7 @@ export function setControls(controls, turn) {
   turnTo = turn;
 }
 
-/** @param {HTMLElement} article @param {string} fold the summary of what came before it */
+/** @param {HTMLElement} article @param {string} fold the summary of the turns before it */
 function showFold(article, fold) {
   article.querySelector(':scope > .fold')?.remove();
   if (fold === '') return;

@@ -38,7 +38,7 @@ let conversation;
  * A restored session has its pages to itself: one token more, and the engine knows them as the beginning of a prompt.
  * @param {Engine} own
  * @param {string} id of the conversation
- * @returns {Promise<string>} what came of it
+ * @returns {Promise<string>} the outcome
  */
 async function takeUp(own, id) {
   const kept = await readState(id);
@@ -91,7 +91,7 @@ export const untilTakenUp = () => taking;
 
 /** @typedef {{engine: Engine, id: string, messages: ChatMessage[]}} Wanted */
 
-/** @param {Wanted} wanted @returns {Promise<string>} what came of it */
+/** @param {Wanted} wanted @returns {Promise<string>} the outcome */
 async function keepOnce({ engine: own, id, messages }) {
   const { pageBytes, pageTokens } = await own.kvStats();
   const guess = ((await own.countTokens(messages)) * pageBytes) / pageTokens;

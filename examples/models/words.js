@@ -1,6 +1,6 @@
 // examples/models/words.js — `wick-llm-demo-model/words.js`: holds what the model answers to known words. They are those of its
 // training text and those of the conversation. An answer is passed on sentence by sentence, when its words are
-// looked up. At a word that is none the model is asked again by a grammar that has only known words. Its new
+// looked up. At an invented word the model is asked again by a grammar that has only known words. Its new
 // answer is used if it corrects a copy; otherwise a known word has replaced another, and a refusal is truer.
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -64,7 +64,7 @@ function isKnown(word, known, told) {
  * @param {string} text
  * @param {Words} known
  * @param {Told} told
- * @returns {{word: string, at: number} | undefined} the first word of a text that is none
+ * @returns {{word: string, at: number} | undefined} the first invented word of a text
  */
 function firstInvented(text, known, told) {
   for (const { 0: word, index } of text.matchAll(WORD))

@@ -1,5 +1,5 @@
-// js/models/kept_source.js — the source of an engine whose model is kept. A whole model is read by the worker itself; one
-// that is on its way is read here, as its bytes come.
+// js/models/kept_source.js — the source of an engine whose model is kept. A complete model is read by the worker. A model
+// that is still downloading is read here, as its bytes arrive.
 
 import { WickError } from '../base/errors.js';
 import { readNext } from '../bytes/checked_read.js';
@@ -43,7 +43,7 @@ let shared;
 /**
  * @param {KeptOptions} options
  * @returns {Promise<{description: SourceDescription, source: Source | undefined,
- *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for what the engine has refused
+ *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for a file that the engine has refused
  */
 export async function openKept({ part, ...options }) {
   const name = part && parseHubName(options.model);

@@ -90,7 +90,7 @@ export async function loadMedia(native, source, file, { onBytes, isClosed }) {
 export class MediaDesk {
   #native;
   #host;
-  /** Settles when what came before is encoded. @type {Promise<unknown>} */
+  /** Settles when the earlier media are encoded. @type {Promise<unknown>} */
   #line = Promise.resolve();
 
   /** @param {NativeEngine} native @param {{takeTurn: () => Promise<void>, isClosed: () => boolean}} host */

@@ -79,7 +79,7 @@ static exit_code read_texts(const embed_options *given, const char *model, embed
   return EXIT_DONE;
 }
 
-// ---- What comes out ----
+// ---- Output ----
 
 static void put_row(json_writer *json, const char *key, const float *row, uint32_t width) {
   json_open(json, key, '[');

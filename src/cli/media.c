@@ -8,7 +8,7 @@ typedef struct media_command {
   media_input_files files;
 } media_command;
 
-// ---- what comes out ----
+// ---- output ----
 
 static void put_tokens(json_writer *json, const media_prompt *prompt, const prompt_chunk *chunk) {
   json_text(json, "type", "text");

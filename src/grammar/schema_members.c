@@ -507,8 +507,8 @@ static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
   return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
-// Places in an object by what came: what the case says of some member, and how many members there
-// are, from 1 to `cap`.
+// Places in an object by the members so far: what the case says of some member, and how many
+// members there are, from 1 to `cap`.
 typedef struct came_places {
   uint32_t *items;
   member_grid grid;
@@ -519,7 +519,7 @@ static uint32_t place_after(const came_places *places, uint32_t came, uint32_t c
   return places->items[came * cap + (count < cap ? count : cap) - 1];
 }
 
-// From each place of what came: a declared member, or others that `now` is about.
+// From each place of the members so far: a declared member, or others that `now` is about.
 static void follow(schema_compiler *c, const object_plan *plan, const came_places *places,
                    uint32_t member, uint32_t rule, uint32_t now) {
   const member_grid *grid = &places->grid;

@@ -97,7 +97,7 @@ static void sleep_until_arrival(serve_loop *loop) {
   if (arrival > now) serve_clock_wait(&loop->clock, arrival - now);
 }
 
-// ---- What came ----
+// ---- Results ----
 
 static void take_token(workload_item *item, const wick_event *event, uint64_t now) {
   if (item->tokens == 0) {

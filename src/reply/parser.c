@@ -166,7 +166,7 @@ static bool counts(const reply_parser *p, const reply_mark *mark) {
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
 }
 
-// A call within a thought: only the end of the thought shows that it was none.
+// A call within a thought: only the end of the thought shows that it was not a call.
 static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
   if (!p->is_reasoning || p->is_ending) return false;
   const bool is_call = mark != NULL && mark->role == ROLE_CALL;

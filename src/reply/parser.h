@@ -83,9 +83,9 @@ struct reply_parser {
   bool is_prose;              // anything but a call at the beginning is text
   bool is_limited, is_exact;  // of parser_limit; white space of the content stays
   bool has_bare;              // there are calls without a mark
-  bool awaits_close;          // a call arrived in a thought: it is none where the thought is closed
-  bool is_ending;             // the text has ended
-  size_t certain;             // bytes before this place belong to no mark
+  bool awaits_close;  // a call arrived in a thought: it does not count if the thought is closed
+  bool is_ending;     // the text has ended
+  size_t certain;     // bytes before this place belong to no mark
   reply_marks content, reasoning, header;
   reply_text header_text;
 
@@ -149,7 +149,7 @@ bool call_confirm_whole(reply_parser *p);
 bool call_is_certain(const reply_parser *p);
 // Whether it has the name of a tool, and not yet arguments.
 bool call_is_known(const reply_parser *p);
-// Shows the call; false where it is none. Text before `at` is no longer held.
+// Shows the call; false if it is not one. Text before `at` is no longer held.
 bool call_begin(reply_parser *p);
 void call_end(reply_parser *p);
 static inline void call_put(reply_parser *p, uint8_t byte) {

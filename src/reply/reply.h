@@ -6,8 +6,8 @@
 // be mistaken for prose.
 //
 // A text that only looks like a call is content: nothing is shown as a call before its name is
-// known and its arguments have begun. From there on a fault is an error, and what came of the
-// arguments stays as it came: nothing is completed or invented.
+// known and its arguments have begun. From there on a fault is an error, and the arguments
+// stay as they arrived: nothing is completed or invented.
 #ifndef WICK_REPLY_H
 #define WICK_REPLY_H
 

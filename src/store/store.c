@@ -190,7 +190,7 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
     cut_marks(store, seq, tokens);
   } else {
     tokens = pools_cut(store, id, tokens);
-    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // what stays cached is found again
+    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // cached pages are found again
   }
   pools_truncate(store, id, tokens);
   return store_tokens(store, id);

@@ -240,7 +240,7 @@ static uint32_t parse_primary(jinja_parser *parser) {
   return 0;
 }
 
-// True when what comes is `name =` of a named argument.
+// True when `name =` of a named argument is next.
 static bool is_named_argument(const jinja_parser *parser) {
   if (parser->token.kind != TOKEN_NAME) return false;
   jinja_lexer ahead = parser->lexer;

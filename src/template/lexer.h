@@ -35,7 +35,7 @@ typedef struct jinja_lexer {
   char closer;        // '}' or '%' in a tag, 0 in a text
   uint32_t brackets;  // open ones in a tag
   bool starts_line;   // the last token ended with a line's end
-  uint32_t pending;   // after a text: what comes next, 0: nothing known
+  uint32_t pending;   // after a text: the next token, 0: not known
 } jinja_lexer;
 
 // `source` has only \n at the ends of lines and no such end as its last byte.

@@ -270,7 +270,7 @@ static void follow_parts(jinja_run *run, messages *out) {
   memset(out->used, 0, count * sizeof *out->used);
   for (uint32_t i = 0; i < out->list->count && run->status == WICK_OK; i++) {
     const jinja_value message = out->list->items[i];
-    // what stays of the assistant's earlier texts is the template's decision
+    // the template decides which of the assistant's earlier texts stay
     if (!messages_have_role(message, "assistant")) follow(run, message, "content", out);
     for (uint32_t k = 0; k < count_calls(message); k++) {
       const jinja_value call = messages_member(message, "tool_calls")->list->items[k];

@@ -1428,7 +1428,7 @@ test('memory that runs out in any allocation of a command is told', async () => 
         const about = `${command.join(' ')}, ${kind} ${call}: ${stderr}`;
         assert.equal(signal, null, about);
         if (code === 0) {
-          // it was none of the command's own, or the list of kinds that readers can do without
+          // it was not one of the command's own, or the list of kinds that readers can do without
           const isPlain = command[0] === 'synth' && !stdout.includes('tokenizer.ggml.token_type');
           if (command[0] !== 'bench' && !isPlain) assert.ok(stdout.equals(wanted), about);
           if (Number(readFileSync(counted, 'utf8')) <= call + 8) break;

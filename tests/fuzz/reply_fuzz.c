@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 1 << 16, TEXT_MAX = 8192, STEPS_PER_BYTE = 9 };
 
-// All events as one text: a byte for each change of kind or call, then what came.
+// All events as one text: a byte for each change of kind or call, then the text.
 typedef struct run_result {
   uint8_t out[OUT_MAX];
   size_t count, arguments_at;

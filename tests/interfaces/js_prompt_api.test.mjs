@@ -26,7 +26,7 @@ const { LanguageModelToolError, LanguageModelToolSuccess } = prompts;
 const system = 'You are Wick, a small and friendly assistant.';
 /** @type {CreateOptions} */
 const exact = { samplingMode: 'most-predictable' };
-/** The built-in model does not end what nothing ends: this keeps answers short. */
+/** The built-in model rarely stops alone: this keeps answers short. */
 const short = { responseConstraint: /[a-z ]{1,12}/ };
 
 /** @param {string} name @returns {{name: string}} of a DOMException, or of TypeError and RangeError */
@@ -687,7 +687,7 @@ describe('tools', () => {
 });
 
 test('thinking: the template knows the effort, of the session or of one prompt', async (t) => {
-  // what a template raises is the error's message
+  // the error's message is the template's
   const chatTemplate =
     "{{ raise_exception('thinking: ' ~ enable_thinking ~ ', ' ~ (reasoning_effort | default('of none'))) }}";
   const { LanguageModel, session } = await open(t, {}, { chatTemplate });
@@ -908,7 +908,7 @@ describe('append, measure, the context', () => {
     const asked = await LanguageModel.create({ ...exact, initialPrompts: system_ });
     const plain = await LanguageModel.create(exact);
     assert.equal(await asked.prompt('Hello', short), await plain.prompt('x\n\nHello', short));
-    // what it refuses all the same is an error of the prompt
+    // another refusal of the template is an error of the prompt
     const refused = await LanguageModel.create();
     await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
@@ -960,7 +960,7 @@ describe('append, measure, the context', () => {
     while (events.length === 0) await session.prompt(fox.repeat(2), short);
     assert.deepEqual(events, ['contextoverflow', 'on', 'onquota']);
     assert.ok(session.contextUsage < 160 && session.contextUsage >= base - 10);
-    // what can never fit removes nothing
+    // a prompt that can never fit removes nothing
     const usage = session.contextUsage;
     await assert.rejects(session.prompt(fox.repeat(60)), (/** @type {any} */ error) => {
       assert.equal(error.name, 'QuotaExceededError');

@@ -866,7 +866,7 @@ describe('HTTP, one connection after another', () => {
   const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
 
   /**
-   * A body that comes in the given pieces, into the reader's buffer where it is asked for bytes in that way.
+   * A body that arrives in the given pieces, in the reader's buffer if the reader has one.
    * @param {string[]} pieces
    * @param {{isBytes?: boolean, end?: 'close' | 'break' | 'stay'}} [options]
    */

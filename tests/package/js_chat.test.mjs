@@ -213,7 +213,7 @@ describe('forks and edits', () => {
     const { text, usage } = await turn(chat);
     assert.equal(text, (await answerOf(engine, chat.history.slice(0, -1))).text);
     assert.ok(usage.cachedTokens > 0 && usage.cachedTokens < usage.promptTokens);
-    // once more: without content the message goes, too
+    // once more: without content the message is removed, too
     chat.edit(2);
     assert.equal(chat.history.length, 2);
     const again = await turn(chat);

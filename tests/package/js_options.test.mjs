@@ -1,4 +1,4 @@
-// The npm package under Node: options of the wrong kind, of names that are none, and of more than there is are
+// The npm package under Node: options of the wrong kind, of unknown names, and of more than there is are
 // each refused in words, and the engine works on.
 
 import assert from 'node:assert/strict';

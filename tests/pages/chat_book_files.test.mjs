@@ -1,5 +1,5 @@
-// Files of books as strangers could write them: sizes that lie, texts and states that are others than those that were signed, keys that are
-// none. Over fake-indexeddb.
+// Files of books as strangers could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
+// fake-indexeddb.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -59,7 +59,7 @@ test('killed while a book is read: its text is there, and nothing is read twice 
     return page;
   };
   let page = await open();
-  // what comes without a network was fetched by the first visit
+  // the first visit has fetched what is served without a network
   await page.evaluate('navigator.serviceWorker.ready.then(() => {})');
 
   /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */

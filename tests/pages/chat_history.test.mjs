@@ -245,7 +245,7 @@ test('a tab that is duplicated keeps its draft and its answer to itself', {
   for (;;) {
     const { drafts, turns } = await readAll(page);
     if (drafts.length === 1 && turns.length === 4) break;
-    await page.evaluate(`say('and ')`); // a piece that comes has what came before it stored
+    await page.evaluate(`say('and ')`); // a new piece has the earlier ones stored
   }
   const [twin] = await Promise.all([
     page.waitForEvent('popup'), // it has a copy of the session storage, as a duplicate has

@@ -1,4 +1,4 @@
-// Answers with code, formulas, tables and pictures in the chat page: what comes on demand, what it looks like, and that nothing
+// Answers with code, formulas, tables and pictures in the chat page: code that is loaded on demand, how it looks, and that nothing
 // of an answer loads or runs. In Chromium, over an engine whose output the test controls.
 
 import assert from 'node:assert/strict';

@@ -8,7 +8,7 @@ import { before } from 'node:test';
 import { saying, writePlainModel } from '../support/chat_real.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
-/** The address has what the engine says instead of the model, and what comes in place of the list of words. */
+/** The address has what the engine says instead of the model, and the replacement of the list of words. */
 const replacing = `
   const wanted = new URLSearchParams(location.search);
   const replies = {

@@ -15,7 +15,7 @@ const MANY = 40;
 let isStopped = false;
 let serial = 0;
 
-/** Bytes to the server, and what comes back. @param {(string | Buffer)[]} pieces @param {number} paceMs between pieces @param {number} holdMs @returns {Promise<string>} the status, or how it ended */
+/** Sends bytes to the server, and reads its answer. @param {(string | Buffer)[]} pieces @param {number} paceMs between pieces @param {number} holdMs @returns {Promise<string>} the status, or how it ended */
 function raw(pieces, paceMs, holdMs) {
   return new Promise((settle) => {
     const socket = connect(Number(port), '127.0.0.1');

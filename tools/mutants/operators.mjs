@@ -7,11 +7,11 @@ import { tokensOf } from './tokens.mjs';
  * @typedef {object} Mutation
  * @property {number} start of what is replaced
  * @property {number} end
- * @property {string} text what comes instead
+ * @property {string} text the replacement
  * @property {string} operator
  */
 
-/** @type {Record<string, [string, string]>} a sign, what comes instead, and the operator's name */
+/** @type {Record<string, [string, string]>} a sign, its replacement, and the operator's name */
 const swapped = {
   '<': ['<=', 'boundary'],
   '<=': ['<', 'boundary'],

@@ -78,7 +78,7 @@ static wick_status run_spread(const model_block *block, model_pass *pass, wick_e
   return WICK_OK;
 }
 
-// hidden += normed, made as long as what came out of the last layer
+// hidden += normed, made as long as the output of the last layer
 static void merge_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_pass *pass = context;
   (void)thread;

@@ -21,7 +21,7 @@ typedef enum attention_qk_norms {
 // The input of the same layer's feed-forward where it runs in parallel with the attention.
 typedef enum attention_aside {
   ATTENTION_FIRST = 0,    // nothing: it runs after
-  ATTENTION_ASIDE_INPUT,  // what came into the layer
+  ATTENTION_ASIDE_INPUT,  // the input of the layer
   ATTENTION_ASIDE_NORMED  // that, normalised for the attention
 } attention_aside;
 
@@ -30,7 +30,7 @@ typedef struct attention_settings {
   const char *post_norm;   // of the norm of what it adds; NULL: none
   const char *sub_norm;    // of the norm before the output projection; NULL: none
   const char *sum_norm;    // of a norm of hidden after the addition (post-norm); NULL: none
-  const char *again_norm;  // of one more, of that and what came into the layer; NULL: none
+  const char *again_norm;  // of one more, of that and the input of the layer; NULL: none
   bool sees_media;         // rows of an image see later ones of it; the other tokens do not
   bool is_whole;           // tokens see later ones, too; half of a window is on each side
   uint32_t heads, kv_heads, head_dim;

@@ -1,7 +1,7 @@
 // model/families/gpt_oss.c — gpt-oss (OpenAI 2025): every other layer sees a window; attention with
 // sinks; experts with biases, whose weights are a softmax over the chosen ones. SmallThinker (Song
 // et al. 2025): three layers of four see a window, the fourth knows no positions; the router reads
-// what comes into the layer.
+// the input of the layer.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

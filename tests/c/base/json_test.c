@@ -1,4 +1,4 @@
-// The JSON writer: what comes out is valid whatever goes in.
+// The JSON writer: its output is valid for any input.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -172,7 +172,7 @@ TEST(pieces_in_any_order_give_the_same_tensors) {
     const size_t count = cut_at_random(end, file.size_bytes, size_max, pieces, PIECES_MAX, &state);
     for (size_t i = 0; i < count; i++) {
       piece *at = &pieces[i];
-      // some overlap with what came before or comes later
+      // some overlap with earlier or later pieces
       const uint64_t before = random_below(&state, 4) == 0 ? random_below(&state, 50) : 0;
       at->first -= before < at->first ? before : at->first;
       CHECK_EQ_INT(feed(loader, 0, &file, at->first, at->end), WICK_OK);

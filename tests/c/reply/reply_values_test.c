@@ -457,7 +457,7 @@ TEST(each_byte_of_a_text_comes_back) {
   }
 }
 
-// Any text of a few code units: what it is in UTF-8, or that it is none.
+// Any text of a few code units: its UTF-8, or that it has none.
 TEST(code_units_become_characters) {
   static const uint32_t UNITS[] = {0,      0x41,   0x7f,   0x80,   0x7ff,  0x800,  0xd7ff, 0xd800,
                                    0xdbff, 0xdc00, 0xdfff, 0xe000, 0xfffd, 0xffff, 0xd83d, 0xde00};

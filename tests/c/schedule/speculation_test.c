@@ -1,4 +1,4 @@
-// How much is proposed: by what agrees, by what came of it before, by what passes cost; and how
+// How much is proposed: by what agrees, by earlier results, by the cost of passes; and how
 // it ends and begins again.
 #include "schedule/speculation.h"
 

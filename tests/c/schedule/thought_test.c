@@ -227,7 +227,7 @@ static wick_grammar regex(const char *text) {
   return (wick_grammar){.kind = WICK_GRAMMAR_REGEX, .text = text, .text_bytes = strlen(text)};
 }
 
-// The mark is a text of the grammar as any other is, and is left out where it is none.
+// The mark is a text of the grammar as any other is, and is left out where it is not allowed.
 TEST(a_grammar_holds_behind_the_mark) {
   const wick_reasoning reasoning = limit_of(4, "<think>");
   const wick_grammar open = regex("[a-z]+</think>[0-9]{6}");

@@ -1,4 +1,4 @@
-// Requests with images and recordings in their prompts: engines, runs, and what came of them.
+// Requests with images and recordings in their prompts: engines, runs, and their results.
 #ifndef WICK_TESTS_MEDIA_RIG_H
 #define WICK_TESTS_MEDIA_RIG_H
 

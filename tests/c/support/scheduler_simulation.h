@@ -402,7 +402,7 @@ static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t
   sim->dropped += last - first;
 }
 
-// All of it was read before: what stays has seen what goes.
+// All of it was read before: the kept tokens have seen the dropped ones.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
   if (sim->setup.is_recurrent || sim->setup.groups != SIM_ONE_GROUP) {
     sim_drop_and_read(sim, held, first, last);
