@@ -44,6 +44,8 @@ test('words to replace are found, in any case and form', () => {
     ['likewise here', 'likewise'],
     ['when all bytes are there', 'is there'],
     ['a file that is not there', 'is there'],
+    ['keys that are none', 'that is none'],
+    ['what came before is kept', 'what comes'],
   ];
   for (const [text, rule] of bad) {
     assert.ok(broken(text).includes(rule), text);
@@ -54,6 +56,7 @@ test('words to replace are found, in any case and form', () => {
     'it is not a field',
     'the rest',
     'is there room?',
+    'what went wrong',
   ])
     assert.deepEqual(broken(text), [], text);
 });

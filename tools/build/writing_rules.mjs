@@ -73,6 +73,16 @@ export const wordRules = [
   },
   { name: 'likewise', pattern: /\blikewise\b/i, instead: 'also' },
   {
+    name: 'that is none',
+    pattern: /\b(?:that|which|it|they) (?:is|are|was|were) none\b/i,
+    instead: 'invalid, unknown, is not a',
+  },
+  {
+    name: 'what comes',
+    pattern: /\bwhat (?:goes|went|stays|stayed|comes|came|there is)\b(?! wrong\b)/i,
+    instead: 'the noun',
+  },
+  {
     name: 'is there',
     pattern:
       /(?<!\bwhat )\b(?:is|are|was|were) (?:not |already |still |now |all )?there\b(?! (?:a|an|any|are|is|no|nothing|room)\b)/i,
