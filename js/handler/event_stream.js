@@ -18,8 +18,8 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * @typedef {object} Reader
  * @property {AbortSignal} signal aborts when it disconnects
  * @property {Headers} headers of the answer
- * @property {() => void} end called when nothing comes any more
- * @property {(error: unknown) => void} onError hears of an error that ends the answer
+ * @property {() => void} end called after the last chunk
+ * @property {(error: unknown) => void} onError called with an error that ends the answer
  */
 
 const encoder = new TextEncoder();

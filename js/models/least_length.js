@@ -1,4 +1,4 @@
-// js/models/least_length.js — the length that a GGUF file has at least, by its directory. A download that ended before it
+// js/models/least_length.js — the minimum length of a GGUF file, by its directory. A download that ended before it
 // is not complete, whatever its server says.
 
 import { WickError } from '../base/errors.js';
@@ -50,7 +50,7 @@ const DIMS_MAX = 4;
 const ALIGNMENT = 32;
 const ALIGNMENT_MAX = 1 << 20;
 
-/** The directory is not one that can be read here. The engine says what is wrong with it. */
+/** The directory cannot be read here. The engine reports what is wrong with it. */
 class Unreadable extends Error {}
 
 /** Reads a file from its first byte on. */
@@ -153,7 +153,7 @@ async function skipValues(reader, values) {
   return alignment;
 }
 
-/** @param {Reader} reader @returns {Promise<number>} where a tensor ends at the earliest, from the first one's beginning */
+/** @param {Reader} reader @returns {Promise<number>} the least end of a tensor, from the first one's beginning */
 async function endOfTensor(reader) {
   await reader.skipString();
   const dims = await reader.u32();

@@ -1,5 +1,5 @@
-// js/worker/media_desk.js — images and recordings of requests: the encoders of the mmproj file, and encoding, which has its
-// turns between the steps of requests. One request's are encoded at a time.
+// js/worker/media_desk.js — images and recordings of requests: the encoders of the mmproj file, and encoding, which runs
+// between the steps of requests. The media of one request are encoded at a time.
 
 import { WickError } from '../base/errors.js';
 
@@ -125,7 +125,7 @@ export class MediaDesk {
 
   /**
    * @param {number[]} numbers
-   * @param {() => boolean} isLeft nobody waits any more
+   * @param {() => boolean} isLeft whether the caller has stopped waiting
    */
   async encode(numbers, isLeft) {
     const before = this.#line;

@@ -1,4 +1,5 @@
-// media/plan.c — what an image becomes in a prompt, and its cost; the pictures that are encoded.
+// media/plan.c — the chunks that an image becomes in a prompt, and their cost; the pictures that
+// are encoded.
 #include <string.h>
 
 #include "base/checked.h"

@@ -36,17 +36,17 @@ const sanitizers = {
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue'}} Ended */
-/** No test of CPU seconds waits so much longer for others, on a machine with much other work. */
 /** The native programs, and the variable with the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
+/** A test waits for other work of the machine for less than this multiple of its processor time. */
 const WAIT_TIMES = 30;
 const LOOK_MS = 500;
-/** Less than this share of the time on a processor is a timer that looks whether something has come. */
+/** Less than this share of the time on a processor is a timer that polls. */
 const IDLE_SHARE = 0.1;
 /** Runs "$@" for $0 seconds of processor time and prints how many it took. */
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
-/** @param {string} path @returns {string[]} from the state on: what may stand in the name before it is left out */
+/** @param {string} path @returns {string[]} from the state on: what the name before it may contain is left out */
 function statOf(path) {
   const stat = readFileSync(`${path}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -92,7 +92,7 @@ function workOf(pid) {
 }
 
 /**
- * Looks again and again whether a tree has had work to do.
+ * Polls whether a tree has had work to do.
  * @param {number} pid
  * @param {(idleMs: number) => void} take the time without work until now
  * @returns {() => void} ends it
@@ -104,7 +104,7 @@ function watchIdle(pid, take) {
     const { cpuMs, isReady } = workOf(pid);
     const atMs = performance.now();
     const passedMs = atMs - last.atMs;
-    // a look that comes late has not seen what was between, and maybe not that the tree has ended
+    // a late poll has missed what happened in between, possibly the end of the tree
     const isLate = passedMs > 2 * LOOK_MS;
     if (!isLate && !isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
     last = { cpuMs, atMs };
