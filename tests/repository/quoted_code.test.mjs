@@ -69,7 +69,7 @@ test('files and names that the pages about the architecture mention exist', () =
   for (const file of files) {
     if (!/NAME/.test(file)) assert.ok(existsSync(join(root, file)), `no ${file}`);
   }
-  const sources = ['src', 'web', 'include', 'js'].flatMap((folder) =>
+  const sources = ['src', 'web', 'include', 'js', 'tests/c/support'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.([ch]|js)$/.test(file))
       .map((file) => readFileSync(join(root, folder, file), 'utf8')),
