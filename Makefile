@@ -48,7 +48,7 @@ ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcar
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
-WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/web/wick-$(variant)$(part)))
+WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/$(WEB)/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (installed once) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-arm setup-all
@@ -74,7 +74,7 @@ setup-all:
 # the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. The
 # sanitizers need more of the toolchain.
 setup_of = $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-$(if \
-  $(filter emscripten%,$(1)),library,$(if $(filter arm,$(1)),arm,core)))
+  $(filter emscripten% web-emcc%,$(1)),library,$(if $(filter arm,$(1)),arm,core)))
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
 build/obj/$(1)/%.o: %.c flags.mk | $(call setup_of,$(1))
@@ -91,7 +91,7 @@ build/obj/$(1)/list: FORCE
 -include $$(objects_$(1):.o=.d)
 endef
 .PHONY: FORCE
-MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
+MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
@@ -122,7 +122,7 @@ $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
 $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
   $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_LAB_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
-  $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
+  $(eval $(call objects,$(WEB)-$(variant),$(WEB_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
   $(NATIVE_SRC)))
 $(foreach level,$(LEVELS),$(eval $(call objects,asan-$(level),$(NATIVE_CC),\
@@ -139,7 +139,7 @@ all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the d
 
 native: build/native/wick build/native/wick-lab ## the command line, build/native/wick, and wick-lab for those who work on Wick
 wasi: $(WASI_PROGRAMS) build/wasi/wick-lab.wasm ## the command line for WASI runtimes: a small program, and one with everything
-web: $(WEB_MODULES) ## the browser's modules
+web: $(WEB_MODULES) ## the browser's modules (COMPILER=emcc: by Emscripten's compiler, in build/web-emcc)
 
 # $(call levels,CONFIG): the objects of its levels
 levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
@@ -158,24 +158,24 @@ build/arm/wick: $(objects_arm) build/obj/arm/list
 	@echo "  LD $@"
 	$(Q)$(ARM_CC) $(objects_arm) $(ARM_LINK) $(NATIVE_RELEASE_LINK) -o $@
 
-# $(call linked,CONFIG,NAME,LINK FLAGS,SOURCES LEFT OUT): links CONFIG's objects. The linked file keeps its
+# $(call linked,CONFIG,NAME,COMPILER AND LINK FLAGS,SOURCES LEFT OUT): links CONFIG's objects. The linked file keeps its
 # names for profilers and disassemblers; the modules that are shipped do not. Its map says where functions
 # are from.
 define linked
 linked_$(1)_$(2) := $(call others,$(1),$(4))
 build/obj/$(1)/$(2).wasm: $$(linked_$(1)_$(2)) build/obj/$(1)/list flags.mk
 	@echo "  LD $$@"
-	$$(Q)$(WASM_CC) $(3) -Wl,-Map=$$@.map $$(linked_$(1)_$(2)) -o $$@
+	$$(Q)$(3) -Wl,-Map=$$@.map $$(linked_$(1)_$(2)) -o $$@
 endef
 shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 shorten_more := $(or $(WASM_OPT:%=% $(WASM_OPT_GRAMMAR_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick,$(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_LAB_SRC)))\
-  $(eval $(call linked,$(config),wick-full,$(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC) $(WASI_LAB_SRC))))
+  $(eval $(call linked,$(config),wick,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_LAB_SRC)))\
+  $(eval $(call linked,$(config),wick-full,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC) $(WASI_LAB_SRC))))
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick-lab,$(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
-$(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,web-$(variant),wick,$(call web_link,$(variant)))))
+  $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
+$(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
@@ -192,25 +192,26 @@ build/wasi/%.wasm:
 	@mkdir -p $(@D)
 	$(Q)$(shorten) $< -o $@
 listed = $(subst $(space),$(comma),$(strip $(1)))
-build/web/wick-%.wasm build/web/wick-%-grammar.wasm build/web/wick-%-extras.wasm build/web/wick-%-media.wasm: build/obj/web-%/wick.wasm \
+build/$(WEB)/wick-%.wasm build/$(WEB)/wick-%-grammar.wasm build/$(WEB)/wick-%-extras.wasm build/$(WEB)/wick-%-media.wasm: build/obj/$(WEB)-%/wick.wasm \
   tools/build/split.mjs tools/build/part_data.mjs tools/build/wasm_bytes.mjs flags.mk
 	@mkdir -p $(@D)
 	$(Q)$(NODE) tools/build/split.mjs --linked $< --map $<.map --out $< --part 'grammar=$(call listed,$(GRAMMAR_SOURCES))' \
 	  --part 'extras=$(call listed,$(EXTRAS_SOURCES))' \
 	  --part 'media=$(call listed,$(MEDIA_SOURCES))' --wasm-split '$(WASM_SPLIT)'
-	$(Q)$(shorten) $<.main -o build/web/wick-$*.wasm
-	$(Q)$(shorten_more) $<.grammar -o build/web/wick-$*-grammar.wasm
-	$(Q)$(shorten) $<.extras -o build/web/wick-$*-extras.wasm
-	$(Q)$(shorten) $<.media -o build/web/wick-$*-media.wasm
+	$(Q)$(shorten) $<.main -o $(@D)/wick-$*.wasm
+	$(Q)$(shorten_more) $<.grammar -o $(@D)/wick-$*-grammar.wasm
+	$(Q)$(shorten) $<.extras -o $(@D)/wick-$*-extras.wasm
+	$(Q)$(shorten) $<.media -o $(@D)/wick-$*-media.wasm
 	@rm $<.main $<.grammar $<.extras $<.media
 
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs include/options.mjs
-dist: build/dist.stamp ## dist/, the npm package's files
-build/dist.stamp: $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
-	@echo "  BUNDLE dist/"
+DIST_STAMP := build/$(notdir $(DIST)).stamp
+dist: $(DIST_STAMP) ## dist/, the npm package's files
+$(DIST_STAMP): $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
+	@echo "  BUNDLE $(DIST)/"
 	$(Q)$(NODE) tools/build/layout.mjs --check
-	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs)
+	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs --web build/$(WEB) --out $(DIST))
 	@touch $@
 
 # ---- the C library ----
@@ -293,9 +294,9 @@ engine_build := all library test-programs arm
 package_build := all
 interfaces_build := all
 pages_build := all
-edge_build := all library edge
+edge_build := all library edge emcc
 repository_build := $(main_build)
-all_build := $(main_build) test-programs arm
+all_build := $(main_build) test-programs arm emcc
 changed_build = $(main_build) $(foreach group,$(shell $(RUN_TESTS) --list),$($(group)_build))
 .PHONY: test test-all test-changed $(TEST_GROUPS:%=test-%)
 test: BUILD = $(main_build)
@@ -314,6 +315,13 @@ $(TEST_GROUPS:%=test-%): ARGUMENTS = --level all --group $(@:test-%=%)
 
 test-arm: setup-arm native wasi arm ## the engine on an emulated ARM64 processor, natively and in Node: bits equal to those of x86
 	$(Q)$(RUN_TESTS) tests/engine/arm.test.mjs
+
+# Tests that run the engine from dist/, over the package whose modules emcc has compiled
+.PHONY: emcc test-emcc
+emcc: all
+	@$(MAKE) --no-print-directory dist COMPILER=emcc
+test-emcc: setup-library emcc ## the package's tests over modules that emcc has compiled
+	$(Q)WICK_DIST=build/dist-emcc $(RUN_TESTS) $(shell grep -l support/package tests/package/*.test.mjs) tests/edge/emcc.test.mjs
 
 TIMES := build/test/times
 test test-all test-changed $(TEST_GROUPS:%=test-%):

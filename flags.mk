@@ -123,7 +123,20 @@ WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
 # that nothing else is missing.
 WASI_SMALL_LINK := -Wl,--unresolved-symbols=ignore-all
 
-WEB_TARGET := --target=wasm32-unknown-unknown
+# The web build's compiler: clang, or Emscripten's without its C library and JavaScript (make web COMPILER=emcc).
+COMPILER := clang
+ifeq ($(COMPILER),clang)
+  WEB_CC := $(WASM_CC)
+  WEB_TARGET := --target=wasm32-unknown-unknown
+  WEB := web
+  DIST := dist
+else ifeq ($(COMPILER),emcc)
+  WEB_CC := $(EMCC)
+  WEB := web-emcc
+  DIST := build/dist-emcc
+else
+  $(error COMPILER is clang or emcc, not $(COMPILER))
+endif
 # No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
 WEB_FLAGS := $(WEB_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
 # Copies and fills are calls of web/libc/string.c, which says why; it alone has the instructions.
@@ -134,9 +147,15 @@ WEB_SINGLE_FLAGS := -DWICK_THREADS=0
 WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
 # Relocations are for tools/build/part_data.mjs. JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.
 WEB_MEMORY_INITIAL_BYTES := 1048576
-WEB_LINK := $(WEB_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--import-memory \
-  -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=4294967296 \
-  -Wl,--export=__stack_pointer -Wl,--export=__heap_base -Wl,--emit-relocs
+WEB_LINK := $(WEB_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=__stack_pointer -Wl,--export=__heap_base -Wl,--emit-relocs
+ifeq ($(COMPILER),emcc)
+  # emcc needs as settings what it gives the linker, too. -O0: it keeps relocations and runs no wasm-opt. Imports of
+  # JavaScript's functions are undefined symbols to it.
+  WEB_LINK += -O0 -sSTACK_SIZE=$(WASM_STACK_BYTES) -sWASM_BIGINT -sERROR_ON_UNDEFINED_SYMBOLS=0 -sIMPORTED_MEMORY \
+    -sINITIAL_MEMORY=$(WEB_MEMORY_INITIAL_BYTES) -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB
+else
+  WEB_LINK += -Wl,--import-memory -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=4294967296
+endif
 WEB_THREADS_LINK := -Wl,--shared-memory
 
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.

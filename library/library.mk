@@ -24,7 +24,7 @@ library_native := $(filter-out build/obj/native/src/cli/% build/obj/native/src/l
 library_wasi-simd128 := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(MEDIA_SRC) $(LIBRARY_SRC))
 library_wasi-relaxed := $(patsubst %.c,build/obj/wasi-relaxed/%.o,$(WASI_SRC) $(MEDIA_SRC) $(LIBRARY_SRC))
 $(foreach variant,$(WEB_VARIANTS),$(eval library_emscripten-$(variant) := \
-  $(call engine_objects,web-$(variant)) build/obj/web-$(variant)/web/libc/string.o \
+  $(call engine_objects,$(WEB)-$(variant)) build/obj/$(WEB)-$(variant)/web/libc/string.o \
   $(objects_emscripten-$(lastword $(subst -, ,$(variant))))))
 
 # $(call library_archive,FILE,NAME)

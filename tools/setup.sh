@@ -134,7 +134,7 @@ apt_is_installed() {
 
 apt_install() {
   have dpkg-query && have apt-get ||
-    die "apt is needed to install: $* (without apt: see 'Other systems' in docs/build.md)"
+    die "apt is needed to install: $* (without apt: see 'Other toolchains' in docs/build.md)"
   apt_is_installed "$@" && return 0
   local package missing=()
   for package; do apt_is_installed "$package" || missing+=("$package"); done
@@ -160,7 +160,7 @@ private_apt() {
   mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
     awk -v name="$codename" '$1 == name { print $2; exit }')
   [ -n "$mirror" ] && [ -f "$keyring" ] ||
-    die "this recipe is for Debian; elsewhere set WASI_SDK_PATH (docs/build.md, 'Other systems')"
+    die "this recipe is for Debian; elsewhere set WASI_SDK_PATH (docs/build.md, 'Other toolchains')"
   mkdir -p "$apt"/{lists/partial,cache/archives/partial}
   printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$SUITE" >"$apt/sources.list"
   private=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
@@ -194,7 +194,7 @@ pinned() {
     }
   done
   die "Debian $SUITE has no $1 of upstream version $upstream, only:" \
-    "${offered:-none}; set WASI_SDK_PATH instead (docs/build.md, 'Other systems')"
+    "${offered:-none}; set WASI_SDK_PATH instead (docs/build.md, 'Other toolchains')"
 }
 
 unpack_wasm_tools() {

@@ -14,8 +14,8 @@ import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { createMemory, instantiate } from '../../js/wasm/wasm_module.js';
 import { loadModel } from '../../js/worker/load_model.js';
-import { built } from '../support/locate.mjs';
 import {
+  dist,
   modelPath,
   openEngine,
   synthesize,
@@ -28,13 +28,13 @@ const builds = ['simd128-single', 'simd128-threads'];
 const relaxedBuilds = ['relaxed-single', 'relaxed-threads'];
 
 // Node 20 has relaxed SIMD behind a flag, and its baseline compiler gets the dot wrong
-if (!WebAssembly.validate(readFileSync(built('web/wick-relaxed-single.wasm')))) {
+if (!WebAssembly.validate(readFileSync(join(dist, 'wasm/wick-relaxed-single.wasm')))) {
   setFlagsFromString('--experimental-wasm-relaxed-simd');
   setFlagsFromString('--no-liftoff');
 }
 
 /** @param {string} build */
-const compile = (build) => WebAssembly.compile(readFileSync(built(`web/wick-${build}.wasm`)));
+const compile = (build) => WebAssembly.compile(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 
 /** A small generator, so that a failure can be repeated (Marsaglia's xorshift32). */
 function makeRandom(seed = 1) {

@@ -35,7 +35,7 @@ import { Heap, Passed } from '../../js/wasm/heap.js';
 import * as layout from '../../js/wasm/layout.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { answerCall } from '../../js/worker/answers.js';
-import { root } from '../support/locate.mjs';
+import { dist } from '../support/package.mjs';
 
 // Before the clock is read for the first time: js/base/clock.js keeps the function.
 let fakeMs = 0;
@@ -932,7 +932,7 @@ describe('storage full', () => {
 
 describe('the table of calls', () => {
   test('each function that a row names is exported by the modules', () => {
-    const folder = join(root, 'dist/wasm');
+    const folder = join(dist, 'wasm');
     // the others are of the same sources, and not every Node has their instructions; grammars are not in the table
     const modules = readdirSync(folder).filter((name) => /simd128-[a-z]+\.wasm$/.test(name));
     assert.equal(modules.length, 2);

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { modelFolder } from '../support/package.mjs';
+import { dist, modelFolder } from '../support/package.mjs';
 
 const { skip } = locate('chromium');
 const MIB = 2 ** 20;
@@ -20,7 +20,7 @@ describe('the package on phones', { skip }, () => {
   before(async () => {
     const folders = {
       '/': join(root, 'tests/support/empty_page'),
-      '/wick-llm/': join(root, 'dist'),
+      '/wick-llm/': dist,
       '/models/': modelFolder,
     };
     server = await serve({ root: folders });

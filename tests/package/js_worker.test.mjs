@@ -9,10 +9,9 @@ import { settingsOf } from '../../js/page/request_options.js';
 import { PASSES_WAITED_MAX } from '../../js/wasm/layout.js';
 import { EngineWorker } from '../../js/worker/engine_worker.js';
 import { precedes, WaitingRequests } from '../../js/worker/waiting_requests.js';
-import { root } from '../support/locate.mjs';
-import { modelPath, waitUntil } from '../support/package.mjs';
+import { dist, modelPath, waitUntil } from '../support/package.mjs';
 
-const wasm = readFileSync(join(root, 'dist/wasm/wick-simd128-single.wasm'));
+const wasm = readFileSync(join(dist, 'wasm/wick-simd128-single.wasm'));
 
 /** @param {{isEager?: boolean, sent?: Int32Array, file?: string}} [options] */
 function startWorker({ isEager = false, sent, file = modelPath } = {}) {

@@ -8,7 +8,7 @@ import { deflateSync } from 'node:zlib';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { openEngine, temporaryFolder } from '../support/package.mjs';
+import { dist, openEngine, temporaryFolder } from '../support/package.mjs';
 
 const shared = locate('shared');
 const chromium = locate('chromium');
@@ -87,7 +87,7 @@ test('the page of ten lines answers a question about an image', {
     temperature: 0,
   });
   const server = await serve({
-    root: { '/': join(folder, 'page'), '/wick-llm/': join(root, 'dist') },
+    root: { '/': join(folder, 'page'), '/wick-llm/': dist },
   });
   t.after(() => server.close());
   const browser = await launchChromium();

@@ -18,7 +18,7 @@ import {
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { assertContinued, pretendedModel, serveModel, sha256Of } from '../support/model_server.mjs';
-import { waitUntil } from '../support/package.mjs';
+import { dist, waitUntil } from '../support/package.mjs';
 
 const SIZE = CHUNK_BYTES + 4321;
 const model = pretendedModel(SIZE);
@@ -32,7 +32,7 @@ before(async () => {
   writeFileSync(join(folder, 'model.gguf'), model);
   const folders = {
     '/': join(root, 'tests/support/empty_page'),
-    '/wick-llm/': join(root, 'dist'),
+    '/wick-llm/': dist,
     '/js/': join(root, 'js'),
     '/models/': folder,
   };

@@ -1,5 +1,5 @@
-// The npm package as it is shipped (dist/), and what its tests share: models, engines that are closed
-// after the test, waiting.
+// The npm package as it is shipped (dist/; $WICK_DIST names another build), and what its tests share: models, engines that
+// are closed after the test, waiting.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,8 +12,8 @@ import { Worker } from 'node:worker_threads';
 import { built, root } from './locate.mjs';
 import { run } from './process.mjs';
 
-export const dist = resolve(root, 'dist');
-if (!existsSync(dist)) throw new Error('dist/ is missing: run make');
+export const dist = resolve(root, process.env.WICK_DIST ?? 'dist');
+if (!existsSync(dist)) throw new Error(`${dist} is missing: run make`);
 
 /** @type {typeof import('../../js/index.js')} */
 const entry = await import(pathToFileURL(join(dist, 'index.js')).href);

@@ -5,6 +5,7 @@ import { after, before } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './browsers.mjs';
 import { root } from './locate.mjs';
+import { dist } from './package.mjs';
 
 /**
  * Call it in a suite: it starts a browser before the suite's tests and ends it after them. The package is at
@@ -19,7 +20,7 @@ export function openPackagePage(models) {
   before(async () => {
     const folders = {
       '/': join(root, 'tests/support/empty_page'),
-      '/wick-llm/': join(root, 'dist'),
+      '/wick-llm/': dist,
       '/models/': models,
     };
     server = await serve({ root: folders });

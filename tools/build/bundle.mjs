@@ -1,5 +1,7 @@
 // Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), their source maps,
 // types, the engine's WebAssembly, the command line. Prints the JavaScript's sizes.
+//
+//   node tools/build/bundle.mjs [--web build/web] [--out dist]   with the modules of a folder, into another
 
 import { createHash } from 'node:crypto';
 import {
@@ -12,15 +14,22 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const { values: options } = parseArgs({
+  options: {
+    web: { type: 'string', default: 'build/web' },
+    out: { type: 'string', default: 'dist' },
+  },
+});
 // The package is built aside and then moved, so users of the old one are disturbed for a moment only.
-const final = join(root, 'dist');
-const dist = join(root, 'build/dist');
+const final = join(root, options.out);
+const dist = join(root, 'build/bundle', basename(final));
 
 /** @type {import('esbuild').BuildOptions} */
 const common = {
@@ -171,7 +180,7 @@ rmSync(dist, { recursive: true, force: true });
 await bundle();
 moveSources();
 copyAll('js', '.', /\.d\.ts$/);
-copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
+copyAll(options.web, 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
 /** The content type that `integrity` requires of each file that a page loads: pages and proxies can refuse other bytes. */
@@ -196,7 +205,7 @@ for (const name of ['index.js', 'worker.js']) {
   const small = gzipSync(bytes, { level: 9 }).byteLength;
   gzipped += small;
   console.log(
-    `  dist/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`,
+    `  ${options.out}/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`,
   );
 }
 console.log(`  JavaScript: ${kb(gzipped)} gzipped`);
