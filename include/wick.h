@@ -192,10 +192,10 @@ typedef struct wick_engine wick_engine;
 
 // Types of keys and values: 4, 2, 1 and 1/2 bytes a number. Q8 and Q4 values have a scale for 32 of
 // them, keys an offset and a scale for each channel of a page of 16 tokens; keys of a page that is
-// not full are F16.
+// not full are F16. 0 is the default.
 typedef enum wick_kv_type {
-  WICK_KV_F32 = 0,
-  WICK_KV_F16 = 1,
+  WICK_KV_F16 = 0,
+  WICK_KV_F32 = 1,
   WICK_KV_Q8 = 2,
   WICK_KV_Q4 = 3,
   WICK_KV_TYPE_COUNT = 4
@@ -305,7 +305,7 @@ typedef struct wick_config {
 // ever.
 const char *wick_kernels_name(const char *wanted);
 
-// F16 KV, everything else 0.
+// All of it 0.
 void wick_config_default(wick_config *config);
 
 // Makes an engine without a model. It allocates little: the big segments come when the directory of

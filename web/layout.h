@@ -291,8 +291,8 @@ _Static_assert((int64_t)WICK_GRAMMAR_JSON_SCHEMA == 2, "WICK_GRAMMAR_JSON_SCHEMA
 _Static_assert((int64_t)WICK_GRAMMAR_REGEX == 3, "WICK_GRAMMAR_REGEX");
 _Static_assert((int64_t)WICK_GRAMMAR_CHOICE == 4, "WICK_GRAMMAR_CHOICE");
 _Static_assert((int64_t)WICK_GRAMMAR_TOOLS == 5, "WICK_GRAMMAR_TOOLS");
-_Static_assert((int64_t)WICK_KV_F32 == 0, "WICK_KV_F32");
-_Static_assert((int64_t)WICK_KV_F16 == 1, "WICK_KV_F16");
+_Static_assert((int64_t)WICK_KV_F16 == 0, "WICK_KV_F16");
+_Static_assert((int64_t)WICK_KV_F32 == 1, "WICK_KV_F32");
 _Static_assert((int64_t)WICK_KV_Q8 == 2, "WICK_KV_Q8");
 _Static_assert((int64_t)WICK_KV_Q4 == 3, "WICK_KV_Q4");
 _Static_assert((int64_t)WICK_E_FULL == 10, "WICK_E_FULL");

@@ -19,9 +19,7 @@ enum {
   CONTEXTS_DEFAULT = 4             // full contexts for which there may be KV pages
 };
 
-void wick_config_default(wick_config *config) {
-  *config = (wick_config){.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16};
-}
+void wick_config_default(wick_config *config) { *config = (wick_config){0}; }
 
 void wick_request_default(wick_request *request) {
   *request =
@@ -151,7 +149,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   status = model_create(&engine->memory, engine->kernels, directory, &tensors,
                         !engine->config.no_predictor, &engine->model, error);
   if (status != WICK_OK) return status;
-  const wick_kv_type keys = kv_key_type(engine->config.k_type);
+  const kernel_kv_type keys = kv_key_type(engine->config.k_type);
   engine->model->has_open_pages =
       !engine->model->is_encoder && engine->kernels->kv[keys].k_encode != NULL;
   status = choose_context(engine, error);

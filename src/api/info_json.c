@@ -4,7 +4,7 @@
 #include "base/text.h"
 
 const char *wick_kv_type_name(wick_kv_type type) {
-  static const char *const names[WICK_KV_TYPE_COUNT] = {"f32", "f16", "q8", "q4"};
+  static const char *const names[WICK_KV_TYPE_COUNT] = {"f16", "f32", "q8", "q4"};
   return (unsigned)type < WICK_KV_TYPE_COUNT ? names[type] : "?";
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const char *const kv_names[] = {"f32", "f16", "q8", "q4", NULL};
+static const char *const kv_names[] = {"f16", "f32", "q8", "q4", NULL};
 static const char *const tables_names[] = {"auto", "inside", "outside", NULL};
 
 model_settings settings_default(void) {

@@ -66,18 +66,17 @@ typedef struct kernel_type_ops {
 
 // Element types of KV pages. Q8 and Q4 are codes with a scale for each 32 values of a row. C8 and
 // C4, of keys alone, have an offset and a scale for each channel of a page. R4, of values alone, is
-// Q4 after a rotation of each head.
-typedef wick_kv_type kernel_kv_type;
-enum {
-  KERNEL_KV_F32 = WICK_KV_F32,
-  KERNEL_KV_F16 = WICK_KV_F16,
-  KERNEL_KV_Q8 = WICK_KV_Q8,
-  KERNEL_KV_Q4 = WICK_KV_Q4,
+// Q4 after a rotation of each head. Saved states have these numbers.
+typedef enum kernel_kv_type {
+  KERNEL_KV_F32 = 0,
+  KERNEL_KV_F16 = 1,
+  KERNEL_KV_Q8 = 2,
+  KERNEL_KV_Q4 = 3,
   KERNEL_KV_C8 = 4,
   KERNEL_KV_C4 = 5,
   KERNEL_KV_R4 = 6,
   KERNEL_KV_TYPE_COUNT = 7
-};
+} kernel_kv_type;
 
 // Pages of a KV head that attention adds in one step, and their tokens.
 enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-static bool is_type(wick_kv_type type) { return (unsigned)type < KERNEL_KV_TYPE_COUNT; }
+static bool is_type(kernel_kv_type type) { return (unsigned)type < KERNEL_KV_TYPE_COUNT; }
 
 static bool page_size(kv_layout *layout) {
   const kv_shape *shape = &layout->shape;

@@ -29,7 +29,7 @@ typedef struct kv_shape {
   uint32_t layers;  // of the group; 0: kv_heads and head_dim are 0, too
   uint32_t kv_heads;
   uint32_t head_dim;
-  wick_kv_type k_type, v_type;
+  kernel_kv_type k_type, v_type;
   uint32_t window;  // sliding window in tokens, 0: everything is kept
 } kv_shape;
 
@@ -46,25 +46,24 @@ typedef struct kv_layout {
   size_t open_head_bytes, open_bytes;
 } kv_layout;
 
-// How pages hold what a configuration calls Q8 and Q4: keys with scales of channels, encoded when a
-// page is full (kv/open.h), Q4 values rotated. Other types stay, unknown ones unknown.
-static inline wick_kv_type kv_key_type(wick_kv_type type) {
-  return type == WICK_KV_Q8           ? (wick_kv_type)KERNEL_KV_C8
-         : type == WICK_KV_Q4         ? (wick_kv_type)KERNEL_KV_C4
-         : type >= WICK_KV_TYPE_COUNT ? (wick_kv_type)KERNEL_KV_TYPE_COUNT
-                                      : type;
+// How pages hold the types of a configuration: keys in Q8 and Q4 with scales of channels, encoded
+// when a page is full (kv/open.h), values in Q4 rotated.
+static inline kernel_kv_type kv_key_type(wick_kv_type type) {
+  static const uint8_t types[WICK_KV_TYPE_COUNT] = {[WICK_KV_F16] = KERNEL_KV_F16,
+                                                    [WICK_KV_F32] = KERNEL_KV_F32,
+                                                    [WICK_KV_Q8] = KERNEL_KV_C8,
+                                                    [WICK_KV_Q4] = KERNEL_KV_C4};
+  return (unsigned)type < WICK_KV_TYPE_COUNT ? (kernel_kv_type)types[type] : KERNEL_KV_TYPE_COUNT;
 }
-static inline wick_kv_type kv_value_type(wick_kv_type type) {
-  return type == WICK_KV_Q4           ? (wick_kv_type)KERNEL_KV_R4
-         : type >= WICK_KV_TYPE_COUNT ? (wick_kv_type)KERNEL_KV_TYPE_COUNT
-                                      : type;
+static inline kernel_kv_type kv_value_type(wick_kv_type type) {
+  if (type == WICK_KV_Q8) return KERNEL_KV_Q8;
+  return type == WICK_KV_Q4 ? KERNEL_KV_R4 : kv_key_type(type);
 }
-// The type that a configuration names.
-static inline wick_kv_type kv_named_type(wick_kv_type type) {
-  const int of = (int)type;
-  return of == KERNEL_KV_C8                         ? WICK_KV_Q8
-         : of == KERNEL_KV_C4 || of == KERNEL_KV_R4 ? WICK_KV_Q4
-                                                    : type;
+// The type by the name that a configuration has for it.
+static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
+  return type == KERNEL_KV_C8                           ? KERNEL_KV_Q8
+         : type == KERNEL_KV_C4 || type == KERNEL_KV_R4 ? KERNEL_KV_Q4
+                                                        : type;
 }
 
 // WICK_E_ARG for a dimension of 0; WICK_E_UNSUPPORTED for a type or head_dim without kernels;

@@ -397,7 +397,7 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;
-  const kv_types types = {(wick_kv_type)header->k_type, (wick_kv_type)header->v_type};
+  const kv_types types = {(kernel_kv_type)header->k_type, (kernel_kv_type)header->v_type};
   const bool is_known = header->k_type < KERNEL_KV_TYPE_COUNT &&
                         header->v_type < KERNEL_KV_TYPE_COUNT &&
                         find_layout(pool, &types, layout, NULL) == WICK_OK;

@@ -47,7 +47,7 @@ typedef enum state_kind { STATE_SEQUENCE = 1, STATE_CACHE = 2 } state_kind;
 
 // Types that a record is packed in.
 typedef struct kv_types {
-  wick_kv_type k, v;
+  kernel_kv_type k, v;
 } kv_types;
 
 // Bytes of the records that the functions below write. packed: NULL for the pool's own types.

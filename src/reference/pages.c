@@ -6,29 +6,29 @@
 
 // ---- KV types ----
 
-static bool is_type(wick_kv_type type) { return (unsigned)type < KERNEL_KV_TYPE_COUNT; }
+static bool is_type(kernel_kv_type type) { return (unsigned)type < KERNEL_KV_TYPE_COUNT; }
 
-double kv_type_value_bytes(wick_kv_type type) {
+double kv_type_value_bytes(kernel_kv_type type) {
   static const double bytes[KERNEL_KV_TYPE_COUNT] = {4, 2, 1.125, 0.625};
   return is_type(type) ? bytes[type] : 0;
 }
 
-double kv_type_value_bytes_nominal(wick_kv_type type) {
+double kv_type_value_bytes_nominal(kernel_kv_type type) {
   static const double bytes[KERNEL_KV_TYPE_COUNT] = {4, 2, 1, 0.5};
   return is_type(type) ? bytes[type] : 0;
 }
 
-double kv_type_reduction_ratio(wick_kv_type type) {
+double kv_type_reduction_ratio(kernel_kv_type type) {
   return is_type(type) ? 4 / kv_type_value_bytes(type) : 0;
 }
 
-double kv_type_reduction_ratio_nominal(wick_kv_type type) {
+double kv_type_reduction_ratio_nominal(kernel_kv_type type) {
   return is_type(type) ? 4 / kv_type_value_bytes_nominal(type) : 0;
 }
 
 // ---- A page ----
 
-wick_kv_type kv_page_data_type(const kv_page_data *data) { return data->layout->shape.k_type; }
+kernel_kv_type kv_page_data_type(const kv_page_data *data) { return data->layout->shape.k_type; }
 
 size_t kv_page_data_bytes(const kv_page_data *data) { return data->layout->data_bytes; }
 
@@ -101,7 +101,7 @@ wick_status kv_data_values_read(const kv_page_data *data, uint32_t layer, uint32
   return WICK_OK;
 }
 
-wick_kv_type kv_page_type(const kv_page *page) { return kv_page_data_type(&page->data); }
+kernel_kv_type kv_page_type(const kv_page *page) { return kv_page_data_type(&page->data); }
 
 bool kv_page_is_full(const kv_page *page) { return page->fill_tokens >= KERNEL_PAGE_TOKENS; }
 
@@ -113,7 +113,7 @@ uint32_t kv_page_room_tokens(const kv_page *page) {
 
 // ---- The pool ----
 
-wick_kv_type kv_pool_type(const kv_pool *pool) { return pool->layout.shape.k_type; }
+kernel_kv_type kv_pool_type(const kv_pool *pool) { return pool->layout.shape.k_type; }
 
 double kv_pool_used_pct(const kv_pool *pool) {
   if (pool->page_count == 0) return 0;

@@ -7,14 +7,14 @@
 
 // Bytes of a value with its share of the scale (4, 2, 1.125, 0.625). Nominal: without the scale
 // (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. An unknown type gives 0.
-double kv_type_value_bytes(wick_kv_type type);
-double kv_type_value_bytes_nominal(wick_kv_type type);
-double kv_type_reduction_ratio(wick_kv_type type);
-double kv_type_reduction_ratio_nominal(wick_kv_type type);
+double kv_type_value_bytes(kernel_kv_type type);
+double kv_type_value_bytes_nominal(kernel_kv_type type);
+double kv_type_reduction_ratio(kernel_kv_type type);
+double kv_type_reduction_ratio_nominal(kernel_kv_type type);
 
 // ---- A page ----
 
-wick_kv_type kv_page_data_type(const kv_page_data *data);  // of the keys
+kernel_kv_type kv_page_data_type(const kv_page_data *data);  // of the keys
 size_t kv_page_data_bytes(const kv_page_data *data);
 // One token's row of one layer, [kv_heads * head_dim] floats. Writing encodes the whole row.
 // WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE when `count` is not a row;
@@ -28,15 +28,15 @@ wick_status kv_data_keys_read(const kv_page_data *data, uint32_t layer, uint32_t
 wick_status kv_data_values_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,
                                 size_t count, wick_error *error);
 
-wick_kv_type kv_page_type(const kv_page *page);
+kernel_kv_type kv_page_type(const kv_page *page);
 bool kv_page_is_full(const kv_page *page);
 bool kv_page_is_shared(const kv_page *page);
 uint32_t kv_page_room_tokens(const kv_page *page);
 
 // ---- The pool ----
 
-wick_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
-double kv_pool_used_pct(const kv_pool *pool);    // 0 when there is no page
+kernel_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
+double kv_pool_used_pct(const kv_pool *pool);      // 0 when there is no page
 // Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
 double kv_pool_bytes_ratio(const kv_pool *pool);
 

@@ -89,8 +89,8 @@ static wick_engine *make_engine(input *in, bool is_draft) {
   const uint32_t flags = next_u8(in);
   config.memory_bytes_max = 64 << 20;
   config.threads = 1;
-  config.k_type = (kernel_kv_type)(flags & 3);
-  config.v_type = (kernel_kv_type)(flags >> 2 & 3);
+  config.k_type = (wick_kv_type)(flags & 3);
+  config.v_type = (wick_kv_type)(flags >> 2 & 3);
   config.no_prefix_cache = (flags & 16) != 0;
   config.metrics = (flags & 32) != 0;
   if ((flags & 64) != 0 && !is_draft) config.swap = &KEEPER;

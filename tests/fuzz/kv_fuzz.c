@@ -72,7 +72,8 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   run->held = PREFIX_NONE;
   memory_init(&run->memory, 0, platform_alloc, platform_free);
   run->memory.fail_at_call = fail_at_call;
-  const wick_kv_type k_type = (wick_kv_type)(kind >> 1 & 3), v_type = (wick_kv_type)(kind >> 3 & 3);
+  const kernel_kv_type k_type = (kernel_kv_type)(kind >> 1 & 3),
+                       v_type = (kernel_kv_type)(kind >> 3 & 3);
   kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, 0};
   const store_config config = {.groups = {shape},
                                .group_count = 1,

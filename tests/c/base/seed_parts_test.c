@@ -12,12 +12,14 @@
 
 TEST(bytes_and_ratios_of_kv_types) {
   const struct {
-    wick_kv_type type;
+    kernel_kv_type type;
     double nominal, bytes;
-  } types[] = {
-      {WICK_KV_F32, 4, 4}, {WICK_KV_F16, 2, 2}, {WICK_KV_Q8, 1, 1.125}, {WICK_KV_Q4, 0.5, 0.625}};
+  } types[] = {{KERNEL_KV_F32, 4, 4},
+               {KERNEL_KV_F16, 2, 2},
+               {KERNEL_KV_Q8, 1, 1.125},
+               {KERNEL_KV_Q4, 0.5, 0.625}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const wick_kv_type type = types[i].type;
+    const kernel_kv_type type = types[i].type;
     CHECK_NEAR(kv_type_value_bytes_nominal(type), types[i].nominal, 0);
     CHECK_NEAR(kv_type_value_bytes(type), types[i].bytes, 0);
     CHECK_NEAR(kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
@@ -28,10 +30,10 @@ TEST(bytes_and_ratios_of_kv_types) {
     REQUIRE(kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);
     CHECK_NEAR((double)layout.data_bytes, 2 * 8192 * types[i].bytes, 0);
   }
-  CHECK_NEAR(kv_type_reduction_ratio(WICK_KV_Q8), 3.5556, 5e-5);
-  CHECK_NEAR(kv_type_reduction_ratio(WICK_KV_Q4), 6.4, 1e-12);
-  CHECK_NEAR(kv_type_value_bytes((wick_kv_type)99), 0, 0);
-  CHECK_NEAR(kv_type_reduction_ratio_nominal((wick_kv_type)99), 0, 0);
+  CHECK_NEAR(kv_type_reduction_ratio(KERNEL_KV_Q8), 3.5556, 5e-5);
+  CHECK_NEAR(kv_type_reduction_ratio(KERNEL_KV_Q4), 6.4, 1e-12);
+  CHECK_NEAR(kv_type_value_bytes((kernel_kv_type)99), 0, 0);
+  CHECK_NEAR(kv_type_reduction_ratio_nominal((kernel_kv_type)99), 0, 0);
 }
 
 TEST(an_entry_counts_its_users) {
@@ -64,7 +66,7 @@ static kv_pool *pool;
 static prefix_cache *cache;
 
 static bool open_cache(void) {
-  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   const prefix_config config = {.entries_max = PAGES, .page_tokens = 1};
   memory_init(&memory, 0, platform_alloc, platform_free);
   return kv_pool_init(&memory, kernels_bind(), &shape, PAGES, PAGES, &pool, NULL) == WICK_OK &&

@@ -16,7 +16,7 @@ typedef struct page_case {
   _Alignas(64) uint8_t bytes[PAGE_BYTES_MAX];
 } page_case;
 
-static page_case *open_page(wick_kv_type type) {
+static page_case *open_page(kernel_kv_type type) {
   static page_case c;
   const kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
   wick_error error = {0};
@@ -73,18 +73,18 @@ static double largest_error(const float *found, const float *wanted, uint32_t co
 }
 
 TEST(kq_01_bytes_of_a_q8_page) {
-  const size_t bytes_f32 = kv_page_data_bytes(&open_page(WICK_KV_F32)->page.data);
-  const kv_page_data *data = &open_page(WICK_KV_Q8)->page.data;
-  CHECK_EQ_INT(kv_page_data_type(data), WICK_KV_Q8);
+  const size_t bytes_f32 = kv_page_data_bytes(&open_page(KERNEL_KV_F32)->page.data);
+  const kv_page_data *data = &open_page(KERNEL_KV_Q8)->page.data;
+  CHECK_EQ_INT(kv_page_data_type(data), KERNEL_KV_Q8);
   CHECK_EQ_UINT(kv_page_data_bytes(data), 18432);
   CHECK_EQ_UINT(bytes_f32, 65536);
   CHECK(kv_page_data_bytes(data) < bytes_f32);
 }
 
 TEST(kq_02_bytes_of_a_q4_page) {
-  const size_t bytes_q8 = kv_page_data_bytes(&open_page(WICK_KV_Q8)->page.data);
-  const kv_page_data *data = &open_page(WICK_KV_Q4)->page.data;
-  CHECK_EQ_INT(kv_page_data_type(data), WICK_KV_Q4);
+  const size_t bytes_q8 = kv_page_data_bytes(&open_page(KERNEL_KV_Q8)->page.data);
+  const kv_page_data *data = &open_page(KERNEL_KV_Q4)->page.data;
+  CHECK_EQ_INT(kv_page_data_type(data), KERNEL_KV_Q4);
   CHECK_EQ_UINT(kv_page_data_bytes(data), 10240);
   CHECK_EQ_UINT(bytes_q8, 18432);
   CHECK(kv_page_data_bytes(data) < bytes_q8);
@@ -115,7 +115,7 @@ static void check_refusals(page_case *c, const float *row) {
 }
 
 TEST(kq_03_f32_keys_are_read_back_as_written) {
-  page_case *c = open_page(WICK_KV_F32);
+  page_case *c = open_page(KERNEL_KV_F32);
   float keys[ROW] = {0}, found[ROW];
   for (int i = 0; i < 64; i++) keys[i] = (float)i * 0.1f;
   CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
@@ -127,7 +127,7 @@ TEST(kq_03_f32_keys_are_read_back_as_written) {
 }
 
 TEST(kq_04_q8_rows_are_near_what_was_written) {
-  page_case *c = open_page(WICK_KV_Q8);
+  page_case *c = open_page(KERNEL_KV_Q8);
   float row[ROW] = {0}, keys[ROW], values[ROW];
   make_pair(row);
   CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
@@ -147,9 +147,9 @@ TEST(kq_04_q8_rows_are_near_what_was_written) {
 }
 
 TEST(kq_05_a_new_page) {
-  const kv_page *page = &open_page(WICK_KV_Q8)->page;
+  const kv_page *page = &open_page(KERNEL_KV_Q8)->page;
   CHECK_EQ_INT(page->id, 0);
-  CHECK_EQ_INT(kv_page_type(page), WICK_KV_Q8);
+  CHECK_EQ_INT(kv_page_type(page), KERNEL_KV_Q8);
   CHECK_EQ_UINT(page->fill_tokens, 0);
   CHECK_EQ_UINT(page->ref_count, 0);
   CHECK(!kv_page_is_full(page));
@@ -158,7 +158,7 @@ TEST(kq_05_a_new_page) {
 }
 
 TEST(kq_06_keys_and_values_of_a_page) {
-  page_case *c = open_page(WICK_KV_F32);
+  page_case *c = open_page(KERNEL_KV_F32);
   float keys[ROW], values[ROW], found_keys[ROW], found_values[ROW];
   for (int i = 0; i < ROW; i++) {
     keys[i] = (float)i * 0.01f;
@@ -175,7 +175,7 @@ TEST(kq_06_keys_and_values_of_a_page) {
 }
 
 TEST(kq_07_a_page_is_full_at_16_tokens) {
-  kv_page *page = &open_page(WICK_KV_Q8)->page;
+  kv_page *page = &open_page(KERNEL_KV_Q8)->page;
   CHECK_EQ_UINT(kv_page_room_tokens(page), 16);
   CHECK(!kv_page_is_full(page));
   page->fill_tokens = 15;
@@ -280,7 +280,7 @@ TEST(kq_10_codes_and_scales) {
 }
 
 TEST(kq_11_q4_rows_and_an_overfull_page) {
-  page_case *c = open_page(WICK_KV_Q4);
+  page_case *c = open_page(KERNEL_KV_Q4);
   float row[ROW] = {0}, keys[ROW], values[ROW];
   make_pair(row);
   CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
@@ -332,7 +332,7 @@ static void check_lone_infinity(float infinity) {
 }
 
 // The pool counts them, and does not forget.
-static void check_pool_counter(wick_kv_type type, float nan, float infinity) {
+static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
@@ -400,8 +400,10 @@ TEST(kq_12_values_that_are_not_finite) {
   check_replaced(-infinity, nan, -1, 0);
   check_lone_infinity(infinity);
   check_lone_infinity(-infinity);
-  for (wick_kv_type type = WICK_KV_F32; type <= WICK_KV_Q4; type++) {
+  for (kernel_kv_type type = KERNEL_KV_F32; type <= KERNEL_KV_Q4; type++) {
     check_pool_counter(type, nan, infinity);
+  }
+  for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
     check_engine(type, nan);
     check_engine(type, infinity);
   }

@@ -45,7 +45,7 @@ static uint64_t read_rows(pool_case *c, kv_seq_id seq, uint32_t tokens) {
 
 // ---- PK-10 ----
 
-static void check_extend_short_of_pages(wick_kv_type type, uint32_t layers) {
+static void check_extend_short_of_pages(kernel_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(2, type, layers);
   const kv_seq_id seq = pool_new_seq(c, 16);
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 48, &c->shortage, &c->error), WICK_E_PAGES);
@@ -57,12 +57,12 @@ static void check_extend_short_of_pages(wick_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-TEST(pk_10_extending_without_pages) { check_extend_short_of_pages(WICK_KV_F32, 1); }
+TEST(pk_10_extending_without_pages) { check_extend_short_of_pages(KERNEL_KV_F32, 1); }
 
 // ---- PK-22 to PK-24: shared pages ----
 
 TEST(pk_22_no_page_to_copy_to) {
-  pool_case *c = pool_open(2, WICK_KV_F32, 1);
+  pool_case *c = pool_open(2, KERNEL_KV_F32, 1);
   const kv_seq_id parent = pool_new_seq(c, 16);
   const kv_seq_id child = pool_fork_seq(c, parent);
   const kv_seq_id other = pool_new_seq(c, 16);
@@ -80,7 +80,7 @@ TEST(pk_22_no_page_to_copy_to) {
   pool_close(c);
 }
 
-static void check_several_forks(wick_kv_type type, uint32_t layers) {
+static void check_several_forks(kernel_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
   const kv_seq_id parent = pool_new_seq(c, 16);
   write_rows(c, parent, 16, 0);
@@ -111,9 +111,9 @@ static void check_several_forks(wick_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-TEST(pk_23_writing_one_of_several_forks) { check_several_forks(WICK_KV_F32, 1); }
+TEST(pk_23_writing_one_of_several_forks) { check_several_forks(KERNEL_KV_F32, 1); }
 
-static void check_freeing_forks(wick_kv_type type, uint32_t layers) {
+static void check_freeing_forks(kernel_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
   const kv_seq_id parent = pool_new_seq(c, 16);
   write_rows(c, parent, 16, 0);
@@ -130,13 +130,13 @@ static void check_freeing_forks(wick_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-TEST(pk_24_freeing_a_sequence_with_a_fork) { check_freeing_forks(WICK_KV_F32, 1); }
+TEST(pk_24_freeing_a_sequence_with_a_fork) { check_freeing_forks(KERNEL_KV_F32, 1); }
 
 // ---- PK-25 to PK-28: fragmentation ----
 
 // A pool whose pages are all one sequence each; the one with page `freed` is freed.
 static pool_case *open_full_pool(uint32_t pages, uint32_t freed) {
-  pool_case *c = pool_open(pages, WICK_KV_F32, 1);
+  pool_case *c = pool_open(pages, KERNEL_KV_F32, 1);
   kv_seq_id seq = KV_SEQ_NONE;
   for (uint32_t i = 0; i < pages; i++) {
     const kv_seq_id fresh = pool_new_seq(c, 16);
@@ -166,7 +166,7 @@ TEST(pk_25_few_free_pages) {
   pool_close(c);
 }
 
-static void check_waste(wick_kv_type type, uint32_t layers) {
+static void check_waste(kernel_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
   const kv_seq_id first = pool_new_seq(c, 32), second = pool_new_seq(c, 32);
   const kv_seq_id third = pool_new_seq(c, 32);
@@ -191,7 +191,7 @@ static void check_waste(wick_kv_type type, uint32_t layers) {
 
 // Whether ten pages of this many tokens each, with holes between them, are to be moved together.
 static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   kv_seq_id seqs[16];
   for (uint32_t i = 0; i < 10 + holes; i++) {
     seqs[i] = pool_new_seq(c, 16);
@@ -206,14 +206,14 @@ static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
 }
 
 TEST(pk_26_much_waste) {
-  check_waste(WICK_KV_F32, 1);
+  check_waste(KERNEL_KV_F32, 1);
   CHECK(should_defrag_ten(3, 11));   // more than a quarter is wasted
   CHECK(!should_defrag_ten(3, 12));  // a quarter
   CHECK(!should_defrag_ten(2, 11));  // but only two holes
 }
 
 TEST(pk_27_compacting_nothing) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 0);
   uint32_t moved = 9;
   CHECK_UNCHANGED(c, kv_seq_compact(c->pool, seq, &moved, &c->error), WICK_OK);
@@ -239,7 +239,7 @@ TEST(pk_27_compacting_nothing) {
 }
 
 TEST(pk_28_the_largest_free_region) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 100);
   const kv_seq_id first = pool_new_seq(c, 16);
   CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 99);
@@ -258,7 +258,7 @@ TEST(pk_28_the_largest_free_region) {
 // ---- PK-29, PK-30 ----
 
 TEST(pk_29_every_type_and_several_layers) {
-  static const wick_kv_type types[] = {WICK_KV_Q8, WICK_KV_Q4, WICK_KV_F16, WICK_KV_F32};
+  static const kernel_kv_type types[] = {KERNEL_KV_Q8, KERNEL_KV_Q4, KERNEL_KV_F16, KERNEL_KV_F32};
   for (int i = 0; i < 4; i++) {
     for (uint32_t layers = 1; layers <= 3; layers += 2) {
       check_several_forks(types[i], layers);
@@ -270,7 +270,7 @@ TEST(pk_29_every_type_and_several_layers) {
 }
 
 TEST(pk_30_counts_belong_to_sequences) {
-  pool_case *c = pool_open(20, WICK_KV_F32, 1);
+  pool_case *c = pool_open(20, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 48);
   pool_set_tokens(c, seq, 48);
   const kv_seq_id sibling = pool_fork_seq(c, seq);

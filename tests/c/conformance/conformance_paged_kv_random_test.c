@@ -42,7 +42,7 @@ static uint32_t below(naive_pool *m, uint32_t limit) {
 
 // Whole numbers of which the first is the largest, so that every type stores them exactly.
 static void make_row(const naive_pool *m, uint64_t row, float k[DIM], float v[DIM]) {
-  const int largest = kv_pool_type(m->pool) == WICK_KV_Q4 ? 7 : 127;
+  const int largest = kv_pool_type(m->pool) == KERNEL_KV_Q4 ? 7 : 127;
   const uint32_t levels = 2 * (uint32_t)largest + 1;
   for (uint64_t i = 0; i < DIM; i++) {
     const uint64_t bits = hash_mix_u64(row * DIM + i);
@@ -409,7 +409,7 @@ static void operate(naive_pool *m, naive_seq *seq, naive_seq *other) {
 // ---- Runs ----
 
 // False when the allocation that is to fail was one of these.
-static bool open_pool(naive_pool *m, wick_kv_type type, uint64_t fail_at_call, uint64_t seed) {
+static bool open_pool(naive_pool *m, kernel_kv_type type, uint64_t fail_at_call, uint64_t seed) {
   memset(m, 0, sizeof *m);
   memory_init(&m->memory, 0, platform_alloc, platform_free);
   m->memory.fail_at_call = fail_at_call;
@@ -437,7 +437,7 @@ static void close_pool(naive_pool *m) {
   CHECK_EQ_UINT(m->memory.blocks_now, 0);
 }
 
-static void check_type(wick_kv_type type, uint64_t seed) {
+static void check_type(kernel_kv_type type, uint64_t seed) {
   static naive_pool m;
   REQUIRE(open_pool(&m, type, 0, seed));
   run_operations(&m, OPERATIONS);
@@ -453,7 +453,7 @@ static void check_failing_allocations(void) {
   static naive_pool m;
   uint64_t fail_at_call = 0;
   do {
-    if (open_pool(&m, WICK_KV_F32, ++fail_at_call, 1)) run_operations(&m, OPERATIONS_FAILING);
+    if (open_pool(&m, KERNEL_KV_F32, ++fail_at_call, 1)) run_operations(&m, OPERATIONS_FAILING);
     close_pool(&m);
   } while (m.has_failed);
   CHECK(fail_at_call > 40);
@@ -461,7 +461,7 @@ static void check_failing_allocations(void) {
 }
 
 TEST(pk_31_random_operations) {
-  static const wick_kv_type types[] = {WICK_KV_F32, WICK_KV_F16, WICK_KV_Q8, WICK_KV_Q4};
+  static const kernel_kv_type types[] = {KERNEL_KV_F32, KERNEL_KV_F16, KERNEL_KV_Q8, KERNEL_KV_Q4};
   for (uint64_t i = 0; i < soak_count(20); i++) {
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
       check_type(types[t], soak_seed() + (uint64_t)types[t] + 1 + 4 * i);

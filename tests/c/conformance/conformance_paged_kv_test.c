@@ -5,8 +5,8 @@
 #include "reference/pages.h"
 
 TEST(pk_01_a_new_pool) {
-  pool_case *c = pool_open(100, WICK_KV_Q8, 1);
-  CHECK_EQ_INT(kv_pool_type(c->pool), WICK_KV_Q8);
+  pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
+  CHECK_EQ_INT(kv_pool_type(c->pool), KERNEL_KV_Q8);
   CHECK_EQ_UINT(kv_pool_pages(c->pool), 100);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 100);
   CHECK_EQ_UINT(kv_pool_stats(c->pool).active_sequences, 0);
@@ -17,7 +17,7 @@ TEST(pk_01_a_new_pool) {
 }
 
 TEST(pk_02_a_sequence_takes_pages) {
-  pool_case *c = pool_open(100, WICK_KV_Q8, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
   const kv_seq_id seq = pool_new_seq(c, 32);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 98);
   CHECK_EQ_UINT(kv_pool_stats(c->pool).active_sequences, 1);
@@ -37,7 +37,7 @@ TEST(pk_02_a_sequence_takes_pages) {
 }
 
 TEST(pk_03_a_sequence_gives_its_pages_back) {
-  pool_case *c = pool_open(100, WICK_KV_Q4, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_Q4, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
   pool_free_seq(c, seq);
@@ -49,7 +49,8 @@ TEST(pk_03_a_sequence_gives_its_pages_back) {
   pool_close(c);
 }
 
-static void check_bytes_ratio(wick_kv_type type, double below, double exact, uint64_t page_bytes) {
+static void check_bytes_ratio(kernel_kv_type type, double below, double exact,
+                              uint64_t page_bytes) {
   pool_case *c = pool_open(100, type, 1);
   CHECK_NEAR(kv_pool_bytes_ratio(c->pool), 1, 0);  // nothing is used
   pool_new_seq(c, 16);
@@ -60,16 +61,16 @@ static void check_bytes_ratio(wick_kv_type type, double below, double exact, uin
   pool_close(c);
 }
 
-TEST(pk_04_bytes_saved_by_q8) { check_bytes_ratio(WICK_KV_Q8, 0.6, 0.28125, 18432); }
+TEST(pk_04_bytes_saved_by_q8) { check_bytes_ratio(KERNEL_KV_Q8, 0.6, 0.28125, 18432); }
 
-TEST(pk_05_bytes_saved_by_q4) { check_bytes_ratio(WICK_KV_Q4, 0.4, 0.15625, 10240); }
+TEST(pk_05_bytes_saved_by_q4) { check_bytes_ratio(KERNEL_KV_Q4, 0.4, 0.15625, 10240); }
 
 TEST(pk_06_pages_of_positions) {
-  pool_case *c = pool_open(100, WICK_KV_Q8, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
   const kv_seq_id seq = pool_new_seq(c, 32);
   const kv_page *first = pool_page(c, seq, 0), *second = pool_page(c, seq, 16);
-  CHECK_EQ_INT(kv_page_type(first), WICK_KV_Q8);
-  CHECK_EQ_INT(kv_page_type(second), WICK_KV_Q8);
+  CHECK_EQ_INT(kv_page_type(first), KERNEL_KV_Q8);
+  CHECK_EQ_INT(kv_page_type(second), KERNEL_KV_Q8);
   CHECK(first->id != second->id);
   CHECK(pool_page(c, seq, 15) == first);
   CHECK(pool_page(c, seq, 31) == second);
@@ -80,7 +81,7 @@ TEST(pk_06_pages_of_positions) {
 }
 
 TEST(pk_07_a_page_to_write) {
-  pool_case *c = pool_open(100, WICK_KV_Q8, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   kv_page *page = NULL;
   CHECK_EQ_INT(kv_page_mut(c->pool, seq, 0, &page, &c->shortage, &c->error), WICK_OK);
@@ -93,7 +94,7 @@ TEST(pk_07_a_page_to_write) {
 }
 
 TEST(pk_08_out_of_pages) {
-  pool_case *c = pool_open(1, WICK_KV_Q8, 1);
+  pool_case *c = pool_open(1, KERNEL_KV_Q8, 1);
   pool_new_seq(c, 16);
   kv_seq_id seq = POOL_UNKNOWN_SEQ;
   CHECK_UNCHANGED(c, kv_seq_new(c->pool, 16, &seq, &c->shortage, &c->error), WICK_E_PAGES);
@@ -105,14 +106,14 @@ TEST(pk_08_out_of_pages) {
 }
 
 TEST(pk_09_extending_an_unknown_sequence) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, POOL_UNKNOWN_SEQ, 32, &c->shortage, &c->error),
                   WICK_E_SEQ);
   pool_close(c);
 }
 
 TEST(pk_11_extending_within_what_is_reserved) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   pool_set_tokens(c, seq, 5);
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 5, &c->shortage, &c->error), WICK_OK);
@@ -133,7 +134,7 @@ typedef struct id_case {
 } id_case;
 
 static id_case open_ids(void) {
-  id_case c = {.pool = pool_open(100, WICK_KV_F32, 1)};
+  id_case c = {.pool = pool_open(100, KERNEL_KV_F32, 1)};
   const kv_seq_id freed = pool_new_seq(c.pool, 16);
   pool_new_seq(c.pool, 16);
   pool_free_seq(c.pool, freed);
@@ -187,7 +188,7 @@ TEST(pk_15_writing_an_unknown_sequence) {
 }
 
 TEST(pk_16_writing_past_the_reserved_pages) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   kv_page *page = NULL;
   CHECK_UNCHANGED(c, kv_page_mut(c->pool, seq, 100, &page, &c->shortage, &c->error), WICK_E_RANGE);
@@ -202,7 +203,7 @@ TEST(pk_16_writing_past_the_reserved_pages) {
 }
 
 TEST(pk_17_a_pool_without_pages) {
-  pool_case *c = pool_open(0, WICK_KV_F32, 1);
+  pool_case *c = pool_open(0, KERNEL_KV_F32, 1);
   CHECK_NEAR(kv_pool_used_pct(c->pool), 0, 0);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 0);
   CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 0);
@@ -211,14 +212,14 @@ TEST(pk_17_a_pool_without_pages) {
   kv_seq_id seq;
   CHECK_UNCHANGED(c, kv_seq_new(c->pool, 1, &seq, &c->shortage, &c->error), WICK_E_PAGES);
   pool_close(c);
-  c = pool_open(8, WICK_KV_F32, 1);
+  c = pool_open(8, KERNEL_KV_F32, 1);
   pool_new_seq(c, 48);
   CHECK_NEAR(kv_pool_used_pct(c->pool), 37.5, 0);
   pool_close(c);
 }
 
 TEST(pk_18_freeing_an_unknown_sequence) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   CHECK_UNCHANGED(c, kv_seq_free(c->pool, POOL_UNKNOWN_SEQ, &c->error), WICK_E_SEQ);
   CHECK_EQ_UINT(kv_pool_stats(c->pool).sequences_freed, 0);
   const kv_seq_id seq = pool_new_seq(c, 16);
@@ -229,7 +230,7 @@ TEST(pk_18_freeing_an_unknown_sequence) {
 }
 
 TEST(pk_19_a_sequence_without_tokens) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 0);
   CHECK(kv_seq_exists(c->pool, seq));
   uint32_t count = 1;
@@ -243,7 +244,7 @@ TEST(pk_19_a_sequence_without_tokens) {
 }
 
 TEST(pk_20_tokens_over_several_pages) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 48);
   pool_set_tokens(c, seq, 48);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 48);
@@ -252,7 +253,7 @@ TEST(pk_20_tokens_over_several_pages) {
 }
 
 TEST(pk_21_tokens_of_a_part_of_a_page) {
-  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 32);
   pool_set_tokens(c, seq, 5);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);

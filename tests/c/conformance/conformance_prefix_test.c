@@ -22,7 +22,7 @@ typedef struct prefix_case {
 static bool open_case(prefix_case *c, const prefix_config *config) {
   memset(c, 0, sizeof *c);
   memory_init(&c->memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 8, 64, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 8, 64, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   wick_error error = {0};
   const bool is_open =
       kv_pool_init(&c->memory, kernels_bind(), &shape, PAGES, PAGES, &c->pool, &error) == WICK_OK &&

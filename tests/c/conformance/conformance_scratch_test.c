@@ -286,7 +286,7 @@ static bool open_decode(decode_case *c) {
   if (c->model == NULL || model_allocate_weights(c->model, &error) != WICK_OK) return false;
   fill_weights(c->model, directory);
   gguf_directory_destroy(directory);
-  const kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   const store_config config = {
       .groups = {shape}, .group_count = 1, .pages_max = STEPS / KERNEL_PAGE_TOKENS + 1};
   bool is_open = thread_pool_create(&c->memory, NULL, 1, &c->threads, &error) == WICK_OK &&

@@ -27,7 +27,7 @@ static void fill_prompt(int32_t *tokens, uint32_t count) {
 typedef struct run_setup {
   uint32_t batch_tokens, threads;
   size_t piece_bytes;
-  kernel_kv_type kv;
+  wick_kv_type kv;
   const char *kernels;
   uint32_t prompt_tokens;
 } run_setup;
@@ -111,7 +111,7 @@ static void check_law(const fixture_shape *shape, const fixture_experts *experts
   fixture_file file = fixture_make_experts(shape, experts);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
-    for (kernel_kv_type type = KERNEL_KV_F32; type < WICK_KV_TYPE_COUNT; type++) {
+    for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
       if ((uint32_t)(k + (int)type) % level_step(3) != 0) continue;
       const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
       const run_setup others[] = {{1, 1, 0, type, KERNELS[k], PROMPT_TOKENS},
@@ -159,7 +159,7 @@ TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_file file = fixture_make(&shape);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL || (uint32_t)k % level_step(4) != 0) continue;
-    const run_setup whole = {128, 1, 0, KERNEL_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS};
+    const run_setup whole = {128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS};
     run_setup others[] = {whole, whole};
     others[0].batch_tokens = 7;
     others[1].threads = 3;
@@ -175,8 +175,8 @@ TEST(the_comparison_sees_a_difference) {
   fixture_file file = fixture_make(&shape);
   static float a[ROWS], b[ROWS];
   int32_t text[CONTINUATION];
-  const run_setup exact = {128, 1, 0, KERNEL_KV_F32, "scalar", PROMPT_TOKENS};
-  const run_setup rounded = {128, 1, 0, KERNEL_KV_F16, "scalar", PROMPT_TOKENS};
+  const run_setup exact = {128, 1, 0, WICK_KV_F32, "scalar", PROMPT_TOKENS};
+  const run_setup rounded = {128, 1, 0, WICK_KV_F16, "scalar", PROMPT_TOKENS};
   REQUIRE(run_logits(&file, &exact, a, text, CONTINUATION));
   REQUIRE(run_logits(&file, &rounded, b, text, CONTINUATION));
   CHECK(memcmp(a, b, sizeof a) != 0);

@@ -45,7 +45,7 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
 
 // ---- Runs ----
 
-static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, uint32_t kv_tokens,
+static wick_engine *open_engine(const fixture_file *file, wick_kv_type type, uint32_t kv_tokens,
                                 const wick_swap_host *swap) {
   wick_config config;
   wick_config_default(&config);
@@ -109,7 +109,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *pa
 
 static said alone[REQUESTS], together[REQUESTS];
 
-static void check_type(const fixture_file *file, kernel_kv_type type, const wick_swap_host *swap) {
+static void check_type(const fixture_file *file, wick_kv_type type, const wick_swap_host *swap) {
   memset(alone, 0, sizeof alone);
   memset(together, 0, sizeof together);
   for (uint32_t i = 0; i < REQUESTS; i++) {
@@ -176,7 +176,7 @@ static uint32_t open_session(wick_engine *engine, uint32_t which, bool is_cut) {
 }
 
 // The last session is cut, so what it held before cannot be read again: those pages stay.
-static void check_sessions(const fixture_file *file, kernel_kv_type type,
+static void check_sessions(const fixture_file *file, wick_kv_type type,
                            const wick_swap_host *swap) {
   memset(alone, 0, sizeof alone);
   memset(together, 0, sizeof together);
@@ -209,10 +209,10 @@ static void check_sessions(const fixture_file *file, kernel_kv_type type,
 }
 
 // With every type of pages, read again and kept by the host.
-static void check_all(void (*check)(const fixture_file *file, kernel_kv_type type,
+static void check_all(void (*check)(const fixture_file *file, wick_kv_type type,
                                     const wick_swap_host *swap)) {
   fixture_file file = fixture_make(&SHAPE);
-  for (kernel_kv_type type = KERNEL_KV_F32; type < WICK_KV_TYPE_COUNT; type++) {
+  for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
     check(&file, type, NULL);
     check(&file, type, &KEEPER);
   }

@@ -150,7 +150,7 @@ TEST(an_engine_that_does_not_measure_has_nothing_to_tell) {
 }
 
 TEST(an_engine_knows_what_it_was_made_with) {
-  static const char *const NAMES[] = {"f32", "f16", "q8", "q4", "?"};
+  static const char *const NAMES[] = {"f16", "f32", "q8", "q4", "?"};
   wick_config config;
   wick_model_info info;
   wick_engine *engine = NULL;

@@ -181,6 +181,24 @@ static void check_config(const wick_config *config, const wanted_error *wanted) 
   wick_engine_destroy(engine);
 }
 
+TEST(a_config_of_zeros_has_the_defaults) {
+  wick_config usual, zeros;
+  memset(&usual, 1, sizeof usual);
+  memset(&zeros, 0, sizeof zeros);
+  wick_config_default(&usual);
+  wick_engine *engines[2] = {NULL, NULL};
+  REQUIRE(wick_engine_create(&usual, &engines[0], NULL) == WICK_OK);
+  REQUIRE(wick_engine_create(&zeros, &engines[1], NULL) == WICK_OK);
+  const wick_config *of_usual = wick_engine_config(engines[0]);
+  const wick_config *of_zeros = wick_engine_config(engines[1]);
+  CHECK_EQ_STR(wick_kv_type_name(of_zeros->k_type), "f16");
+  CHECK_EQ_STR(wick_kv_type_name(of_zeros->v_type), "f16");
+  CHECK_EQ_UINT(of_zeros->threads, 1);
+  CHECK_EQ_MEM(of_zeros, of_usual, sizeof *of_usual);
+  wick_engine_destroy(engines[0]);
+  wick_engine_destroy(engines[1]);
+}
+
 TEST(configurations_at_their_bounds) {
   wick_config usual;
   wick_config_default(&usual);

@@ -88,7 +88,7 @@ static float *unset_floats(size_t count) {
 
 typedef struct shape {
   uint32_t kv_heads, group, head_dim, batch_tokens;
-  wick_kv_type k_type, v_type;
+  kernel_kv_type k_type, v_type;
   uint32_t rope_dims;  // 0: none
   bool is_interleaved, has_biases, has_sinks, has_factors;
   uint32_t window;
@@ -387,12 +387,12 @@ static void check_same_bits(rig *r) {
 }
 
 static double tolerance_of(const shape *s) {
-  const wick_kv_type k = kv_named_type(s->k_type), v = kv_named_type(s->v_type);
-  const wick_kv_type worst = k > v ? k : v;
-  return worst == WICK_KV_F32   ? 2e-5
-         : worst == WICK_KV_F16 ? 5e-3
-         : worst == WICK_KV_Q8  ? 0.05
-                                : 0.5;
+  const kernel_kv_type k = kv_named_type(s->k_type), v = kv_named_type(s->v_type);
+  const kernel_kv_type worst = k > v ? k : v;
+  return worst == KERNEL_KV_F32   ? 2e-5
+         : worst == KERNEL_KV_F16 ? 5e-3
+         : worst == KERNEL_KV_Q8  ? 0.05
+                                  : 0.5;
 }
 
 static uint32_t pick(rig *r, uint32_t below) { return (uint32_t)random_below(&r->random, below); }
@@ -407,8 +407,8 @@ static shape random_shape(uint64_t *state) {
       .group = 1 + (uint32_t)random_below(state, 3),
       .head_dim = 8u << random_below(state, 3),
       .batch_tokens = random_below(state, 2) == 0 ? 3 + (uint32_t)random_below(state, 8) : 48,
-      .k_type = (wick_kv_type)KEYS[random_below(state, 8)],
-      .v_type = (wick_kv_type)VALUES[random_below(state, 7)],
+      .k_type = (kernel_kv_type)KEYS[random_below(state, 8)],
+      .v_type = (kernel_kv_type)VALUES[random_below(state, 7)],
       .is_interleaved = random_below(state, 2) == 0,
       .has_sinks = random_below(state, 3) == 0,
       .cap = random_below(state, 4) == 0 ? 1.5f : 0};
@@ -629,7 +629,7 @@ TEST(a_step_takes_four_pages_and_reads_the_next_ones_ahead) {
   check_steps(&s, 300, 20, 32, 6);  // tokens after the dropped ones are rotated differently
   check_steps(&s, 190, 64, 28, 4);  // five pages begin at 64, 68, 84, 100 and 116
   s.kv_heads = 1;
-  s.k_type = WICK_KV_Q8;
+  s.k_type = KERNEL_KV_Q8;
   check_steps(&s, 129, 0, 0, 3);
   s.window = 64;
   check_steps(&s, 126, 0, 0, 2);  // positions 63 to 126

@@ -511,7 +511,7 @@ BENCH(attention_of_a_long_context) {
   float max[BENCH_GROUP], sum[BENCH_GROUP], row[BENCH_HEAD_DIM];
   random_floats(q, BENCH_GROUP * BENCH_HEAD_DIM, 0.1f);
   for (size_t v = 0; v < count; v++) {
-    for (kernel_kv_type kv = KERNEL_KV_F32; kv < WICK_KV_TYPE_COUNT; kv++) {
+    for (kernel_kv_type kv = KERNEL_KV_F32; kv <= KERNEL_KV_Q4; kv++) {
       static const char *const names[] = {"F32", "F16", "Q8", "Q4"};
       const kernel_kv_ops *ops = &list[v]->kv[kv];
       bench_attention b = {list[v],

@@ -10,14 +10,14 @@
 #include "reference/compaction.h"
 
 // SmolLM2-135M with keys and values in F16: a page has 360 KiB.
-static const kv_shape SHAPE = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+static const kv_shape SHAPE = {30, 3, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
 
 enum { PAGES = 40 };
 
 TEST(a_sequence_takes_all_holes) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 1, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  const kv_shape shape = {1, 1, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
   kv_pool *pool = NULL;
   REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, PAGES, PAGES, &pool, NULL) == WICK_OK);
   kv_seq_id seqs[PAGES], whole;

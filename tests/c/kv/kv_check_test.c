@@ -19,7 +19,7 @@ static wick_error error;
 // Two sequences that share three pages, of which the last has 8 of 16 tokens, and a free page.
 static bool open_pool(void) {
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_seq_id seq, child, gone;
   pool = NULL;
   kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
@@ -118,7 +118,7 @@ TEST(wrong_counters_are_seen) {
 TEST(fragmentation_is_of_now) {
   enum { PAGES = 4 };
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_pool_init(&memory, kernels_bind(), &shape, PAGES, 8, &pool, &error);
   REQUIRE(pool != NULL);
   kv_seq_id seqs[PAGES];
@@ -153,7 +153,7 @@ TEST(fragmentation_is_of_now) {
 TEST(a_sequence_may_begin_behind_pages_that_it_has_not) {
   enum { BEHIND = 100 };
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
   REQUIRE(pool != NULL);
   kv_seq_id id;
@@ -195,8 +195,8 @@ static record_head kept_head(void) {
   memcpy(&head, kept.bytes, sizeof head);
   CHECK_EQ_MEM(head.magic, "WICKKVST", sizeof head.magic);
   CHECK_EQ_UINT(head.salt, 0x1234567890abcdefu);
-  CHECK_EQ_UINT(head.k_type, WICK_KV_Q8);
-  CHECK_EQ_UINT(head.v_type, WICK_KV_F16);
+  CHECK_EQ_UINT(head.k_type, KERNEL_KV_Q8);
+  CHECK_EQ_UINT(head.v_type, KERNEL_KV_F16);
   CHECK_EQ_UINT(head.page_tokens, KERNEL_PAGE_TOKENS);
   CHECK_EQ_UINT(head.layers, 3);
   CHECK_EQ_UINT(head.kv_heads, 2);
@@ -208,7 +208,7 @@ static record_head kept_head(void) {
 
 TEST(records_begin_with_what_they_hold) {
   enum { TOKENS = 40, PAGES = 3, WHOLE = 2 };
-  const kv_shape shape = {3, 2, 64, WICK_KV_Q8, WICK_KV_F16, 0};
+  const kv_shape shape = {3, 2, 64, KERNEL_KV_Q8, KERNEL_KV_F16, 0};
   const wick_state_sink sink = {&kept, write_record};
   const cache_salt tenant = {7, 9};
   const uint64_t salt = 0x1234567890abcdefu;
@@ -261,7 +261,7 @@ TEST(records_begin_with_what_they_hold) {
 // and of room for more is what it said before.
 TEST(pages_come_back_as_full_as_they_were) {
   enum { TOKENS = 40, PAGES = 3 };
-  const kv_shape shape = {3, 2, 64, WICK_KV_Q8, WICK_KV_F16, 0};
+  const kv_shape shape = {3, 2, 64, KERNEL_KV_Q8, KERNEL_KV_F16, 0};
   const wick_state_sink sink = {&kept, write_record};
   int32_t tokens[TOKENS], loaded[TOKENS];
   kv_seq_id seq, again;
@@ -419,7 +419,7 @@ static wick_status load_with(const record_entry *entries) {
 // Each field of each entry, with right sums: what does not follow from the entry before is seen.
 TEST(records_with_another_table_are_refused) {
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_seq_id seq;
   static const int32_t ids[KEPT_TOKENS];
   pool = NULL;

@@ -16,7 +16,7 @@ typedef struct test_page {
   _Alignas(64) uint8_t bytes[BYTES_MAX];
 } test_page;
 
-static void open_page(test_page *page, wick_kv_type type) {
+static void open_page(test_page *page, kernel_kv_type type) {
   const kv_shape shape = {LAYERS, HEADS, DIM, type, type, 0};
   CHECK_EQ_INT(kv_layout_init(&page->layout, kernels_bind(), &shape, NULL), WICK_OK);
   REQUIRE(CHECK(page->layout.page_bytes <= BYTES_MAX));
@@ -49,7 +49,7 @@ static void check_slot(const test_page *found, const test_page *wanted, uint32_t
 
 TEST(rows_of_the_first_slots_are_copied_and_no_others) {
   static test_page from, to, before;
-  for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
+  for (kernel_kv_type type = KERNEL_KV_F32; type <= KERNEL_KV_Q4; type++) {
     open_page(&from, type);
     fill(&from, 1);
     for (uint32_t slots = 0; slots <= KERNEL_PAGE_TOKENS; slots++) {

@@ -9,7 +9,7 @@
 
 enum { HELD_MAX = 16 };
 
-static const kv_shape SHAPE = {1, 1, 4, WICK_KV_F32, WICK_KV_F32, 0};
+static const kv_shape SHAPE = {1, 1, 4, KERNEL_KV_F32, KERNEL_KV_F32, 0};
 static memory_gate memory;
 static wick_error error;
 

@@ -253,7 +253,7 @@ static void check_moved(stage *s) {
 
 // ---- All of it ----
 
-static void check_pair(wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
+static void check_pair(wick_engine *engine, kernel_kv_type k_type, kernel_kv_type v_type) {
   static stage s;
   kv_rig other;
   text_format(case_name, sizeof case_name, "K %s, V %s", TYPES[k_type], TYPES[v_type]);
@@ -277,20 +277,20 @@ static void check_pair(wick_engine *engine, wick_kv_type k_type, wick_kv_type v_
   rig_close(&other);
 }
 
-static void check_keys(wick_kv_type k_type) {
+static void check_keys(kernel_kv_type k_type) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
-  for (wick_kv_type v_type = WICK_KV_F32; v_type < KERNEL_KV_TYPE_COUNT; v_type++) {
+  for (kernel_kv_type v_type = KERNEL_KV_F32; v_type < KERNEL_KV_TYPE_COUNT; v_type++) {
     if (kernels_bind()->attention_step[k_type][v_type] == NULL) continue;
     check_pair(engine, k_type, v_type);
   }
   wick_engine_destroy(engine);
 }
 
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(WICK_KV_F32); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(WICK_KV_F16); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(WICK_KV_Q8); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV_Q4); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(KERNEL_KV_F32); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(KERNEL_KV_F16); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(KERNEL_KV_Q8); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(KERNEL_KV_Q4); }
 
 TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_c8) { check_keys(KERNEL_KV_C8); }
 TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_c4) { check_keys(KERNEL_KV_C4); }
@@ -299,7 +299,7 @@ TEST(logits_do_not_depend_on_the_way_of_the_pages_experts) {
   const fixture_experts experts = {"qwen2moe", 6, 2, 32, false, NULL};
   wick_engine *engine = rig_load_experts(&experts);
   REQUIRE(engine != NULL);
-  check_pair(engine, WICK_KV_F16, WICK_KV_F16);
+  check_pair(engine, KERNEL_KV_F16, KERNEL_KV_F16);
   wick_engine_destroy(engine);
 }
 
@@ -312,7 +312,7 @@ TEST(the_comparison_sees_types_and_tokens) {
   static float last[PAIRS][FIXTURE_VOCAB];
   static stage s;
   for (uint32_t pair = 0; pair < PAIRS; pair++) {
-    const wick_kv_type k = pair / KERNEL_KV_TYPE_COUNT, v = pair % KERNEL_KV_TYPE_COUNT;
+    const kernel_kv_type k = pair / KERNEL_KV_TYPE_COUNT, v = pair % KERNEL_KV_TYPE_COUNT;
     if (kernels_bind()->attention_step[k][v] == NULL) continue;
     REQUIRE(rig_open(&s.rig, engine, k, v));
     fill_stories(&s);

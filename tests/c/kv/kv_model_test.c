@@ -52,7 +52,7 @@ static void make_row(uint64_t row, float *k, float *v) {
   }
 }
 
-static bool open_model(naive_model *m, wick_kv_type k_type, wick_kv_type v_type) {
+static bool open_model(naive_model *m, kernel_kv_type k_type, kernel_kv_type v_type) {
   memset(m, 0, sizeof *m);
   memory_init(&m->memory, 0, platform_alloc, platform_free);
   m->random = (uint64_t)k_type * 4 + v_type + 1;
@@ -240,7 +240,7 @@ static void operate(naive_model *m, naive_seq *seq, naive_seq *other) {
   }
 }
 
-static void run_model(wick_kv_type k_type, wick_kv_type v_type) {
+static void run_model(kernel_kv_type k_type, kernel_kv_type v_type) {
   naive_model m;
   REQUIRE(open_model(&m, k_type, v_type));
   for (int i = 0; i < OPERATIONS; i++) {
@@ -255,16 +255,16 @@ static void run_model(wick_kv_type k_type, wick_kv_type v_type) {
   close_model(&m);
 }
 
-TEST(random_operations_f32) { run_model(WICK_KV_F32, WICK_KV_F32); }
-TEST(random_operations_f16) { run_model(WICK_KV_F16, WICK_KV_F16); }
-TEST(random_operations_q8) { run_model(WICK_KV_Q8, WICK_KV_Q8); }
-TEST(random_operations_q4) { run_model(WICK_KV_Q4, WICK_KV_Q4); }
-TEST(random_operations_f16_q4) { run_model(WICK_KV_F16, WICK_KV_Q4); }
+TEST(random_operations_f32) { run_model(KERNEL_KV_F32, KERNEL_KV_F32); }
+TEST(random_operations_f16) { run_model(KERNEL_KV_F16, KERNEL_KV_F16); }
+TEST(random_operations_q8) { run_model(KERNEL_KV_Q8, KERNEL_KV_Q8); }
+TEST(random_operations_q4) { run_model(KERNEL_KV_Q4, KERNEL_KV_Q4); }
+TEST(random_operations_f16_q4) { run_model(KERNEL_KV_F16, KERNEL_KV_Q4); }
 
 TEST(a_fork_of_2000_tokens_copies_nothing_and_a_write_copies_one_page) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  const kv_shape shape = {30, 3, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
   kv_pool *pool = NULL;
   wick_error error;
   REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 0, 400, &pool, &error) == WICK_OK);
@@ -310,7 +310,7 @@ BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  const kv_shape shape = {30, 3, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
   kv_pool *pool = NULL;
   REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 140, 140, &pool, NULL) == WICK_OK);
   kv_seq_id seq, child;

@@ -15,7 +15,7 @@ static wick_error error;
 static uint8_t pass_keys[PASS_BYTES_MAX];
 
 static kv_pool *begin(kv_seq_id *seq) {
-  const kv_shape shape = {LAYERS, HEADS, DIM, KERNEL_KV_C8, WICK_KV_F16, 0};
+  const kv_shape shape = {LAYERS, HEADS, DIM, KERNEL_KV_C8, KERNEL_KV_F16, 0};
   kv_pool *pool = NULL;
   kv_pool_init(&memory, kernels_bind(), &shape, 8, 8, &pool, &error);
   if (!CHECK(pool != NULL) || !CHECK(kv_pool_has_open(pool))) return NULL;

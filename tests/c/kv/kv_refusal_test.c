@@ -10,7 +10,7 @@
 #include "kv/state.h"
 #include "platform/platform.h"
 
-static const kv_shape SHAPE = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+static const kv_shape SHAPE = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
 static const cache_salt NO_SALT = {0};
 static memory_gate memory;
 
@@ -39,33 +39,33 @@ TEST(shapes_of_pages_that_cannot_be) {
     wick_status status;
     const char *message;
   } CASES[] = {
-      {{0, 0, 0, WICK_KV_F16, WICK_KV_F32, 0}, WICK_OK, ""},
-      {{1, 1, 4, WICK_KV_F32, WICK_KV_F32, 0}, WICK_OK, ""},
-      {{0, 2, 8, WICK_KV_F32, WICK_KV_F32, 0},
+      {{0, 0, 0, KERNEL_KV_F16, KERNEL_KV_F32, 0}, WICK_OK, ""},
+      {{1, 1, 4, KERNEL_KV_F32, KERNEL_KV_F32, 0}, WICK_OK, ""},
+      {{0, 2, 8, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
        "KV type 0/0 with 0 layers of 2 heads of 8 is not possible"},
-      {{1, 0, 8, WICK_KV_F32, WICK_KV_F32, 0},
+      {{1, 0, 8, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
        "KV type 0/0 with 1 layers of 0 heads of 8 is not possible"},
-      {{1, 2, 0, WICK_KV_F32, WICK_KV_F32, 0},
+      {{1, 2, 0, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
        "KV type 0/0 with 1 layers of 2 heads of 0 is not possible"},
-      {{1, 2, 65536, WICK_KV_F32, WICK_KV_F32, 0},
+      {{1, 2, 65536, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
        "KV type 0/0 with 1 layers of 2 heads of 65536 is not possible"},
-      {{1, 2, 65535, WICK_KV_F32, WICK_KV_F32, 0},
+      {{1, 2, 65535, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_UNSUPPORTED,
        "KV type 0/0 with heads of 65535 is not supported"},
-      {{1, 2, 6, WICK_KV_F32, WICK_KV_F32, 0},
+      {{1, 2, 6, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_UNSUPPORTED,
        "KV type 0/0 with heads of 6 is not supported"},
-      {{1, 2, 8, (wick_kv_type)99, WICK_KV_F32, 0},
+      {{1, 2, 8, (kernel_kv_type)99, KERNEL_KV_F32, 0},
        WICK_E_ARG,
        "KV type 99/0 with 1 layers of 2 heads of 8 is not possible"},
-      {{1, 2, 8, WICK_KV_F32, (wick_kv_type)KERNEL_KV_TYPE_COUNT, 0},
+      {{1, 2, 8, KERNEL_KV_F32, (kernel_kv_type)KERNEL_KV_TYPE_COUNT, 0},
        WICK_E_ARG,
        "KV type 0/7 with 1 layers of 2 heads of 8 is not possible"},
-      {{UINT32_MAX, UINT32_MAX, 65532, WICK_KV_F32, WICK_KV_F32, 0},
+      {{UINT32_MAX, UINT32_MAX, 65532, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_OVERFLOW,
        "a KV page of 4294967295 layers of 4294967295 heads of 65532 does not fit"},
   };

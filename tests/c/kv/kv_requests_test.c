@@ -24,7 +24,7 @@ typedef struct engines {
   char name[32];  // of the KV types, for a failure
 } engines;
 
-static wick_engine *load(const engines *e, kernel_kv_type k, kernel_kv_type v, uint32_t kv_tokens) {
+static wick_engine *load(const engines *e, wick_kv_type k, wick_kv_type v, uint32_t kv_tokens) {
   wick_config config;
   wick_config_default(&config);
   config.k_type = k;
@@ -179,9 +179,9 @@ static void check_sessions(engines *e) {
 
 // ---- All of it ----
 
-static void check_keys(kernel_kv_type k) {
-  static const char *const TYPES[] = {"F32", "F16", "Q8", "Q4"};
-  for (kernel_kv_type v = KERNEL_KV_F32; v < WICK_KV_TYPE_COUNT; v++) {
+static void check_keys(wick_kv_type k) {
+  static const char *const TYPES[] = {"F16", "F32", "Q8", "Q4"};
+  for (wick_kv_type v = 0; v < WICK_KV_TYPE_COUNT; v++) {
     engines e = {.file = fixture_make(&SHAPE), .random = 3};
     text_format(e.name, sizeof e.name, "K %s, V %s", TYPES[k], TYPES[v]);
     e.tested = load(&e, k, v, 10 * KERNEL_PAGE_TOKENS);
@@ -196,7 +196,7 @@ static void check_keys(kernel_kv_type k) {
   }
 }
 
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(KERNEL_KV_F32); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(KERNEL_KV_F16); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(KERNEL_KV_Q8); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(KERNEL_KV_Q4); }
+TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(WICK_KV_F32); }
+TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(WICK_KV_F16); }
+TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(WICK_KV_Q8); }
+TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV_Q4); }

@@ -35,8 +35,8 @@ static uint32_t below(twins *t, uint32_t limit) {
 static bool open_twins(twins *t, wick_engine *engine) {
   *t = (twins){.random = 5};
   wick_error error;
-  if (!rig_open(&t->paged, engine, WICK_KV_F32, WICK_KV_F32) ||
-      !rig_open(&t->plain, engine, WICK_KV_F32, WICK_KV_F32) ||
+  if (!rig_open(&t->paged, engine, KERNEL_KV_F32, KERNEL_KV_F32) ||
+      !rig_open(&t->plain, engine, KERNEL_KV_F32, KERNEL_KV_F32) ||
       kv_flat_init_model(&t->flat, &engine->memory, LAYERS, KV_HEADS, DIM, TOKENS_MAX, &error) !=
           WICK_OK) {
     return false;
@@ -344,7 +344,7 @@ TEST(a_drop_in_a_fork_leaves_the_other_alone) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   kv_rig rig;
-  REQUIRE(rig_open(&rig, engine, WICK_KV_F32, WICK_KV_F32));
+  REQUIRE(rig_open(&rig, engine, KERNEL_KV_F32, KERNEL_KV_F32));
   static float wanted[70 * FIXTURE_VOCAB], found[70 * FIXTURE_VOCAB];
   int32_t tokens[70];
   uint64_t state = 3;

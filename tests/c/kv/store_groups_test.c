@@ -436,8 +436,8 @@ TEST(a_store_without_a_whole_group_counts_positions) {
 static store_config coded_config(uint32_t groups, int k_type, int v_type) {
   store_config config = config_of(groups);
   for (uint32_t i = 0; i < groups; i++) {
-    config.groups[i].k_type = (wick_kv_type)k_type;
-    config.groups[i].v_type = (wick_kv_type)v_type;
+    config.groups[i].k_type = (kernel_kv_type)k_type;
+    config.groups[i].v_type = (kernel_kv_type)v_type;
   }
   return config;
 }

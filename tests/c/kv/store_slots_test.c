@@ -468,7 +468,7 @@ enum { FORK_ROUNDS = 4001, FORK_TOKENS = 1000 };
 static const uint64_t QWEN35_STATE_BYTES = 18 * 4 * (16 * 128 * 128 + 3 * 6144);
 
 static void open_forks(rig *r, uint64_t state_bytes, uint32_t layers) {
-  const kv_shape shape = {layers, 2, 256, WICK_KV_F16, WICK_KV_F16, 0};
+  const kv_shape shape = {layers, 2, 256, KERNEL_KV_F16, KERNEL_KV_F16, 0};
   const store_config config = {.groups = {shape},
                                .group_count = 1,
                                .batch_tokens = FORK_TOKENS,

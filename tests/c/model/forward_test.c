@@ -50,7 +50,7 @@ static void check_model(wick_engine *engine) {
   static float all[TOKENS * FIXTURE_VOCAB], some[TOKENS * FIXTURE_VOCAB];
   bool wanted[TOKENS];
   kv_rig rig;
-  REQUIRE(engine != NULL && rig_open(&rig, engine, WICK_KV_F32, WICK_KV_F32));
+  REQUIRE(engine != NULL && rig_open(&rig, engine, KERNEL_KV_F32, KERNEL_KV_F32));
   for (uint32_t i = 0; i < TOKENS; i++) wanted[i] = true;
   read_wanted(&rig, wanted, all);
   uint64_t random = 3;
@@ -88,7 +88,7 @@ TEST(a_model_of_a_single_layer_chooses_no_threads) {
   REQUIRE(CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK));
   REQUIRE(CHECK_EQ_INT(fixture_load(engine, &file, 0, NULL), WICK_OK));
   free(file.bytes);
-  REQUIRE(rig_open(&rig, engine, WICK_KV_F32, WICK_KV_F32));
+  REQUIRE(rig_open(&rig, engine, KERNEL_KV_F32, KERNEL_KV_F32));
   forward_destroy(rig.forward);
   CHECK_EQ_INT(forward_create(engine->model, rig.store, engine->threads, THREADS, RIG_BATCH,
                               &rig.forward, NULL),

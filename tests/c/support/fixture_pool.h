@@ -21,7 +21,7 @@ typedef struct pool_case {
   wick_error error;
 } pool_case;
 
-static pool_case *pool_open(uint32_t pages, wick_kv_type type, uint32_t layers) {
+static pool_case *pool_open(uint32_t pages, kernel_kv_type type, uint32_t layers) {
   static pool_case c;
   c = (pool_case){0};
   memory_init(&c.memory, 0, platform_alloc, platform_free);

@@ -31,7 +31,8 @@ static wick_engine *rig_load_experts(const fixture_experts *experts) {
 
 static wick_engine *rig_load(void) { return rig_load_experts(NULL); }
 
-static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
+static bool rig_open(kv_rig *rig, wick_engine *engine, kernel_kv_type k_type,
+                     kernel_kv_type v_type) {
   const loaded_model *model = engine->model;
   engine->model->has_open_pages = model->kernels->kv[k_type].k_encode != NULL;
   const kv_shape shape = {
