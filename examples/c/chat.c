@@ -69,12 +69,17 @@ static void ask(wick_engine *engine, const char *question) {
 
 int main(int argc, char **argv) {
   if (argc < 3) return puts("usage: chat MODEL.gguf QUESTION..."), 1;
-  wick_error error;
+  wick_error error = {0};
   wick_config config;
   wick_config_default(&config);
   config.threads = 2;
   wick_engine *engine;
-  check(wick_engine_create(&config, &engine, &error), &error);
+  wick_status status = wick_engine_create(&config, &engine, &error);
+  if (error.subject == WICK_SUBJECT_THREADS) {  // WASI, and Emscripten without -pthread
+    config.threads = 1;
+    status = wick_engine_create(&config, &engine, &error);
+  }
+  check(status, &error);
   check(wick_load_file(engine, argv[1], &error), &error);
   for (int i = 2; i < argc; i++) ask(engine, argv[i]);
   wick_engine_destroy(engine);

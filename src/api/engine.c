@@ -92,6 +92,16 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   return WICK_OK;
 }
 
+// Helpers that could not be started.
+static wick_status check_threads(const wick_engine *engine, wick_error *error) {
+  const uint32_t wanted = engine->config.threads;
+  const uint32_t started = thread_pool_started(engine->threads);
+  if (started == wanted) return WICK_OK;
+  fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+            "threads: %u requested, %u available. Request fewer", wanted, started);
+  return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_THREADS, wanted, started);
+}
+
 // Copies the name, which is of the list of those that are built in.
 static void keep_pre_tokenizer(wick_engine *engine) {
   const char *name = engine->config.pre_tokenizer;
@@ -419,6 +429,7 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   keep_pre_tokenizer(engine);
   status =
       thread_pool_create(&engine->memory, chosen.host, chosen.threads, &engine->threads, error);
+  if (status == WICK_OK) status = check_threads(engine, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
     const loader_sink sink = {engine,    is_held, engine_take_directory,

@@ -67,8 +67,14 @@ static const char *choose_kernels(void) {
   return wick_kernels_name(NULL);
 }
 
+static exit_code refuse_threads(uint32_t wanted, uint32_t found) {
+  report("--threads %u: only %u can be had here", (unsigned)wanted, (unsigned)found);
+  return EXIT_USAGE;
+}
+
 exit_code settings_apply(const model_settings *settings, wick_config *config) {
   wick_config_default(config);
+  if (!WICK_THREADS && settings->threads > 1) return refuse_threads(settings->threads, 1);
   config->kernels = choose_kernels();
   config->pre_tokenizer = settings->pre_tokenizer;
   config->tables = (wick_tables)settings->tables;
@@ -82,13 +88,11 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
 
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {
   // helpers are counted when they have started
-  enum { ARRIVAL_MS_MAX = WICK_THREADS == 0 ? 0 : 5000 };
+  enum { ARRIVAL_MS_MAX = 5000 };
   uint32_t threads = wick_engine_threads(engine);
   for (int ms = 0; threads < settings->threads && ms < ARRIVAL_MS_MAX; ms++) {
     nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     threads = wick_engine_threads(engine);
   }
-  if (threads >= settings->threads) return EXIT_DONE;
-  report("--threads %u: only %u can be had here", (unsigned)settings->threads, (unsigned)threads);
-  return EXIT_USAGE;
+  return threads >= settings->threads ? EXIT_DONE : refuse_threads(settings->threads, threads);
 }

@@ -251,6 +251,8 @@ void thread_pool_destroy(thread_pool *pool) {
   memory_free(pool->memory, pool);
 }
 
+uint32_t thread_pool_started(const thread_pool *pool) { return 1 + pool->helper_count; }
+
 uint32_t thread_pool_threads(const thread_pool *pool) {
   uint32_t threads = 1;
   for (uint32_t i = 0; i < pool->helper_count; i++) {

@@ -22,6 +22,8 @@ wick_status thread_pool_create(memory_gate *memory, const wick_host *host, uint3
                                thread_pool **out, wick_error *error);
 // Returns when every helper has ended. NULL does nothing.
 void thread_pool_destroy(thread_pool *pool);
+// The caller and the helpers that were started, whether they have arrived or not.
+uint32_t thread_pool_started(const thread_pool *pool);
 // The caller and the helpers that have arrived so far, at most the `threads` requested. Scratch
 // slices are sized by what was requested: `thread` of a job may be any of 0..threads-1.
 uint32_t thread_pool_threads(const thread_pool *pool);

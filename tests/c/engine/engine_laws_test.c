@@ -55,7 +55,7 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   wick_config config;
   wick_config_default(&config);
   config.batch_tokens = setup->batch_tokens;
-  config.threads = setup->threads;
+  config.threads = check_threads(setup->threads);
   config.k_type = config.v_type = setup->kv;
   const kernel_table *kernels =
       setup->kernels == NULL ? kernels_bind() : kernels_by_name(setup->kernels);

@@ -227,6 +227,23 @@ TEST(the_host_hears_of_what_was_not_given_back) {
   give(&host, lost, (size_t)host.bytes);
 }
 
+TEST(threads_that_cannot_be_had_are_an_error) {
+  own_host host = make_host();
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+#if WICK_THREADS
+  host.functions.thread_start = start;
+  host.functions.thread_join = join;
+#endif
+  CHECK_EQ_INT(open_engine(&host, 4, &engine, &error), WICK_E_UNSUPPORTED);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_THREADS);
+  CHECK_EQ_UINT(error.numbers[0], 4);
+  CHECK_EQ_UINT(error.numbers[1], WICK_THREADS ? 2 : 1);
+  CHECK(strstr(error.message, "threads: 4 requested") != NULL);
+  CHECK_EQ_UINT(host.threads_now, 0);
+  CHECK_EQ_UINT(host.blocks, 0);
+}
+
 TEST(helpers_are_the_hosts) {
   own_host host = make_host();
   wick_engine *engine;
@@ -240,7 +257,7 @@ TEST(helpers_are_the_hosts) {
   const said alone = ask(engine, 1000000);
   wick_engine_destroy(engine);
   CHECK_EQ_UINT(host.threads_started, 0);
-  REQUIRE(open_engine(&host, 4, &engine, &error) == WICK_OK);
+  REQUIRE(open_engine(&host, WICK_THREADS ? 2 : 1, &engine, &error) == WICK_OK);
   load(engine);
   while (host.threads_started > 0 && wick_engine_threads(engine) < 2) {
   }

@@ -12,7 +12,7 @@ static wick_config config_of(uint32_t batch_tokens, uint32_t threads) {
   wick_config config;
   wick_config_default(&config);
   config.batch_tokens = batch_tokens;
-  config.threads = threads;
+  config.threads = check_threads(threads);
   return config;
 }
 

@@ -147,7 +147,7 @@ static void check_family(const built_choice *choice, uint32_t batch_tokens, uint
   wick_config_default(&config);
   config.metrics = true;
   config.batch_tokens = batch_tokens;
-  config.threads = threads;
+  config.threads = check_threads(threads);
   wick_engine *engine = NULL;
   wick_error error = {0};
   REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);

@@ -48,7 +48,7 @@ static wick_engine *open_engine(const fixture_file *file, const setup *how, wick
   wick_config config;
   wick_config_default(&config);
   config.batch_tokens = how->batch_tokens;
-  config.threads = how->threads;
+  config.threads = check_threads(how->threads);
   // modules have one table of kernels by name, tests have all
   const kernel_table *kernels =
       how->kernels == NULL ? kernels_bind() : kernels_by_name(how->kernels);

@@ -196,7 +196,7 @@ TEST(logits_do_not_depend_on_batch_threads_or_company) {
     wick_engine_destroy(engine);
     for (uint32_t i = 0; i < 15; i += level_step(4)) {
       wick_config config = config_of(BATCHES[i % 5]);
-      config.threads = 1 + i / 5 % 2;
+      config.threads = check_threads(1 + i / 5 % 2);
       engine = open_with(&files[which], &config);
       said list[3] = {{0}, {0}, {0}};
       const wick_request other = request_of(text + 90, 33, 20, 0), last = request_of(text, 5, 9, 8);

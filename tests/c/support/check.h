@@ -49,6 +49,9 @@
 #define CHECK_NEAR(found, wanted, tolerance) \
   check_near((found), (wanted), (tolerance), #found, __FILE__, __LINE__)
 
+// Threads of an engine: those that are wanted, 1 in a build without helpers.
+static inline uint32_t check_threads(uint32_t wanted) { return WICK_THREADS ? wanted : 1; }
+
 // Ends the test as skipped, saying why. With CI=true a skipped test has failed.
 #define SKIP(reason)      \
   do {                    \

@@ -35,7 +35,7 @@ static inline wick_engine *media_engine(const fixture_file *file, const media_se
   wick_error error = {0};
   wick_config_default(&config);
   config.batch_tokens = setup->batch_tokens;
-  config.threads = setup->threads;
+  config.threads = check_threads(setup->threads);
   config.context_tokens = setup->context_tokens;
   config.beyond_trained = true;
   config.k_type = config.v_type = setup->kv_type;
