@@ -45,9 +45,9 @@
 // are int32_t, positions and counts of tokens uint32_t. Text is UTF-8 with its length, not
 // terminated.
 //
-// Structs may grow by a field from one minor version to the next: begin with the function that
-// fills in the defaults (wick_config_default, wick_request_default), and compile with the header of
-// the library that is linked.
+// Structs: begin with the function that fills in the defaults (wick_request_default, ...), where
+// there is one, else with zeros. A wick_config of zeros has its defaults. `reserved` is room for
+// later fields: it is 0, and while libwick.so has the same name a struct keeps its size.
 #ifndef WICK_H
 #define WICK_H
 
@@ -59,6 +59,16 @@
 extern "C" {
 #endif
 
+// Before each function. WICK_SHARED says that libwick.so is linked (wick-shared.pc defines it), so
+// that code with hidden visibility finds it there. A build of the library may define WICK_API.
+#ifndef WICK_API
+#if defined(WICK_SHARED) && defined(__GNUC__)
+#define WICK_API __attribute__((visibility("default")))
+#else
+#define WICK_API
+#endif
+#endif
+
 // ---- Version ----
 
 #define WICK_VERSION_MAJOR 0
@@ -68,7 +78,7 @@ extern "C" {
 #define WICK_VERSION (WICK_VERSION_MAJOR * 10000 + WICK_VERSION_MINOR * 100 + WICK_VERSION_PATCH)
 
 // WICK_VERSION of the library that is linked.
-uint32_t wick_version(void);
+WICK_API uint32_t wick_version(void);
 
 // ---- Statuses and errors ----
 
@@ -165,9 +175,9 @@ typedef struct wick_error {
 } wick_error;
 
 // The name of a status as written above, e.g. "WICK_E_FORMAT"; "WICK_E_?" when out of range.
-const char *wick_status_name(wick_status status);
+WICK_API const char *wick_status_name(wick_status status);
 // The field that a subject names as written below, e.g. "context_tokens"; "" for none.
-const char *wick_subject_name(wick_subject subject);
+WICK_API const char *wick_subject_name(wick_subject subject);
 
 // ---- Text in and out ----
 
@@ -257,6 +267,7 @@ typedef struct wick_host {
   bool (*thread_start)(void *context, void (*entry)(void *argument), void *argument,
                        uintptr_t *thread);
   void (*thread_join)(void *context, uintptr_t thread);
+  uint64_t reserved[8];
 } wick_host;
 
 enum { WICK_THREADS_MAX = 64, WICK_BATCH_TOKENS_MAX = 512 };
@@ -298,29 +309,32 @@ typedef struct wick_config {
   bool directory_only;        // metadata, tensor list and tokenizer, no weights
   bool metrics;               // ops are timed: wick_metrics_json
   uint32_t timer_grain_us;    // how fine the host's clock is, reported with the metrics; 0: 1
+  uint64_t reserved[16];
 } wick_config;
 
 // The name of the kernels that this processor and build have by the name `wanted` ("scalar",
 // "simd128", "avx2", ...), of the best of them for NULL; NULL when there are none such. Valid for
 // ever.
-const char *wick_kernels_name(const char *wanted);
+WICK_API const char *wick_kernels_name(const char *wanted);
 
 // All of it 0.
-void wick_config_default(wick_config *config);
+WICK_API void wick_config_default(wick_config *config);
 
 // Makes an engine without a model. It allocates little: the big segments come when the directory of
 // the model is known. WICK_E_ARG for settings out of range or half a pair of a wick_host,
-// WICK_E_UNSUPPORTED for a KV type or kernels that are not there, WICK_E_NOMEM.
-wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
+// WICK_E_UNSUPPORTED for a KV type or kernels that are not there, and for more
+// threads than can be started, WICK_E_NOMEM.
+WICK_API wick_status wick_engine_create(const wick_config *config, wick_engine **out,
+                                        wick_error *error);
 // Ends all requests without events and frees all memory. NULL is fine.
-void wick_engine_destroy(wick_engine *engine);
+WICK_API void wick_engine_destroy(wick_engine *engine);
 
 // The configuration in force: zeros replaced by what was chosen. Valid as long as the engine.
-const wick_config *wick_engine_config(const wick_engine *engine);
+WICK_API const wick_config *wick_engine_config(const wick_engine *engine);
 // The threads that have come up (helpers start asynchronously); and how many of them a pass of a
 // given number of tokens uses.
-uint32_t wick_engine_threads(const wick_engine *engine);
-uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
+WICK_API uint32_t wick_engine_threads(const wick_engine *engine);
+WICK_API uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
 
 typedef struct wick_memory_state {
   uint64_t budget_bytes;  // 0: none
@@ -328,50 +342,52 @@ typedef struct wick_memory_state {
   uint64_t bytes_peak;
   uint64_t calls;       // allocations requested since creation; decoding does not move it
   uint64_t blocks_now;  // allocations not yet freed
+  uint64_t reserved[4];
 } wick_memory_state;
-void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
+WICK_API void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
 // A model whose plan needs more is refused before its weights are fetched: the budget, or what the
 // host could give when the engine was made, whichever is less. The limit of a wick_host is not
 // known. 0: none.
-uint64_t wick_engine_memory_limit(const wick_engine *engine);
+WICK_API uint64_t wick_engine_memory_limit(const wick_engine *engine);
 
 // "f32", "f16", "q8", "q4"; "?" when out of range.
-const char *wick_kv_type_name(wick_kv_type type);
+WICK_API const char *wick_kv_type_name(wick_kv_type type);
 
 // ---- Loading: ask and offer ----
 
 // The next bytes wanted: file (0 unless the model is split), offset, length (0: nothing more is
 // wanted). In file order while the directory is unknown, in steps of up to 1 MiB, then up to 8 MiB.
 // Asking again without feeding gives the same answer.
-void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
-                          uint64_t *length_bytes);
+WICK_API void wick_load_next_range(const wick_engine *engine, uint32_t *file,
+                                   uint64_t *offset_bytes, uint64_t *length_bytes);
 // Takes bytes of a file: any number, in any order once the directory is there (before that: from
 // the next wanted byte on). Bytes that nobody needs are skipped. The bytes go to their places
 // before the call returns. A failure is final for this engine: every later call answers the same
 // error. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when
 // the plan is over the budget: nothing of the weights was requested then), WICK_E_ARG.
-wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
-                           const void *bytes, size_t size_bytes, wick_error *error);
+WICK_API wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
+                                    const void *bytes, size_t size_bytes, wick_error *error);
 // The size of the file, known from the start or found at its end: a truncated file is reported as
 // early as possible (WICK_E_TRUNCATED, naming the tensor).
-wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
-                          wick_error *error);
+WICK_API wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
+                                   wick_error *error);
 
 // Loads a whole model of one file that is in memory; the bytes may be freed afterwards. Errors as
 // wick_load_feed, WICK_E_UNSUPPORTED for a split model, WICK_E_BUSY when the engine already has a
 // model.
-wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
-                            wick_error *error);
+WICK_API wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
+                                     wick_error *error);
 
 // Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
 // WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
 // may be repeated. WICK_E_BUSY when the engine already has a model.
-wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
+WICK_API wick_status wick_load_from(wick_engine *engine, const wick_reader *reader,
+                                    wick_error *error);
 
 // Loads a whole model from a file, or, by the name of the first one, from the files of a split
 // model (NAME-00001-of-00003.gguf). Of libwick.a alone: it reads by <stdio.h>. Errors as
 // wick_load_from; WICK_E_IO names a file that cannot be opened, and the call may be repeated.
-wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error);
+WICK_API wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error);
 
 typedef struct wick_load_state {
   uint64_t bytes_wanted, bytes_placed;  // so far known; equal when complete
@@ -380,8 +396,9 @@ typedef struct wick_load_state {
   uint32_t layers_ready;                // complete from the first on
   bool is_directory_ready;              // metadata, tokenizer, plan can be requested
   bool is_complete;
+  uint64_t reserved[4];
 } wick_load_state;
-void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
+WICK_API void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 
 // ---- Adapters: low-rank changes of a model's weights (LoRA), which requests choose ----
 
@@ -396,28 +413,29 @@ enum { WICK_ADAPTERS_MAX = 8 };  // of one request
 
 // Begins an adapter, whose file is fed next. WICK_E_NODATA before the model's directory is ready,
 // WICK_E_NOMEM.
-wick_status wick_adapter_create(wick_engine *engine, uint32_t *adapter, wick_error *error);
+WICK_API wick_status wick_adapter_create(wick_engine *engine, uint32_t *adapter, wick_error *error);
 // As wick_load_next_range, of one file. Unknown id: nothing is wanted.
-void wick_adapter_next_range(const wick_engine *engine, uint32_t adapter, uint64_t *offset_bytes,
-                             uint64_t *length_bytes);
+WICK_API void wick_adapter_next_range(const wick_engine *engine, uint32_t adapter,
+                                      uint64_t *offset_bytes, uint64_t *length_bytes);
 // As wick_load_feed and wick_load_end, with their errors; WICK_E_NOMEM also when model and adapters
 // are over the budget; WICK_E_MISMATCH: for another architecture, WICK_E_ARG: unknown id. A failure
 // removes the adapter, its memory is back, and its id is unknown.
-wick_status wick_adapter_feed(wick_engine *engine, uint32_t adapter, uint64_t offset_bytes,
-                              const void *bytes, size_t size_bytes, wick_error *error);
-wick_status wick_adapter_end(wick_engine *engine, uint32_t adapter, uint64_t size_bytes,
-                             wick_error *error);
+WICK_API wick_status wick_adapter_feed(wick_engine *engine, uint32_t adapter, uint64_t offset_bytes,
+                                       const void *bytes, size_t size_bytes, wick_error *error);
+WICK_API wick_status wick_adapter_end(wick_engine *engine, uint32_t adapter, uint64_t size_bytes,
+                                      wick_error *error);
 // Loads a whole adapter that is in memory. Errors as wick_adapter_feed.
-wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
-                                    uint32_t *adapter, wick_error *error);
+WICK_API wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes,
+                                             size_t size_bytes, uint32_t *adapter,
+                                             wick_error *error);
 // Loads a whole adapter, reading what is wanted as file 0. Also WICK_E_IO, WICK_E_ARG as
 // wick_load_from.
-wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
-                                   uint32_t *adapter, wick_error *error);
+WICK_API wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
+                                            uint32_t *adapter, wick_error *error);
 // Frees all memory of the adapter. WICK_E_BUSY while a request or an embedding uses it, also
 // one that waits: end those first. Pages that sessions and the prefix cache have computed with it
 // stay theirs, and count again when the same file is loaded again. WICK_E_ARG: unknown id.
-wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);
+WICK_API wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);
 
 typedef struct wick_adapter_info {
   uint32_t id;
@@ -428,9 +446,10 @@ typedef struct wick_adapter_info {
   uint64_t bytes;        // that it holds
   uint64_t fingerprint;  // of the file, when complete
   bool is_complete;      // requests may choose it
+  uint64_t reserved[4];
 } wick_adapter_info;
 // Adapter `index`, from 0 on, in the order of loading; false: there are no more.
-bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
+WICK_API bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
 
 // An adapter that a request selects: scale 1 applies it as trained, 0 disables it.
 typedef struct wick_adapter_use {
@@ -451,10 +470,12 @@ typedef struct wick_plan {
   uint64_t outside_bytes;  // of the file: tables that stay there (wick_config.tables); not in total
   uint32_t context_tokens;
   uint32_t kv_page_bytes;  // 16 tokens, all layers
+  uint64_t reserved[4];
 } wick_plan;
 // For the engine's configuration. WICK_E_NODATA before the directory is ready; why a model that was
 // opened with directory_only does not run.
-wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error);
+WICK_API wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan,
+                                      wick_error *error);
 
 // How the vectors of a text's tokens become one. The file's numbers are one less.
 typedef enum wick_pooling {
@@ -473,17 +494,18 @@ typedef struct wick_model_info {
   bool is_encoder;             // it embeds texts and cannot continue them
   wick_pooling pooling;        // of wick_embed by default
   uint32_t embedding, scores;  // numbers of a vector, and of scores (0: it gives none)
+  uint64_t reserved[8];
 } wick_model_info;
 // Errors as wick_memory_plan.
-wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
-                                wick_error *error);
+WICK_API wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
+                                         wick_error *error);
 
 // {architecture, name, shape: {layers, hidden, ...} | null, context_tokens, threads, kernels,
 // k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template | null,
 // types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error: {status, message,
 // offset_bytes} | null (why the model does not run), memory: {bytes_now, bytes_peak, ...},
 // load: {files, bytes_wanted, ...}}. Before the directory is there: only what is known.
-void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context);
+WICK_API void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context);
 
 // ---- The file: metadata and tensors, of models that do not run here, too (directory_only) ----
 
@@ -492,21 +514,24 @@ typedef struct wick_file_info {
   uint64_t directory_bytes;
   uint64_t data_offset_bytes;  // of the tensors' data
   uint32_t metadata_count, tensor_count;
+  uint64_t reserved[4];
 } wick_file_info;
 // WICK_E_NODATA before the directory is ready.
-wick_status wick_file_get_info(const wick_engine *engine, wick_file_info *info, wick_error *error);
+WICK_API wick_status wick_file_get_info(const wick_engine *engine, wick_file_info *info,
+                                        wick_error *error);
 
 typedef struct wick_metadata {
   wick_text key;          // valid as long as the engine
   const char *type;       // "u32", "string", "array", ...; valid for ever
   const char *item_type;  // of an array, else NULL
   uint64_t count;         // of an array's items, else 1
+  uint64_t reserved[2];
 } wick_metadata;
 // Entry `index` below metadata_count, in the order of the file; false: there is none.
-bool wick_metadata_get(const wick_engine *engine, uint32_t index, wick_metadata *metadata);
+WICK_API bool wick_metadata_get(const wick_engine *engine, uint32_t index, wick_metadata *metadata);
 // Its value as JSON; of an array the first `items_max` (arrays of arrays are empty here).
-void wick_metadata_json(const wick_engine *engine, uint32_t index, uint64_t items_max,
-                        wick_text_sink sink, void *context);
+WICK_API void wick_metadata_json(const wick_engine *engine, uint32_t index, uint64_t items_max,
+                                 wick_text_sink sink, void *context);
 
 typedef struct wick_tensor_info {
   wick_text name;        // valid as long as the engine
@@ -518,15 +543,16 @@ typedef struct wick_tensor_info {
   uint64_t offset_bytes;  // in its file's data
   uint64_t size_bytes;
   bool is_unread;  // the model runs here without it
+  uint64_t reserved[4];
 } wick_tensor_info;
 // Tensor `index` below tensor_count; false: there is none.
-bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info *tensor);
+WICK_API bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info *tensor);
 
 // {gguf: {version, alignment, directory_bytes, data_offset}, metadata: [{key, type, value}]
 // (arrays: {key, type: "array", item_type, count, first}), tensors: [{name, type, shape, file,
 // offset_bytes, size_bytes}] (with unread: true where the model runs here without it), info: as
 // wick_info_json}.
-void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context);
+WICK_API void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context);
 
 // How many items of a metadata array wick_inspect_json shows.
 enum { WICK_INSPECT_ITEMS = 8 };
@@ -543,30 +569,32 @@ enum {
 // WICK_OK when there is a tokenizer. Why there is none: it has not arrived yet (WICK_E_NODATA), or,
 // where the directory alone was opened, what is wrong with the file's (WICK_E_UNSUPPORTED, ...).
 // The functions below answer the same where they need one.
-wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
+WICK_API wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
 // Ids are 0 to one below this; 0 when there is no tokenizer.
-uint32_t wick_tokenizer_vocab(const wick_engine *engine);
+WICK_API uint32_t wick_tokenizer_vocab(const wick_engine *engine);
 
 // Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
 // then WICK_E_FULL and nothing else is wrong). `flags`: of WICK_TOKENIZE_*. The text need not be
 // valid UTF-8. Time is linear in the text up to a logarithm. Also WICK_E_NOMEM.
-wick_status wick_tokenize(wick_engine *engine, const char *text, size_t text_bytes, uint32_t flags,
-                          int32_t *tokens, size_t capacity, size_t *count, wick_error *error);
+WICK_API wick_status wick_tokenize(wick_engine *engine, const char *text, size_t text_bytes,
+                                   uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
+                                   wick_error *error);
 
 // Room that the text of `count` tokens may need; 0 when there is no tokenizer, SIZE_MAX, which
 // nobody has, where that is more than an address can tell.
-size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
+WICK_API size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
 // The text of tokens [count] into `out` [wick_detokenize_bytes_max]; *size_bytes is its length.
 // is_whole: they are a text from its beginning (SPM drops the added space); has_special: control
 // tokens are written, too. Bytes that are not UTF-8 become U+FFFD. WICK_E_ARG for an id that is not
 // in the vocabulary.
-wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, bool is_whole,
-                            bool has_special, char *out, size_t *size_bytes, wick_error *error);
+WICK_API wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count,
+                                     bool is_whole, bool has_special, char *out, size_t *size_bytes,
+                                     wick_error *error);
 // The bytes that one token stands for in the middle of a text, control tokens too; an unknown id
 // has none. They lie in the engine, or in `scratch` [wick_detokenize_bytes_max of 0 tokens], and
 // are valid as long as both.
-wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch, wick_text *bytes,
-                             wick_error *error);
+WICK_API wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch,
+                                      wick_text *bytes, wick_error *error);
 
 // ---- Conversations: a chat template makes a prompt of messages ----
 
@@ -587,10 +615,11 @@ typedef struct wick_chat {
   // or later system messages, ids of calls. Arguments become objects, or JSON text where the
   // template accepts only that.
   bool keeps_arguments;
+  uint64_t reserved[4];
 } wick_chat;
 
 // All of it 0.
-void wick_chat_default(wick_chat *chat);
+WICK_API void wick_chat_default(wick_chat *chat);
 
 // Replaces the model's own template. In addition to Jinja text, `source` may be a name: "chatml",
 // which many models share; of a model that is loaded, NAME of `tokenizer.chat_template.NAME`, or
@@ -598,26 +627,27 @@ void wick_chat_default(wick_chat *chat);
 // "tool_use" for conversations with tools. WICK_E_ARG: the model has no template of this name
 // (letters, digits, _ and - alone are a name). WICK_E_FORMAT with the line, WICK_E_FULL (too long,
 // nested too deep), WICK_E_NOMEM.
-wick_status wick_chat_set_template(wick_engine *engine, const char *source, size_t source_bytes,
-                                   wick_error *error);
+WICK_API wick_status wick_chat_set_template(wick_engine *engine, const char *source,
+                                            size_t source_bytes, wick_error *error);
 
 typedef struct wick_chat_text {
   wick_text text;
   const wick_span *spans;  // [span_count]: what of it the messages have brought
   size_t span_count;
+  uint64_t reserved[4];
 } wick_chat_text;
 // *out is valid until the next call about conversations. WICK_E_NODATA: there is no template.
 // WICK_E_ARG: the template refuses these messages, with its words. WICK_E_FORMAT: an error in the
 // template or in the JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
 // over a limit. Also WICK_E_OVERFLOW, WICK_E_NOMEM.
-wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_chat_text *out,
-                             wick_error *error);
+WICK_API wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat,
+                                      wick_chat_text *out, wick_error *error);
 // The tokens of the rendered conversation: control tokens that the template writes are control
 // tokens, the content of messages is always text, whatever it looks like. *tokens [*count] is valid
 // until the next call about conversations, for example as wick_request.tokens. Errors as
 // wick_chat_render and wick_tokenize.
-wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
-                               size_t *count, wick_error *error);
+WICK_API wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat,
+                                        const int32_t **tokens, size_t *count, wick_error *error);
 
 // ---- Images and audio: an mmproj file next to the model encodes them ----
 
@@ -642,12 +672,13 @@ enum { WICK_MEDIA_RATE = 16000 };  // samples a second
 // 0 of the reader is that file. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
 // WICK_E_NODATA (missing tensors, or no model yet), WICK_E_NOMEM, WICK_E_IO, WICK_E_BUSY (there are
 // encoders already), WICK_E_ARG (a piece without bytes).
-wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
+WICK_API wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader,
+                                          wick_error *error);
 // The same of a file in memory; the bytes may be freed afterwards.
-wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
-                                  wick_error *error);
+WICK_API wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes,
+                                           size_t size_bytes, wick_error *error);
 // Whether such input can be encoded.
-bool wick_media_has(const wick_engine *engine, wick_media_kind kind);
+WICK_API bool wick_media_has(const wick_engine *engine, wick_media_kind kind);
 
 // The cost of an image or a recording.
 typedef struct wick_media_info {
@@ -659,34 +690,35 @@ typedef struct wick_media_info {
   uint64_t rows_bytes;    // memory of the rows
   uint64_t encode_bytes;  // memory while it is encoded, at most
   bool is_ready;          // it is encoded
+  uint64_t reserved[4];
 } wick_media_info;
 
 // The cost from the size alone. WICK_E_ARG (a size out of range), WICK_E_NODATA (no encoder for
 // images), WICK_E_FULL (the model reads the image at once, and it is longer than a batch),
 // WICK_E_NOMEM.
-wick_status wick_media_plan_image(wick_engine *engine, uint32_t width, uint32_t height,
-                                  wick_media_info *info, wick_error *error);
-wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples, wick_media_info *info,
-                                  wick_error *error);
+WICK_API wick_status wick_media_plan_image(wick_engine *engine, uint32_t width, uint32_t height,
+                                           wick_media_info *info, wick_error *error);
+WICK_API wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples,
+                                           wick_media_info *info, wick_error *error);
 // Takes an image, rgb[height][width][3], or a recording of WICK_MEDIA_RATE mono samples from -1 to
 // 1. It is resized, or its spectra are computed; encoding is left to wick_media_step. Content that
 // is held already, also one that was removed and is still cached, has the number that it had.
 // Errors as above; WICK_E_NONFINITE (samples).
-wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
-                                 uint32_t height, uint32_t *media, wick_error *error);
-wick_status wick_media_add_audio(wick_engine *engine, const float *samples, uint64_t count,
-                                 uint32_t *media, wick_error *error);
+WICK_API wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
+                                          uint32_t height, uint32_t *media, wick_error *error);
+WICK_API wick_status wick_media_add_audio(wick_engine *engine, const float *samples, uint64_t count,
+                                          uint32_t *media, wick_error *error);
 // WICK_E_ARG: unknown number.
-wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_media_info *info,
-                                wick_error *error);
+WICK_API wick_status wick_media_get_info(const wick_engine *engine, uint32_t media,
+                                         wick_media_info *info, wick_error *error);
 // Encodes for about budget_us (0: one layer), between steps of requests. WICK_E_ARG,
 // WICK_E_NONFINITE (the weights give no numbers), WICK_E_NOMEM, after which it may be repeated.
-wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us, bool *is_ready,
-                            wick_error *error);
+WICK_API wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us,
+                                     bool *is_ready, wick_error *error);
 // The caller of wick_media_add_* no longer needs it. Requests and sessions keep its rows; the
 // engine keeps those that were used last, of wick_config.media_bytes_max. Unknown number:
 // WICK_E_ARG.
-wick_status wick_media_remove(wick_engine *engine, uint32_t media);
+WICK_API wick_status wick_media_remove(wick_engine *engine, uint32_t media);
 
 // A prompt with images and recordings where its texts have a marker.
 typedef struct wick_media_prompt {
@@ -697,12 +729,13 @@ typedef struct wick_media_prompt {
   size_t marker_bytes;
   const uint32_t *media;  // [media_count] in the order of the markers
   uint32_t media_count;
+  uint64_t reserved[4];
 } wick_media_prompt;
 // *tokens [*count] is valid until the next call, as wick_request.tokens, when all is encoded. Each
 // text between two images is tokenised alone. WICK_E_ARG also if the rendered text has another
 // number of markers; else as wick_chat_tokenize.
-wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
-                                const int32_t **tokens, size_t *count, wick_error *error);
+WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
+                                         const int32_t **tokens, size_t *count, wick_error *error);
 
 // ---- Replies: what a chat model writes, split into its parts ----
 
@@ -716,15 +749,15 @@ typedef struct wick_reply wick_reply;
 // next call about conversations. *has_reasoning: the template knows marks of reasoning.
 // *needs_special: they are control tokens, so a request for a reply should set print_special. (One
 // with tools should, too.)
-wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
+WICK_API wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
 
 // For one reply. `tools` is OpenAI's JSON array of them, or the object of WICK_GRAMMAR_TOOLS with
 // `has_begun`; NULL: calls are content. `ending` is what wick_chat_ending gave. All is copied;
 // destroy it before the engine. WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
-wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
-                              const char *ending, size_t ending_bytes, wick_reply **out,
-                              wick_error *error);
-void wick_reply_destroy(wick_reply *reply);  // NULL is fine
+WICK_API wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
+                                       const char *ending, size_t ending_bytes, wick_reply **out,
+                                       wick_error *error);
+WICK_API void wick_reply_destroy(wick_reply *reply);  // NULL is fine
 // Reads a further piece. *deltas is a JSON array of what it brought, in order, valid until the next
 // call: {"content"}, {"reasoning_content"}, or {"tool_calls": [{"index", "id", "type", "function":
 // {"name", "arguments"}}]}; further pieces of a call's arguments have no id, type and name, and an
@@ -733,8 +766,8 @@ void wick_reply_destroy(wick_reply *reply);  // NULL is fine
 // error *deltas is what came before it, and each call answers the same. error->numbers[0] is the
 // byte of the reply where the text of the broken call begins, with the mark and the white space
 // before it; numbers[1] is how many calls before it are whole.
-wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes, bool is_last,
-                            wick_text *deltas, wick_error *error);
+WICK_API wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
+                                     bool is_last, wick_text *deltas, wick_error *error);
 
 // ---- Requests ----
 
@@ -868,6 +901,7 @@ typedef struct wick_grammar {
   // WICK_E_ARG, with the byte: no text begins so.
   const char *begun;
   size_t begun_bytes;
+  uint64_t reserved[4];
 } wick_grammar;
 
 // A limit of reasoning. When a reply has spent this many tokens on it, the mark that ends reasoning
@@ -879,12 +913,13 @@ typedef struct wick_reasoning {
   // the part of the prompt after it; or all of the prompt.
   const char *ending;
   size_t ending_bytes;
+  uint64_t reserved[4];
 } wick_reasoning;
 
 // Compiles a grammar of a request for a few milliseconds. True: wick_request_submit does not have
 // to compile it; the grammar may also have been refused, which submit reports. Call it until then,
 // between other work, and submit at once. Without it, submit compiles the whole grammar.
-bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *grammar);
+WICK_API bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *grammar);
 
 // A standalone grammar, to check texts with.
 typedef struct wick_constraint wick_constraint;
@@ -893,14 +928,15 @@ typedef struct wick_constraint wick_constraint;
 // WICK_E_ARG (the grammar is broken; the message names the place), WICK_E_UNSUPPORTED (it cannot be
 // honoured; the message names what), WICK_E_FULL (it is too large), WICK_E_NOMEM. With an engine
 // also as wick_tokenizer_status, and the constraint is destroyed before the engine.
-wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
-                                   wick_constraint **out, wick_error *error);
-void wick_constraint_destroy(wick_constraint *constraint);
+WICK_API wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
+                                            wick_constraint **out, wick_error *error);
+WICK_API void wick_constraint_destroy(wick_constraint *constraint);
 // `texts` is a JSON array. Writes a JSON array: is each text a complete one? With an engine, texts
 // are taken as their tokens, and an item may be an array of token ids instead, control tokens among
 // them. WICK_E_ARG if it is not such an array, WICK_E_NOMEM.
-wick_status wick_constraint_check(wick_constraint *constraint, const char *texts, size_t text_bytes,
-                                  wick_text_sink sink, void *context, wick_error *error);
+WICK_API wick_status wick_constraint_check(wick_constraint *constraint, const char *texts,
+                                           size_t text_bytes, wick_text_sink sink, void *context,
+                                           wick_error *error);
 
 typedef struct wick_request {
   // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
@@ -967,10 +1003,11 @@ typedef struct wick_request {
   // the call; NULL otherwise.
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
+  uint64_t reserved[16];
 } wick_request;
 
 // Greedy, special tokens added and parsed, everything else off.
-void wick_request_default(wick_request *request);
+WICK_API void wick_request_default(wick_request *request);
 
 // Queues a request. Its prompt is tokenised here; everything is copied. It runs concurrently with
 // others as soon as there are KV pages for its maximum size, in the order of arrival. WICK_E_ARG
@@ -979,34 +1016,36 @@ void wick_request_default(wick_request *request);
 // (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
 // WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; of a grammar what
 // wick_constraint_create answers. May be submitted while weights are still arriving.
-wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
-                                wick_error *error);
+WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
+                                         uint32_t *id, wick_error *error);
 // A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
 // nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
-wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
+WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
 // The next step ends it with finish reason WICK_FINISH_ABORT. When it shares a pass with others, it
 // ends after that pass, whose tokens still come. Unknown id: WICK_E_ARG.
-wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+WICK_API wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 typedef struct wick_logits {
   float *values;  // [vocab] as the model gave them; the host may change them
   uint32_t vocab;
   const int32_t *tokens;  // [token_count]: the prompt and what was drawn
   uint32_t token_count;
+  uint64_t reserved[4];
 } wick_logits;
 // The logits of a request with `asks_host` that waits, valid until it resumes. Bias, grammar and
 // samplers are applied later. WICK_E_ARG: it does not wait.
-wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_logits *logits);
+WICK_API wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_logits *logits);
 // Resumes it with the values. NaN or +Inf among them, or nothing but -Inf, end it with
 // WICK_E_NONFINITE. WICK_E_ARG: it does not wait.
-wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
+WICK_API wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 
 // From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
 // follow in requests of `engine`; their texts stay the same. Both are loaded; the draft takes no
 // requests any more, and is destroyed after `engine`. Once an engine. WICK_E_NODATA (one is not
 // loaded), WICK_E_MISMATCH (another vocabulary), WICK_E_BUSY (there is one already, or requests run
 // on the draft), WICK_E_NOMEM.
-wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_error *error);
+WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft,
+                                           wick_error *error);
 
 // ---- Sessions: a text that continues from request to request ----
 
@@ -1014,26 +1053,28 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
 // leaves prompt and answer in it (an end token is left out); one that ends before it has read its
 // prompt leaves the session as it was. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
 // WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
-wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
+WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
 // Of the tenant of this name (wick_request.salt), as its forks are, and what is saved of it.
-wick_status wick_session_create_salted(wick_engine *engine, const char *salt, size_t salt_bytes,
-                                       uint32_t *session, wick_error *error);
+WICK_API wick_status wick_session_create_salted(wick_engine *engine, const char *salt,
+                                                size_t salt_bytes, uint32_t *session,
+                                                wick_error *error);
 // Shares every page; the first write of either to a shared page copies that page alone.
-wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
-                              wick_error *error);
+WICK_API wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
+                                       wick_error *error);
 // Keeps the first `tokens`; also WICK_E_RANGE.
-wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
-                                  wick_error *error);
+WICK_API wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
+                                           wick_error *error);
 // Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
 // Tokens that have not been read, or have lost their pages to others, are read later and have not
 // seen them: to have the same text whoever else is there, let a request drop them
 // (wick_request.drop_last).
-wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last,
-                              wick_error *error);
-wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);
+WICK_API wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first,
+                                       uint32_t last, wick_error *error);
+WICK_API wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);
 // *tokens [*count] stays valid until the session changes.
-wick_status wick_session_tokens(const wick_engine *engine, uint32_t session, const int32_t **tokens,
-                                uint32_t *count, wick_error *error);
+WICK_API wick_status wick_session_tokens(const wick_engine *engine, uint32_t session,
+                                         const int32_t **tokens, uint32_t *count,
+                                         wick_error *error);
 
 // ---- Saved state: versioned, checksummed, for this model and these KV types only ----
 
@@ -1052,34 +1093,35 @@ typedef struct wick_state_source {
 
 // Writes a session; session 0: the prefix cache. Also WICK_E_NODATA while the model is loading,
 // WICK_E_IO when the sink says no.
-wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_state_sink *sink,
-                            wick_error *error);
+WICK_API wick_status wick_state_save(wick_engine *engine, uint32_t session,
+                                     const wick_state_sink *sink, wick_error *error);
 // How many bytes wick_state_save would write now.
-wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64_t *size_bytes,
-                             wick_error *error);
+WICK_API wick_status wick_state_bytes(const wick_engine *engine, uint32_t session,
+                                      uint64_t *size_bytes, wick_error *error);
 
 // Writes a session with its keys and values in other types, such as WICK_KV_Q8 of an engine that
 // has F16: a smaller record, which an engine of this engine's own types loads. Evicted content is
 // lost; a session loaded from it shares no pages with other requests. Recurrent states stay as they
 // are. As above; also WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be.
-wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick_kv_type k_type,
-                                     wick_kv_type v_type, const wick_state_sink *sink,
-                                     wick_error *error);
-wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t session,
-                                      wick_kv_type k_type, wick_kv_type v_type,
-                                      uint64_t *size_bytes, wick_error *error);
+WICK_API wick_status wick_session_save_packed(wick_engine *engine, uint32_t session,
+                                              wick_kv_type k_type, wick_kv_type v_type,
+                                              const wick_state_sink *sink, wick_error *error);
+WICK_API wick_status wick_session_packed_bytes(const wick_engine *engine, uint32_t session,
+                                               wick_kv_type k_type, wick_kv_type v_type,
+                                               uint64_t *size_bytes, wick_error *error);
 
 typedef struct wick_state_loaded {
   uint32_t session;  // a new one; 0: it was a prefix cache
   uint32_t entries;  // of it that were entered
+  uint64_t reserved[2];
 } wick_state_loaded;
 // Sizes are checked against what the source has before anything is allocated. Another model, KV
 // type or shape, or an adapter that the session was read under is not loaded: WICK_E_MISMATCH. Not
 // a record, or of a version that is not read: WICK_E_FORMAT. Ends early: WICK_E_TRUNCATED. Damaged:
 // WICK_E_CORRUPT. The source says no: WICK_E_IO. Also WICK_E_PAGES, WICK_E_NOMEM, WICK_E_FULL.
 // After a failure everything is as it was.
-wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
-                            wick_state_loaded *loaded, wick_error *error);
+WICK_API wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
+                                     wick_state_loaded *loaded, wick_error *error);
 
 // ---- Working ----
 
@@ -1091,10 +1133,10 @@ typedef enum wick_step_result {
 
 // Works for about budget_us (0: one unit of work), a unit being one layer of one pass or one round
 // of logits. Failures of a request end that request by an event; the engine continues.
-wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
+WICK_API wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
 // Works for `units` units, at least one, without looking at the clock: for hosts whose clock does
 // not advance while a program computes.
-wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
+WICK_API wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
 
 // ---- Embeddings: texts become vectors, or scores ----
 
@@ -1117,10 +1159,11 @@ typedef struct wick_embed_request {
   bool truncates;       // texts over the context are cut, but for their last token; else refused
   const wick_adapter_use *adapters;  // as wick_request.adapters
   uint32_t adapter_count;
+  uint64_t reserved[8];
 } wick_embed_request;
 
 // All of it 0.
-void wick_embed_default(wick_embed_request *request);
+WICK_API void wick_embed_default(wick_embed_request *request);
 
 // Begins: makes tokens of the texts and copies them. Jobs that were begun are processed by
 // wick_embed_step, next to requests. A request may take the pages of a text, which is then read
@@ -1128,22 +1171,24 @@ void wick_embed_default(wick_embed_request *request);
 // vocabulary, a setting out of its range), WICK_E_FULL (a text over the context),
 // WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (what was begun before was not
 // ended), WICK_E_NODATA (directory not ready), WICK_E_NOMEM.
-wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, wick_error *error);
+WICK_API wick_status wick_embed(wick_engine *engine, const wick_embed_request *request,
+                                wick_error *error);
 // Works for about budget_us (0: one unit). Texts wait for pages while requests run. *result:
 // WICK_STEP_IDLE when all is done. Final errors: WICK_E_PAGES (no room for a text even without
 // requests), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA when nothing was begun.
-wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us, wick_step_result *result,
-                            wick_error *error);
+WICK_API wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us,
+                                     wick_step_result *result, wick_error *error);
 
 typedef struct wick_vectors {
   const float *values;   // [rows][width], valid until wick_embed_end
   uint32_t rows, width;  // rows: 1, or the text's tokens without pooling
   uint32_t tokens;       // of the text
+  uint64_t reserved[4];
 } wick_vectors;
 // Of text `index`, once all is done. False before, and for other numbers.
-bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
+WICK_API bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
 // Frees a job, done or not. Nothing begun is fine.
-void wick_embed_end(wick_engine *engine);
+WICK_API void wick_embed_end(wick_engine *engine);
 
 // ---- Events: what happened, as records in one buffer ----
 
@@ -1186,20 +1231,20 @@ typedef struct wick_event {
 // All events since the last call; *size_bytes is 0 when there are none. They stay valid until the
 // next wick_step, submit or cancel. A full buffer parks wick_step (it answers PROGRESS) until
 // events are taken.
-const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
+WICK_API const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
 // The record after `event` among those that wick_events_take returned, the first one for NULL; NULL
 // after the last.
-const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
-                                  const wick_event *event);
+WICK_API const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
+                                           const wick_event *event);
 // Its text [text_bytes], valid as long as the event.
-const char *wick_event_text(const wick_event *event);
+WICK_API const char *wick_event_text(const wick_event *event);
 
 typedef struct wick_logprob {
   int32_t token;
   float logprob;  // natural logarithm
 } wick_logprob;
 // Alternative `index` below top_count, the most probable first.
-wick_logprob wick_event_top(const wick_event *event, uint32_t index);
+WICK_API wick_logprob wick_event_top(const wick_event *event, uint32_t index);
 
 // ---- Figures ----
 
@@ -1222,19 +1267,21 @@ typedef struct wick_stats {
   float pass_us[WICK_STATS_ROWS_MAX + 1];     // lately, of one request's 1, 2, ... rows; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
   uint64_t draft_failed;  // passes of the draft model, or of a predicting layer, that failed
+  uint64_t reserved[16];
 } wick_stats;
-void wick_stats_get(const wick_engine *engine, wick_stats *stats);
+WICK_API void wick_stats_get(const wick_engine *engine, wick_stats *stats);
 // {requests: {running, waiting, paused, ...}, tokens: {prompt, cached, recomputed, out, proposed,
 // accepted}, pass_us: [of one request's 1, 2, ... rows, lately; 0: not measured], passes, rows}.
-void wick_stats_json(wick_engine *engine, wick_text_sink sink, void *context);
+WICK_API void wick_stats_json(wick_engine *engine, wick_text_sink sink, void *context);
 
 typedef struct wick_pages_state {
   uint32_t page_tokens;      // of one page
   uint32_t pages_used;       // by requests, sessions and the prefix cache
   uint32_t pages_available;  // that may still be taken, without what is kept for requests
+  uint64_t reserved[4];
 } wick_pages_state;
 // Zeros before the directory is ready.
-void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
+WICK_API void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
 // The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
 // {all, free, available, shared, cached, used_max}, bytes: {used, capacity} (of all groups and
 // states), groups: [{layers, window_tokens, page_bytes, pages: {all, free}, bytes}], states:
@@ -1244,20 +1291,22 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
 // 's' shared, 'c' cached only]}. A group is layers whose keys and values have one shape and one
 // sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} before
 // there is a model.
-void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context);
+WICK_API void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink,
+                              void *context);
 // The KV pages that the prefix cache has of a prompt (without a salt), from its beginning, the last
 // one first: [places in the map of wick_pages_json]. Nothing is read and no counter changes.
-void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count, wick_text_sink sink,
-                     void *context);
+WICK_API void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count,
+                              wick_text_sink sink, void *context);
 
 // The time that the ops of the forward pass took since the start or the last reset; empty unless
 // config.metrics. {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed,
 // time_us, latency_us: {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}},
 // dispatch}. Rates are null when the clock saw no time pass.
-void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context);
+WICK_API void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context);
 // Prometheus text format 0.0.4.
-void wick_metrics_prometheus(const wick_engine *engine, wick_text_sink sink, void *context);
-void wick_metrics_reset(wick_engine *engine);
+WICK_API void wick_metrics_prometheus(const wick_engine *engine, wick_text_sink sink,
+                                      void *context);
+WICK_API void wick_metrics_reset(wick_engine *engine);
 
 typedef struct wick_op_metrics {
   const char *pass, *op;    // "prefill" or "decode"; "qkv", "attention", ...; valid for ever
@@ -1266,9 +1315,10 @@ typedef struct wick_op_metrics {
   uint64_t macs;            // multiply-adds
   double mean_us, p50_us, p99_us;
   double share;  // of the time of its kind of pass
+  uint64_t reserved[4];
 } wick_op_metrics;
 // Row `index`, from 0 on; those of prefill come first. False: there are no more, or no metrics.
-bool wick_metrics_get(const wick_engine *engine, uint32_t index, wick_op_metrics *metrics);
+WICK_API bool wick_metrics_get(const wick_engine *engine, uint32_t index, wick_op_metrics *metrics);
 
 #ifdef __cplusplus
 }

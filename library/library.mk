@@ -57,8 +57,8 @@ $(LIBRARY)/lib/pkgconfig/$(1).pc: library/wick.pc.in library/library.mk flags.mk
 	$$(Q)sed 's|@NAME@|$(1)|;s|@VERSION@|$$(LIBRARY_VERSION)|;s|@FOLDER@|$(2)|;s|@CFLAGS@|$(strip $(3))|;s|@LIBS@|$(strip $(or $(5),-lwick) $(4))|' $$< >$$@
 LIBRARY_FILES += lib/pkgconfig/$(1).pc
 endef
-$(eval $(call library_pc,wick,,$(LIBRARY_NATIVE_FLAGS),$(NATIVE_LINK),$$$${libdir}/libwick.a))
-$(eval $(call library_pc,wick-shared,,$(LIBRARY_NATIVE_FLAGS),))
+$(eval $(call library_pc,wick,,,$(NATIVE_LINK),$$$${libdir}/libwick.a))
+$(eval $(call library_pc,wick-shared,,-DWICK_SHARED,))
 $(foreach variant,wasi-simd128 wasi-relaxed,\
   $(eval $(call library_pc,wick-$(variant),/wick/$(variant),,$(LIBRARY_WASI_LINK))))
 $(foreach variant,$(EMSCRIPTEN_VARIANTS),$(eval $(call library_pc,wick-$(variant),/wick/$(variant),\

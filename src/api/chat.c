@@ -219,7 +219,9 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
   const wick_status status = render(engine, chat, error);
   if (status != WICK_OK) return status;
   const template_text *text = &engine->chat.text;
-  *out = (wick_chat_text){{text->bytes, text->size_bytes}, text->spans, text->span_count};
+  *out = (wick_chat_text){.text = {text->bytes, text->size_bytes},
+                          .spans = text->spans,
+                          .span_count = text->span_count};
   return WICK_OK;
 }
 

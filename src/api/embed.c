@@ -195,6 +195,8 @@ static wick_status make_tokens(wick_engine *engine, const wick_embed_request *re
 
 static wick_status check_request(const wick_engine *engine, const wick_embed_request *request,
                                  wick_error *error) {
+  const wick_status known = STATUS_CHECK_RESERVED("wick_embed_request", request->reserved, error);
+  if (known != WICK_OK) return known;
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->forward == NULL) return engine_no_model(engine, error);
   if (engine->embedding != NULL || engine->is_draft) {

@@ -45,6 +45,8 @@ const char *wick_kernels_name(const char *wanted) {
 }
 
 static wick_status check_config(wick_config *config, wick_error *error) {
+  const wick_status known = STATUS_CHECK_RESERVED("wick_config", config->reserved, error);
+  if (known != WICK_OK) return known;
   if (config->threads == 0) config->threads = 1;
   if (config->batch_tokens == 0) config->batch_tokens = BATCH_TOKENS_DEFAULT;
   if (config->requests_max == 0) config->requests_max = REQUESTS_DEFAULT;
@@ -591,6 +593,8 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
                           uint32_t *id, wick_error *error) {
+  const wick_status known = STATUS_CHECK_RESERVED("wick_request", request->reserved, error);
+  if (known != WICK_OK) return known;
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
   if (engine->model->is_encoder) {

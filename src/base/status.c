@@ -54,3 +54,13 @@ wick_status status_about(wick_status status, wick_error *error, wick_subject sub
   }
   return status;
 }
+
+wick_status status_check_reserved(const char *name, const uint64_t *reserved, size_t count,
+                                  wick_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    if (reserved[i] == 0) continue;
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "%s: reserved[%zu] is not 0. Begin with zeros or the defaults", name, i);
+  }
+  return WICK_OK;
+}

@@ -17,4 +17,11 @@ wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_byt
 wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
                          uint64_t first, uint64_t second);
 
+// WICK_E_ARG unless the array `reserved` of a caller's struct is 0: a later header has fields
+// there.
+#define STATUS_CHECK_RESERVED(name, reserved, error) \
+  status_check_reserved(name, reserved, sizeof(reserved) / sizeof *(reserved), error)
+wick_status status_check_reserved(const char *name, const uint64_t *reserved, size_t count,
+                                  wick_error *error);
+
 #endif

@@ -133,6 +133,8 @@ const known = {
     places: [resolve(component, 'node_modules/@bytecodealliance/jco/dist/jco.js')],
     install: 'tools/setup.sh component',
   },
+  abidiff: { places: ['/usr/bin/abidiff'], install: 'tools/setup.sh library' },
+  zig: { places: [resolve(root, '.toolchain/zig/zig')], install: 'tools/setup.sh zig' },
   haproxy: { places: ['/usr/sbin/haproxy'], install: 'tools/setup.sh edge' },
   curl: { places: ['/usr/bin/curl'], install: 'tools/setup.sh edge' },
   // a Python that can import wasmtime and openai

@@ -199,6 +199,17 @@ TEST(a_config_of_zeros_has_the_defaults) {
   wick_engine_destroy(engines[1]);
 }
 
+TEST(fields_of_later_versions_are_refused) {
+  wick_config config;
+  wick_config_default(&config);
+  config.reserved[15] = 1;
+  check_config(&config, &(wanted_error){WICK_E_ARG,
+                                        WICK_SUBJECT_NONE,
+                                        {0, 0},
+                                        "wick_config: reserved[15] is not 0. Begin with zeros or "
+                                        "the defaults"});
+}
+
 TEST(configurations_at_their_bounds) {
   wick_config usual;
   wick_config_default(&usual);

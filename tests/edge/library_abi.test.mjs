@@ -1,0 +1,65 @@
+// The interface of libwick.so: which changes of wick.h programs of an earlier library do not notice, and that the header has
+// no others (tools/build/abi.mjs, library/abi).
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { abiOf, bare, breaksOf } from '../../tools/build/abi.mjs';
+import { locate, root } from '../support/locate.mjs';
+
+const { skip } = locate('abidiff');
+const header = readFileSync(join(root, 'include/wick.h'), 'utf8');
+const version = 'WICK_API uint32_t wick_version(void);';
+/** The end of wick_config. */
+const last = '  uint32_t timer_grain_us;';
+
+/** @param {string} from @param {string} to @returns {string} the header with a change */
+function changed(from, to) {
+  const code = bare(header);
+  assert.equal(code.split(from).length, 2, from);
+  return code.replace(from, to);
+}
+
+test('a library is named after the numbers that break others', () => {
+  const of = (/** @type {string} */ major, /** @type {string} */ minor) =>
+    abiOf(`#define WICK_VERSION_MAJOR ${major}\n#define WICK_VERSION_MINOR ${minor}\n`);
+  assert.deepEqual([of('0', '7'), of('1', '7')], ['0.7', '1']);
+});
+
+describe('changes of wick.h', { skip }, () => {
+  test('since libwick.so has its name no program breaks', () => {
+    const kept = readFileSync(join(root, `library/abi/${abiOf(header)}.h`), 'utf8');
+    assert.equal(breaksOf(kept, header), '');
+  });
+
+  for (const [what, from, to] of [
+    ['a further function', version, `${version}\nWICK_API uint32_t wick_more(void);`],
+    [
+      'a field in reserved room',
+      `${last}\n  uint64_t reserved[16];`,
+      `${last}\n  uint64_t more;\n  uint64_t reserved[15];`,
+    ],
+    ['a further status', 'WICK_STATUS_COUNT = 19', 'WICK_E_MORE = 19,\n  WICK_STATUS_COUNT = 20'],
+  ])
+    test(`${what} breaks none`, () => {
+      assert.equal(breaksOf(header, changed(from, to)), '');
+    });
+
+  for (const [what, from, to, report] of /** @type {[string, string, string, RegExp][]} */ ([
+    ['a removed function', version, '', /Removed function[\s\S]*wick_version/],
+    ['another parameter', version, version.replace('void', 'int a'), /wick_version/],
+    ['a larger struct', last, `${last}\n  uint64_t more;`, /size_of_wick_config/],
+    [
+      'a field before others',
+      'bool choose_threads;',
+      'uint32_t more;\n  bool choose_threads;',
+      /context_tokens/,
+    ],
+    ['a field of another type', last, '  float timer_grain_us;', /timer_grain_us/],
+    ['another number of a value', 'WICK_KV_F16 = 0', 'WICK_KV_F16 = 7', /WICK_KV_F16/],
+  ]))
+    test(`${what} is reported`, () => {
+      assert.match(breaksOf(header, changed(from, to)), report);
+    });
+});
