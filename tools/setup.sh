@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when all of it is installed.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [arm]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [zig] [arm]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -25,7 +25,8 @@
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
 #   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
-#             with: CMake, pkg-config, gcc (apt)
+#             with: CMake, pkg-config, gcc; abigail-tools, which compare its interface with an earlier one (apt)
+#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by tools/zig/requirements.txt
 #   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian
 #             trixie, unpacked privately), Node for linux-arm64 (npm)
 #
@@ -490,6 +491,14 @@ pip_embed() {
   cd "$root"
 }
 
+pip_zig() {
+  say "installing with pip, into .toolchain/zig/: Zig (tools/zig/requirements.txt)"
+  pip_venv zig
+  cd "$chain/zig"
+  ln -s lib/python3*/site-packages/ziglang/zig zig
+  cd "$root"
+}
+
 # wheels_of NAME: downloads the wheels of tools/models/NAME.txt and unpacks them into a new folder
 wheels_of() {
   local folder=$chain/models.new wheel
@@ -605,9 +614,14 @@ part_bench() {
 }
 
 part_library() {
-  apt_install cmake pkg-config gcc g++
+  apt_install cmake pkg-config gcc g++ abigail-tools
   [ -n "${WASI_SDK_PATH:-}" ] || once wasi-sdk "clang $LLVM wasi-libc $WASI_LIBC" make_wasi_sdk
   [ -n "${EMSDK:-}" ] || once emscripten "emscripten $EMSCRIPTEN binaryen $BINARYEN" unpack_emscripten
+}
+
+part_zig() {
+  need_files tools/zig/requirements.txt
+  once zig "$(hash_of tools/zig/requirements.txt)" pip_zig
 }
 
 part_arm() {
@@ -617,8 +631,8 @@ part_arm() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | arm) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library arm" ;;
+    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | zig | arm) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library zig arm" ;;
   esac
 done
 cd "$root"

@@ -1,11 +1,17 @@
 """The C library from Python, by ctypes alone: python3 wick.py LIBWICK.SO MODEL.gguf PROMPT [TOKENS]
 
-A structure has the fields that are used here and room for the others, so it fits every later minor version.
+    engine = wick.Engine(wick.open_library("libwick.so"), "model.gguf", threads=2)
+    text = b"".join(engine.chat([{"role": "user", "content": "Hello"}], 64)).decode()
+    vectors = engine.embed(["a fox", "a crow"])
+
+A structure has the fields that are used here and room for the others.
 """
 
 import ctypes
+import json
 import sys
-from ctypes import POINTER, byref, c_char, c_char_p, c_int32, c_size_t, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t
+from ctypes import c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
 ROOM = 1024  # bytes of the fields that are not named here
 OK, IDLE, DONE = 0, 0, 3
@@ -31,14 +37,14 @@ class Request(ctypes.Structure):
         ("text", c_char_p),
         ("text_bytes", c_size_t),
         ("tokenize_flags", c_uint32),
-        ("tokens", c_void_p),
+        ("tokens", POINTER(c_int32)),
         ("token_count", c_size_t),
         ("priority", c_int32),
         ("passes_waited", c_uint32),
         ("completions", c_uint32),
-        ("healing", ctypes.c_bool),
-        ("no_speculation", ctypes.c_bool),
-        ("always_speculates", ctypes.c_bool),
+        ("healing", c_bool),
+        ("no_speculation", c_bool),
+        ("always_speculates", c_bool),
         ("session", c_uint32),
         ("salt", c_char_p),
         ("salt_bytes", c_size_t),
@@ -53,7 +59,7 @@ class Event(ctypes.Structure):
         ("request", c_uint32),
         ("kind", c_uint32),
         ("token", c_int32),
-        ("logprob", ctypes.c_float),
+        ("logprob", c_float),
         ("top_count", c_uint32),
         ("text_bytes", c_uint32),
         ("finish", c_uint32),
@@ -62,10 +68,55 @@ class Event(ctypes.Structure):
     ]
 
 
+class Chat(ctypes.Structure):
+    _fields_ = [("json", c_char_p), ("json_bytes", c_size_t), ("others", c_uint8 * ROOM)]
+
+
+class EmbedText(ctypes.Structure):
+    _fields_ = [
+        ("text", c_char_p),
+        ("text_bytes", c_size_t),
+        ("document", c_char_p),
+        ("document_bytes", c_size_t),
+        ("tokens", POINTER(c_int32)),
+        ("token_count", c_size_t),
+    ]
+
+
+class EmbedRequest(ctypes.Structure):
+    _fields_ = [
+        ("texts", POINTER(EmbedText)),
+        ("text_count", c_uint32),
+        ("pooling", c_uint32),
+        ("dimensions", c_uint32),
+        ("normalizes", c_bool),
+        ("others", c_uint8 * ROOM),
+    ]
+
+
+class Vectors(ctypes.Structure):
+    _fields_ = [
+        ("values", POINTER(c_float)),
+        ("rows", c_uint32),
+        ("width", c_uint32),
+        ("others", c_uint8 * ROOM),
+    ]
+
+
+class WickError(RuntimeError):
+    """A failed call: `status` is a name such as WICK_E_IO, `subject` the setting to change, or ""."""
+
+    def __init__(self, message, status, subject):
+        super().__init__(message)
+        self.status, self.subject = status, subject
+
+
 def open_library(path):
     library = ctypes.CDLL(path)
     for name, result, arguments in [
         ("wick_version", c_uint32, []),
+        ("wick_status_name", c_char_p, [c_uint32]),
+        ("wick_subject_name", c_char_p, [c_uint32]),
         ("wick_config_default", None, [POINTER(Config)]),
         ("wick_request_default", None, [POINTER(Request)]),
         ("wick_engine_create", c_uint32, [POINTER(Config), POINTER(c_void_p), POINTER(Error)]),
@@ -76,6 +127,17 @@ def open_library(path):
         ("wick_events_take", c_void_p, [c_void_p, POINTER(c_size_t)]),
         ("wick_event_next", POINTER(Event), [c_void_p, c_size_t, POINTER(Event)]),
         ("wick_event_text", c_void_p, [POINTER(Event)]),
+        ("wick_chat_default", None, [POINTER(Chat)]),
+        (
+            "wick_chat_tokenize",
+            c_uint32,
+            [c_void_p, POINTER(Chat), POINTER(POINTER(c_int32)), POINTER(c_size_t), POINTER(Error)],
+        ),
+        ("wick_embed_default", None, [POINTER(EmbedRequest)]),
+        ("wick_embed", c_uint32, [c_void_p, POINTER(EmbedRequest), POINTER(Error)]),
+        ("wick_embed_step", c_uint32, [c_void_p, c_uint64, POINTER(c_uint32), POINTER(Error)]),
+        ("wick_embed_get", c_bool, [c_void_p, c_uint32, POINTER(Vectors)]),
+        ("wick_embed_end", None, [c_void_p]),
     ]:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -91,13 +153,17 @@ class Engine:
         self.check(library.wick_engine_create(byref(config), byref(self.engine), byref(self.error)))
         try:
             self.check(library.wick_load_file(self.engine, path.encode(), byref(self.error)))
-        except RuntimeError:
+        except WickError:
             self.close()
             raise
 
     def check(self, status):
         if status != OK:
-            raise RuntimeError(self.error.message.decode())
+            self.fail(self.error.message, status, self.error.subject)
+
+    def fail(self, message, status, subject):
+        names = self.library.wick_status_name(status), self.library.wick_subject_name(subject)
+        raise WickError(message.decode(), *[name.decode() for name in names])
 
     def close(self):
         self.library.wick_engine_destroy(self.engine)
@@ -113,19 +179,65 @@ class Engine:
 
     def generate(self, prompt, max_tokens):
         """The pieces of the text that follows a prompt, as bytes."""
-        request, text = Request(), prompt.encode()
+        text = prompt.encode()
+        request = self.new_request(max_tokens)
+        request.text, request.text_bytes = text, len(text)
+        return self.run(request)
+
+    def chat(self, messages, max_tokens):
+        """The pieces of the answer to a conversation, as bytes; messages are those of OpenAI's interface."""
+        text = json.dumps({"messages": messages}).encode()
+        chat = Chat()
+        self.library.wick_chat_default(byref(chat))
+        chat.json, chat.json_bytes = text, len(text)
+        request = self.new_request(max_tokens)
+        tokens, count = POINTER(c_int32)(), c_size_t()
+        tokenize = self.library.wick_chat_tokenize
+        self.check(tokenize(self.engine, byref(chat), byref(tokens), byref(count), byref(self.error)))
+        request.tokens, request.token_count = tokens, count
+        return self.run(request)
+
+    def new_request(self, max_tokens):
+        request = Request()
         self.library.wick_request_default(byref(request))
-        request.text, request.text_bytes, request.max_tokens = text, len(text), max_tokens
+        request.max_tokens = max_tokens
+        return request
+
+    def run(self, request):
         number = c_uint32()
         self.check(self.library.wick_request_submit(self.engine, byref(request), byref(number), byref(self.error)))
+        return self.pieces()
+
+    def pieces(self):
         has_more = True
         while has_more:
             has_more = self.library.wick_step(self.engine, 10000) != IDLE
             for event in self.events():
                 piece = ctypes.string_at(self.library.wick_event_text(event), event.contents.text_bytes)
                 if event.contents.kind == DONE and event.contents.finish == FINISH_ERROR:
-                    raise RuntimeError(piece.decode())
+                    self.fail(piece, event.contents.status, event.contents.subject)
                 yield piece
+
+    def embed(self, texts):
+        """A vector of length 1 of each text."""
+        encoded = [text.encode() for text in texts]
+        given = (EmbedText * len(texts))(*[EmbedText(text, len(text)) for text in encoded])
+        request = EmbedRequest()
+        self.library.wick_embed_default(byref(request))
+        request.texts, request.text_count, request.normalizes = given, len(texts), True
+        self.check(self.library.wick_embed(self.engine, byref(request), byref(self.error)))
+        try:
+            result = c_uint32(1)
+            while result.value != IDLE:
+                self.check(self.library.wick_embed_step(self.engine, 10000, byref(result), byref(self.error)))
+            return [self.vector(index) for index in range(len(texts))]
+        finally:
+            self.library.wick_embed_end(self.engine)
+
+    def vector(self, index):
+        vectors = Vectors()
+        self.library.wick_embed_get(self.engine, index, byref(vectors))
+        return vectors.values[: vectors.width]
 
 
 if __name__ == "__main__":

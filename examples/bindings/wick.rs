@@ -1,12 +1,13 @@
 //! The C library from Rust, without a crate: rustc wick.rs -L FOLDER_OF_LIBWICK -l wick && ./wick MODEL.gguf PROMPT [TOKENS]
 //!
-//! A structure has the fields that are used here and room for the others, so it fits every later minor version.
+//! As a module: `Engine::open`, `generate`, `chat`, `embed`. A structure has the fields that are used here and room for the others.
 
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::io::Write;
 
 const ROOM: usize = 1024; // bytes of the fields that are not named here
 const OK: u32 = 0;
+const PROGRESS: u32 = 1;
 const IDLE: u32 = 0;
 const DONE: u32 = 3;
 const FINISH_ERROR: u32 = 4;
@@ -48,6 +49,41 @@ struct Request {
 }
 
 #[repr(C)]
+struct Chat {
+    json: *const u8,
+    json_bytes: usize,
+    others: [u8; ROOM],
+}
+
+#[repr(C)]
+struct EmbedText {
+    text: *const u8,
+    text_bytes: usize,
+    document: *const u8,
+    document_bytes: usize,
+    tokens: *const i32,
+    token_count: usize,
+}
+
+#[repr(C)]
+struct EmbedRequest {
+    texts: *const EmbedText,
+    text_count: u32,
+    pooling: u32,
+    dimensions: u32,
+    normalizes: bool,
+    others: [u8; ROOM],
+}
+
+#[repr(C)]
+struct Vectors {
+    values: *const f32,
+    rows: u32,
+    width: u32,
+    others: [u8; ROOM],
+}
+
+#[repr(C)]
 struct Event {
     size_bytes: u32,
     request: u32,
@@ -57,6 +93,8 @@ struct Event {
     top_count: u32,
     text_bytes: u32,
     finish: u32,
+    status: u16,
+    subject: u16,
 }
 
 extern "C" {
@@ -70,24 +108,61 @@ extern "C" {
     fn wick_events_take(engine: *mut c_void, size_bytes: *mut usize) -> *const u8;
     fn wick_event_next(events: *const u8, size_bytes: usize, event: *const Event) -> *const Event;
     fn wick_event_text(event: *const Event) -> *const u8;
+    fn wick_status_name(status: u32) -> *const c_char;
+    fn wick_subject_name(subject: u32) -> *const c_char;
+    fn wick_chat_default(chat: *mut Chat);
+    fn wick_chat_tokenize(
+        engine: *mut c_void, chat: *const Chat, tokens: *mut *const i32, count: *mut usize, error: *mut Error,
+    ) -> u32;
+    fn wick_embed_default(request: *mut EmbedRequest);
+    fn wick_embed(engine: *mut c_void, request: *const EmbedRequest, error: *mut Error) -> u32;
+    fn wick_embed_step(engine: *mut c_void, budget_us: u64, result: *mut u32, error: *mut Error) -> u32;
+    fn wick_embed_get(engine: *const c_void, index: u32, vectors: *mut Vectors) -> bool;
+    fn wick_embed_end(engine: *mut c_void);
 }
 
-struct Engine(*mut c_void);
+/// A failed call: `status` is a name such as WICK_E_IO, `subject` the setting to change, or "".
+#[derive(Debug)]
+pub struct WickError {
+    pub message: String,
+    pub status: String,
+    pub subject: String,
+}
 
-fn check(status: u32, error: &Error) -> Result<(), String> {
+pub struct Engine(*mut c_void);
+
+fn text_of(text: *const c_char) -> String {
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn failure(message: String, status: u32, subject: u32) -> WickError {
+    let (status, subject) = unsafe { (wick_status_name(status), wick_subject_name(subject)) };
+    WickError { message, status: text_of(status), subject: text_of(subject) }
+}
+
+fn check(status: u32, error: &Error) -> Result<(), WickError> {
     if status == OK {
         return Ok(());
     }
-    let message = unsafe { CStr::from_ptr(error.message.as_ptr()) };
-    Err(message.to_string_lossy().into_owned())
+    Err(failure(text_of(error.message.as_ptr()), status, error.subject))
+}
+
+fn new_request(max_tokens: u32) -> Request {
+    unsafe {
+        let mut request: Request = std::mem::zeroed();
+        wick_request_default(&mut request);
+        request.max_tokens = max_tokens;
+        request
+    }
 }
 
 impl Engine {
-    fn open(path: &str) -> Result<Engine, String> {
-        let path = CString::new(path).map_err(|error| error.to_string())?;
+    pub fn open(path: &str, threads: u32) -> Result<Engine, WickError> {
+        let path = CString::new(path).expect("a path without NUL");
         unsafe {
             let (mut config, mut error): (Config, Error) = (std::mem::zeroed(), std::mem::zeroed());
             wick_config_default(&mut config);
+            config.threads = threads;
             let mut engine = Engine(std::ptr::null_mut());
             check(wick_engine_create(&config, &mut engine.0, &mut error), &error)?;
             check(wick_load_file(engine.0, path.as_ptr(), &mut error), &error)?;
@@ -96,15 +171,32 @@ impl Engine {
     }
 
     /// Gives the pieces of the text that follows a prompt to `take`.
-    fn generate(&self, prompt: &str, max_tokens: u32, mut take: impl FnMut(&[u8])) -> Result<(), String> {
+    pub fn generate(&self, prompt: &str, max_tokens: u32, take: impl FnMut(&[u8])) -> Result<(), WickError> {
+        let mut request = new_request(max_tokens);
+        request.text = prompt.as_ptr();
+        request.text_bytes = prompt.len();
+        self.run(&request, take)
+    }
+
+    /// Gives the pieces of the answer to a conversation to `take`; `json` is {"messages": [{"role", "content"}, ...]}.
+    pub fn chat(&self, json: &str, max_tokens: u32, take: impl FnMut(&[u8])) -> Result<(), WickError> {
+        let mut request = new_request(max_tokens);
         unsafe {
-            let (mut request, mut error): (Request, Error) = (std::mem::zeroed(), std::mem::zeroed());
-            wick_request_default(&mut request);
-            request.text = prompt.as_ptr();
-            request.text_bytes = prompt.len();
-            request.max_tokens = max_tokens;
+            let (mut chat, mut error): (Chat, Error) = (std::mem::zeroed(), std::mem::zeroed());
+            wick_chat_default(&mut chat);
+            chat.json = json.as_ptr();
+            chat.json_bytes = json.len();
+            let (tokens, count) = (&mut request.tokens, &mut request.token_count);
+            check(wick_chat_tokenize(self.0, &chat, tokens, count, &mut error), &error)?;
+        }
+        self.run(&request, take)
+    }
+
+    fn run(&self, request: &Request, mut take: impl FnMut(&[u8])) -> Result<(), WickError> {
+        unsafe {
+            let mut error: Error = std::mem::zeroed();
             let mut id = 0;
-            check(wick_request_submit(self.0, &request, &mut id, &mut error), &error)?;
+            check(wick_request_submit(self.0, request, &mut id, &mut error), &error)?;
             loop {
                 let result = wick_step(self.0, 10_000);
                 let mut size = 0;
@@ -114,7 +206,8 @@ impl Engine {
                     let (text, bytes) = (wick_event_text(event), (*event).text_bytes as usize);
                     let piece = if bytes == 0 { &[] } else { std::slice::from_raw_parts(text, bytes) };
                     if (*event).kind == DONE && (*event).finish == FINISH_ERROR {
-                        return Err(String::from_utf8_lossy(piece).into_owned());
+                        let message = String::from_utf8_lossy(piece).into_owned();
+                        return Err(failure(message, (*event).status.into(), (*event).subject.into()));
                     }
                     take(piece);
                     event = wick_event_next(events, size, event);
@@ -127,6 +220,40 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// A vector of length 1 of each text.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, WickError> {
+        unsafe {
+            let given: Vec<EmbedText> = texts
+                .iter()
+                .map(|text| EmbedText { text: text.as_ptr(), text_bytes: text.len(), ..std::mem::zeroed() })
+                .collect();
+            let (mut request, mut error): (EmbedRequest, Error) = (std::mem::zeroed(), std::mem::zeroed());
+            wick_embed_default(&mut request);
+            request.texts = given.as_ptr();
+            request.text_count = given.len() as u32;
+            request.normalizes = true;
+            check(wick_embed(self.0, &request, &mut error), &error)?;
+            let found = self.end_embedding(texts.len());
+            wick_embed_end(self.0);
+            found
+        }
+    }
+
+    unsafe fn end_embedding(&self, count: usize) -> Result<Vec<Vec<f32>>, WickError> {
+        let (mut result, mut error): (u32, Error) = (PROGRESS, std::mem::zeroed());
+        while result != IDLE {
+            check(wick_embed_step(self.0, 10_000, &mut result, &mut error), &error)?;
+        }
+        let vector_of = |index| {
+            let mut vectors: Vectors = std::mem::zeroed();
+            wick_embed_get(self.0, index, &mut vectors);
+            std::slice::from_raw_parts(vectors.values, vectors.width as usize).to_vec()
+        };
+        Ok((0..count as u32).map(vector_of).collect())
+    }
+}
+
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.0.is_null() {
@@ -135,10 +262,10 @@ impl Drop for Engine {
     }
 }
 
-fn main() -> Result<(), String> {
+fn main() -> Result<(), WickError> {
     let args: Vec<String> = std::env::args().collect();
-    let max_tokens = args.get(3).map_or(Ok(64), |text| text.parse()).map_err(|_| "TOKENS is a number")?;
-    let engine = Engine::open(&args[1])?;
+    let max_tokens = args.get(3).map_or(64, |text| text.parse().expect("TOKENS is a number"));
+    let engine = Engine::open(&args[1], 1)?;
     engine.generate(&args[2], max_tokens, |piece| {
         std::io::stdout().write_all(piece).expect("standard output");
     })?;

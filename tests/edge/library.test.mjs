@@ -172,6 +172,7 @@ describe('a stranger builds natively', { skip }, () => {
 
 describe('the shared library', { skip: process.platform === 'linux' ? skip : 'not Linux' }, () => {
   const rust = locate('rustc');
+  const zig = locate('zig');
   const dynamic = async (/** @type {string} */ name) =>
     succeed('llvm-nm-19', ['--dynamic', '--defined-only', join(await install(), 'lib', name)]);
 
@@ -210,13 +211,37 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     }
   });
 
+  test('code with hidden visibility links it', async () => {
+    const source = join(folder, 'hidden.c');
+    writeFileSync(source, `#pragma GCC visibility push(hidden)\n#include "${strangerSource}"\n`);
+    const program = join(folder, 'hidden');
+    await succeed('gcc', [...warnings, source, ...(await pkgConfig('wick-shared')), '-o', program]);
+    const env = { LD_LIBRARY_PATH: join(await install(), 'lib') };
+    const said = await succeed(program, [tiny, '1', '8', prompt], { env });
+    assert.match(said, /^threads 1:./);
+  });
+
+  test('zig cc links it, and the archive', { skip: zig.skip }, async () => {
+    const caches = ['ZIG_GLOBAL_CACHE_DIR', 'ZIG_LOCAL_CACHE_DIR'];
+    const env = Object.fromEntries(caches.map((name) => [name, join(folder, name)]));
+    for (const pc of ['wick', 'wick-shared']) {
+      const program = join(folder, `zig-${pc}`);
+      const flags = await pkgConfig(pc);
+      const args = ['cc', '-std=c17', ...warnings, strangerSource, ...flags, '-o', program];
+      await succeed(zig.path, args, { env });
+      const run = { env: { LD_LIBRARY_PATH: join(await install(), 'lib') } };
+      const said = await succeed(program, [tiny, '2', '24', prompt], run);
+      assert.equal(said.trimEnd(), `threads 2:${await continued(native)}`);
+    }
+  });
+
   test('Python calls it by ctypes', async () => {
     const args = [join(root, 'examples/bindings/wick.py'), join(await install(), 'lib/libwick.so')];
     const said = await succeed('python3', [...args, tiny, prompt, '24']);
     assert.equal(said.trimEnd(), await continued(native));
     const { code, stderr } = await run('python3', [...args, join(folder, 'gone.gguf'), prompt]);
     assert.equal(code, 1);
-    assert.match(stderr, /RuntimeError: cannot open .*gone\.gguf/);
+    assert.match(stderr, /WickError: cannot open .*gone\.gguf/);
   });
 
   test('Rust calls it without a crate', { skip: rust.skip }, async () => {
@@ -230,6 +255,60 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     const { code, stderr } = await run(program, [join(folder, 'gone.gguf'), prompt], { env });
     assert.equal(code, 1);
     assert.match(stderr, /cannot open .*gone\.gguf/);
+  });
+});
+
+describe('a stranger chats, embeds and handles errors', {
+  skip: process.platform === 'linux' ? skip : 'not Linux',
+}, () => {
+  const rust = locate('rustc');
+  const stranger = (/** @type {string} */ name) => join(root, 'tests/library', name);
+  const lengthOf = (/** @type {number[]} */ vector) => Math.hypot(...vector);
+
+  test('in Python', async () => {
+    const library = join(await install(), 'lib/libwick.so');
+    const args = [stranger('stranger.py'), library, model, '256', ...questions];
+    const said = JSON.parse(await succeed('python3', args));
+    assert.equal(
+      said.answers.map((/** @type {string} */ one) => `${one}\n`).join(''),
+      await wantedChat(),
+    );
+    assert.equal(said.again, said.answers[0]);
+    assert.deepEqual(said.vectors[0], said.vectors[2]);
+    assert.notDeepEqual(said.vectors[0], said.vectors[1]);
+    for (const vector of said.vectors) assert.ok(Math.abs(lengthOf(vector) - 1) < 1e-5);
+    assert.deepEqual(said.errors, [
+      [
+        'WICK_E_FORMAT',
+        '',
+        'the chat template refuses these messages: line 1: a value is undefined',
+      ],
+      ['WICK_E_FULL', 'context_tokens', 'the prompt has 20002 tokens, the context holds 4096'],
+      ['WICK_E_ARG', '', 'there are no texts'],
+      ['WICK_E_ARG', 'threads', '65 threads: the limit is 64'],
+      ['WICK_E_IO', '', 'cannot open none.gguf'],
+    ]);
+  });
+
+  test('in Rust', { skip: rust.skip }, async () => {
+    const [lib, program] = [join(await install(), 'lib'), join(folder, 'stranger-rust')];
+    const args = ['--edition', '2021', '-D', 'warnings', stranger('stranger.rs')];
+    await succeed(rust.path, [...args, '-L', lib, '-l', 'wick', '-o', program]);
+    const env = { LD_LIBRARY_PATH: lib };
+    const said = await succeed(program, [model, '256', questions[0]], { env });
+    const [answer, products, ...errors] = said.trimEnd().split('\n');
+    assert.ok((await wantedChat()).startsWith(`${answer}\n`));
+    assert.match(products, /^1\.0000 0\.\d{4} true$/);
+    assert.deepEqual(
+      errors.map((line) => line.split(':')[0]),
+      [
+        'WICK_E_FORMAT ',
+        'WICK_E_FULL context_tokens',
+        'WICK_E_ARG ',
+        'WICK_E_ARG threads',
+        'WICK_E_IO ',
+      ],
+    );
   });
 });
 
