@@ -716,8 +716,8 @@ export interface ChatTextPart {
 }
 
 /**
- * An image: a file (Blob, bytes, or its address, also a data URL), an ImageBitmap, ImageData, canvas or image element,
- * or pixels.
+ * An image: a file (Blob, bytes, or its address, also a data URL), an ImageBitmap, ImageData, VideoFrame, canvas, image
+ * or video element, or pixels.
  */
 export interface ChatImagePart {
   type: 'image';
@@ -1588,6 +1588,18 @@ export interface Engine {
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
   /** The number of tokens of a conversation's prompt. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
+  /**
+   * Decodes an image or a recording once, for several requests: the returned part has pixels or samples, and later changes
+   * of a canvas or of bytes do not change it.
+   */
+  decodeMedia(part: ChatImagePart | ChatImageUrlPart): Promise<{
+    type: 'image';
+    image: { width: number; height: number; data: Uint8Array };
+  }>;
+  decodeMedia(part: ChatAudioPart | ChatInputAudioPart): Promise<{
+    type: 'audio';
+    audio: { samples: Float32Array; sampleRate: number };
+  }>;
   /** A conversation with memory: each turn reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**

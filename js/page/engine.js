@@ -8,7 +8,7 @@ import { ChatCompletions, messagesOf } from './chat_completions.js';
 import { infoOf, kvStatsOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
 import { loadChats, loadTasks } from './later.js';
-import { mediaPromptOf } from './media_parts.js';
+import { decodedPart, mediaPromptOf } from './media_parts.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
@@ -187,6 +187,15 @@ export class Engine {
   async countTokens(text, options) {
     if (typeof text === 'string') return (await this.tokenize(text, options)).length;
     return this.chat.completions.countTokens(text, options);
+  }
+
+  /**
+   * Decodes a part of a message once, for several requests.
+   * @param {any} part
+   * @returns {Promise<any>} with pixels or samples
+   */
+  async decodeMedia(part) {
+    return decodedPart(part, this.#connection.decoders ?? {});
   }
 
   /**

@@ -3,6 +3,7 @@
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** @typedef {import('./media_parts.js').MediaPart} MediaPart */
 /** @typedef {import('./media_parts.js').Decoders} Decoders */
@@ -10,7 +11,6 @@ import { argumentError, WickError, wordsOf } from '../base/errors.js';
 /** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels three or four bytes each */
 /** @typedef {{samples: Float32Array, sampleRate: number}} Sound mono */
 
-const RATE = 16000;
 /** The engine's limit. */
 const PIXELS_MAX = 2 ** 28;
 
@@ -63,10 +63,15 @@ async function blobOf(from) {
 async function imageOf(from, decoders) {
   const blob = await blobOf(from);
   if (blob) return pixelsOf(await decodeImage(blob, decoders));
-  const isDrawn = ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLImageElement'];
-  if (isDrawn.some((name) => isA(from, name))) return pixelsOf(drawn(from));
-  return pixelsOf(from);
+  if (!drawable.some((name) => isA(from, name))) return pixelsOf(from);
+  if (isA(from, 'HTMLImageElement') && !from.complete) await from.decode();
+  return pixelsOf(drawn(from));
 }
+
+const drawable = [
+  ...['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLImageElement'],
+  ...['SVGImageElement', 'HTMLVideoElement', 'VideoFrame'],
+];
 
 /** @param {Blob} blob @param {Decoders} decoders @returns {Promise<Pixels>} */
 async function decodeImage(blob, { decodeImage: decode }) {
@@ -93,10 +98,19 @@ async function decodeImage(blob, { decodeImage: decode }) {
   }
 }
 
+/** @param {any} image @returns {number[]} width and height; names differ by class */
+const sizeOf = (image) =>
+  [
+    [image.naturalWidth, image.videoWidth, image.displayWidth, image.width],
+    [image.naturalHeight, image.videoHeight, image.displayHeight, image.height],
+  ].map((sizes) => {
+    const size = sizes.find((one) => one !== undefined);
+    return Math.round(size.baseVal?.value ?? size); // of SVG
+  });
+
 /** @param {any} image @returns {Pixels} on white, where it is transparent */
 function drawn(image) {
-  const width = image.naturalWidth ?? image.width;
-  const height = image.naturalHeight ?? image.height;
+  const [width, height] = sizeOf(image);
   if (!(width > 0 && height > 0)) throw argumentError('image: it has no pixels');
   const canvas =
     typeof OffscreenCanvas === 'function'

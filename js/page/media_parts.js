@@ -10,6 +10,9 @@ import { loadTasks } from './later.js';
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
 /** A part that is not text: where it is in the prompt, and its content. @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart */
 
+/** Of decoded recordings, in Hz. */
+export const MEDIA_RATE = 16000;
+
 /** The content of a part of each type. @type {Record<string, (part: any) => unknown>} */
 const contents = {
   image: ({ image }) => image,
@@ -92,4 +95,20 @@ const markerOf = () => `<media-${randomName()}>`;
 export async function decodeMedia(parts, decoders) {
   const { decodePart } = await loadTasks();
   return Promise.all(parts.map((part) => decodePart(part, decoders)));
+}
+
+/**
+ * @param {any} part
+ * @param {Decoders} decoders
+ * @returns {Promise<any>} the part with pixels or samples: they do not change, and are not decoded again
+ */
+export async function decodedPart(part, decoders) {
+  const found = mediaPartOf(part, 'part');
+  if (!found) return part;
+  const [medium] = await decodeMedia([found], decoders);
+  if (medium.kind === 'audio') {
+    return { type: 'audio', audio: { samples: medium.samples, sampleRate: MEDIA_RATE } };
+  }
+  const { width, height, data } = medium;
+  return { type: 'image', image: { width, height, data } };
 }
