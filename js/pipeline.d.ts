@@ -105,6 +105,25 @@ export interface ClassificationOptions {
   signal?: AbortSignal | null;
 }
 
+/** Further options are those of text generation. */
+export interface RecognitionOptions
+  extends Omit<GenerationOptions, 'return_full_text' | 'add_special_tokens' | 'tools'> {
+  /** The longest piece of a recording that is transcribed at once, cut where it is quiet. 0 by default: all of it. */
+  chunk_length_s?: number;
+  /** `transcribe` by default. */
+  task?: 'transcribe' | 'translate';
+  /** Of the speech, such as `French`. */
+  language?: string;
+  /** The instructions, in place of `task` and `language`: some models need certain words. */
+  prompt?: string;
+  /** Refused. */
+  return_timestamps?: false;
+  /** transformers.js's, without effect. */
+  stride_length_s?: number;
+  force_full_sequences?: boolean;
+  num_frames?: number;
+}
+
 export class Tensor {
   constructor(type: 'float32', data: Float32Array, dims: number[]);
   readonly type: 'float32';
@@ -164,11 +183,44 @@ export interface TextClassificationPipeline extends Pipeline {
   (texts: string[], options: ClassificationOptions): Promise<Classification[][]>;
 }
 
+/** As `image` of a part of a chat. */
+type ImageContent = string | URL | object;
+/** As `audio` of a part of a chat, or mono samples at 16 kHz. */
+type AudioContent = string | URL | object | Float32Array | Float64Array;
+
+export interface ImageTextToTextPipeline extends Pipeline {
+  /** Parts of type image have `image`, or `url`. */
+  (chat: ChatMessage[], options?: GenerationOptions): Promise<{ generated_text: ChatMessage[] }[]>;
+  (
+    chats: ChatMessage[][],
+    options?: GenerationOptions,
+  ): Promise<{ generated_text: ChatMessage[] }[][]>;
+  /** The images come before the text. */
+  (
+    images: ImageContent | ImageContent[],
+    text: string,
+    options?: GenerationOptions,
+  ): Promise<{ input_text: string; generated_text: string }[]>;
+  /** The images are those of the chat's parts `{ type: 'image' }`, in order. */
+  (
+    images: ImageContent | ImageContent[],
+    chat: ChatMessage[],
+    options?: GenerationOptions,
+  ): Promise<{ generated_text: ChatMessage[] }[]>;
+}
+
+export interface SpeechRecognitionPipeline extends Pipeline {
+  (recordings: AudioContent[], options?: RecognitionOptions): Promise<{ text: string }[]>;
+  (recording: AudioContent, options?: RecognitionOptions): Promise<{ text: string }>;
+}
+
 interface Tasks {
   'text-generation': TextGenerationPipeline;
   'feature-extraction': FeatureExtractionPipeline;
   'text-classification': TextClassificationPipeline;
   'sentiment-analysis': TextClassificationPipeline;
+  'image-text-to-text': ImageTextToTextPipeline;
+  'automatic-speech-recognition': SpeechRecognitionPipeline;
 }
 
 /** The model: the address of a GGUF file, in Node and Deno also its path, options of createEngine, or an engine. */

@@ -1,6 +1,7 @@
 // js/pipeline/pipeline.js — pipeline(task, model, options), with the tasks, results and option names of transformers.js.
 
 import { createEngine, WickError } from '../index.js';
+import { imageTextToText, speechRecognition } from './media.js';
 import { textGeneration } from './text_generation.js';
 import { featureExtraction, textClassification } from './vectors.js';
 
@@ -8,12 +9,14 @@ import { featureExtraction, textClassification } from './vectors.js';
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../pipeline.js').PipelineOptions} PipelineOptions */
 
-/** @type {Record<string, (engine: Engine) => (input: any, options?: any) => Promise<any>>} */
+/** @type {Record<string, (engine: Engine) => (input: any, ...more: any[]) => Promise<any>>} */
 const tasks = {
   'text-generation': textGeneration,
   'feature-extraction': featureExtraction,
   'text-classification': textClassification,
   'sentiment-analysis': textClassification,
+  'image-text-to-text': imageTextToText,
+  'automatic-speech-recognition': speechRecognition,
 };
 
 /** Options of transformers.js that say where its own files are and how they run. They have no effect. */

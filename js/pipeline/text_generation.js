@@ -9,13 +9,13 @@ import { settingsOf } from './generation_options.js';
 /** @typedef {(piece: string) => boolean} Take receives a piece; false: no more is needed */
 
 /** @param {unknown} input @returns {input is ChatMessage[]} */
-const isChat = (input) =>
+export const isChat = (input) =>
   Array.isArray(input) &&
   input.length > 0 &&
   input.every((one) => typeof one === 'object' && one !== null && 'role' in one);
 
 /** @param {Options} options @returns {Take} */
-function takerOf({ streamer, stopping_criteria: criteria }) {
+export function takerOf({ streamer, stopping_criteria: criteria }) {
   const all = [criteria ?? []].flat();
   if ((streamer ?? undefined) !== undefined && typeof streamer?.on_text !== 'function') {
     throw new WickError('ARG', 'streamer must be a TextStreamer of wick-llm/pipeline');
@@ -37,13 +37,14 @@ function takerOf({ streamer, stopping_criteria: criteria }) {
  * @param {Take} take
  * @returns {Promise<ChatMessage[]>} an answer for each sequence
  */
-async function answersOf(engine, messages, options, take) {
+export async function answersOf(engine, messages, options, take) {
   const { tools, tokenizer_encode_kwargs: variables = {}, streamer } = options;
   const told = tools ? { tools } : {};
   const settings = await settingsOf(options, () =>
     engine.countTokens(messages, { ...told, variables }),
   );
-  if (streamer && !streamer.skip_prompt) {
+  const isText = messages.every(({ content }) => !Array.isArray(content));
+  if (streamer && !streamer.skip_prompt && isText) {
     take(await engine.applyTemplate(messages, { variables: { ...variables, ...told } }));
   }
   const body = /** @type {any} */ ({
