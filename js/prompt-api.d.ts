@@ -22,6 +22,10 @@ export type SamplingMode =
   | 'creative'
   | 'most-creative';
 
+/**
+ * The value of an image is a Blob, bytes, ImageBitmap, ImageData, a canvas, image, video or VideoFrame; that of `audio` a Blob,
+ * bytes or an AudioBuffer. The session needs the type among its `expectedInputs`, and the engine an mmproj file.
+ */
 export interface MessagePart {
   type: 'text' | 'tool-call' | 'tool-response' | 'image' | 'audio';
   value: unknown;
@@ -136,7 +140,8 @@ export function installLanguageModel(
 /** The options that Google's polyfill passes to its backends. */
 export interface PolyfillContent {
   role: 'system' | 'user' | 'model';
-  parts: { text?: string }[];
+  /** `data` of an image or a recording is base64. */
+  parts: { text?: string; inlineData?: { mimeType?: string; data?: string } }[];
 }
 
 /** A backend, as prompt-api-polyfill/backends/base.js of GoogleChromeLabs/web-ai-demos describes them. */

@@ -47,6 +47,10 @@ export class Conversation {
     this.window = window;
   }
 
+  get engine() {
+    return this.#engine;
+  }
+
   get options() {
     return this.#options;
   }

@@ -5,6 +5,7 @@ import { domError, fromEngine } from './dom_errors.js';
 import { CreateMonitor, ModelLoading } from './model_loading.js';
 import { Operations } from './operations.js';
 import { readOptions, samplingLimits } from './options.js';
+import { takeMedia } from './prompt_media.js';
 import { readConstraint, readPrompt } from './prompts.js';
 import * as parts from './tool_parts.js';
 
@@ -29,6 +30,13 @@ function joined(signal) {
 
 /** The sampling settings of a session's answers. @type {(session: Session) => Conversation['options']['sampling']} */
 let samplingOf;
+
+/** Of now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
+function takenNow(to, said) {
+  const taken = takeMedia(to.engine, said);
+  taken.catch(() => {}); // the prompt may be given up before
+  return taken;
+}
 
 /** The state that sessions of all models share. */
 class Session extends EventTarget {
@@ -81,7 +89,8 @@ class Session extends EventTarget {
     const said = readPrompt(input, { isFirst, mayPrefix: true, inputs });
     const { effort } =
       options.thinking === undefined ? this.#conversation.options : readOptions(options);
-    return { said, effort, ...readConstraint(options) };
+    const constraint = readConstraint(options);
+    return { taken: takenNow(this.#conversation, said), effort, ...constraint };
   }
 
   /**
@@ -93,8 +102,10 @@ class Session extends EventTarget {
    */
   async #ask(input, options, take) {
     if (this.#isDestroyed) throw destroyed();
-    const { said, ...how } = this.#read(input, options, this.#isFirst);
+    const { taken, ...how } = this.#read(input, options, this.#isFirst);
     await this.#operations.run(options.signal ?? undefined, async (signal) => {
+      const said = await taken;
+      signal.throwIfAborted();
       await this.#makeRoom(said, how.words, signal);
       for await (const piece of this.#conversation.answer(said, { ...how, signal })) {
         await take(piece, signal);
@@ -172,19 +183,22 @@ class Session extends EventTarget {
     if (this.#isDestroyed) throw destroyed();
     const { inputs } = this.#conversation.options;
     const said = readPrompt(input, { isFirst: this.#isFirst, mayPrefix: false, inputs });
+    const taken = takenNow(this.#conversation, said);
     await this.#operations.run(signal, async (own) => {
-      await this.#makeRoom(said, '', own);
-      await this.#conversation.append(said, own);
+      const read = await taken;
+      own.throwIfAborted();
+      await this.#makeRoom(read, '', own);
+      await this.#conversation.append(read, own);
     });
   }
 
   /** @param {unknown} input @param {any} [options] @returns {Promise<number>} */
   async measureContextUsage(input, options = {}) {
     if (this.#isDestroyed) throw destroyed();
-    const { said, words } = this.#read(input, options, true);
+    const { taken, words } = this.#read(input, options, true);
     options.signal?.throwIfAborted();
     try {
-      return await this.#conversation.measure(said, words, options.signal);
+      return await this.#conversation.measure(await taken, words, options.signal);
     } catch (error) {
       throw fromEngine(error);
     }
@@ -228,14 +242,16 @@ class Session extends EventTarget {
 async function open(loading, options, isExtension) {
   const { signal, monitor, initialPrompts } = options;
   const read = readOptions(options, isExtension);
-  const { inputs } = read;
+  const { inputs, media } = read;
   const beginning = initialPrompts ?? [];
   if (!Array.isArray(beginning)) throw new TypeError('initialPrompts must be an array');
   const said = readPrompt(beginning, { isFirst: true, mayPrefix: false, inputs });
   signal?.throwIfAborted();
-  if (!read.isSupported) {
-    throw domError('NotSupportedError', 'The model reads and writes text alone');
-  }
+  const checkMedia = async () => {
+    if (read.isSupported && (await loading.reads(media))) return;
+    throw domError('NotSupportedError', 'The model does not read or write all expected types');
+  };
+  await checkMedia();
   const progress = new CreateMonitor();
   monitor?.(progress);
   return new Operations().run(signal, async (own) => {
@@ -244,11 +260,13 @@ async function open(loading, options, isExtension) {
       loading.engine((share) => own.aborted || progress.tell(share)),
       own,
     );
+    await checkMedia();
+    const begun = await takeMedia(engine, said);
     const { contextSize } = await engine.info();
     const session = await engine.createSession({ signal: own });
     const conversation = new Conversation(engine, session, read, contextSize);
     try {
-      await conversation.begin(said, own);
+      await conversation.begin(begun, own);
       own.throwIfAborted();
       progress.tell(1);
       await new Promise((settle) => setTimeout(settle)); // a listener may still abort after the end
@@ -281,7 +299,8 @@ export function defineLanguageModel(source, { extensions = false } = {}) {
   class LanguageModel extends Session {
     /** @param {any} [options] */
     static async availability(options) {
-      return readOptions(options, extensions).isSupported ? loading.availability() : 'unavailable';
+      const { isSupported, media } = readOptions(options, extensions);
+      return isSupported ? loading.availability(media) : 'unavailable';
     }
 
     /** @param {any} [options] */

@@ -1,5 +1,7 @@
 // js/prompt_api/message_counter.js — how many tokens messages are, also those that a template refuses as they stand.
 
+import { joinedContent } from './prompt_media.js';
+
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 
@@ -24,8 +26,12 @@ export class MessageCounter {
     this.isJoined ||= together !== undefined;
     if (together !== undefined) return together;
     // a conversation that is not complete yet, such as a system prompt alone
-    const text = messages.map(({ content }) => content).join('\n');
-    return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
+    const all = messages.map(({ content }) => content);
+    const text = all.reduce((before, content) => joinedContent(before, '\n', content));
+    return this.#engine.countTokens(/** @type {string} */ (text), {
+      parseSpecial: false,
+      signal: signal ?? null,
+    });
   }
 
   /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number | undefined>} nothing where the template refuses them */
@@ -52,7 +58,8 @@ function joined(messages) {
     const last = list.at(-1);
     const isMore = last?.role === message.role && message.role !== 'tool' && !message.prefix;
     if (isMore && !last.tool_calls && !message.tool_calls) {
-      list[list.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
+      const content = joinedContent(last.content, '\n\n', message.content);
+      list[list.length - 1] = { ...last, content };
     } else list.push(message);
   }
   return list;

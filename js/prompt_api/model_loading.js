@@ -62,8 +62,27 @@ export class ModelLoading {
     if ('createSession' in source) this.state = 'available';
   }
 
-  /** @returns {Promise<'downloadable' | 'downloading' | 'available'>} */
-  async availability() {
+  /**
+   * Whether the model may read these types: a function tells when it has made the engine.
+   * @param {string[]} media
+   */
+  async reads(media) {
+    if (media.length === 0) return true;
+    const source = this.#source;
+    const engine = 'createSession' in source ? source : await this.#made;
+    if (!engine) return typeof source === 'function' || Boolean(/** @type {any} */ (source).mmproj);
+    const info = await engine.info();
+    return media.every((type) => info.media.some((one) => one === type));
+  }
+
+  /** The engine, once it is loaded. */
+  get #made() {
+    return this.state === 'available' ? this.#engine : undefined;
+  }
+
+  /** @param {string[]} [media] @returns {Promise<'unavailable' | 'downloadable' | 'downloading' | 'available'>} */
+  async availability(media = []) {
+    if (!(await this.reads(media))) return 'unavailable';
     const isThere = this.state === 'downloadable' && (await isKept(this.#source));
     return isThere ? 'available' : this.state;
   }
@@ -103,10 +122,20 @@ export class ModelLoading {
   }
 }
 
+/** The repository of a name on a hub, with its revision. */
+const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?(?:@[\w.-]+)?)(?:[/:].+)?$/i;
+
+/** @param {any} model @param {any} mmproj @returns {string[]} its name in the store, if it has one */
+function mmprojNames(model, mmproj) {
+  const repository = mmproj === true ? REPOSITORY.exec(String(model))?.[1] : undefined;
+  if (repository) return [`hf:${repository}:MMPROJ`];
+  return typeof mmproj === 'string' || mmproj instanceof URL ? [String(mmproj)] : [];
+}
+
 /** @param {any} source @returns {Promise<boolean>} whether its model needs no download */
-async function isKept({ url, model, cache, fetch, file, blob, bytes }) {
+async function isKept({ url, model, mmproj, cache, fetch, file, blob, bytes }) {
   if (file ?? blob ?? bytes) return true;
-  const names = [model ?? url ?? []].flat();
+  const names = [model ?? url ?? [], mmprojNames(model, mmproj)].flat();
   // as createEngine has it
   const isUsed = cache ?? (model !== undefined || (globalThis.document !== undefined && !fetch));
   if (!isUsed || names.length === 0) return false;

@@ -20,6 +20,8 @@ export const samplingLimits = {
 const efforts = ['none', 'low', 'medium', 'high'];
 const inputs = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 const understood = ['text', 'tool-call', 'tool-response'];
+/** Whether it reads these depends on the model. */
+const media = ['image', 'audio'];
 
 /** @param {string} tag @returns {boolean} whether it names a language; what the model speaks is not known */
 function isLanguage(tag) {
@@ -27,14 +29,14 @@ function isLanguage(tag) {
   return new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(tag) !== undefined;
 }
 
-/** @param {any[] | undefined} expected @returns {{types: string[], isUnderstood: boolean}} */
-function typesOf(expected = []) {
+/** @param {any[] | undefined} expected @param {string[]} known @returns {{types: string[], isUnderstood: boolean}} */
+function typesOf(expected = [], known = understood) {
   let isUnderstood = true;
   const types = expected.map(({ type, languages = [] }) => {
     if (!inputs.includes(type)) throw new TypeError(`${type} is not a type of a message`);
     // a RangeError for text that is not a language tag
     const areLanguages = Intl.getCanonicalLocales(languages).every(isLanguage);
-    isUnderstood &&= areLanguages && understood.includes(type);
+    isUnderstood &&= areLanguages && known.includes(type);
     return type;
   });
   return { types, isUnderstood };
@@ -99,11 +101,12 @@ function toolsOf(tools, isOpen) {
  * @param {any} options
  * @param {boolean} isExtension
  * @returns {{isSupported: boolean, sampling: ReturnType<typeof samplingOf>, tools: ReturnType<typeof toolOf>[],
- *   effort: string, inputs: string[], hasParts: boolean}} `hasParts`: an answer is an array of its parts
+ *   effort: string, inputs: string[], media: string[], hasParts: boolean}} `hasParts`: an answer is an array of its parts.
+ *   `isSupported` if the model reads all of `media`
  */
 export function readOptions(options = {}, isExtension = false) {
   const { expectedInputs, expectedOutputs, tools = [], thinking = {} } = options;
-  const input = typesOf(expectedInputs);
+  const input = typesOf(expectedInputs, [...understood, ...media]);
   const output = typesOf(expectedOutputs);
   const effort = thinking.effort ?? 'none';
   if (!efforts.includes(effort)) throw new TypeError(`${effort} is not an effort of thinking`);
@@ -113,6 +116,7 @@ export function readOptions(options = {}, isExtension = false) {
     tools: toolsOf(tools, output.types.includes('tool-call')),
     effort,
     inputs: input.types,
+    media: media.filter((type) => input.types.includes(type)),
     hasParts: output.types.includes('tool-call'),
   };
 }

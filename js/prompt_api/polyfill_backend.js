@@ -6,6 +6,7 @@ import { domError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
 import { ModelLoading, ProgressEvent, STEPS } from './model_loading.js';
 import { readOptions } from './options.js';
+import { isMedia, mediaPart } from './prompt_media.js';
 
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {import('../prompt-api.js').PolyfillContent} Content */
@@ -16,6 +17,7 @@ const roles = /** @type {const} */ ({ model: 'assistant', system: 'system', user
 const engineNames = [
   'url',
   'model',
+  'mmproj',
   'hub',
   'cache',
   'threads',
@@ -41,11 +43,22 @@ function loadingOf(config, source) {
 
 /** @param {Content} content @returns {ChatMessage} */
 function messageOf({ role, parts }) {
-  const texts = parts.map(({ text }) => {
-    if (typeof text === 'string') return text;
-    throw domError('NotSupportedError', 'The model reads text alone');
-  });
-  return { role: roles[role], content: texts.join('') };
+  const list = parts.map(partOf);
+  const isText = list.every(({ type }) => type === 'text');
+  const content = isText ? list.map(({ text }) => text).join('') : list;
+  return { role: roles[role], content: /** @type {any} */ (content) };
+}
+
+/** @param {Content['parts'][0]} part @returns {any} a part of a chat completion */
+function partOf({ text, inlineData }) {
+  if (typeof text === 'string') return { type: 'text', text };
+  const { mimeType = '', data } = inlineData ?? {};
+  const type = mimeType.split('/')[0];
+  if (!isMedia(type) || typeof data !== 'string') {
+    throw domError('NotSupportedError', 'A part is neither text nor an image or recording');
+  }
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  return mediaPart(type, new Blob([bytes], { type: mimeType }));
 }
 
 /**
@@ -87,7 +100,10 @@ export function definePolyfillBackend(source) {
 
     /** @param {any} [options] */
     static availability(options) {
-      return readOptions(options).isSupported ? 'available' : 'unavailable';
+      const { isSupported, media } = readOptions(options);
+      // other sources are known when their engine is made
+      const mayRead = source && (!('url' in source || 'model' in source) || 'mmproj' in source);
+      return isSupported && (media.length === 0 || mayRead) ? 'available' : 'unavailable';
     }
 
     /** @param {any} [config] */

@@ -1,6 +1,7 @@
 // js/prompt_api/prompts.js — prompts of the Prompt API, checked by its rules, as messages of chat completions.
 
 import { domError } from './dom_errors.js';
+import { isMedia, joinedContent, mediaPart } from './prompt_media.js';
 import {
   LanguageModelToolCall,
   LanguageModelToolError,
@@ -10,7 +11,6 @@ import {
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 
 const roles = ['system', 'user', 'assistant'];
-const media = ['image', 'audio'];
 
 /** @param {string} what it is @param {unknown} value @returns {string} its JSON; a DataError if it has none */
 function jsonOf(what, value) {
@@ -29,7 +29,9 @@ const tagOf = (value) => Object.prototype.toString.call(value);
 
 /** @param {{type: string, value: any}} part of a result @returns {string} */
 function textOfResult({ type, value }) {
-  if (media.includes(type)) throw domError('NotSupportedError', `The model reads no ${type}`);
+  if (isMedia(type)) {
+    throw domError('NotSupportedError', `A tool's result has a part of type ${type}`);
+  }
   if (type !== 'text' && type !== 'object') {
     throw new TypeError(`A tool's result has a part of type ${type}`);
   }
@@ -58,15 +60,20 @@ function callOf({ callID, name, arguments: given }) {
 /**
  * @param {any} part
  * @param {string} role
- * @param {{text: string, calls: ReturnType<typeof callOf>[], responses: ChatMessage[]}} into
+ * @param {{parts: any[], calls: ReturnType<typeof callOf>[], responses: ChatMessage[]}} into
  * @param {string[]} inputs those of expectedInputs
  */
 function readPart(part, role, into, inputs) {
   const { type, value } = part ?? {};
-  if (type === 'tool-call' || type === 'tool-response') checkExpected(type, inputs);
+  if (isMedia(type) && role === 'assistant') {
+    throw domError('NotSupportedError', `A message of the assistant has no ${type}`);
+  }
+  if (type === 'tool-call' || type === 'tool-response' || isMedia(type)) {
+    checkExpected(type, inputs);
+  }
   if (type === 'text') {
     if (typeof value !== 'string') throw new TypeError('The value of a text part must be a string');
-    into.text += value;
+    into.parts.push({ type, text: value });
   } else if (type === 'tool-call') {
     if (role !== 'assistant' || !(value instanceof LanguageModelToolCall)) {
       throw new TypeError('A tool-call is a LanguageModelToolCall of the assistant');
@@ -79,9 +86,8 @@ function readPart(part, role, into, inputs) {
       throw new TypeError('A tool-response is a LanguageModelToolSuccess or -Error of the user');
     }
     into.responses.push(toolMessage(value));
-  } else if (media.includes(type)) {
-    throw domError('NotSupportedError', `The model reads no ${type}`);
-  } else throw new TypeError(`A message has a part of type ${type}`);
+  } else if (isMedia(type)) into.parts.push(mediaPart(type, value));
+  else throw new TypeError(`A message has a part of type ${type}`);
 }
 
 /** @param {string} type @param {string[]} inputs */
@@ -90,20 +96,25 @@ function checkExpected(type, inputs) {
   throw domError('NotSupportedError', `expectedInputs of this session has no ${type}`);
 }
 
+/** @param {any[]} parts @returns {any} a text, unless there are others */
+const contentOf = (parts) =>
+  parts.some(({ type }) => isMedia(type)) ? parts : parts.map(({ text }) => text).join('');
+
 /** @param {any} message @param {string[]} inputs @returns {ChatMessage[]} results of tools are separate messages */
 function messagesOf(message, inputs) {
   const { role, content } = message;
   const into = /** @type {Parameters<typeof readPart>[2]} */ ({
-    text: '',
+    parts: [],
     calls: [],
     responses: [],
   });
-  if (typeof content === 'string') into.text = content;
+  if (typeof content === 'string') into.parts.push({ type: 'text', text: content });
   else if (!Array.isArray(content)) throw new TypeError('content must be a string or an array');
   else for (const part of content) readPart(part, role, into, inputs);
-  if (into.responses.length > 0 && into.text === '') return into.responses;
+  const said = contentOf(into.parts);
+  if (into.responses.length > 0 && said === '') return into.responses;
   /** @type {ChatMessage} */
-  const own = { role, content: into.text };
+  const own = { role, content: said };
   if (into.calls.length > 0) own.tool_calls = into.calls;
   if (message.prefix === true) own.prefix = true;
   return [...into.responses, own];
@@ -170,6 +181,6 @@ export function readConstraint({ responseConstraint: wanted, omitResponseConstra
 export function withWords(messages, words) {
   const at = words === '' ? -1 : messages.findLastIndex(({ role }) => role === 'user');
   if (at < 0) return messages;
-  const told = { ...messages[at], content: `${messages[at].content}${words}` };
+  const told = { ...messages[at], content: joinedContent(messages[at].content, words, '') };
   return [...messages.slice(0, at), told, ...messages.slice(at + 1)];
 }

@@ -1,0 +1,82 @@
+// js/prompt_api/prompt_media.js — images and recordings in prompts of the Prompt API: which values they may have, and their
+// pixels and samples, which are taken once, when the prompt is given.
+
+import { domError } from './dom_errors.js';
+
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {'image' | 'audio'} Kind */
+/** @typedef {ChatMessage['content']} Content */
+
+/** Classes of the host whose objects a part of each type may have, in addition to Blob and bytes. @type {Record<Kind, string[]>} */
+const classes = {
+  image: [
+    ...['ImageBitmap', 'ImageData', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLImageElement'],
+    ...['SVGImageElement', 'HTMLVideoElement', 'VideoFrame'],
+  ],
+  audio: ['AudioBuffer'],
+};
+/** What a browser throws where it cannot decode one. @type {Record<Kind, string>} */
+const undecodable = { image: 'InvalidStateError', audio: 'DataError' };
+
+/** @param {unknown} type @returns {type is Kind} */
+export const isMedia = (type) => type === 'image' || type === 'audio';
+
+/** @param {any} value */
+const isBytes = (value) => value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+
+/** @param {any} value @param {string} name */
+function isOf(value, name) {
+  const Class = /** @type {any} */ (globalThis)[name];
+  if (typeof Class === 'function') return value instanceof Class;
+  return name === 'ImageData' && Number.isInteger(value?.width) && ArrayBuffer.isView(value.data);
+}
+
+/**
+ * @param {Kind} type
+ * @param {any} value
+ * @returns {any} a part of a chat completion
+ */
+export function mediaPart(type, value) {
+  const isValue =
+    value instanceof Blob || isBytes(value) || classes[type].some((name) => isOf(value, name));
+  if (!isValue) throw new TypeError(`The value of a part of type ${type} has another type`);
+  return { type, [type]: value };
+}
+
+/** @param {Engine} engine @param {any} part @returns {Promise<any>} a part that later changes of its value do not change */
+async function taken(engine, part) {
+  if (!isMedia(part.type)) return part;
+  try {
+    return await engine.decodeMedia(part);
+  } catch (error) {
+    const { code, message } = /** @type {any} */ (error);
+    if (!['ARG', 'UNSUPPORTED'].includes(code)) throw error;
+    throw domError(undecodable[/** @type {Kind} */ (part.type)], message, error);
+  }
+}
+
+/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<ChatMessage[]>} with decoded images and recordings */
+export async function takeMedia(engine, messages) {
+  if (!messages.some(({ content }) => Array.isArray(content))) return messages;
+  return Promise.all(
+    messages.map(async (message) => {
+      const { content } = message;
+      if (!Array.isArray(content)) return message;
+      return { ...message, content: await Promise.all(content.map((one) => taken(engine, one))) };
+    }),
+  );
+}
+
+/** @param {Content} content @returns {any[]} */
+const partsOf = (content) =>
+  Array.isArray(content) ? content : [{ type: 'text', text: content ?? '' }];
+
+/** @param {Content} before @param {string} between @param {Content} after @returns {any} both as one content */
+export function joinedContent(before, between, after) {
+  if (!Array.isArray(before) && !Array.isArray(after)) {
+    return `${before ?? ''}${between}${after ?? ''}`;
+  }
+  const middle = between === '' ? [] : [{ type: 'text', text: between }];
+  return [...partsOf(before), ...middle, ...partsOf(after)];
+}
