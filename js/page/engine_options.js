@@ -209,16 +209,17 @@ export function checkThreads(threads) {
  * @param {SourceDescription} description
  * @returns {string | undefined}
  */
-export function sharedNameOf({ shared, chatTemplate, ...from }, config, description) {
+export function sharedNameOf({ shared, chatTemplate, mmproj, ...from }, config, description) {
   if (shared === undefined || shared === null) return undefined;
   if (typeof shared !== 'string' || shared === '') throw argumentError('shared must be a name');
   const { threads, chooseThreads, timerGrainUs, ...wanted } = config;
   const given = /** @type {any[]} */ (
     [from.model ?? from.url ?? from.file ?? from.blob ?? []].flat()
   );
-  const model =
-    'urls' in description
-      ? description.urls
-      : given.map((one) => (one instanceof Blob ? [nameOfBlob(one), one.size] : String(one)));
-  return `wick-llm ${VERSION} ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
+  const nameOf = (/** @type {any} */ one) =>
+    one instanceof Blob ? [nameOfBlob(one), one.size] : [String(one), one.byteLength];
+  const model = 'urls' in description ? description.urls : given.map(nameOf);
+  const encoders = (mmproj ?? undefined) === undefined ? [] : [nameOf(mmproj)];
+  const parts = [shared, model, wanted, chatTemplate, ...encoders];
+  return `wick-llm ${VERSION} ${JSON.stringify(parts)}`;
 }

@@ -58,7 +58,7 @@ export function imageTextToText(engine) {
     const images = [input].flat();
     if (isChat(second)) return generate(withImages(second, images), third);
     if (typeof second !== 'string') {
-      throw new WickError('ARG', 'image-text-to-text needs a chat, or images and a text or a chat');
+      throw new WickError('ARG', 'inputs: must be a chat, or images and a text or a chat');
     }
     const parts = images.map((image) => ({ type: /** @type {const} */ ('image'), image }));
     const content = [...parts, { type: /** @type {const} */ ('text'), text: second }];

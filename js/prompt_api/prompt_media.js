@@ -16,7 +16,7 @@ const classes = {
   ],
   audio: ['AudioBuffer'],
 };
-/** What a browser throws where it cannot decode one. @type {Record<Kind, string>} */
+/** The error of browsers that cannot decode one. @type {Record<Kind, string>} */
 const undecodable = { image: 'InvalidStateError', audio: 'DataError' };
 
 /** @param {unknown} type @returns {type is Kind} */

@@ -219,6 +219,7 @@ describe('of an engine', () => {
     for (const other of [
       ...[name({ shared: 't' }), name({ chatTemplate: 'x' }), name({}, {}, ['b'])],
       ...[name({}, { contextSize: 5 }), name({}, { kvType: 'q8' }), name({}, { kvTokens: 5 })],
+      ...[name({ mmproj: true }), name({ mmproj: 'b' }), name({ mmproj: new Blob(['c']) })],
     ]) {
       assert.notEqual(other, name());
     }
