@@ -1266,6 +1266,19 @@ export interface EngineInfo {
   };
 }
 
+export interface MediaCost {
+  /** Of the prompt: its rows and the tokens around them. */
+  tokens: number;
+  /** Rows that are computed from it. */
+  rows: number;
+  /** Pictures that it is cut into, with its overview; pieces of a recording. */
+  tiles: number;
+  /** Multiplications and additions of the encoder. */
+  macs: number;
+  /** Memory while it is encoded. */
+  encodeBytes: number;
+}
+
 export interface OpMetrics {
   count: number;
   /** Of these, those that were timed: every prefill, one pass of decoding in four. */
@@ -1600,6 +1613,8 @@ export interface Engine {
     type: 'audio';
     audio: { samples: Float32Array; sampleRate: number };
   }>;
+  /** What an image or a recording costs, before it is encoded. */
+  mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
   /** A conversation with memory: each turn reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**

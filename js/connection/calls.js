@@ -27,6 +27,7 @@ export const calls = {
   applyTemplate: {},
   countChat: {},
   tokenizeChat: {},
+  mediaCost: {},
   findPages: {},
   info: {},
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },

@@ -8,7 +8,7 @@ import { ChatCompletions, messagesOf } from './chat_completions.js';
 import { infoOf, kvStatsOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
 import { loadChats, loadTasks } from './later.js';
-import { decodedPart, mediaPromptOf } from './media_parts.js';
+import { decodedPart, mediaPromptOf, mediumOf } from './media_parts.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
@@ -196,6 +196,15 @@ export class Engine {
    */
   async decodeMedia(part) {
     return decodedPart(part, this.#connection.decoders ?? {});
+  }
+
+  /**
+   * @param {any} part an image or a recording
+   * @returns {Promise<import('../index.js').MediaCost>} known before it is encoded
+   */
+  async mediaCost(part) {
+    const medium = await mediumOf(part, this.#connection.decoders ?? {});
+    return this.#connection.call('mediaCost', [medium]);
   }
 
   /**

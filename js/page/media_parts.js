@@ -97,15 +97,22 @@ export async function decodeMedia(parts, decoders) {
   return Promise.all(parts.map((part) => decodePart(part, decoders)));
 }
 
+/** @param {any} part that is not a text @param {Decoders} decoders @returns {Promise<Medium>} */
+export async function mediumOf(part, decoders) {
+  const found = mediaPartOf(part, 'part');
+  if (!found) throw argumentError('part: must be an image or a recording');
+  const [medium] = await decodeMedia([found], decoders);
+  return medium;
+}
+
 /**
  * @param {any} part
  * @param {Decoders} decoders
  * @returns {Promise<any>} the part with pixels or samples: they do not change, and are not decoded again
  */
 export async function decodedPart(part, decoders) {
-  const found = mediaPartOf(part, 'part');
-  if (!found) return part;
-  const [medium] = await decodeMedia([found], decoders);
+  if (part?.type === 'text') return part;
+  const medium = await mediumOf(part, decoders);
   if (medium.kind === 'audio') {
     return { type: 'audio', audio: { samples: medium.samples, sampleRate: MEDIA_RATE } };
   }

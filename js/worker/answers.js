@@ -35,6 +35,16 @@ const answers = {
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: (parts, input) => promptOf(parts, input).length,
   tokenizeChat: (parts, input) => Array.from(promptOf(parts, input)),
+  /** It is not encoded. */
+  mediaCost({ native, media }, medium) {
+    const numbers = media.add([medium]);
+    try {
+      const { isReady, ...cost } = native.media.info(numbers[0]);
+      return cost;
+    } finally {
+      media.remove(numbers);
+    }
+  },
   findPages: ({ native }, tokens) => native.findPages(tokens),
   info: ({ native }) => ({
     ...native.info(),

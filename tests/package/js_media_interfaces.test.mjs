@@ -102,7 +102,15 @@ test('a part is decoded once, for several requests', { skip: shared.skip }, asyn
   const sample = sound();
   const audio = await engine.decodeMedia({ type: 'audio', audio: wav() });
   assert.deepEqual(audio, { type: 'audio', audio: sample });
+  const counted = (/** @type {any} */ content) => engine.countTokens([{ role: 'user', content }]);
+  for (const one of [part, audio]) {
+    const cost = await engine.mediaCost(any(one));
+    assert.equal(cost.tokens, (await counted([one])) - (await counted('')));
+    assert.ok(cost.rows > 0 && cost.rows <= cost.tokens && cost.tiles > 0);
+    assert.ok(cost.macs > 1e4 && cost.encodeBytes > 1e3);
+  }
   const text = { type: 'text', text: 'Hello' };
+  await assert.rejects(engine.mediaCost(any(text)), hasCode('ARG'));
   assert.deepEqual(await engine.decodeMedia(any(text)), text);
   await assert.rejects(engine.decodeMedia(any({ type: 'smell' })), hasCode('UNSUPPORTED'));
 });

@@ -4,49 +4,16 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { deflateSync } from 'node:zlib';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { dist, openEngine, temporaryFolder } from '../support/package.mjs';
+import { pngOf } from '../support/png.mjs';
 
 const shared = locate('shared');
 const chromium = locate('chromium');
 const vision = join(shared.path, 'vectors', 'vision');
 const QUESTION = 'What is this?';
-
-/** @param {string} name @param {Buffer} bytes */
-function chunk(name, bytes) {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(bytes.length);
-  head.write(name, 4);
-  let crc = 0xffffffff;
-  for (const byte of [...head.subarray(4), ...bytes]) {
-    crc ^= byte;
-    for (let i = 0; i < 8; i++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  const tail = Buffer.alloc(4);
-  tail.writeUInt32BE((crc ^ 0xffffffff) >>> 0);
-  return Buffer.concat([head, bytes, tail]);
-}
-
-/** @param {{width: number, height: number, data: Uint8Array}} pixels @returns {Buffer} */
-function pngOf({ width, height, data }) {
-  const head = Buffer.alloc(13);
-  head.writeUInt32BE(width);
-  head.writeUInt32BE(height, 4);
-  head.set([8, 2, 0, 0, 0], 8); // 8 bits, RGB
-  const rows = Buffer.alloc(height * (width * 3 + 1));
-  for (let y = 0; y < height; y++) {
-    rows.set(data.subarray(y * width * 3, (y + 1) * width * 3), y * (width * 3 + 1) + 1);
-  }
-  return Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]),
-    chunk('IHDR', head),
-    chunk('IDAT', deflateSync(rows)),
-    chunk('IEND', Buffer.alloc(0)),
-  ]);
-}
 
 test('the page of ten lines answers a question about an image', {
   skip: shared.skip || chromium.skip,
