@@ -1613,7 +1613,7 @@ export interface Engine {
     type: 'audio';
     audio: { samples: Float32Array; sampleRate: number };
   }>;
-  /** What an image or a recording costs, before it is encoded. */
+  /** The cost of an image or a recording, known before it is encoded. */
   mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
   /** A conversation with memory: each turn reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;

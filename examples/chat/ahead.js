@@ -3,6 +3,7 @@
 // off. The requests to the engine are in early.js, which is loaded at the first pause.
 
 import { bodyFor } from './answering.js';
+import { attachedMedia, untilHeld } from './attachments.js';
 import { bookReady } from './book.js';
 import { sessionFor } from './context.js';
 import { note } from './developer.js';
@@ -79,7 +80,8 @@ export function update() {
 /** @param {Place} tree @param {string} content @returns {Message} as it will be asked */
 function typed(tree, content) {
   const parent = shownAfter(tree).at(-1) ?? tree;
-  return { id: '', role: 'user', content, state: 'whole', created: 0, parent, children: [] };
+  const said = { content, media: attachedMedia(), parent, children: [] };
+  return { id: '', role: 'user', state: 'whole', created: 0, ...said };
 }
 
 /** @param {string} text */
@@ -118,6 +120,7 @@ async function begin(own, text) {
   const { beginDraft } = await load();
   const { engine } = now();
   if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
+  await untilHeld(shownAfter(now().tree));
   const { body, path } = wanted(text);
   await beginDraft(engine, body, sessionFor(engine, path));
 }
@@ -136,6 +139,7 @@ async function followUp() {
   if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
   if (path.at(-1)?.state !== 'whole') return; // the next question is its continuation
+  if (path.some(({ media }) => media)) return; // images would be decoded again for each of them
   const { beginFollowUps, suggest } = await load();
   const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
   const asked = new Set(path.map(({ content }) => content));

@@ -1,6 +1,7 @@
 // examples/chat/answering.js — a question to the model and its answer: the request, the text as it is
 // written, and how it was made.
 
+import { contentOf } from './attachments.js';
 import { withBook } from './book.js';
 import { messagesOfRounds, withCalls } from './calling.js';
 import { note } from './developer.js';
@@ -87,7 +88,7 @@ export function messagesOf(path, continued) {
   const system = path.findLast(isAsked)?.system ?? settings.system;
   const said = readPart(path).flatMap((one) => {
     const isBegun = one !== continued || one.content !== '';
-    const own = { role: one.role, content: one.content };
+    const own = { role: one.role, content: contentOf(one.content, one.media) };
     const rounds = messagesOfRounds(one.rounds);
     if (rounds.length > 0 && !isBegun) return rounds;
     return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];

@@ -1,21 +1,20 @@
-// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen, and long texts that are pasted: their text is
-// put into the message, where it is seen, counted, kept as a draft and sent with the question.
+// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen: their text is put into the message, where it
+// is seen, counted, kept as a draft and sent with the question. Images and recordings are attached to it (attachments.js).
 
-import { asBlock, TEXT_BYTES_MAX, textOf } from './blocks.js';
+import { isMediaFile, loadMedia } from './attachments.js';
+import { asBlock, textOf } from './blocks.js';
 import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
 import { beginsWith } from './first_bytes.js';
 import { hideNotice, showNotice } from './notice.js';
+import { offerBooks } from './pasting.js';
 
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 const PDF_BYTES_MAX = 100e6;
 /** A longer text is better read once. */
 const BOOK_LETTERS_MIN = 6000;
-
-/** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
-const PASTED_LETTERS_MAX = 50_000;
 
 /** A shorter wait is not reported; a longer one is, at this interval. */
 const TELL_MS = 1000;
@@ -58,61 +57,15 @@ export async function readText(file, onPage) {
   }
   const text = await textOf(file);
   return text === undefined
-    ? { refusal: 'neither a model, a PDF nor a text of at most 1 MB' }
+    ? { refusal: 'neither a model, a PDF, an image, a recording nor a text of at most 1 MB' }
     : { text };
 }
 
-/** @param {File[]} files of a long text each */
-const offerBooks = (files) =>
-  showNotice(
-    'This is long. As a book, it is read only once.',
-    () => addBooks(files),
-    'Keep as a book',
-  );
-
-/**
- * The last long paste, for Ctrl+Z: browsers take back only what they have inserted themselves.
- * @type {{into: HTMLTextAreaElement, start: number, end: number, replaced: string, value: string} | undefined}
- */
-let pasted;
-
-/** @param {ClipboardEvent} event a long text is put at once where questions are written */
-function takePasted(event) {
-  const into = /** @type {HTMLTextAreaElement} */ (event.target);
-  const copied = event.clipboardData?.getData('text/plain') ?? '';
-  if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
-  event.preventDefault();
-  const text = copied.replaceAll(/\r\n?/g, '\n'); // as the field has it: the caret is placed by its length
-  const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
-  if (file.size > TEXT_BYTES_MAX) {
-    showNotice('What was pasted is too long for a message: a text has at most 1 MB.');
-    return;
-  }
-  const { selectionStart: start, selectionEnd } = into;
-  const replaced = into.value.slice(start, selectionEnd);
-  into.setRangeText(text, start, selectionEnd, 'end');
-  pasted = { into, start, end: start + text.length, replaced, value: into.value };
-  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays after it
-  offerBooks([file]);
-}
-
-/** @param {KeyboardEvent} event */
-function takeBack(event) {
-  const { ctrlKey, metaKey, shiftKey, altKey, key } = event;
-  const isUndo = (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === 'z';
-  if (!isUndo || !pasted || event.target !== pasted.into) return;
-  const { into, start, end, replaced, value } = pasted;
-  if (into.value !== value) return; // what was typed since is taken back first
-  event.preventDefault();
-  pasted = undefined;
-  into.setRangeText(replaced, start, end, replaced ? 'select' : 'end');
-  into.dispatchEvent(new Event('input', { bubbles: true }));
-  hideNotice();
-}
-
-export function watchPastes() {
-  document.addEventListener('paste', takePasted, true);
-  document.addEventListener('keydown', takeBack, true);
+/** @param {File[]} files of images and recordings */
+async function attachMedia(files) {
+  const library = await loadMedia().catch(() => undefined);
+  if (library) await library.attachFiles(files);
+  else showNotice('The code for images could not be loaded. Is there a network?');
 }
 
 /** @param {File[]} files */
@@ -122,7 +75,13 @@ export async function attach(files) {
   const blocks = [];
   /** @type {File[]} */
   const books = [];
+  /** @type {File[]} */
+  const media = [];
   for (const file of files) {
+    if (isMediaFile(file)) {
+      media.push(file);
+      continue;
+    }
     if (await beginsWith(file, 'WICKBOOK')) {
       addBooks([file]);
       continue;
@@ -134,6 +93,7 @@ export async function attach(files) {
     else refused.push(`${file.name}: ${found.refusal}.`);
     if ('text' in found && found.text.length > BOOK_LETTERS_MIN) books.push(file);
   }
+  if (media.length > 0) await attachMedia(media);
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;

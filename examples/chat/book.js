@@ -56,7 +56,12 @@ export function withBook(messages) {
   const [first, ...rest] = messages;
   if (first?.role !== 'system') return [...open.messages, ...messages];
   const [question, ...later] = rest;
-  const told = question && { ...question, content: `${first.content}\n\n${question.content}` };
+  const { content } = question ?? {};
+  const text = `${first.content}\n\n`;
+  const told = question && {
+    ...question,
+    content: Array.isArray(content) ? [{ type: 'text', text }, ...content] : text + content,
+  };
   return /** @type {ChatMessage[]} */ ([...open.messages, ...(told ? [told] : []), ...later]);
 }
 

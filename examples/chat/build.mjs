@@ -40,7 +40,7 @@ export const modelFiles = ['index.js', 'wick-4.2m-q8_0.gguf'].map(
 /** Files of the page in addition to its bundles and icons, which it needs without a network, too. */
 const files = [
   ...copied,
-  ...packageFiles(['models.js'], ['-grammar', '-extras']),
+  ...packageFiles(['models.js', 'tasks.js'], ['-grammar', '-extras', '-media']),
   'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
   'wick-llm-demo-model/wick-4.2m-words.txt',
 ];

@@ -3,6 +3,7 @@
 // computed when the dropped turns were still in the context, and are not read again.
 
 import { messagesOf, readPart } from './answering.js';
+import { attachedMedia, loadMedia } from './attachments.js';
 import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
@@ -34,7 +35,12 @@ const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
 const told = () => (settings.tools ? { tools: toolsTold } : {});
 
 /** @param {Engine} engine @param {Message[]} path */
-const count = (engine, path) => engine.countTokens(messagesOf(path), told());
+async function count(engine, path) {
+  const messages = messagesOf(path);
+  if (!messages.some(({ content }) => Array.isArray(content)))
+    return engine.countTokens(messages, told());
+  return (await loadMedia()).countMessages(engine, messages, told());
+}
 
 /**
  * @param {Engine} engine
@@ -91,8 +97,9 @@ export async function measure(engine, path) {
  */
 export async function showGauge(engine, path, draft) {
   const box = byId('context');
-  const typed = /** @type {Message} */ ({ role: 'user', content: draft });
-  const whole = draft.trim() === '' ? path : [...path, typed];
+  const media = attachedMedia();
+  const typed = /** @type {Message} */ ({ role: 'user', content: draft, media });
+  const whole = draft.trim() === '' && media.length === 0 ? path : [...path, typed];
   if (!engine || whole.length === 0) {
     box.classList.add('unused');
     return undefined;

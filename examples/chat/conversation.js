@@ -6,6 +6,7 @@ import { makeCopyIcons, makeIconButton, makeMenu } from './actions.js';
 import { showAddress, tellGone } from './address.js';
 import { takeEarly } from './ahead.js';
 import { messagesOf, request, splitFacts, write } from './answering.js';
+import { attachedMedia, loadMedia, setAttached, unreadMedium, untilHeld } from './attachments.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { note, showAnswering } from './developer.js';
@@ -324,7 +325,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   let forks = [];
   try {
     const { signal } = running;
-    await Promise.all([untilTakenUp(), bookReady()]);
+    await Promise.all([untilTakenUp(), bookReady(), untilHeld(saidUntil(question))]);
     signal.throwIfAborted();
     const known = sessionFor(asked, saidUntil(continued ?? question));
     const base = hasBook() ? known : undefined;
@@ -421,10 +422,10 @@ async function continueAnswer(message) {
  * Shows a question and stores it.
  * @param {Place} parent
  * @param {string} content
- * @param {{system?: string, field?: string, isStart?: boolean, fold?: string}} how `field` is that of its draft
+ * @param {{system?: string, field?: string, isStart?: boolean, fold?: string, media?: Message['media']}} how `field` is that of its draft
  * @returns {Promise<Message | undefined>} nothing: another conversation was opened meanwhile
  */
-async function ask(parent, content, { system, field, isStart, fold }) {
+async function ask(parent, content, { system, field, isStart, fold, media = [] }) {
   running = new AbortController(); // one question at a time
   setBusy(true);
   const asking = open;
@@ -434,11 +435,13 @@ async function ask(parent, content, { system, field, isStart, fold }) {
     ...{ id: newId(), role: 'user', content, state: 'whole', created: Date.now() },
     ...(system && { system }),
     ...(isStart && { isStart, ...(fold && { fold }) }),
+    ...(media.length > 0 && { media }),
   });
   about.title ||= titleOf(content);
   Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
   const draft = takeDraft(about.id, field);
   if (!field && promptField.value.trim() === content.trim()) setPrompt('');
+  if (!field) setAttached([], false);
   const turn = turnOf(question, about);
   enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry goes
   if (draft) strike(draft);
@@ -462,6 +465,7 @@ async function reword(message, text) {
   const question = await ask(message.parent, text, {
     system: message.system,
     field: message.id,
+    media: message.media,
   });
   log.focus({ preventScroll: true });
   if (question) await answer(asked, question).catch(tell);
@@ -505,6 +509,7 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
   showAfter(open.tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
   if (!isFirst) setPrompt('');
+  if (!isFirst) setAttached([], false);
   announce(isNext);
   const texts = await takeUpDrafts(about, drafts);
   if (open.about !== about) return true;
@@ -554,6 +559,7 @@ export function openNew(known, isInstead = false) {
   compared = undefined;
   hideAll();
   setPrompt('');
+  setAttached([], false);
   announce(isNext);
   log.dataset.conversation = open.about.id;
 }
@@ -580,13 +586,15 @@ export async function restore(taken) {
 /** @param {string} text */
 export async function say(text) {
   if (running || isMeasuring || !engine) return;
+  if (unreadMedium()) return (await loadMedia()).tellUnread();
   if (offered === text && isOffered()) return takeOffer(); // Enter once more
   isMeasuring = true;
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
   const path = shownAfter(open.tree);
-  const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0 };
+  const media = attachedMedia();
+  const typed = { id: '', role: 'user', content: text, media, state: 'whole', created: 0 };
   const asking = open;
-  await bookReady();
+  await Promise.all([bookReady(), untilHeld(path)]);
   const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
     askNext(text, isAlone, fold).catch(tell);
   const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
@@ -603,7 +611,8 @@ async function askNext(text, isStart, fold) {
   const end = path.at(-1);
   const last = end ?? open.tree;
   const isLost = end?.role === 'user' && isForgotten(end);
-  const question = await ask(isLost ? end.parent : last, text, { isStart, fold });
+  const media = attachedMedia();
+  const question = await ask(isLost ? end.parent : last, text, { isStart, fold, media });
   if (question) await answer(asked, question);
 }
 

@@ -7,7 +7,7 @@ import { keptModels, storeNameOf } from './kept.js';
 import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
-/** `isWanted`: it answers as soon as it is here. @typedef {{url: string, name: string, isPaused: boolean, isWanted: boolean}} Listed */
+/** `isWanted`: it answers as soon as it is here, `mmproj`: with its encoders. @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}} Listed */
 /** `isWaiting`: for the network. @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, isWaiting: boolean,
  *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download */
 
@@ -21,8 +21,8 @@ const downloads = new Map();
 const news = new EventTarget();
 
 /** @param {Listed} listed @returns {Download} */
-const newDownload = ({ url, name, isPaused, isWanted }) => ({
-  ...{ url, name, isPaused, isWanted },
+const newDownload = ({ url, name, mmproj, isPaused, isWanted }) => ({
+  ...{ url, name, isPaused, isWanted, ...(mmproj && { mmproj }) },
   ...{
     progress: { loaded: 0, received: 0, total: undefined },
     bytesPerSecond: 0,
@@ -42,8 +42,8 @@ function readList() {
 
 function writeList() {
   try {
-    const list = [...downloads.values()].map(({ url, name, isPaused, isWanted }) => ({
-      ...{ url, name, isPaused, isWanted },
+    const list = [...downloads.values()].map(({ url, name, mmproj, isPaused, isWanted }) => ({
+      ...{ url, name, mmproj, isPaused, isWanted },
     }));
     localStorage.setItem(LIST, JSON.stringify(list));
   } catch {
@@ -175,12 +175,12 @@ async function run(one) {
 }
 
 /**
- * @param {{url: string, name: string}} wanted
+ * @param {{url: string, name: string, mmproj?: true}} wanted
  * @param {boolean} [isWanted] it answers as soon as it is here; no other one does then
  * @returns {Promise<void>} that settles when it is here; it rejects with an AbortError when it is paused
  */
-export function download({ url, name }, isWanted = false) {
-  const one = downloads.get(url) ?? newDownload({ url, name, isPaused: false, isWanted });
+export function download({ url, name, mmproj }, isWanted = false) {
+  const one = downloads.get(url) ?? newDownload({ url, name, mmproj, isPaused: false, isWanted });
   downloads.set(url, one);
   if (isWanted) want(url);
   one.done ??= run(one);

@@ -2,6 +2,7 @@
 // where questions are edited. A draft belongs to one tab. When that tab is gone, the next one that opens
 // the conversation takes it over.
 
+import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
 import { enter, strike } from './journal.js';
 import { keeper } from './keeper.js';
@@ -31,14 +32,17 @@ function draftOf({ id: conversation }, field, text) {
   const place = placeOf(conversation, field);
   const id = ids.get(place) ?? newId();
   ids.set(place, id);
-  return { id, version: RECORD_VERSION, conversation, field, text, tab, changed: Date.now() };
+  const media = field === '' ? attachedMedia() : [];
+  const draft = { id, version: RECORD_VERSION, conversation, field, text, tab };
+  return { ...draft, changed: Date.now(), ...(media.length > 0 && { media }) };
 }
 
 /** @param {string} text @param {string} [field] a question that is edited */
 export function keepDraft(text, field = '') {
   const conversation = current();
   const place = placeOf(conversation.id, field);
-  if (text === '' && !ids.has(place)) return;
+  const isEmpty = text === '' && (field !== '' || attachedMedia().length === 0);
+  if (isEmpty && !ids.has(place)) return;
   const draft = draftOf(conversation, field, text);
   const about = { ...conversation };
   enter(draft.id, { about, draft });
@@ -69,10 +73,13 @@ export async function takeUpDrafts(conversation, drafts) {
   for (const draft of drafts.sort((a, b) => b.changed - a.changed)) {
     const { field, text } = draft;
     const place = placeOf(conversation.id, field);
+    const media = field === '' ? (draft.media ?? []) : [];
     if (ids.get(place) === draft.id) {
       texts.set(field, text);
+      setAttached(media, false);
     } else if (!texts.has(field) && !ids.has(place) && !(await isOpenElsewhere(draft.tab))) {
       texts.set(field, text);
+      setAttached(media, false);
       const own = draftOf(conversation, field, text);
       keeper.add((store) => store.adoptDraft(draft, own));
     }

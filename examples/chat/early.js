@@ -2,6 +2,7 @@
 // session that shares the pages of the conversation. They are read and written with low priority.
 // Answers that are not requested free their pages.
 
+import { textIn } from './attachments.js';
 import { replaceSession } from './context.js';
 import { note } from './developer.js';
 
@@ -45,7 +46,8 @@ class Attempt {
    */
   constructor(engine, body, session, kind, base) {
     this.engine = engine;
-    this.key = JSON.stringify(body);
+    this.key = JSON.stringify(body); // images by their ids
+    this.messages = /** @type {import('wick-llm').ChatMessage[]} */ (body.messages);
     this.session = session;
     this.kind = kind;
     this.base = base;
@@ -86,7 +88,7 @@ class Attempt {
 
   /** The question's end. @param {Body} body */
   #about({ messages }) {
-    return String(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
+    return textIn(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
   }
 
   /** @returns {Promise<void>} that settles with the next piece, when it is taken, and with the end */
@@ -227,10 +229,7 @@ const begun = () => [...(draft ? [draft] : []), ...followUps];
 
 /** The question being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
 export const begunQuestions = () =>
-  begun().map(({ key }) => {
-    const { messages } = JSON.parse(key);
-    return { messages, text: String(messages.at(-1)?.content) };
-  });
+  begun().map(({ messages }) => ({ messages, text: textIn(messages.at(-1)?.content) }));
 
 /** @param {Attempt[]} attempts */
 function giveUp(attempts) {

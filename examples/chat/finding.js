@@ -4,15 +4,15 @@
 import * as conversation from './conversation.js';
 import { formatBytes, makeButton } from './dom.js';
 import { examine, readDevice } from './examine.js';
-import { hubAddress, mirrored } from './hub.js';
-import { listHubFiles, searchHub } from './hub_search.js';
+import { hubAddress, hubNameOf, mirrored } from './hub.js';
+import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
 import { nameOfUrl } from './models.js';
 import { specOf } from './specs.js';
 import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 import { judge } from './verdict.js';
 
 /** @typedef {import('./verdict.js').Verdict} Verdict */
-/** `text` named it. @typedef {{text: string, url: string, fits: Verdict['fits']}} Judged */
+/** `text` named it. `mmproj`: its repository has encoders of images or audio. @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged */
 /** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
 
 const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
@@ -102,13 +102,29 @@ async function measureSpeed() {
   keepSpeed(readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
 }
 
+/** @param {string} url of a model @param {AbortSignal} signal @returns {Promise<number>} bytes of the encoders in its repository; 0: it has none */
+async function encodersNextTo(url, signal) {
+  const [, name, revision = 'main'] =
+    /^hf:([^/]+\/[^/@]+)(?:@([^/]+))?\//.exec(hubNameOf(url) ?? '') ?? [];
+  return name ? encoderBytes(name, revision, signal) : 0;
+}
+
 /** @param {string} text @param {string} url @param {AbortSignal} signal @returns {Promise<Found>} */
 async function showFile(text, url, signal) {
-  const { facts, limitBytes } = await examine({ url: mirrored(url) }, signal);
+  const [{ facts, limitBytes }, encoders] = await Promise.all([
+    examine({ url: mirrored(url) }, signal),
+    encodersNextTo(url, signal).catch(() => 0), // the model is shown without them
+  ]);
   await measureSpeed().catch(() => {}); // another model is loaded; the speed is then not shown
   const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
   const { fits } = verdict;
-  return { elements: [cardOf(verdict, nameOfUrl(url))], file: { text, url, fits } };
+  if (encoders > 0)
+    verdict.facts.push([
+      'Reads',
+      `images or audio, by ${formatBytes(encoders)} that are loaded with it`,
+    ]);
+  const file = { text, url, fits, mmproj: encoders > 0 };
+  return { elements: [cardOf(verdict, nameOfUrl(url))], file };
 }
 
 /**

@@ -6,5 +6,15 @@ export async function beginsWith(file, letters) {
   return String.fromCharCode(...start) === letters;
 }
 
+/** Its header names its architecture early. */
+const HEADER_BYTES = 1 << 16;
+
+/** @param {File} file @returns {Promise<boolean>} whether it has the encoders of a model (an mmproj file) */
+export async function isProjector(file) {
+  const bytes = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
+  const text = new TextDecoder('latin1').decode(bytes);
+  return /general\.architecture[\s\S]{12}clip/.test(text);
+}
+
 /** @param {File} file @returns {Promise<boolean>} */
 export const isModel = async (file) => /\.gguf$/i.test(file.name) || beginsWith(file, 'GGUF');

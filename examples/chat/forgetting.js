@@ -3,6 +3,7 @@
 // can be brought back, until they are forgotten for good. Loaded when it is first requested.
 
 import { messagesOf } from './answering.js';
+import { loadMedia, wasUsed } from './attachments.js';
 import { forkBook, hasBook, keepFork } from './book.js';
 import { current, redraw, state, untilAnswered } from './conversation.js';
 import { note } from './developer.js';
@@ -129,7 +130,9 @@ export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {
     if (one !== question && one.role === 'user') continue;
     one.content = '';
-    for (const name of /** @type {const} */ (['system', 'facts', 'reasoning', 'rounds', 'fork']))
+    for (const name of /** @type {const} */ ([
+      ...['system', 'facts', 'reasoning', 'rounds', 'fork', 'media'],
+    ]))
       delete one[name];
   }
   redraw(question.parent);
@@ -137,5 +140,6 @@ export async function erase(question, about, at) {
   await keeper.add(async (store) => {
     await store.erase(about.id, ({ id }) => id === question.id);
     strikeForgotten(question.id, at, true);
+    if (wasUsed()) await (await loadMedia()).tidy(store, 0);
   });
 }

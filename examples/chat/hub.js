@@ -1,7 +1,5 @@
 // examples/chat/hub.js — the address of the hub, or of a mirror, and of its files. The package downloads (wick-llm/models).
 
-import { parseUrl } from './specs.js';
-
 export const DEFAULT_HUB = 'https://huggingface.co';
 /** In localStorage, for a mirror. */
 export const ADDRESS_KEY = 'wick-chat-hub';
@@ -10,6 +8,19 @@ export const ADDRESS_KEY = 'wick-chat-hub';
 const canBeAsked = ({ protocol, hostname }) =>
   protocol === 'https:' ||
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
+
+/**
+ * As URL.parse, which Safari has since version 18.
+ * @param {string} text @param {string} [base]
+ * @returns {URL | undefined}
+ */
+export function parseUrl(text, base) {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * @param {string} typed the address of a hub
@@ -61,6 +72,9 @@ export function hubNameOf(url) {
   const [, name, revision, path] = found;
   return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decoded(path)}`;
 }
+
+/** @param {string | undefined} name of a model on the hub @returns {string} that of the encoders in its repository; empty: it is not on the hub */
+export const encodersNameOf = (name) => name?.replace(/^(hf:[^/]+\/[^/]+).*$/, '$1:MMPROJ') ?? '';
 
 /** @param {string} url @returns {string} where the file of the hub is fetched from: the mirror, if there is one */
 export const mirrored = (url) =>

@@ -70,24 +70,43 @@ export async function listHubFiles(name, revision, signal) {
   /** @type {Map<string, HubFile>} */
   const files = new Map();
   const hub = hubAddress();
+  for await (const { path, bytes: own } of ggufFiles(name, revision, signal)) {
+    if (ENCODERS.test(path)) continue;
+    const first = path.replace(/-\d{5}(-of-\d{5}\.gguf)$/i, '-00001$1');
+    const bytes = (files.get(first)?.bytes ?? 0) + own;
+    const address = first.split('/').map(encodeURIComponent).join('/');
+    const url = `${hub}/${name}/resolve/${revision}/${address}`;
+    files.set(first, { path: first, bytes, url });
+  }
+  return [...files.values()].sort((a, b) => a.bytes - b.bytes);
+}
+
+/**
+ * @param {string} name of a repository @param {string} revision @param {AbortSignal} [signal]
+ * @returns {Promise<number>} of the smallest file with encoders of images or audio; 0: there is none
+ */
+export async function encoderBytes(name, revision, signal) {
+  const sizes = [];
+  for await (const { path, bytes } of ggufFiles(name, revision, signal)) {
+    if (ENCODERS.test(path)) sizes.push(bytes);
+  }
+  return sizes.length === 0 ? 0 : Math.min(...sizes);
+}
+
+/** Names of such files. */
+const ENCODERS = /(^|[-_./])mmproj/i;
+
+/** @param {string} name @param {string} revision @param {AbortSignal} [signal] */
+async function* ggufFiles(name, revision, signal) {
+  const hub = hubAddress();
   /** @type {string | undefined} */
   let url = `${hub}/api/models/${name}/tree/${encodeURIComponent(revision)}?recursive=true`;
   for (let page = 0; url && page < PAGES_MAX; page++) {
     const { rows, next } = await ask(url, signal);
     for (const { type, path, size, lfs } of rows) {
-      const isModel = type === 'file' && /\.gguf$/i.test(path) && !/(^|[-_./])mmproj/i.test(path);
-      if (!isModel) continue;
-      const first = path.replace(/-\d{5}(-of-\d{5}\.gguf)$/i, '-00001$1');
-      const known = files.get(first);
-      const bytes = (known?.bytes ?? 0) + Number(lfs?.size ?? size ?? 0);
-      const address = first.split('/').map(encodeURIComponent).join('/');
-      files.set(first, {
-        path: first,
-        bytes,
-        url: `${hub}/${name}/resolve/${revision}/${address}`,
-      });
+      if (type !== 'file' || !/\.gguf$/i.test(path)) continue;
+      yield { path: String(path), bytes: Number(lfs?.size ?? size ?? 0) };
     }
     url = next && new URL(next, hub).origin === new URL(hub).origin ? next : undefined;
   }
-  return [...files.values()].sort((a, b) => a.bytes - b.bytes);
 }

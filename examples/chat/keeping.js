@@ -1,6 +1,7 @@
 // examples/chat/keeping.js — opens the store of conversations: on the disk, or in this page's
 // memory if the user chooses that or the browser keeps nothing.
 
+import { loadMedia, wasUsed } from './attachments.js';
 import { openDatabase, openMemory } from './database.js';
 import { enteredKeys } from './journal.js';
 import { keeper } from './keeper.js';
@@ -27,6 +28,7 @@ async function removeOld(store) {
   const last = Number(localStore()?.getItem(TIDIED) ?? 0);
   if (Math.abs(Date.now() - last) < DAY_MS) return;
   await store.removeOld();
+  if (wasUsed()) await (await loadMedia()).tidy(store);
   localStore()?.setItem(TIDIED, String(Date.now()));
 }
 
@@ -69,4 +71,5 @@ export async function followSetting(open) {
   const next = settings.remember ? await openDisk() : new Store(openMemory(), tellHere);
   await (settings.remember ? moveToDisk(store, next) : moveToMemory(store, next, open));
   keeper.use(next);
+  if (wasUsed()) await (await loadMedia()).followSetting(next);
 }

@@ -1,6 +1,7 @@
 // examples/chat/list.js — the list of conversations: next to the conversation if there is room for
 // both, else in a drawer. Deleted conversations can be restored.
 
+import { loadMedia } from './attachments.js';
 import { byId, isEnter, makeButton, makeSureButton } from './dom.js';
 import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
@@ -124,6 +125,12 @@ function rename(conversation, item) {
   field.select();
 }
 
+/** With the bytes of images. @param {import('./records.js').Whole[]} wholes */
+const withMedia = async (wholes) =>
+  wholes.some(({ turns }) => turns.some(({ media }) => media))
+    ? (await loadMedia()).dataOf(wholes)
+    : wholes;
+
 /** The code for files is loaded with the first of them. */
 const transfer = () => import('./transfer.js');
 const fileSaver = () => import('./file_saver.js');
@@ -135,7 +142,8 @@ async function exportOne(conversation, kind) {
   if (!whole) return;
   const { turns } = whole;
   const own = { conversation: whole.conversation, turns };
-  await save(titled(conversation), kind, kind === 'json' ? toJson([own]) : toMarkdown(own));
+  const text = kind === 'json' ? toJson(await withMedia([own])) : toMarkdown(own);
+  await save(titled(conversation), kind, text);
 }
 
 async function exportAll() {
@@ -147,7 +155,8 @@ async function exportAll() {
       conversation,
       turns: turns.filter((turn) => turn.conversation === conversation.id),
     }));
-  await save('conversations', 'json', toJson(wholes.filter((whole) => whole.turns.length > 0)));
+  const said = wholes.filter((whole) => whole.turns.length > 0);
+  await save('conversations', 'json', toJson(await withMedia(said)));
 }
 
 async function importFiles() {
@@ -158,6 +167,8 @@ async function importFiles() {
   for (const file of files) {
     wholes.push(...readConversations(await file.text(), file.name));
   }
+  if (wholes.some(({ turns }) => turns.some(({ media }) => media)))
+    await (await loadMedia()).takeOut(wholes);
   for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
   if (wholes.length === 0) return;
   await page.openConversation(wholes[0].conversation.id);

@@ -3,12 +3,13 @@
 
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answering.js';
+import { useReadable } from './attachments.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { note, showEngine } from './developer.js';
 import { byId, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
-import { hubAddress, hubNameOf } from './hub.js';
+import { encodersNameOf, hubAddress, hubNameOf } from './hub.js';
 import { isKept, keptModels, listKept, storeNameOf } from './kept.js';
 import { useWords } from './known_words.js';
 import { markLoad } from './load_mark.js';
@@ -142,7 +143,7 @@ const untilAborted = (signal) =>
 
 /**
  * Downloads a model into the store. It continues when nobody waits for it any more.
- * @param {{url: string, name: string}} wanted
+ * @param {Parameters<typeof download>[0]} wanted
  * @param {AbortSignal} signal
  */
 async function fetchModel(wanted, signal) {
@@ -157,6 +158,23 @@ async function fetchModel(wanted, signal) {
   }
 }
 
+/**
+ * The option for the encoders of images and audio, if it has any. A model of the hub has them when they were loaded with it before.
+ * @param {import('./wishes.js').Source} source
+ * @returns {Promise<{mmproj?: Blob | string, hub?: object}>}
+ */
+async function encodersOf(source) {
+  const { mmproj } = source;
+  if (mmproj instanceof Blob) return { mmproj };
+  if ('kept' in source) {
+    const blob = mmproj && (await (await keptModels())?.blob(String(mmproj)));
+    return blob ? { mmproj: blob } : {};
+  }
+  const name = 'url' in source ? encodersNameOf(hubNameOf(source.url)) : '';
+  const isWanted = name !== '' && (mmproj || (await isKept(name)));
+  return isWanted ? { mmproj: name, hub: { endpoint: hubAddress() } } : {};
+}
+
 /** Models that the user loads although the storage cannot hold them. @type {Set<string>} */
 const notToKeep = new Set();
 
@@ -169,20 +187,23 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
   // tabs with the same model share one engine
   const shared = 'wick-chat';
   if ('file' in source) return { options: { ...source } };
-  if ('kept' in source) return { options: { model: source.kept, cache: 'only', shared } };
+  const encoders = await encodersOf(source);
+  if ('kept' in source)
+    return { options: { model: source.kept, cache: 'only', shared, ...encoders } };
   const { url } = source;
   // the service worker keeps it with the page
-  const unkept = { options: { url, cache: false, shared } };
+  const unkept = { options: { url, cache: false, shared, ...encoders } };
   if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
   const kept = async () => {
     const stored = await storeNameOf(url);
-    if (stored === url) return { url, cache: true, shared };
-    return { model: stored, hub: { endpoint: hubAddress() }, shared };
+    const how = { hub: { endpoint: hubAddress() }, shared, ...encoders };
+    return stored === url ? { url, cache: true, ...how } : { model: stored, ...how };
   };
   if (await isKept(url)) return { options: await kept() };
   const address = new URL(url, document.baseURI).href;
   try {
-    await fetchModel({ url: address, name }, signal);
+    const mmproj = source.mmproj === true ? { mmproj: source.mmproj } : {};
+    await fetchModel({ url: address, name, ...mmproj }, signal);
   } catch (error) {
     const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
     if (!isFull) throw error;
@@ -231,7 +252,7 @@ async function dropBad(wish, error) {
  * @param {any} options
  * @returns {Promise<Engine>} with the usual context where the model cannot have this one
  */
-async function createWith(context, options) {
+async function createSized(context, options) {
   if (context === undefined) return createEngine(options);
   const kvTokens = context + 3 * CONTEXT_USUAL;
   try {
@@ -241,6 +262,23 @@ async function createWith(context, options) {
     const made = await createEngine(options);
     const { contextSize } = await made.info();
     showNotice(`It reads ${contextSize} tokens at once, not ${context}: ${sentence(error)}`);
+    return made;
+  }
+}
+
+/**
+ * @param {number | undefined} context in tokens
+ * @param {any} options
+ * @returns {Promise<Engine>} without its encoders, where they cannot be loaded
+ */
+async function createWith(context, { mmproj, ...options }) {
+  if (mmproj === undefined) return createSized(context, options);
+  try {
+    return await createSized(context, { ...options, mmproj });
+  } catch (error) {
+    if (options.signal.aborted) throw error;
+    const made = await createSized(context, options);
+    showNotice(`It reads texts alone: its encoders could not be loaded. ${sentence(error)}`);
     return made;
   }
 }
@@ -360,7 +398,7 @@ async function knownTemplate(wish, isNew, options) {
   const known = areTemplatesKnown() && (await import('./templates.js')).knownTemplate(wish);
   if (known) return known;
   if (!isNew && !('file' in wish.source)) return undefined;
-  const { shared, ...own } = options;
+  const { shared, mmproj, ...own } = options;
   const header = await createEngine({ ...own, directoryOnly: true, threads: 1 });
   const isWithout = await hasNoTemplate(header).finally(() => header.close());
   return isWithout ? rememberedFor(wish) : undefined;
@@ -392,7 +430,9 @@ async function showTemplateOf(wish, template) {
 /** @param {Engine} made @param {Wish} wish @param {Template} [template] */
 async function begin(made, wish, template) {
   await showTemplateOf(wish, template);
+  const { media } = await made.info();
   showEngine(made);
+  useReadable(media);
   setEngine(made, wish);
   loaded = wish;
   rememberModel(wish);
@@ -402,7 +442,7 @@ async function begin(made, wish, template) {
   keepPage();
   learnBytes(made).catch(() => {}); // its speed is not measured then
   await showFacts();
-  if ('file' in wish.source) takeInLater(wish.source.file, keepName);
+  if ('file' in wish.source) takeInLater(wish.source, keepName);
 }
 
 /** A file that answers is in the store now. @param {Wish} kept */
@@ -413,6 +453,13 @@ function keepName(kept) {
   rememberModel(kept);
   const isOpen = conversation.current().model?.name === kept.name;
   conversation.nameModel(modelOf(kept), isOpen);
+}
+
+/** Encoders alone are those of the model that is loaded. @param {File} mmproj */
+export async function addEncoders(mmproj) {
+  if (!loaded || loaded.isBuiltIn)
+    return showNotice(`${mmproj.name} has the encoders of a model: choose the model with it.`);
+  return choose({ ...loaded, source: /** @type {any} */ ({ ...loaded.source, mmproj }) });
 }
 
 /** The user's new choice, also for the open conversation; earlier errors are settled. @param {Wish} wish */

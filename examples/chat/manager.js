@@ -85,10 +85,9 @@ function itemOf(entry) {
     : `${formatBytes(storedBytes)} of ${size ? formatBytes(size) : 'an unknown size'}`;
   const controls = [deleteButton(id)];
   if (isWhole) {
-    controls.unshift(
-      makeButton('Use', () => use(wishOfEntry(entry))),
-      makeButton('Verify', () => verify(entry)),
-    );
+    controls.unshift(makeButton('Verify', () => verify(entry)));
+    // encoders are used with their model
+    if (!/mmproj/i.test(name)) controls.unshift(makeButton('Use', () => use(wishOfEntry(entry))));
   } else if (url) {
     controls.unshift(makeButton('Resume', () => download({ url, name }).catch(() => {})));
   }

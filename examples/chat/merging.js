@@ -47,7 +47,13 @@ async function mergeTurn(id) {
   if (known) {
     const { shown, ...said } = saidOf(turn);
     const { forgotten } = known;
-    const none = { facts: undefined, writer: undefined, isStart: undefined, fold: undefined };
+    const none = {
+      facts: undefined,
+      writer: undefined,
+      isStart: undefined,
+      fold: undefined,
+      media: undefined,
+    };
     Object.assign(known, { ...none, forgotten: undefined }, said);
     refresh(known);
     refreshQuestion(known.parent);

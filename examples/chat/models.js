@@ -5,8 +5,9 @@
 import good from './good_models.json' with { type: 'json' };
 
 /**
- * `bytes` is about the file's size, `temperature` the one that the model's makers advise.
- * @typedef {{id: string, name: string, note: string, url: string, bytes: number, temperature?: number, isBuiltIn?: boolean}} ModelChoice
+ * `mmproj`: its repository has its encoders, too. `bytes` is about the file's size, `temperature` the one that the model's makers advise.
+ * @typedef {{id: string, name: string, note: string, url: string, bytes: number, temperature?: number, isBuiltIn?: boolean,
+ *   mmproj?: true}} ModelChoice
  */
 /** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'temperature'> & {use: string}} ServedModel */
 
@@ -28,10 +29,11 @@ const served = listed.map(({ use, url, ...model }) => ({
 }));
 
 /** @type {ModelChoice[]} */
-const ofHub = good.map(({ id, name, use, repo, file, type, bytes, temperature }) => {
+const ofHub = good.map(({ id, name, use, repo, file, type, bytes, temperature, mmproj }) => {
   const url = `${hub}/${repo}/resolve/main/${file}`;
   const note = `${roundly(bytes)}: ${use}`;
-  return { id, name: `${name}, ${type}`, note, url, bytes, temperature };
+  const encoders = mmproj && { mmproj: /** @type {const} */ (true) };
+  return { id, name: `${name}, ${type}`, note, url, bytes, temperature, ...encoders };
 });
 
 /** @type {ModelChoice[]} */

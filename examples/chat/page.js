@@ -3,17 +3,20 @@
 import { WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
 import { startAhead, update as updateAhead } from './ahead.js';
+import { questionOfMedia } from './attachments.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
 import { byId, isSending, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { asSent, writePrompt } from './drafts.js';
+import { parseUrl } from './hub.js';
 import { takeOpened, takeShared } from './installing.js';
 import { followSetting, openStore } from './keeping.js';
 import { isKept, problemOfKept } from './kept.js';
 import { startList } from './list.js';
 import { clearLoadMark, findDeadLoad } from './load_mark.js';
 import {
+  addEncoders,
   cancelLoading,
   choose,
   closeEngine,
@@ -35,7 +38,6 @@ import { startPageMenu } from './page_menu.js';
 import { startPicker, takeFiles } from './picker.js';
 import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
-import { parseUrl } from './specs.js';
 import { knowsTools } from './tools.js';
 import { startViewport } from './viewport.js';
 import { forget, removeFormerState } from './visits.js';
@@ -54,9 +56,10 @@ const SUGGESTIONS_MAX = 6;
 
 /** @param {string} text */
 async function send(text) {
-  if (!current().engine || text.trim() === '') return;
+  const asked = text.trim() === '' ? questionOfMedia() : asSent(text);
+  if (!current().engine || asked === '') return;
   hideProblem();
-  await conversation.say(asSent(text)).catch(tell);
+  await conversation.say(asked).catch(tell);
   if (current().loaded?.isBuiltIn)
     import('./offering.js')
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
@@ -80,7 +83,7 @@ let endWaiting = () => {};
 
 /** The message stays in its field until the model is ready, and is sent then. */
 function sendLater() {
-  if (promptField.value.trim() === '') return;
+  if (promptField.value.trim() === '' && questionOfMedia() === '') return;
   endWaiting();
   const { id } = conversation.current();
   const waiting = new AbortController();
@@ -192,7 +195,7 @@ byId('log').addEventListener(
 // a download that nobody waited for any more
 onDownload((one) => {
   if (one.done || one.isPaused || one.isWanted || findDownload(one.url)) return;
-  const wish = wishOf({ name: one.name, url: one.url });
+  const wish = wishOf({ name: one.name, url: one.url, mmproj: one.mmproj });
   if (wish) showNotice(`${one.name} is here.`, () => choose(wish), 'Use it');
 });
 
@@ -222,7 +225,7 @@ async function loadFirst() {
   if (dead) tellDeath(dead);
   if (wouldDie) return undefined;
   if (asked && named && named !== first) return load(named);
-  if (underWay) return load({ name: underWay.name, source: { url: underWay.url } });
+  if (underWay) return load(/** @type {Wish} */ (wishOf(underWay)));
   if (named && named !== first) offer(named);
   return undefined;
 }
@@ -235,7 +238,7 @@ startBooks(() => ({ engine: conversation.state().engine, book: conversation.curr
   openNew: conversation.openNew,
   current,
 });
-startPicker(choose);
+startPicker(choose, addEncoders);
 const openShortcuts = () => import('./shortcuts.js').then((one) => one.showShortcuts());
 byId('open-shortcuts').addEventListener('click', openShortcuts);
 addEventListener('keydown', (event) => {

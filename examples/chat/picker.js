@@ -1,12 +1,12 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: one of a list, a file, or what is searched for or pasted.
 // Its header is read and judged before its weights come.
 
-import { attach, watchPastes } from './attaching.js';
 import { byId } from './dom.js';
-import { isModel } from './first_bytes.js';
+import { isModel, isProjector } from './first_bytes.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept.js';
 import { models, nameOfUrl } from './models.js';
+import { attach, watchPastes } from './pasting.js';
 import { wishFor } from './wishes.js';
 
 /** @typedef {import('./wishes.js').Wish} Wish */
@@ -24,6 +24,8 @@ const listed = byId('listed');
 
 /** @type {(wish: Wish) => unknown} */
 let load = () => {};
+/** Loads the encoders of the model that is loaded. @type {(mmproj: File) => unknown} */
+let addEncoders = () => {};
 /** @type {AbortController | undefined} */
 let looking;
 /** The file that was judged last. @type {Judged | undefined} */
@@ -116,10 +118,17 @@ function listModels() {
   }
 }
 
-/** @returns {Wish | undefined} a file, or one of the list */
+/** @param {File[]} files of a model, its encoders, or both */
+async function loadFiles(files) {
+  const are = await Promise.all(files.map(isProjector));
+  const file = files.filter((_, index) => !are[index]);
+  const mmproj = files[are.indexOf(true)];
+  if (file.length === 0) return addEncoders(mmproj);
+  return load({ name: file[0].name, source: { file, ...(mmproj && { mmproj }) } });
+}
+
+/** @returns {Wish | undefined} one of the list */
 function readWish() {
-  const files = [...(fileField.files ?? [])];
-  if (files.length > 0) return { name: files[0].name, source: { file: files } };
   const id = new FormData(/** @type {HTMLFormElement} */ (byId('model-form'))).get('model');
   const model = models.find((one) => one.id === id);
   return model && wishFor(model);
@@ -127,7 +136,10 @@ function readWish() {
 
 /** A file of the user's: no file is refused by its name, so what is not a model is said here. @param {File[]} files */
 async function takeOwn(files) {
-  if (await isModel(files[0])) return take(readWish());
+  if (await isModel(files[0])) {
+    take();
+    return loadFiles(files);
+  }
   listed.replaceChildren(
     line(
       `${files[0].name} is not a GGUF file. Attach texts and PDFs next to the message field.`,
@@ -138,7 +150,7 @@ async function takeOwn(files) {
   return undefined;
 }
 
-/** @param {Wish | undefined} wish */
+/** @param {Wish} [wish] */
 function take(wish) {
   dialog.close();
   forgetOwn();
@@ -154,7 +166,10 @@ async function takeJudged(place, text, wishOf) {
   if (await isKept(text)) return take(wishOf(text));
   const isAgain = judged?.text === text;
   const known = isAgain ? judged : await lookUp(place, text);
-  if (dialog.open && known && (isAgain || known.fits !== 'no')) take(wishOf(known.url));
+  if (!dialog.open || !known || !(isAgain || known.fits !== 'no')) return;
+  const wish = wishOf(known.url);
+  if (wish && known.mmproj) Object.assign(wish.source, { mmproj: true });
+  take(wish);
 }
 
 async function takeListed() {
@@ -169,7 +184,7 @@ export async function takeFiles(files) {
   const areModels = await Promise.all(files.map(isModel));
   const own = files.filter((_, index) => areModels[index]);
   const others = files.filter((_, index) => !areModels[index]);
-  if (own.length > 0) load({ name: own[0].name, source: { file: own } });
+  if (own.length > 0) loadFiles(own);
   if (others.length > 0) await attach(others);
 }
 
@@ -228,9 +243,10 @@ async function showKept() {
   await (await manager).refresh();
 }
 
-/** @param {(wish: Wish) => unknown} loadWish */
-export function startPicker(loadWish) {
+/** @param {(wish: Wish) => unknown} loadWish @param {(mmproj: File) => unknown} loadEncoders */
+export function startPicker(loadWish, loadEncoders) {
   load = loadWish;
+  addEncoders = loadEncoders;
   listModels();
   byId('choose-model').addEventListener('click', () => {
     dialog.returnValue = '';

@@ -6,7 +6,10 @@ import { roundsFrom } from './calling.js';
 /** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
 export const RECORD_VERSION = 1;
 
-/** `kept` is the fingerprint of a model of the store that has no address. @typedef {{name: string, url?: string, kept?: string}} ModelName */
+/**
+ * `kept` is the fingerprint of a model of the store that has no address, `mmproj` that of its encoders, or true: they are in its repository.
+ * @typedef {{name: string, url?: string, kept?: string, mmproj?: string | true}} ModelName
+ */
 /**
  * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first. `book` is what it is
  * about (book_store.js).
@@ -22,11 +25,12 @@ export const RECORD_VERSION = 1;
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
  *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},
- *   reasoning?: string, reasoningMs?: number,
+ *   reasoning?: string, reasoningMs?: number, media?: import('./attachments.js').Medium[],
  *   rounds?: import('./calling.js').Round[]}} Turn
  */
 /** Text that was typed and not sent. `field` is '' or the question that is edited.
- * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number}} Draft
+ * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number,
+ *   media?: import('./attachments.js').Medium[]}} Draft
  */
 /** A whole conversation. @typedef {{conversation: Conversation, turns: Turn[]}} Whole */
 
@@ -40,7 +44,17 @@ export const newId = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
 
 /** @param {Turn} turn that was forgotten for good @returns {Turn} its place */
-export function erased({ system, facts, fork, fold, reasoning, reasoningMs, rounds, ...place }) {
+export function erased({
+  system,
+  facts,
+  fork,
+  fold,
+  reasoning,
+  reasoningMs,
+  rounds,
+  media,
+  ...place
+}) {
   return { ...place, content: '' };
 }
 
@@ -79,7 +93,35 @@ const textOf = (value) => (typeof value === 'string' ? value : undefined);
 function modelOf(model) {
   const [name, url, kept] = [model?.name, model?.url, model?.kept].map(textOf);
   if (name === undefined) return undefined;
-  return { name, ...(url !== undefined && { url }), ...(kept !== undefined && { kept }) };
+  const mmproj = model.mmproj === true || textOf(model.mmproj);
+  return {
+    name,
+    ...(url !== undefined && { url }),
+    ...(kept !== undefined && { kept }),
+    ...(mmproj && { mmproj }),
+  };
+}
+
+/** More than the page attaches. */
+const MEDIA_MAX = 100;
+const MEDIA_NAME_MAX = 1000;
+
+/** @param {any} one @returns {boolean} whether it is a medium; drawings could have scripts */
+const isMedium = (one) =>
+  /^[\w-]{1,100}$/.test(one?.id) &&
+  ['image', 'audio'].includes(one.kind) &&
+  typeof one.name === 'string' &&
+  one.name.length <= MEDIA_NAME_MAX &&
+  /^(image|audio)\/(?!svg)[\w.+-]{1,100}$/.test(one.type) &&
+  ['string', 'undefined'].includes(typeof one.data);
+
+/** @param {unknown} list of unknown origin @returns {import('./attachments.js').Medium[] | undefined} `data` in base64 is that of an exported conversation */
+function mediaFrom(list) {
+  if (!Array.isArray(list) || list.length === 0 || list.length > MEDIA_MAX) return undefined;
+  if (!list.every(isMedium)) return undefined;
+  return list.map(({ id, kind, name, type, data }) => ({
+    ...{ id, kind, name, type, ...(data !== undefined && { data }) },
+  }));
 }
 
 /**
@@ -104,6 +146,7 @@ function turnsOf(list, conversation, idFor) {
     const fold = textOf(one.fold);
     const reasoningMs = timeOf(one.reasoningMs);
     const rounds = one.role === 'assistant' ? roundsFrom(one.rounds) : undefined;
+    const media = one.role === 'user' ? mediaFrom(one.media) : undefined;
     known.set(one.id, {
       id: idFor(one.id),
       version: RECORD_VERSION,
@@ -117,6 +160,7 @@ function turnsOf(list, conversation, idFor) {
       ...(facts && { facts }),
       ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
       ...(rounds && { rounds }),
+      ...(media && { media }),
       ...(one.isStart === true && { isStart: true, ...(fold && { fold }) }),
       ...(one.role === 'user' && timeOf(one.forgotten) && { forgotten: one.forgotten }),
     });

@@ -1,6 +1,7 @@
 // examples/chat/shown.js — the branch of a conversation that is shown: its messages' elements, and the later turns
 // of other branches, which stay in sight.
 
+import { showMedia } from './attachments.js';
 import { showCalls } from './calling.js';
 import { byId } from './dom.js';
 import { renderMarkdown } from './markdown.js';
@@ -53,6 +54,7 @@ function fill(message) {
     showReasoning(body, isGone ? '' : (message.reasoning ?? ''), message.reasoningMs ?? 0);
     showCalls(body, isGone ? [] : message.rounds);
   }
+  showMedia(body, isGone ? [] : message.media);
   if (isGone) body.textContent = isAnswer ? '' : 'A question and its answer were forgotten.';
   else if (isAnswer) renderMarkdown(body, message.content);
   else body.textContent = message.content;

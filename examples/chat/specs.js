@@ -1,7 +1,7 @@
 // examples/chat/specs.js — what somebody types or pastes to name a model: an address, a page of the hub, a repository, a
 // file of one, or words to search for.
 
-import { decoded } from './hub.js';
+import { decoded, parseUrl } from './hub.js';
 
 /**
  * @typedef {{kind: 'search', text: string} | {kind: 'repository', name: string, revision: string, type?: string} |
@@ -25,19 +25,6 @@ function ofPage(url, hub) {
   const [, name, , revision = 'main', path = ''] = found;
   if (!/\.gguf$/i.test(path)) return { kind: 'repository', name, revision };
   return { kind: 'file', url: `${hub}/${name}/resolve/${revision}/${encoded(path)}` };
-}
-
-/**
- * As URL.parse, which Safari has since version 18.
- * @param {string} text @param {string} [base]
- * @returns {URL | undefined}
- */
-export function parseUrl(text, base) {
-  try {
-    return new URL(text, base);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

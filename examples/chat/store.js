@@ -195,7 +195,7 @@ export class Store {
     const { id } = conversation;
     const isNews = await this.#database.run('readwrite', async (rows) => {
       const kept = await rows.get('conversations', id);
-      if (draft.text !== '') {
+      if (draft.text !== '' || draft.media) {
         if (!kept) await rows.put('conversations', conversation);
         await rows.put('drafts', draft);
         return !kept;

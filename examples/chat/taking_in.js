@@ -8,8 +8,8 @@ import { settings } from './settings.js';
 
 /** @typedef {import('./wishes.js').Wish} Wish */
 
-/** @param {File[]} files of one model @param {(kept: Wish) => void} onKept */
-export async function takeInLater(files, onKept) {
+/** @param {{file: File[], mmproj?: File}} source @param {(kept: Wish) => void} onKept */
+export async function takeInLater({ file: files, mmproj }, onKept) {
   if (!settings.remember) return;
   const [file] = files;
   const store = files.length === 1 ? await keptModels() : undefined;
@@ -19,7 +19,9 @@ export async function takeInLater(files, onKept) {
   }
   try {
     const { fingerprint } = await store.import(file, { name: file.name });
-    if (fingerprint) onKept({ name: file.name, source: { kept: fingerprint } });
+    const encoders = mmproj && (await store.import(mmproj, { name: mmproj.name })).fingerprint;
+    const kept = { kept: fingerprint ?? '', ...(encoders && { mmproj: encoders }) };
+    if (fingerprint) onKept({ name: file.name, source: kept });
     showNotice(`${file.name} (${formatBytes(file.size)}) is kept in this browser.`);
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';

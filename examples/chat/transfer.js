@@ -57,14 +57,18 @@ const roundLines = ({ content, calls }) => [
   ),
 ];
 
+/** Its bytes are in JSON only. @param {import('./attachments.js').Medium} medium @returns {string} */
+const mediumLine = ({ kind, name }) =>
+  `[${kind === 'image' ? 'image' : 'recording'}: ${name.replaceAll(/[\r\n]/g, ' ')}]`;
+
 /** @param {Whole} whole @returns {string} */
 export function toMarkdown({ conversation, turns }) {
   const path = shownAfter(fromTurns(turns, conversation.shown));
   const said = path
     .filter((one) => !isForgotten(one))
-    .flatMap(({ role, content, rounds = [] }) => [
+    .flatMap(({ role, content, rounds = [], media = [] }) => [
       ...rounds.flatMap(roundLines),
-      ...section(names[role], content.split('\n')),
+      ...section(names[role], [...media.map(mediumLine), ...content.split('\n')]),
     ]);
   return [`# ${conversation.title}`, '', ...said].join('\n');
 }

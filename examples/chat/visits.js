@@ -124,6 +124,7 @@ let isKeeping = false;
 
 /** @param {Engine} own that has just answered @param {string} id of the conversation @param {ChatMessage[]} messages all that it has read */
 export async function keepState(own, id, messages) {
+  if (messages.some(({ content }) => Array.isArray(content))) return; // images are read again
   next = { engine: own, id, messages };
   const known = read.get(own) ?? new Set();
   read.set(own, known.add(id));

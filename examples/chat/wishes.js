@@ -7,14 +7,20 @@ import { settings } from './settings.js';
 /** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {import('./records.js').ModelName} ModelName */
 /**
- * `kept` is the fingerprint of a model in the store: a file that was taken in.
- * @typedef {{name: string, source: {url: string} | {file: File[]} | {kept: string}, isBuiltIn?: boolean}} Wish
+ * `kept` is the fingerprint of a model in the store: a file that was taken in. `mmproj` is the file of its encoders: with an address true, for the one
+ * in its repository.
+ * @typedef {{url: string, mmproj?: true | File} | {file: File[], mmproj?: File} | {kept: string, mmproj?: string | File}} Source
+ * @typedef {{name: string, source: Source, isBuiltIn?: boolean}} Wish
  */
 
 const LAST_MODEL = 'wick-chat-model';
 
 /** @param {ModelChoice} model @returns {Wish} */
-export const wishFor = ({ name, url, isBuiltIn }) => ({ name, source: { url }, isBuiltIn });
+export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({
+  name,
+  source: { url, ...(mmproj && { mmproj }) },
+  isBuiltIn,
+});
 
 export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
 
@@ -22,20 +28,24 @@ export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => 
 export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
+/** A file is not here after a reload. @param {unknown} mmproj @returns {mmproj is string | true} */
+const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
+
 /** @param {Wish} wish @returns {ModelName} to keep with a conversation */
 export const modelOf = ({ name, source }) => ({
   name,
   ...('url' in source && { url: source.url }),
   ...('kept' in source && { kept: source.kept }),
+  ...(!('file' in source) && namesMmproj(source.mmproj) && { mmproj: source.mmproj }),
 });
 
 /** @param {ModelName | undefined} model @returns {Wish | undefined} nothing: it was a file that is not here */
-export function wishOf({ name, url, kept } = { name: '' }) {
+export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   if (!name) return undefined;
-  if (kept) return { name, source: { kept } };
+  if (kept) return { name, source: { kept, ...(typeof mmproj === 'string' && { mmproj }) } };
   if (!url) return undefined;
   const choice = models.find((one) => one.url === url);
-  return choice ? wishFor(choice) : { name, source: { url } };
+  return choice ? wishFor(choice) : { name, source: { url, ...(mmproj === true && { mmproj }) } };
 }
 
 /** @param {Wish} wish @returns {string} what the store knows it by; empty: a file that is not in the store */

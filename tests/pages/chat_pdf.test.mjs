@@ -57,7 +57,7 @@ test('what cannot be read says why, and what was typed stays', {
     ['scan.pdf', pdfOf(['', '']), /^scan\.pdf: it has no text/],
     ['empty.pdf', pdfOf([]), /^empty\.pdf: it has no pages/],
     ['bad.pdf', '%PDF-1.4\nnothing of a PDF', /^bad\.pdf: it is damaged/],
-    ['bytes.bin', 'a\0b', /^bytes\.bin: neither a model, a PDF nor a text/],
+    ['bytes.bin', 'a\0b', /^bytes\.bin: neither a model, a PDF, an image, a recording nor a text/],
   ];
   for (const [name, text, says] of cases) {
     await drop(page, { [name]: text });

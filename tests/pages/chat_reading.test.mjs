@@ -248,7 +248,9 @@ test('a text that is dropped goes into the message and is asked about; no file o
   await untilTrue(page, "document.getElementById('prompt').value.includes('print(1)')");
   await drop('picture.png', [0x89, 0x50, 0xff, 0]);
   await page
-    .locator('#notice-text', { hasText: 'picture.png: neither a model, a PDF nor a text' })
+    .locator('#notice-text', {
+      hasText: 'picture.png: neither a model, a PDF, an image, a recording nor a text',
+    })
     .waitFor();
   await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('print(1)')));
   await page.press('#prompt', 'Enter');

@@ -147,11 +147,15 @@ after(async () => {
 
 const attacks = ['Function', "another server's script", 'eval', 'event handler', 'inline script'];
 
-test('the pages have one policy, but for the chat page’s manifest and the hash of an import map', () => {
-  const shared = policies.chat.replace(" manifest-src 'self';", '');
+test('the pages have one policy, but for the chat page’s manifest, its media and the hash of an import map', () => {
+  const media = "img-src 'self' blob:; media-src blob:;";
+  assert.ok(policies.chat.includes(media), 'attached images and recordings are shown');
+  const shared = policies.chat
+    .replace(" manifest-src 'self';", '')
+    .replace(media, "img-src 'self';");
   assert.notEqual(shared, policies.chat);
-  assert.match(policies.chat, /^default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; /);
-  assert.doesNotMatch(policies.chat, /unsafe-inline|'unsafe-eval'|\*(?!;)(?<!:\*)|data:|blob:/);
+  assert.match(shared, /^default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; /);
+  assert.doesNotMatch(shared, /unsafe-inline|'unsafe-eval'|\*(?!;)(?<!:\*)|data:|blob:/);
   assert.equal(policies.bench, shared);
   assert.equal(policies.fork.replace(/ 'sha256-[\w+/]{43}='/, ''), shared);
 });

@@ -1,0 +1,100 @@
+// examples/chat/attachments.js — images and recordings of messages: those of the message field, and how a model is given them. They
+// are shown, stored and recorded by media.js, which is loaded with the first one.
+
+import { byId } from './dom.js';
+
+/** `id` is its name in the store of media, `type` the file's. @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium */
+
+/** Their bytes, by their ids. @type {Map<string, Blob>} */
+export const held = new Map();
+/** Those of the message field. @type {Medium[]} */
+let attached = [];
+/** The kinds that the loaded model reads. @type {string[]} */
+let readable = [];
+
+export const loadMedia = () => import('./media.js');
+
+/** @param {File} file */
+export const isMediaFile = ({ type }) => /^(image|audio|video)\//.test(type);
+
+export const attachedMedia = () => attached;
+
+/** @param {Medium[]} media of the message field from now on @param {boolean} [isNew] the draft has changed */
+export function setAttached(media, isNew = true) {
+  if (media.length === 0 && attached.length === 0) return;
+  attached = media;
+  if (isNew) byId('prompt').dispatchEvent(new Event('input'));
+  loadMedia().then(({ drawAttached }) => drawAttached());
+}
+
+/** @param {string[]} kinds that the model reads which answers from now on */
+export function useReadable(kinds = []) {
+  readable = kinds;
+  if (attached.length > 0 || kinds.includes('audio') || document.getElementById('record'))
+    loadMedia().then(({ drawAttached }) => drawAttached());
+}
+
+/** @param {Medium['kind']} kind */
+export const isReadable = (kind) => readable.includes(kind);
+
+/** The first attached one that the model does not read. */
+export const unreadMedium = () => attached.find(({ kind }) => !isReadable(kind));
+
+/** The question of a message that has none. */
+export function questionOfMedia() {
+  if (attached.length === 0) return '';
+  if (attached.every(({ kind }) => kind === 'audio')) return 'Transcribe this recording.';
+  return attached.length === 1 ? 'Describe this image.' : 'Describe these images.';
+}
+
+/**
+ * @param {string} text of a message
+ * @param {Medium[] | undefined} media
+ * @returns {any} its content for the model: what it cannot read is named
+ */
+export function contentOf(text, media = []) {
+  if (media.length === 0) return text;
+  const parts = media.map(({ id, kind, name }) => {
+    const blob = isReadable(kind) ? held.get(id) : undefined;
+    const word = kind === 'image' ? 'image' : 'recording';
+    if (!blob) return { type: 'text', text: `[${word}: ${name}]\n` };
+    return { type: kind, [kind]: blob, id };
+  });
+  const all = [...parts, { type: 'text', text }];
+  return parts.some(({ type }) => type !== 'text') ? all : all.map((one) => one.text).join('');
+}
+
+/** @param {any} content of a message for the model @returns {string} */
+export const textIn = (content) =>
+  Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : String(content ?? '');
+
+/** @param {{media?: Medium[]}[]} path @returns {Promise<void>} that settles when the bytes of all its media are here, as far as they are kept */
+export async function untilHeld(path) {
+  const missing = path.flatMap(({ media = [] }) => media).filter(({ id }) => !held.has(id));
+  if (missing.length > 0) await (await loadMedia()).hold(missing);
+}
+
+/** @param {HTMLElement} body of a message, before which they stand @param {Medium[]} [media] */
+export function showMedia(body, media = []) {
+  const holder = /** @type {HTMLElement} */ (body.parentElement);
+  holder.querySelector(':scope > .media')?.remove();
+  if (media.length === 0) return;
+  const list = document.createElement('ul');
+  list.className = 'media';
+  list.setAttribute('aria-label', 'Attached');
+  body.before(list);
+  loadMedia().then(
+    (one) => one.fillMedia(list, media),
+    () => list.remove(),
+  );
+}
+
+/** Images were attached to conversations of this browser. */
+export const USED = 'wick-chat-media';
+export function wasUsed() {
+  try {
+    return localStorage.getItem(USED) !== null;
+  } catch {
+    return false; // no storage here
+  }
+}

@@ -1,0 +1,148 @@
+// examples/chat/media_files.js — files of images and recordings: what this browser can decode, images made smaller, and their bytes
+// as text in exported conversations.
+
+import { held } from './attachments.js';
+import { keepMedium, readMedium } from './media_store.js';
+import { newId } from './records.js';
+
+/** @typedef {import('./attachments.js').Medium} Medium */
+/** @typedef {import('./records.js').Whole} Whole */
+
+/** A larger image is made smaller: models read no more of it. */
+const PIXELS_MAX = 2 ** 23;
+const IMAGE_BYTES_MAX = 8e6;
+const AUDIO_BYTES_MAX = 50e6;
+const AUDIO_MINUTES_MAX = 30;
+const JPEG_QUALITY = 0.92;
+
+/** @typedef {{medium: Medium, blob: Blob} | {refusal: string}} Read */
+
+/** @param {File} file @returns {Promise<Read>} */
+export async function readFile(file) {
+  const [kind] = file.type.split('/');
+  if (kind === 'video') return { refusal: 'videos are not read. Attach an image of it' };
+  const found = kind === 'image' ? await readImage(file) : await readAudio(file);
+  if (typeof found === 'string') return { refusal: found };
+  const id = await hashOf(found);
+  const { name } = file;
+  const own = { id, kind: /** @type {Medium['kind']} */ (kind), name, type: found.type };
+  return { medium: own, blob: found };
+}
+
+/** @param {Blob} blob @returns {Promise<string>} the same for the same content, where the page may hash */
+async function hashOf(blob) {
+  if (!globalThis.crypto?.subtle) return newId();
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await blob.arrayBuffer()));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+// ---- images ----
+
+/**
+ * Drawings (SVG) are decoded by an element alone, which would show half of a broken image.
+ * @param {Blob} blob
+ * @returns {Promise<ImageBitmap | HTMLImageElement>}
+ */
+async function decoded(blob) {
+  if (blob.type !== 'image/svg+xml') {
+    return createImageBitmap(blob, { imageOrientation: 'from-image' });
+  }
+  const image = new Image();
+  image.src = URL.createObjectURL(blob);
+  await image.decode().finally(() => URL.revokeObjectURL(image.src));
+  return image;
+}
+
+/** @param {File} file @returns {Promise<Blob | string>} a string is why it is refused */
+async function readImage(file) {
+  const image = await decoded(file).catch(() => undefined);
+  if (!image) return 'this browser cannot read this image';
+  const isElement = image instanceof HTMLImageElement;
+  const [width, height] = isElement
+    ? [image.naturalWidth || 1024, image.naturalHeight || 1024]
+    : [image.width, image.height];
+  const isSmall = width * height <= PIXELS_MAX && file.size <= IMAGE_BYTES_MAX;
+  if (isSmall && !isElement) {
+    image.close();
+    return new Blob([file], { type: file.type });
+  }
+  const scale = Math.min(1, Math.sqrt(PIXELS_MAX / (width * height)));
+  const made = await drawn(image, Math.round(width * scale), Math.round(height * scale));
+  if (!isElement) image.close();
+  return made ?? 'there is no memory for an image of this size';
+}
+
+/** @param {CanvasImageSource} image @param {number} width @param {number} height @returns {Promise<Blob | undefined>} */
+async function drawn(image, width, height) {
+  const canvas = Object.assign(document.createElement('canvas'), { width, height });
+  const context = canvas.getContext('2d', { alpha: false });
+  if (!context) return undefined;
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, width, height);
+  context.drawImage(image, 0, 0, width, height);
+  const blob = await new Promise((settle) => canvas.toBlob(settle, 'image/jpeg', JPEG_QUALITY));
+  return blob ?? undefined;
+}
+
+// ---- recordings ----
+
+/** @param {File} file @returns {Promise<Blob | string>} a string is why it is refused */
+async function readAudio(file) {
+  if (file.size > AUDIO_BYTES_MAX) return `a recording of more than ${AUDIO_BYTES_MAX / 1e6} MB`;
+  const context = new OfflineAudioContext(1, 1, 16000);
+  const sound = await context.decodeAudioData(await file.arrayBuffer()).catch(() => undefined);
+  if (!sound) return 'this browser cannot read this recording';
+  const isLong = sound.duration > AUDIO_MINUTES_MAX * 60;
+  return isLong
+    ? `a recording of more than ${AUDIO_MINUTES_MAX} minutes`
+    : new Blob([file], { type: file.type });
+}
+
+// ---- exported conversations ----
+
+/** @param {Blob} blob @returns {Promise<string>} base64 */
+const base64Of = (blob) =>
+  new Promise((settle, fail) => {
+    const reader = new FileReader();
+    reader.onload = () => settle(String(reader.result).replace(/^[^,]*,/, ''));
+    reader.onerror = () => fail(reader.error);
+    reader.readAsDataURL(blob);
+  });
+
+/** @param {Medium} medium @returns {Promise<Medium & {data?: string}>} */
+async function withData(medium) {
+  const bytes = await readMedium(medium.id).catch(() => undefined);
+  const blob = held.get(medium.id) ?? (bytes && new Blob([bytes]));
+  return blob ? { ...medium, data: await base64Of(blob) } : medium;
+}
+
+/** @param {Whole[]} wholes @returns {Promise<Whole[]>} with the bytes of their media, to export */
+export const dataOf = (wholes) =>
+  Promise.all(
+    wholes.map(async ({ conversation, turns }) => ({
+      conversation,
+      turns: await Promise.all(
+        turns.map(async (turn) =>
+          turn.media ? { ...turn, media: await Promise.all(turn.media.map(withData)) } : turn,
+        ),
+      ),
+    })),
+  );
+
+/** Stores the bytes that imported conversations have of their media. @param {Whole[]} wholes */
+export async function takeOut(wholes) {
+  for (const { turns } of wholes) {
+    for (const { media = [] } of turns) {
+      for (const one of /** @type {(Medium & {data?: string})[]} */ (media)) {
+        const { data } = one;
+        delete one.data;
+        if (data === undefined) continue;
+        const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+        const blob = new Blob([bytes], { type: one.type });
+        one.id = await hashOf(blob); // a file may name another image's
+        held.set(one.id, blob);
+        await keepMedium(one, blob);
+      }
+    }
+  }
+}

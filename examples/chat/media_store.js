@@ -1,0 +1,86 @@
+// examples/chat/media_store.js — the bytes of images and recordings, in a database of their own: each is stored once, however many
+// messages have it.
+
+import { attachedMedia, held, USED } from './attachments.js';
+import { openInTime } from './open_in_time.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('./attachments.js').Medium} Medium */
+/** Not a Blob: Safari stores none in private windows. @typedef {Medium & {bytes: ArrayBuffer, added: number}} Kept */
+
+const NAME = 'wick-chat-media';
+const STORE = 'media';
+/** What no message has is removed after so long: another tab may be about to send it. */
+const UNUSED_MS = 24 * 3600e3;
+
+/** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
+let opening;
+
+function open() {
+  opening ??= openInTime(NAME, 1, {
+    upgrade: (db) => {
+      db.createObjectStore(STORE, { keyPath: 'id' });
+    },
+    blocking: (_, __, event) => {
+      opening = undefined;
+      /** @type {IDBDatabase} */ (event.target).close();
+    },
+    terminated: () => {
+      opening = undefined;
+    },
+  });
+  opening.catch(() => {
+    opening = undefined;
+  });
+  return opening;
+}
+
+/** @param {Medium} medium @param {Blob} blob */
+export async function keepMedium({ id, kind, name, type }, blob) {
+  if (!settings.remember) return;
+  const bytes = await blob.arrayBuffer();
+  const db = await open();
+  await db.put(STORE, { id, kind, name, type, bytes, added: Date.now() });
+  localStorage.setItem(USED, '1');
+}
+
+/** @param {string} id @returns {Promise<ArrayBuffer | undefined>} */
+export const readMedium = async (id) => (await (await open()).get(STORE, id))?.bytes;
+
+/** @param {{turns: {media?: Medium[]}[], drafts: {media?: Medium[]}[]}} all @returns {Set<string>} */
+const usedIn = ({ turns, drafts }) =>
+  new Set([...turns, ...drafts].flatMap(({ media = [] }) => media.map(({ id }) => id)));
+
+/**
+ * Removes what no message has.
+ * @param {import('./store.js').Store} store
+ * @param {number} [unusedMs] for how long it was not used
+ */
+export async function tidy(store, unusedMs = UNUSED_MS) {
+  const used = usedIn(await store.everything());
+  for (const { id } of attachedMedia()) used.add(id);
+  const db = await open();
+  for (const { id, added } of /** @type {Kept[]} */ (await db.getAll(STORE))) {
+    if (used.has(id) || Date.now() - added < unusedMs) continue;
+    await db.delete(STORE, id);
+    held.delete(id);
+  }
+}
+
+/** The user has changed whether anything is kept. @param {import('./store.js').Store} store that is used from now on */
+export async function followSetting(store) {
+  const { turns, drafts } = await store.everything();
+  const media = [...turns, ...drafts].flatMap((one) => one.media ?? []);
+  if (settings.remember) {
+    for (const one of media) {
+      const blob = held.get(one.id);
+      if (blob) await keepMedium(one, blob);
+    }
+    return;
+  }
+  for (const { id, type } of media) {
+    const bytes = held.has(id) ? undefined : await readMedium(id).catch(() => undefined);
+    if (bytes) held.set(id, new Blob([bytes], { type }));
+  }
+  await (await open()).clear(STORE);
+}

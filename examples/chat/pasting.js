@@ -1,0 +1,75 @@
+// examples/chat/pasting.js — what is pasted: a long text is put at once where questions are written, images and recordings are
+// attached.
+
+import { isMediaFile } from './attachments.js';
+import { TEXT_BYTES_MAX } from './blocks.js';
+import { addBooks } from './book.js';
+import { hideNotice, showNotice } from './notice.js';
+
+/** The code for files is loaded with the first of them. @param {File[]} files */
+export async function attach(files) {
+  const library = await import('./attaching.js').catch(() => undefined);
+  if (library) await library.attach(files);
+  else showNotice('The code for files could not be loaded. Is there a network?');
+}
+
+/** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
+const PASTED_LETTERS_MAX = 50_000;
+
+/** @param {File[]} files of a long text each */
+export const offerBooks = (files) =>
+  showNotice(
+    'This is long. As a book, it is read only once.',
+    () => addBooks(files),
+    'Keep as a book',
+  );
+
+/**
+ * The last long paste, for Ctrl+Z: browsers take back only what they have inserted themselves.
+ * @type {{into: HTMLTextAreaElement, start: number, end: number, replaced: string, value: string} | undefined}
+ */
+let pasted;
+
+/** @param {ClipboardEvent} event a long text is put at once where questions are written */
+function takePasted(event) {
+  const into = /** @type {HTMLTextAreaElement} */ (event.target);
+  const copied = event.clipboardData?.getData('text/plain') ?? '';
+  const files = [...(event.clipboardData?.files ?? [])].filter(isMediaFile);
+  if (files.length > 0 && copied === '' && !document.querySelector('dialog:modal')) {
+    event.preventDefault();
+    attach(files);
+  }
+  if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
+  event.preventDefault();
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // as the field has it: the caret is placed by its length
+  const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
+  if (file.size > TEXT_BYTES_MAX) {
+    showNotice('What was pasted is too long for a message: a text has at most 1 MB.');
+    return;
+  }
+  const { selectionStart: start, selectionEnd } = into;
+  const replaced = into.value.slice(start, selectionEnd);
+  into.setRangeText(text, start, selectionEnd, 'end');
+  pasted = { into, start, end: start + text.length, replaced, value: into.value };
+  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays after it
+  offerBooks([file]);
+}
+
+/** @param {KeyboardEvent} event */
+function takeBack(event) {
+  const { ctrlKey, metaKey, shiftKey, altKey, key } = event;
+  const isUndo = (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === 'z';
+  if (!isUndo || !pasted || event.target !== pasted.into) return;
+  const { into, start, end, replaced, value } = pasted;
+  if (into.value !== value) return; // what was typed since is taken back first
+  event.preventDefault();
+  pasted = undefined;
+  into.setRangeText(replaced, start, end, replaced ? 'select' : 'end');
+  into.dispatchEvent(new Event('input', { bubbles: true }));
+  hideNotice();
+}
+
+export function watchPastes() {
+  document.addEventListener('paste', takePasted, true);
+  document.addEventListener('keydown', takeBack, true);
+}
