@@ -1,4 +1,4 @@
-// examples/chat/media_store.js — the bytes of images and recordings, in a database of their own: each is stored once, however many
+// examples/chat/media_store.js — the bytes of images and recordings, in a separate database: each is stored once, however many
 // messages have it.
 
 import { attachedMedia, held, USED } from './attachments.js';
@@ -10,7 +10,7 @@ import { settings } from './settings.js';
 
 const NAME = 'wick-chat-media';
 const STORE = 'media';
-/** What no message has is removed after so long: another tab may be about to send it. */
+/** Media that no message has are removed after this time: another tab may be about to send them. */
 const UNUSED_MS = 24 * 3600e3;
 
 /** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */

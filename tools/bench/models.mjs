@@ -37,7 +37,7 @@ export const peopleModels = [
   ...['qwen3.5-0.8b:q4_0', 'gpt-oss-cut:mxfp4'],
 ].join(',');
 
-/** What tools/setup.sh models installs. */
+/** The models that tools/setup.sh models installs. */
 export const realModels = 'smollm2-135m-instruct:q4_1,gemma-3-270m:q4_k_m';
 
 /** @param {string} model `shape:type`, made when it does not exist, or a file's path @returns {string} its path */
