@@ -102,7 +102,8 @@ function setEngine(made, wish) {
 function goBack(wish, failure, wasBefore) {
   if (engine && loaded) {
     wished = loaded;
-    if (failure.reason) showProblem(`${failure.reason} ${loaded.name} is still loaded.`, failure.again);
+    if (failure.reason)
+      showProblem(`${failure.reason} ${loaded.name} is still loaded.`, failure.again);
     return undefined;
   }
   byId('model-name').textContent = 'No model';

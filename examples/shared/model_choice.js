@@ -188,8 +188,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
   /** @param {unknown} error */
   function showProblem(error) {
     const rest = current ? ` ${current} is still loaded.` : '';
-    byId('model-problem').textContent =
-      `The model could not be loaded: ${inWords(error)}.${rest}`;
+    byId('model-problem').textContent = `The model could not be loaded: ${inWords(error)}.${rest}`;
     byId('model-problem').hidden = false;
   }
 
