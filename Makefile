@@ -67,7 +67,7 @@ setup-component:
 setup-arm:
 	@tools/setup.sh core edge arm
 setup-all:
-	@tools/setup.sh core dev browsers edge component bundlers text clients embed smollm2 bench library zig arm
+	@tools/setup.sh core dev browsers edge component bundlers text clients embed smollm2 bench library zig arm deploy rust
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in

@@ -77,10 +77,9 @@ export const concerned = new Map(
     'examples/': ['repository', 'pages'],
     'examples/c/': ['edge'],
     ...Object.fromEntries(
-      ['bun', 'component', 'deno', 'fleet', 'node-server', 'workers'].map((name) => [
-        `examples/${name}/`,
-        ['edge'],
-      ]),
+      ['batch', 'bun', 'component', 'deno', 'deploy', 'fleet', 'node-server', 'workers'].map(
+        (name) => [`examples/${name}/`, ['edge']],
+      ),
     ),
     'examples/wasi/': ['engine', 'edge'],
     'include/': ['engine', 'edge'],
@@ -97,6 +96,7 @@ export const concerned = new Map(
     'tests/library/': ['edge'],
     'tools/bench/': ['repository'],
     'tools/coverage/': ['repository'],
+    'tools/deploy/': ['edge'],
     'tools/mutants/': ['repository'],
     'tools/run_tests.mjs': ['repository'],
     'tools/train/': ['repository'],

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when all of it is installed.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [zig] [arm]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -12,7 +12,8 @@
 #             HAProxy and curl (apt)
 #   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), which tests build pages
 #             with, by the lock file in tools/bundlers/
-#   component jco (npm), which makes components and serves them, by the lock file in tools/component/
+#   component jco (npm), which makes components and serves them, and componentize-py (PyPI), by the lock
+#             files in tools/component/
 #   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat
 #             templates and texts of schemas with, by tools/text/requirements.txt
 #   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), which tests ask servers with, by
@@ -29,6 +30,10 @@
 #   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by tools/zig/requirements.txt
 #   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian
 #             trixie, unpacked privately), Node for linux-arm64 (npm)
+#   deploy    Dask, and the schemas of Kubernetes (PyPI), by tools/deploy/requirements.txt; those of the
+#             Gateway API, Envoy Gateway and Knative (Go), by tools/deploy/crds.txt
+#   rust      Rust with WebAssembly's standard library (Debian trixie, unpacked privately, 190 MB) and wit-bindgen
+#             (crates.io, by examples/component/Cargo.lock), for a guest in Rust; only if there is a cargo
 #
 # Tools that apt does not manage go to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
@@ -41,6 +46,7 @@ EMSCRIPTEN=3.1.69+dfsg-3
 WASMEDGE=0.14.1+dfsg-3.1
 QEMU=1:10.0.
 ARM_LIBC=2.41-12+deb13u5
+RUST=1.85.1+dfsg1-1+deb13u1
 ARM_GCC=14.2.0-19
 ARM_NODE=24.22.0
 ARM_NODE_SHA512=c5b23475e474fa0cc98b313421d4fbc777b04aab6f596eedc7a425248048e88b33518e35cab3e639e4be6fa5a403b0e6492f1528945c32d8565703b52db8da99
@@ -345,6 +351,37 @@ WRAPPER
   chmod +x "$chain/arm/$1"
 }
 
+# The compiler has no package for WebAssembly in Debian's release before; it runs with the C library that it was made for.
+unpack_rust() {
+  local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
+  [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"
+  say "downloading from Debian $SUITE, unpacked into .toolchain/rust/: rustc and WebAssembly's standard library $RUST"
+  private_apt
+  rm -rf "$debs" "$tree"
+  mkdir -p "$debs" "$tree"
+  cd "$debs"
+  run download again apt-get "${private[@]}" download "$(pinned rustc "$RUST")" "$(pinned libstd-rust-1.85 "$RUST")" \
+    "$(pinned libstd-rust-dev "$RUST")" "$(pinned libstd-rust-dev-wasm32 "$RUST")" libc6 libgcc-s1 libstdc++6 libllvm19 \
+    zlib1g libzstd1 libxml2 libicu76 liblzma5 libedit2 libtinfo6 libbsd0 libmd0 libffi8
+  cd "$root"
+  for deb in "$debs"/*.deb; do dpkg-deb -x "$deb" "$tree"; done
+  rm -rf "$debs" "$chain/apt" "$tree"/usr/share "$tree"/usr/lib/rustlib/wasm32-wasi*
+  cat >"$tree/rustc" <<WRAPPER
+#!/bin/sh
+tree=\$(dirname "\$(readlink -f "\$0")")
+exec "\$tree/$lib/ld-linux-x86-64.so.2" --library-path "\$tree/$lib" "\$tree/usr/bin/rustc" --sysroot "\$tree/usr" "\$@"
+WRAPPER
+  chmod +x "$tree/rustc"
+  "$tree/rustc" --version | grep -q "${RUST%%+*}" || die "the unpacked rustc does not run"
+}
+
+# A cargo of any version builds without a network then.
+cargo_rust() {
+  say "downloading with cargo, into .toolchain/rust/cargo/: wit-bindgen (examples/component/Cargo.lock)"
+  run cargo again env CARGO_HOME="$chain/rust/cargo" RUSTC="$chain/rust/rustc" cargo fetch --locked \
+    --manifest-path examples/component/Cargo.toml
+}
+
 check_wasi_sdk() {
   local clang=$WASI_SDK_PATH/bin/clang major
   [ -x "$clang" ] || die "WASI_SDK_PATH is set, but there is no $clang"
@@ -458,6 +495,11 @@ npm_component() {
   cd "$root"
 }
 
+pip_component() {
+  say "installing with pip, into .toolchain/component-python/: componentize-py (tools/component/requirements.txt)"
+  pip_venv component component-python
+}
+
 pip_text() {
   say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2, jsonschema (tools/text/requirements.txt)"
   pip_venv text
@@ -473,13 +515,35 @@ pip_lm_eval() {
   pip_venv lm-eval
 }
 
-# pip_venv NAME: .toolchain/NAME is a Python with what tools/NAME/requirements.txt locks
+# pip_venv NAME [FOLDER]: .toolchain/FOLDER (NAME) is a Python with what tools/NAME/requirements.txt locks
 pip_venv() {
+  local folder=$chain/${2:-$1}
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
-  rm -rf "${chain:?}/$1"
-  run venv python3 -m venv "$chain/$1"
-  run "pip-$1" again "$chain/$1/bin/pip" install --disable-pip-version-check --no-compile --only-binary :all: \
+  rm -rf "$folder"
+  run venv python3 -m venv "$folder"
+  run "pip-$1" again "$folder/bin/pip" install --disable-pip-version-check --no-compile --only-binary :all: \
     --require-hashes --no-deps -r "tools/$1/requirements.txt"
+}
+
+pip_deploy() {
+  say "installing with pip, into .toolchain/deploy/: Dask, NumPy, kubernetes-validate (tools/deploy/requirements.txt)"
+  pip_venv deploy
+}
+
+# A line of crds.txt is a module, its sum as in a go.sum, and a file of it.
+go_deploy() {
+  say "downloading with Go, into .toolchain/deploy-crds/: schemas of Gateway API, Envoy Gateway, Knative (tools/deploy/crds.txt)"
+  local tree=$chain/deploy-crds module sum file go=$chain/deploy-crds/go found
+  rm -rf "$tree"
+  mkdir -p "$go"
+  while read -r module sum file; do
+    run go-deploy again env -C "$go" GOTOOLCHAIN=local GOENV=off GOWORK=off GOSUMDB=off GOMODCACHE="$go/mod" GOFLAGS=-modcacherw \
+      "$chain/edge/bin/go" mod download -json "$module"
+    found=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["Sum"])' <"$chain/log/go-deploy.log")
+    [ "$found" = "$sum" ] || die "$module is not the module that was pinned"
+    cp "$go/mod/$module/$file" "$tree/"
+  done <tools/deploy/crds.txt
+  rm -rf "$go"
 }
 
 # A link names the model's folder whichever Python there is.
@@ -573,8 +637,9 @@ part_bundlers() {
 }
 
 part_component() {
-  need_files .npmrc tools/component/{package.json,package-lock.json}
+  need_files .npmrc tools/component/{package.json,package-lock.json,requirements.txt}
   once component-npm "$(hash_of tools/component/package-lock.json)" npm_component
+  once component-pip "$(hash_of tools/component/requirements.txt)" pip_component
 }
 
 part_text() {
@@ -595,6 +660,13 @@ part_lm-eval() {
 part_embed() {
   need_files tools/embed/requirements.txt
   once embed-pip "$(hash_of tools/embed/requirements.txt)" pip_embed
+}
+
+part_deploy() {
+  need_files tools/edge/requirements.txt tools/deploy/{requirements,crds}.txt
+  once deploy-pip "$(hash_of tools/deploy/requirements.txt)" pip_deploy
+  once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge # Go
+  once deploy-go "$(hash_of tools/deploy/crds.txt)" go_deploy
 }
 
 part_smollm2() {
@@ -624,6 +696,13 @@ part_zig() {
   once zig "$(hash_of tools/zig/requirements.txt)" pip_zig
 }
 
+part_rust() {
+  need_files examples/component/Cargo.lock
+  have cargo || { say "without a guest in Rust: there is no cargo"; return 0; }
+  once rust "$RUST" unpack_rust
+  once rust-cargo "$RUST $(hash_of examples/component/Cargo.lock)" cargo_rust
+}
+
 part_arm() {
   once arm "qemu $QEMU libc $ARM_LIBC gcc $ARM_GCC node $ARM_NODE" unpack_arm
 }
@@ -631,8 +710,8 @@ part_arm() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | zig | arm) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library zig arm" ;;
+    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | zig | arm | deploy | rust) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library zig arm deploy rust" ;;
   esac
 done
 cd "$root"

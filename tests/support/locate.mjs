@@ -135,6 +135,21 @@ const known = {
   },
   abidiff: { places: ['/usr/bin/abidiff'], install: 'tools/setup.sh library' },
   zig: { places: [resolve(root, '.toolchain/zig/zig')], install: 'tools/setup.sh zig' },
+  componentizePy: {
+    places: [resolve(root, '.toolchain/component-python/bin/componentize-py')],
+    install: 'tools/setup.sh component',
+  },
+  // and a cargo: where there is none, tools/setup.sh rust does nothing
+  rustForWasm: {
+    places: [resolve(root, '.toolchain/rust/rustc')],
+    install: 'tools/setup.sh rust',
+    isOptional: true,
+  },
+  // a Python with Dask and the schemas of Kubernetes
+  deploy: {
+    places: [resolve(root, '.toolchain/deploy/bin/python')],
+    install: 'tools/setup.sh deploy',
+  },
   haproxy: { places: ['/usr/sbin/haproxy'], install: 'tools/setup.sh edge' },
   curl: { places: ['/usr/bin/curl'], install: 'tools/setup.sh edge' },
   // a Python that can import wasmtime and openai
