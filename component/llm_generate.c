@@ -1,18 +1,12 @@
-// component/llm_generate.c — `generate` of wick:llm, of a model and of a session: a request whose
-// text is a stream of strings, and whose end is a future.
+// component/llm_generate.c — a generation of wick:llm on its way: a request whose text goes out as
+// a stream of strings, and whose end as a future.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "llm.h"
 
-// The result, flattened: the ends to read from of stream and future, or an error's code, message,
-// setting and offset.
-typedef void returned(int32_t is_error, intptr_t stream_or_code, intptr_t future_or_message,
-                      intptr_t message_bytes, intptr_t setting, intptr_t setting_bytes,
-                      intptr_t has_offset, int64_t offset_bytes);
-
-// A session's function has the same types.
+// All functions that generate have the same types.
 #define GENERATE "[method]model.generate"
 LLM_IMPORT("[stream-new-0]" GENERATE) abi_ends text_create(void);
 LLM_IMPORT("[async-lower][stream-write-0]" GENERATE)
@@ -22,8 +16,6 @@ LLM_IMPORT("[future-new-1]" GENERATE) abi_ends end_create(void);
 LLM_IMPORT("[async-lower][future-write-1]" GENERATE)
 int32_t end_write(abi_handle future, const llm_result *end);
 LLM_IMPORT("[future-drop-writable-1]" GENERATE) void end_drop(abi_handle future);
-LLM_IMPORT("[task-return]" GENERATE) returned generate_return;
-LLM_IMPORT("[task-return][method]session.generate") returned say_return;
 
 typedef struct pieces {  // strings that follow each other
   abi_list *list;
@@ -34,10 +26,11 @@ struct llm_task {
   llm_model *model;
   llm_task *next;  // of the model
   uint32_t request, session;
+  wick_reply *reply;  // NULL: the text is not split
   bool closes_session;
   pieces queued, sending;
   uint32_t sent;  // of `sending`
-  bool is_writing, is_gone, is_cancelled, is_done, is_closing, end_waits, lacks_memory;
+  bool is_writing, is_gone, is_cancelled, is_done, is_closing, end_waits, lacks_memory, is_broken;
   abi_handle set, text, end;
   llm_result ending;
   wick_error error;  // that the ending points to
@@ -86,6 +79,9 @@ static void take_end(llm_task *of, const wick_event *event) {
          event->text_bytes);
   } else if (of->lacks_memory) {
     fail_by(of, WICK_E_NOMEM, "Out of memory for the text");
+  } else if (of->is_broken) {
+    of->ending = (llm_result){.is_error = 1};
+    llm_put_error(&of->ending.error, &of->error);
   } else if (event->finish == WICK_FINISH_ABORT) {
     fail_by(of, WICK_E_ABORTED, "The stream or the session was dropped before the text ended");
   } else {
@@ -98,11 +94,32 @@ static void take_end(llm_task *of, const wick_event *event) {
   }
 }
 
+// The parts of the reply that a piece of the text completes, as JSON. A call that the length has
+// cut stays a call.
+static wick_text deltas_of(llm_task *of, const wick_event *event) {
+  const bool is_done = event->kind == WICK_EVENT_DONE;
+  const bool is_cut = is_done && event->finish == WICK_FINISH_LENGTH;
+  wick_text deltas = {"", 0};
+  wick_error error;
+  const wick_status status = wick_reply_read(of->reply, wick_event_text(event), event->text_bytes,
+                                             is_done, &deltas, &error);
+  of->lacks_memory |= status == WICK_E_NOMEM;
+  if (status != WICK_OK && !(status == WICK_E_TRUNCATED && is_cut)) {
+    of->is_broken = true;
+    of->error = error;
+  }
+  const bool is_empty = deltas.size_bytes <= sizeof "[]" - 1;
+  return is_empty ? (wick_text){"", 0} : deltas;
+}
+
 static void take(llm_task *of, const wick_event *event) {
   const bool is_done = event->kind == WICK_EVENT_DONE;
   if (!is_done && event->kind != WICK_EVENT_TOKEN) return;
-  const bool is_text = event->text_bytes > 0 && !(is_done && event->finish == WICK_FINISH_ERROR);
-  if (is_text && !of->is_gone && !add(&of->queued, wick_event_text(event), event->text_bytes)) {
+  const bool has_text = !of->is_broken && !(is_done && event->finish == WICK_FINISH_ERROR);
+  wick_text text = {wick_event_text(event), event->text_bytes};
+  if (has_text && of->reply != NULL) text = deltas_of(of, event);
+  if (has_text && text.size_bytes > 0 && !of->is_gone &&
+      !add(&of->queued, text.bytes, (uint32_t)text.size_bytes)) {
     of->lacks_memory = true;
   }
   if (is_done) take_end(of, event);
@@ -189,6 +206,7 @@ static int32_t close_task(llm_task *mine) {
   clear(&mine->sending);
   free(mine->queued.list);
   free(mine->sending.list);
+  wick_reply_destroy(mine->reply);
   llm_model_leave(mine->model);
   free(mine);
   return CODE_EXIT;
@@ -197,7 +215,7 @@ static int32_t close_task(llm_task *mine) {
 static int32_t go_on(llm_task *mine) {
   if (mine->is_closing) return close_task(mine);
   if ((!mine->is_cancelled || mine->is_done) && !send(mine)) return llm_wait(mine->set);
-  if (mine->is_gone || mine->lacks_memory) cancel(mine);
+  if (mine->is_gone || mine->lacks_memory || mine->is_broken) cancel(mine);
   const bool has_more = mine->sent < mine->sending.count || mine->queued.count > 0;
   if (mine->is_done && (!has_more || mine->is_gone)) {
     begin_closing(mine);
@@ -207,77 +225,22 @@ static int32_t go_on(llm_task *mine) {
   return CODE_YIELD;
 }
 
-static int32_t go_on_by(int32_t event, abi_handle waitable, int32_t code) {
+int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code) {
   llm_task *mine = context_get();
   if (event == EVENT_STREAM_WRITE && waitable == mine->text) have_written(mine, code);
   if (event == EVENT_FUTURE_WRITE && waitable == mine->end) mine->end_waits = false;
   return go_on(mine);
 }
 
-// ---- the request ----
-
-typedef struct asked {  // the record `options`, flattened, and the prompt
-  abi_list prompt;
-  wick_sampling sampling;
-  uint32_t max_tokens;
-  bool has_control;
-  abi_list stops;  // of strings
-} asked;
-
-static wick_status submit(llm_model *model, uint32_t session, const asked *what, uint32_t *id,
-                          wick_error *error) {
-  const uint32_t count = what->stops.count;
-  const abi_list *stops = what->stops.items;
-  const char **texts = calloc(count + 1, sizeof *texts);
-  size_t *sizes = calloc(count + 1, sizeof *sizes);
-  wick_status status = WICK_E_NOMEM;
-  *error = (wick_error){.status = status,
-                        .offset_bytes = WICK_NO_OFFSET,
-                        .message = "Out of memory for the stop strings"};
-  if (texts != NULL && sizes != NULL) {
-    for (uint32_t i = 0; i < count; i++) texts[i] = stops[i].items, sizes[i] = stops[i].count;
-    wick_request request;
-    wick_request_default(&request);
-    request.text = what->prompt.items;
-    request.text_bytes = what->prompt.count;
-    request.tokenize_flags =
-        WICK_TOKENIZE_ADD_SPECIAL | (what->has_control ? WICK_TOKENIZE_PARSE_SPECIAL : 0u);
-    request.session = session;
-    request.max_tokens = what->max_tokens;
-    request.sampling = what->sampling;
-    request.stops = texts;
-    request.stop_bytes = sizes;
-    request.stop_count = count;
-    status = wick_request_submit(model->engine, &request, id, error);
-  }
-  free(texts);
-  free(sizes);
-  return status;
-}
-
-static void return_error(returned *give, const wick_error *error) {
-  llm_error told;
-  llm_put_error(&told, error);
-  give(1, told.code, (intptr_t)told.message.items, (intptr_t)told.message.count,
-       (intptr_t)told.setting.items, (intptr_t)told.setting.count, told.has_offset,
-       (int64_t)told.offset_bytes);
-}
-
-static int32_t begin(llm_model *model, uint32_t session, const asked *what, returned *give) {
-  wick_error error;
+int32_t llm_generation_begin(const llm_started *started, llm_returned *give) {
   llm_task *mine = calloc(1, sizeof *mine);
   if (mine == NULL) abort();
-  const wick_status status = submit(model, session, what, &mine->request, &error);
-  llm_free(what->prompt);
-  abi_free_lists(what->stops);
-  if (status != WICK_OK) {
-    free(mine);
-    return_error(give, &error);
-    return CODE_EXIT;
-  }
+  llm_model *model = started->model;
   model->users++;
   mine->model = model;
-  mine->session = session;
+  mine->session = started->session;
+  mine->request = started->request;
+  mine->reply = started->reply;
   mine->next = model->generations;
   model->generations = mine;
   mine->set = set_create();
@@ -289,62 +252,4 @@ static int32_t begin(llm_model *model, uint32_t session, const asked *what, retu
   context_set(mine);
   give(0, llm_readable_of(text), llm_readable_of(end), 0, 0, 0, 0, 0);
   return CODE_YIELD;
-}
-
-// ---- exports ----
-
-// The flat options, as the canonical ABI gives them.
-#define OPTIONS                                                                                \
-  char *prompt, uint32_t prompt_bytes, uint32_t max_tokens, float temperature, uint32_t top_k, \
-      float top_p, float min_p, float repeat_penalty, uint64_t seed, int32_t has_control,      \
-      abi_list *stops, uint32_t stop_count
-#define ASKED                                                                        \
-  {                                                                                  \
-    .prompt = {prompt, prompt_bytes},                                                \
-    .sampling = sampling_of(temperature, top_k, top_p, min_p, repeat_penalty, seed), \
-    .max_tokens = max_tokens, .has_control = has_control != 0, .stops = {            \
-      stops,                                                                         \
-      stop_count                                                                     \
-    }                                                                                \
-  }
-
-static wick_sampling sampling_of(float temperature, uint32_t top_k, float top_p, float min_p,
-                                 float repeat_penalty, uint64_t seed) {
-  wick_request defaults;
-  wick_request_default(&defaults);
-  wick_sampling sampling = defaults.sampling;
-  sampling.temperature = temperature;
-  sampling.top_k = top_k;
-  sampling.top_p = top_p;
-  sampling.min_p = min_p;
-  sampling.repeat_penalty = repeat_penalty;
-  sampling.seed = seed;
-  return sampling;
-}
-
-int32_t model_generate(llm_model *model, OPTIONS)
-    ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]model.generate");
-int32_t model_generate_event(int32_t event, abi_handle waitable, int32_t code)
-    ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]model.generate");
-int32_t session_generate(llm_session *session, OPTIONS)
-    ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]session.generate");
-int32_t session_generate_event(int32_t event, abi_handle waitable, int32_t code)
-    ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]session.generate");
-
-int32_t model_generate(llm_model *model, OPTIONS) {
-  const asked what = ASKED;
-  return begin(model, 0, &what, generate_return);
-}
-
-int32_t model_generate_event(int32_t event, abi_handle waitable, int32_t code) {
-  return go_on_by(event, waitable, code);
-}
-
-int32_t session_generate(llm_session *session, OPTIONS) {
-  const asked what = ASKED;
-  return begin(session->model, session->id, &what, say_return);
-}
-
-int32_t session_generate_event(int32_t event, abi_handle waitable, int32_t code) {
-  return go_on_by(event, waitable, code);
 }

@@ -10,7 +10,8 @@ LLM_IMPORT("[resource-new]session") abi_handle session_handle(llm_session *sessi
 
 void llm_model_end(llm_model *model) LLM_EXPORT("[dtor]model");
 void llm_session_end(llm_session *session) LLM_EXPORT("[dtor]session");
-llm_result *llm_model_open(llm_model *model) LLM_EXPORT("[method]model.open");
+llm_result *llm_model_open(llm_model *model, char *salt, uint32_t salt_bytes)
+    LLM_EXPORT("[method]model.open");
 llm_result *llm_model_restore(llm_model *model, void *state, uint32_t size_bytes)
     LLM_EXPORT("[method]model.restore");
 llm_result *llm_session_fork(llm_session *session) LLM_EXPORT("[method]session.fork");
@@ -54,11 +55,13 @@ static llm_result *give_session(llm_model *model, uint32_t id) {
   return result;
 }
 
-llm_result *llm_model_open(llm_model *model) {
+llm_result *llm_model_open(llm_model *model, char *salt, uint32_t salt_bytes) {
   wick_error error;
   uint32_t id;
-  if (wick_session_create(model->engine, &id, &error) != WICK_OK) return llm_give_error(&error);
-  return give_session(model, id);
+  const wick_status status = wick_session_create_salted(model->engine, salt_bytes > 0 ? salt : NULL,
+                                                        salt_bytes, &id, &error);
+  llm_free((abi_list){salt, salt_bytes});
+  return status == WICK_OK ? give_session(model, id) : llm_give_error(&error);
 }
 
 llm_result *llm_session_fork(llm_session *session) {

@@ -7,12 +7,12 @@
 // @ts-nocheck what a component imports has no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
-import llm from 'wick:llm/engine@0.1.0';
+import llm from 'wick:llm/engine@0.2.0';
 
 const config = { memoryBytesMax: 0, contextTokens: 0, kvTokensMax: 0 }; // the engine's choice
 const options = {
   ...{ maxTokens: 40, temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, seed: 0 },
-  ...{ controlTokens: true, stops: [] },
+  ...{ controlTokens: true, stops: [], salt: '', constraint: { kind: 'none', text: '' } },
 };
 
 /** @param {AsyncIterable<Uint8Array>} file */

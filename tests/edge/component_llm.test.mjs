@@ -1,4 +1,4 @@
-// The typed interface wick:llm: guests in JavaScript, composed with the engine's component, in wasmtime.
+// The typed interface wick:llm: guests in JavaScript, Python and Rust, composed with the engine's component, in wasmtime.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -6,7 +6,7 @@ import { openSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { built, locate } from '../support/locate.mjs';
-import { modelPath, temporaryFolder } from '../support/package.mjs';
+import { createEngine, modelPath, temporaryFolder } from '../support/package.mjs';
 
 const skip = locate('wasmtimeCommand').skip;
 const prompt = 'The fox';
@@ -19,7 +19,7 @@ function run(program, args, input) {
   const told = spawnSync(program, args, {
     stdio: [input ?? 'ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
-    timeout: 60000,
+    timeout: 600000, // a guest in Rust has 40 crates
     maxBuffer: 1e7,
   });
   assert.equal(told.status, 0, told.stderr);
@@ -45,11 +45,20 @@ const native = (text, count) =>
   run(built('native/wick'), ['run', modelPath, '-p', text, '-n', `${count}`]);
 
 describe('wick:llm', { skip }, () => {
-  test("the example's guest streams the text that wick run prints", () => {
-    assert.equal(ask('examples/component/guest.js', `${folder}/guest.wasm`), native(prompt, 40));
-  });
+  for (const [language, missing] of [
+    ['js', false],
+    ['py', locate('componentizePy').skip],
+    ['rs', locate('rustForWasm').skip],
+  ]) {
+    test(`the example's guest.${language} streams the text that wick run prints`, {
+      skip: missing,
+    }, () => {
+      const guest = `examples/component/guest.${language}`;
+      assert.equal(ask(guest, `${folder}/${language}.wasm`), native(prompt, 40));
+    });
+  }
 
-  test('requests side by side, vectors, sessions and errors', () => {
+  test('requests side by side, vectors, sessions, conversations and errors', async () => {
     const told = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
     const text = native(prompt, 40);
     assert.ok(told.pieces > 10, 'the file came in pieces');
@@ -65,6 +74,7 @@ describe('wick:llm', { skip }, () => {
 
     checkVectors(told.vectors.val);
     checkSessions(told.sessions);
+    await checkChats(told.chats);
     assert.equal(told.left.first, told.text.pieces[0]);
     assert.equal(told.left.ending.val.tag, 'aborted');
     assert.equal(told.after, text, 'the model goes on after a stream that was dropped');
@@ -98,6 +108,51 @@ function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.equal(new Set(texts).size, 1, 'a fork and a restored session go on as the session does');
   assert.equal(refused.tag, 'corrupt');
   assert.ok(stateBytes > 1000);
+}
+
+/** As the package answers them. @param {any} told */
+async function checkChats(told) {
+  const engine = await createEngine({ file: modelPath, threads: 1, contextSize: 256 });
+  const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+  const text = await engine.chat.completions.create(
+    /** @type {any} */ ({ messages, temperature: 0, max_tokens: 12 }),
+  );
+  await engine.close();
+  const contentOf = (/** @type {any} */ { deltas }) =>
+    deltas.map((/** @type {any} */ delta) => delta.content ?? '').join('');
+  assert.equal(contentOf(told.reply), /** @type {any} */ (text).choices[0].message.content);
+  assert.equal(told.reply.ending.val.tokensOut, 12);
+  assert.ok(told.reply.deltas.length > 4, 'piece by piece');
+  assert.deepEqual(JSON.parse(contentOf(told.json)), ['fox', 7]);
+  checkCall(told.calls);
+
+  assert.match(told.regex, /^(hen|bus){2}$/);
+  assert.match(told.gbnf, /^ab+\.?$/);
+  assert.equal(told.choice, 'net');
+  assert.equal(told.wrong.tag, 'argument');
+  assert.deepEqual([told.noMessages.tag, told.noJson.tag], ['format', 'format']);
+
+  assert.ok(told.tokens.length > 1);
+  assert.equal(told.text, 'The fox');
+  assert.equal(told.unknown.tag, 'argument');
+  const [first, again, other] = told.tenants;
+  assert.equal(first, 0);
+  assert.ok(again >= 16, 'a tenant finds what it had read');
+  assert.equal(other, 0, 'another does not');
+
+  assert.match(told.rendered, /Tell me a story about a fox\./);
+  assert.equal(told.changed, 'TELL ME A STORY ABOUT A FOX.');
+  assert.equal(told.refused.tag, 'format');
+  assert.equal(told.again, told.rendered);
+}
+
+/** @param {any} told */
+function checkCall({ deltas, ending }) {
+  const calls = deltas.flatMap((/** @type {any} */ delta) => delta.tool_calls ?? []);
+  const parts = calls.map((/** @type {any} */ part) => part.function.arguments ?? '');
+  assert.equal(calls[0].function.name, 'count');
+  assert.deepEqual(JSON.parse(parts.join('')), { n: 7 });
+  assert.equal(ending.val.finish, 'stop');
 }
 
 /** @param {any} errors */

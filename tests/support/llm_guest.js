@@ -2,12 +2,12 @@
 // @ts-nocheck what a component imports has no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
-import llm from 'wick:llm/engine@0.1.0';
+import llm from 'wick:llm/engine@0.2.0';
 
 const config = { memoryBytesMax: 0, contextTokens: 256, kvTokensMax: 0 };
 const options = {
   ...{ maxTokens: 12, temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, seed: 0 },
-  ...{ controlTokens: true, stops: [] },
+  ...{ controlTokens: true, stops: [], salt: '', constraint: { kind: 'none', text: '' } },
 };
 
 /** @param {Uint8Array[]} pieces */
@@ -40,7 +40,7 @@ function errorOf(call) {
 
 /** @param {any} model */
 async function sessions(model) {
-  const session = model.open();
+  const session = model.open('');
   const first = await textOf(session, 'The fox');
   const fork = session.fork();
   const state = session.save();
@@ -54,6 +54,62 @@ async function sessions(model) {
   return { first: first.text, counts, texts, refused, stateBytes: state.length };
 }
 
+const call = {
+  type: 'function',
+  function: {
+    name: 'count',
+    parameters: { type: 'object', properties: { n: { enum: [7] } }, required: ['n'] },
+  },
+};
+
+/** @param {any} model @param {object} conversation @param {any} [changed] */
+async function replyOf(model, conversation, changed = {}) {
+  const [stream, ending] = model.chat(JSON.stringify(conversation), { ...options, ...changed });
+  const deltas = [];
+  for await (const piece of stream) deltas.push(...JSON.parse(piece));
+  return { deltas, ending: await ending.read() };
+}
+
+/** Templates, constraints, tools, tokens and tenants. @param {any} model */
+async function chats(model) {
+  const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
+  const tokens = model.tokenize('The fox', true);
+  const constraint = (/** @type {string} */ kind, /** @type {string} */ text) => ({
+    maxTokens: 60,
+    constraint: { kind, text },
+  });
+  const schema = constraint('json-schema', '{"enum":[["fox",7]]}');
+  const long = `${'The fox ran over the hill. '.repeat(8)}`;
+  const cachedOf = async (/** @type {string} */ salt) =>
+    (await textOf(model, long, { salt, maxTokens: 1 })).ending.val.tokensCached;
+  const told = {
+    reply: await replyOf(model, { messages }),
+    json: await replyOf(model, { messages }, schema),
+    calls: await replyOf(
+      model,
+      { messages, tools: [call], tool_choice: 'required' },
+      { maxTokens: 100 },
+    ),
+    regex: (await textOf(model, 'The fox', constraint('regex', '(hen|bus){2}'))).text,
+    gbnf: (await textOf(model, 'The fox', constraint('gbnf', 'root ::= "a" "b"+ "."'))).text,
+    choice: (await textOf(model, 'The fox', constraint('choice', '["net"]'))).text,
+    wrong: errorOf(() => model.generate('a', { ...options, ...constraint('gbnf', 'root ::= (') })),
+    noMessages: errorOf(() => model.chat('{"messages":7}', options)),
+    noJson: errorOf(() => model.chat('{', options)),
+    tokens: [...tokens],
+    text: model.detokenize(tokens),
+    unknown: errorOf(() => model.detokenize(Int32Array.of(1 << 20))),
+    tenants: [await cachedOf('one'), await cachedOf('one'), await cachedOf('two')],
+    rendered: model.render(JSON.stringify({ messages })),
+  };
+  model.setTemplate('{{ messages[0].content | upper }}');
+  const changed = model.render(JSON.stringify({ messages }));
+  const refused = errorOf(() => model.setTemplate('{% if %}'));
+  model.setTemplate('');
+  const again = model.render(JSON.stringify({ messages }));
+  return { ...told, changed, refused, again };
+}
+
 /** @param {any} model */
 async function left(model) {
   const [stream, ending] = model.generate('The fox', { ...options, maxTokens: 200 });
@@ -64,7 +120,7 @@ async function left(model) {
 
 /** A session that is dropped while its request runs, and then its model. @param {any} model */
 async function dropped(model) {
-  const session = model.open();
+  const session = model.open('');
   const [stream, ending] = session.generate('The fox', { ...options, maxTokens: 200 });
   await stream.next();
   session[Symbol.dispose]();
@@ -94,6 +150,7 @@ export async function ask(prompt) {
     together: together.map((one) => one.text),
     alone: alone.map((one) => one.text),
     sessions: await sessions(model),
+    chats: await chats(model),
     left: await left(model),
     after: (await textOf(model, prompt, { maxTokens: 40 })).text,
     errors: {

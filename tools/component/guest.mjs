@@ -1,46 +1,90 @@
-// Makes a component of a guest in JavaScript and composes it with the engine's (docs/components.md, "A typed interface"):
-//   node tools/component/guest.mjs GUEST.js GUEST.wit ENGINE.wasm OUT.wasm
+// Makes a component of a guest in JavaScript, Python or Rust and composes it with the engine's (docs/components.md, "A
+// typed interface"). A guest in Rust is the library of the Cargo.toml next to it:
+//   node tools/component/guest.mjs GUEST.js|GUEST.py|GUEST.rs GUEST.wit ENGINE.wasm OUT.wasm
 // The outer component imports what the guest does, but for wick:llm, which it takes of the engine inside.
 //
 // componentize-qjs 0.4.5 starts a guest at build time with stubs for what it imports, and stubs of async functions are
 // refused by the wasmtime inside of it (wasmtime's pull request 13821). So the guest is made with plain functions, and
 // their types are marked async here. It calls them in the synchronous way; they return at once.
 
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const packages = fileURLToPath(
   new URL('../../.toolchain/component/node_modules/', import.meta.url),
 );
+/** @param {string} path @returns {string} of the repository */
+const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 /** @param {string} path */
 const load = (path) => import(pathToFileURL(resolve(packages, path)).href);
-const { componentWit, parse, print } = await load(
+const { componentNew, componentWit, parse, print } = await load(
   '@bytecodealliance/jco-transpile/dist/wasm-tools.js',
 );
 const { componentize } = await load('componentize-qjs/index.js');
 
 const interfaces = readFileSync(new URL('../../component/wit/llm.wit', import.meta.url), 'utf8');
-const ENGINE = 'wick:llm/engine@0.1.0';
+const ENGINE = 'wick:llm/engine@0.2.0';
 const asyncNames = [...interfaces.matchAll(/^( *)([a-z-]+): async func/gm)].map(
   ([, , name]) => name,
 );
 
-/** @param {string} wit @returns {string} with the package of llm.wit inside, whose functions are not async */
-function witOf(wit) {
-  const lines = interfaces.replace(/^world [\s\S]*/m, '').replaceAll(': async func', ': func');
-  return `${wit}\n${lines.replace(/^package (.*);$/m, 'package $1 {')}}\n`;
+/** @param {string} wit @param {boolean} isAsync @returns {string} with the package of llm.wit inside */
+function witOf(wit, isAsync) {
+  const lines = interfaces.replace(/^world [\s\S]*/m, '');
+  const types = isAsync ? lines : lines.replaceAll(': async func', ': func');
+  return `${wit}\n${types.replace(/^package (.*);$/m, 'package $1 {')}}\n`;
 }
 
-/** @param {string} script @param {string} wit @returns {Promise<Uint8Array>} */
-async function componentOf(script, wit) {
+/** @param {string} script @param {string} witPath @returns {Promise<Uint8Array>} */
+async function componentOfScript(script, witPath) {
+  const jsSource = readFileSync(script, 'utf8');
+  return (await componentize({ witPath, jsPath: script, jsSource, optSize: true })).component;
+}
+
+/** @param {string} program @param {string} witPath @returns {Promise<Uint8Array>} */
+async function componentOfPython(program, witPath) {
+  const out = `${witPath}.wasm`;
+  const input = ['-d', witPath, '-w', 'guest', 'componentize', basename(program, '.py')];
+  const folders = ['-p', dirname(resolve(program)), '-o', out];
+  execFileSync(at('.toolchain/component-python/bin/componentize-py'), ['-q', ...input, ...folders]);
+  return readFileSync(out);
+}
+
+/** @param {string} source @returns {Promise<Uint8Array>} */
+async function componentOfRust(source) {
+  const target = 'wasm32-unknown-unknown';
+  const folder = at('build/edge/guest-rust');
+  const env = {
+    ...process.env,
+    CARGO_HOME: at('.toolchain/rust/cargo'),
+    CARGO_TARGET_DIR: folder,
+    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: 'wasm-ld-19',
+    RUSTC: at('.toolchain/rust/rustc'),
+  };
+  const args = ['build', '--quiet', '--offline', '--locked', '--release', '--target', target];
+  const manifest = ['--manifest-path', join(dirname(resolve(source)), 'Cargo.toml')];
+  execFileSync('cargo', [...args, ...manifest], { env });
+  return componentNew(readFileSync(join(folder, target, 'release/guest.wasm')), []);
+}
+
+/** @type {Record<string, {make: (guest: string, wit: string) => Promise<Uint8Array>, isAsync: boolean}>} */
+const makers = {
+  '.js': { make: componentOfScript, isAsync: false },
+  '.py': { make: componentOfPython, isAsync: true },
+  '.rs': { make: componentOfRust, isAsync: true },
+};
+
+/** @param {string} guest @param {string} wit @returns {Promise<Uint8Array>} */
+async function componentOf(guest, wit) {
   const folder = mkdtempSync(join(tmpdir(), 'wick-guest-'));
+  const { make, isAsync } = makers[extname(guest)];
   try {
     const witPath = join(folder, 'guest.wit');
-    writeFileSync(witPath, witOf(readFileSync(wit, 'utf8')));
-    const jsSource = readFileSync(script, 'utf8');
-    return (await componentize({ witPath, jsPath: script, jsSource, optSize: true })).component;
+    writeFileSync(witPath, witOf(readFileSync(wit, 'utf8'), isAsync));
+    return await make(guest, witPath);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -105,7 +149,7 @@ function asyncTyped(text) {
     const wanted = [...type.matchAll(/\(export \(;\d+;\) "([^"]+)" \(func \(type (\d+)\)\)\)/g)]
       .filter(([, name]) => names.includes(name))
       .map(([, , index]) => index);
-    return type.replace(/\(type \(;(\d+);\) \(func/g, (whole, index) => {
+    return type.replace(/\(type \(;(\d+);\) \(func(?! async)/g, (whole, index) => {
       return wanted.includes(index) ? `${whole} async` : whole;
     });
   });
@@ -161,7 +205,9 @@ async function typed(component) {
 const [script, wit, engine, out] = process.argv.slice(2);
 const guest = await componentOf(script, wit);
 const exported = [
-  ...(await componentWit(guest)).matchAll(/^ {2}export ([\w-]+)(?=: )|^ {2}export (\S+);$/gm),
+  ...(await componentWit(guest)).matchAll(
+    /^ {2}export ([\w-]+): (?:async )?func|^ {2}export (\S+);$/gm,
+  ),
 ];
 const names = exported.map(([, func, instance]) => func ?? instance);
 const outer = await parse(outerOf((await importsOf(guest))[0], names));

@@ -1,0 +1,164 @@
+// component/llm_request.c — `generate` and `chat` of wick:llm: what a guest requests, checked and
+// submitted.
+#include <stdlib.h>
+
+#include "llm.h"
+
+// The parameters of both: more than the canonical ABI passes one by one, so they lie in memory.
+typedef struct asked {
+  void *self;     // a model or a session
+  abi_list text;  // the prompt, or the conversation
+  struct {        // the record `options`
+    uint32_t max_tokens;
+    float temperature;
+    uint32_t top_k;
+    float top_p, min_p, repeat_penalty;
+    _Alignas(8) uint64_t seed;
+    bool has_control;
+    abi_list stops;  // of strings
+    abi_list salt;
+    uint8_t form;  // the enum `constraint-kind`, as wick_grammar_kind
+    abi_list form_text;
+  } options;
+} asked;
+
+_Static_assert(sizeof(asked) == 80, "as the canonical ABI has it");
+
+static void asked_free(asked *what) {
+  llm_free(what->text);
+  abi_free_lists(what->options.stops);
+  llm_free(what->options.salt);
+  llm_free(what->options.form_text);
+  free(what);
+}
+
+static void set_sampling(const asked *what, wick_sampling *sampling) {
+  sampling->temperature = what->options.temperature;
+  sampling->top_k = what->options.top_k;
+  sampling->top_p = what->options.top_p;
+  sampling->min_p = what->options.min_p;
+  sampling->repeat_penalty = what->options.repeat_penalty;
+  sampling->seed = what->options.seed;
+}
+
+// Sets what a prompt and a conversation have in common, but for the stop strings.
+static void set_common(const asked *what, uint32_t session, wick_request *request) {
+  wick_request_default(request);
+  set_sampling(what, &request->sampling);
+  request->session = session;
+  request->max_tokens = what->options.max_tokens;
+  if (session == 0 && what->options.salt.count > 0) {
+    request->salt = what->options.salt.items;
+    request->salt_bytes = what->options.salt.count;
+  }
+}
+
+static wick_status submit(llm_model *model, const asked *what, wick_request *request, uint32_t *id,
+                          wick_error *error) {
+  const uint32_t count = what->options.stops.count;
+  const abi_list *stops = what->options.stops.items;
+  const char **texts = calloc(count + 1, sizeof *texts);
+  size_t *sizes = calloc(count + 1, sizeof *sizes);
+  wick_status status = WICK_E_NOMEM;
+  *error = (wick_error){.status = status,
+                        .offset_bytes = WICK_NO_OFFSET,
+                        .message = "Out of memory for the stop strings"};
+  if (texts != NULL && sizes != NULL) {
+    for (uint32_t i = 0; i < count; i++) texts[i] = stops[i].items, sizes[i] = stops[i].count;
+    request->stops = texts;
+    request->stop_bytes = sizes;
+    request->stop_count = count;
+    status = wick_request_submit(model->engine, request, id, error);
+  }
+  free(texts);
+  free(sizes);
+  return status;
+}
+
+static wick_grammar form_of(const asked *what) {
+  return (wick_grammar){.kind = (wick_grammar_kind)what->options.form,
+                        .text = what->options.form_text.items,
+                        .text_bytes = what->options.form_text.count};
+}
+
+static wick_status submit_prompt(const asked *what, llm_started *started, wick_error *error) {
+  wick_request request;
+  const wick_grammar form = form_of(what);
+  set_common(what, started->session, &request);
+  request.text = what->text.items;
+  request.text_bytes = what->text.count;
+  request.tokenize_flags =
+      WICK_TOKENIZE_ADD_SPECIAL | (what->options.has_control ? WICK_TOKENIZE_PARSE_SPECIAL : 0u);
+  if (form.kind != WICK_GRAMMAR_NONE) request.grammar = &form;
+  return submit(started->model, what, &request, &started->request, error);
+}
+
+static wick_status submit_chat(const asked *what, llm_started *started, wick_error *error) {
+  wick_request request;
+  llm_chat chat;
+  const wick_grammar form = form_of(what);
+  wick_status status = llm_chat_read(started->model->engine, what->text, &form, &chat, error);
+  if (status != WICK_OK) return status;
+  set_common(what, started->session, &request);
+  request.tokens = chat.tokens;
+  request.token_count = chat.token_count;
+  request.print_special = chat.prints_special;
+  if (chat.grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &chat.grammar;
+  status = submit(started->model, what, &request, &started->request, error);
+  if (status == WICK_E_UNSUPPORTED && chat.is_optional) {
+    request.grammar = NULL;
+    status = submit(started->model, what, &request, &started->request, error);
+  }
+  buffer_free(&chat.wish);
+  if (status == WICK_OK) started->reply = chat.reply;
+  if (status != WICK_OK) wick_reply_destroy(chat.reply);
+  return status;
+}
+
+static void return_error(llm_returned *give, const wick_error *error) {
+  llm_error told;
+  llm_put_error(&told, error);
+  give(1, told.code, (intptr_t)told.message.items, (intptr_t)told.message.count,
+       (intptr_t)told.setting.items, (intptr_t)told.setting.count, told.has_offset,
+       (int64_t)told.offset_bytes);
+}
+
+typedef wick_status submitter(const asked *what, llm_started *started, wick_error *error);
+
+static int32_t begin(asked *what, llm_started started, submitter *submit_it, llm_returned *give) {
+  wick_error error;
+  const wick_status status = submit_it(what, &started, &error);
+  asked_free(what);
+  if (status == WICK_OK) return llm_generation_begin(&started, give);
+  return_error(give, &error);
+  return CODE_EXIT;
+}
+
+// ---- exports ----
+
+#define FUNCTION(call, name)                                                        \
+  LLM_IMPORT("[task-return][method]" name) llm_returned call##_return;              \
+  int32_t call(asked *what) ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]" name); \
+  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code)            \
+      ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]" name);             \
+  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code) {          \
+    return llm_generation_event(event, waitable, code);                             \
+  }
+
+FUNCTION(model_generate, "model.generate")
+FUNCTION(model_chat, "model.chat")
+FUNCTION(session_generate, "session.generate")
+
+int32_t model_generate(asked *what) {
+  return begin(what, (llm_started){.model = what->self}, submit_prompt, model_generate_return);
+}
+
+int32_t model_chat(asked *what) {
+  return begin(what, (llm_started){.model = what->self}, submit_chat, model_chat_return);
+}
+
+int32_t session_generate(asked *what) {
+  const llm_session *session = what->self;
+  return begin(what, (llm_started){.model = session->model, .session = session->id}, submit_prompt,
+               session_generate_return);
+}
