@@ -1,0 +1,191 @@
+"""Embeds the lines of a text file: python3 embed.py TEXTS.txt FOLDER --server http://127.0.0.1:8080 (README.md)
+
+Dask spreads batches of lines over workers, and each asks a server of OpenAI's interface. Only this process writes: a
+batch is a file of NumPy in FOLDER, complete from the moment it has its name. So a run that was killed at any moment
+continues with the batches that have no file.
+"""
+
+import argparse
+import base64
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import sys
+import time
+
+import dask
+import numpy
+import urllib3
+from dask.distributed import Client, LocalCluster, as_completed
+
+REQUEST_BYTES = 500_000  # of texts: servers limit the size of a body
+WAITING_PER_WORKER = 4  # batches
+WORKER_DEATHS = 100  # that a batch may see before it counts as the reason
+
+
+class Refused(Exception):
+    """The server will not embed a text."""
+
+
+# ---- in a worker ----
+
+
+def connect(key):
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    statuses = (429, 502, 503, 504)
+    retries = urllib3.Retry(total=8, backoff_factor=0.5, status_forcelist=statuses, allowed_methods=None)
+    return urllib3.PoolManager(headers=headers, retries=retries, timeout=urllib3.Timeout(connect=5, read=300))
+
+
+def requests_of(texts):
+    """Divides texts by their size."""
+    some, size = [], 0
+    for text in texts:
+        if some and size + len(text.encode()) > REQUEST_BYTES:
+            yield some
+            some, size = [], 0
+        some.append(text)
+        size += len(text.encode())
+    yield some
+
+
+def embed(first, texts, server, key):
+    """The vectors of a batch as an array [texts, dimensions] of float32."""
+    pool, rows = connect(key), []
+    for some in requests_of(texts):
+        body = json.dumps({"model": "any", "input": some, "encoding_format": "base64"})
+        answer = pool.request("POST", f"{server}/v1/embeddings", body=body)
+        if answer.status != 200:
+            raise Refused(f"lines {first + 1} to {first + len(texts)}: {answer.data.decode()}")
+        items = sorted(answer.json()["data"], key=lambda item: item["index"])
+        rows += [numpy.frombuffer(base64.b64decode(item["embedding"]), numpy.float32) for item in items]
+    return numpy.stack(rows)
+
+
+# ---- the folder ----
+
+
+def sync(folder):
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def write_whole(path, write):
+    """Writes a file that has its name only when all of it is on the disk."""
+    part = path.with_suffix(".part")
+    with open(part, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    sync(path.parent)
+
+
+def path_of(folder, first):
+    return folder / f"{first:012d}.npy"
+
+
+def begin(folder, job):
+    """Locks the folder, and checks that it is of the same job."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = open(folder / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(f"{folder}: another run writes to it")
+    path = folder / "job.json"
+    if not path.exists():
+        write_whole(path, lambda file: file.write(json.dumps(job).encode()))
+    before = json.loads(path.read_text())
+    for name, value in job.items():
+        if before[name] != value:
+            sys.exit(f"{folder}: it has another job ({name} is {before[name]!r}, not {value!r})")
+    return lock
+
+
+# ---- the job ----
+
+
+def batches_of(path, size):
+    """The number of the first line, and the lines, of each batch."""
+    with open(path, encoding="utf-8", newline="\n") as file:
+        for first in itertools.count(0, size):
+            texts = [line.rstrip("\r\n") for line in itertools.islice(file, size)]
+            if not texts:
+                return
+            yield first, texts
+
+
+def model_of(server, key):
+    answer = connect(key).request("GET", f"{server}/v1/models")
+    if answer.status != 200:
+        sys.exit(f"{server}: {answer.data.decode()}")
+    return answer.json()["data"][0]["id"]
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_missing(client, folder, batches, servers, key):
+    """Writes the batches that have no file. Returns the number of their texts."""
+    places, done = itertools.cycle(servers), 0
+    missing = ((first, texts) for first, texts in batches if not path_of(folder, first).exists())
+
+    def submit(one):
+        name = f"batch-{one[0]}"
+        return client.submit(embed, *one, next(places), key, key=name, pure=False)
+
+    limit = WAITING_PER_WORKER * max(1, sum(client.nthreads().values()))
+    waiting = as_completed([submit(one) for one in itertools.islice(missing, limit)])
+    for future in waiting:
+        rows = future.result()
+        first = int(future.key.removeprefix("batch-"))
+        write_whole(path_of(folder, first), lambda file: numpy.save(file, rows))
+        done += len(rows)
+        print(f"{done} texts", file=sys.stderr)
+        for one in itertools.islice(missing, 1):
+            waiting.add(submit(one))
+    return done
+
+
+def read_options():
+    options = argparse.ArgumentParser(description="Embeds each line of a text file once.")
+    options.add_argument("texts", type=pathlib.Path, help="text file, a text in each line")
+    options.add_argument("folder", type=pathlib.Path, help="folder for the vectors")
+    options.add_argument("--server", action="append", required=True, help="address of a server; repeat for several")
+    options.add_argument("--key", help="key of the servers")
+    options.add_argument("--batch", type=int, default=256, help="texts of a file of vectors (default 256)")
+    options.add_argument("--workers", type=int, default=2, help="local workers (default 2)")
+    options.add_argument("--scheduler", help="address of a Dask cluster, instead of local workers")
+    return options.parse_args()
+
+
+def main():
+    try:
+        run_job(read_options())
+    except (Refused, urllib3.exceptions.HTTPError) as error:
+        sys.exit(str(error))
+
+
+def run_job(given):
+    servers = [server.rstrip("/") for server in given.server]
+    job = {"sha256": digest_of(given.texts), "batch": given.batch, "model": model_of(servers[0], given.key)}
+    lock = begin(given.folder, job)
+    dask.config.set({"distributed.scheduler.allowed-failures": WORKER_DEATHS})
+    cluster = given.scheduler or LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
+    began = time.monotonic()
+    with Client(cluster) as client:
+        done = write_missing(client, given.folder, batches_of(given.texts, given.batch), servers, given.key)
+    seconds = time.monotonic() - began
+    print(f"{done} texts embedded in {seconds:.1f} s, {done / seconds:.0f} a second")
+    lock.close()
+
+
+if __name__ == "__main__":
+    main()
