@@ -2,15 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask, readEvents } from '../support/example_servers.mjs';
 import { built, locate, root } from '../support/locate.mjs';
 import { modelPath, temporaryFolder, waitUntil } from '../support/package.mjs';
+import { serveRanges } from '../support/range_server.mjs';
 
 const skip = locate('wasmtimeCommand').skip;
-const file = readFileSync(modelPath);
 const CHAT = '/v1/chat/completions';
 const COMPLETIONS = '/v1/completions';
 const prompt = { prompt: 'Once upon a', temperature: 0, max_tokens: 8 };
@@ -22,37 +21,18 @@ const kept = ['--idle-instance-timeout', '3600s', '--max-instance-reuse-count', 
 
 /** @typedef {import('../support/example_servers.mjs').Started} Started */
 
-/** How often the model's first bytes were requested, and anything of it. */
-const asked = { first: 0, any: 0 };
-/** @type {import('node:http').Server} */
-const models = createServer(({ headers }, response) => {
-  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? [];
-  const [begin, end] = [Number(first), Math.min(Number(last), file.length - 1)];
-  asked.any++;
-  if (begin === 0) asked.first++;
-  if (begin >= file.length) return void response.writeHead(416).end();
-  response.writeHead(206, {
-    'content-range': `bytes ${begin}-${end}/${file.length}`,
-    'content-length': end - begin + 1,
-  });
-  response.end(file.subarray(begin, end + 1));
-});
-let url = '';
+/** @type {Awaited<ReturnType<typeof serveRanges>>} */
+let models;
 before(async () => {
-  await new Promise((settle) => models.listen(0, '127.0.0.1', () => settle(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (models.address());
-  url = `http://127.0.0.1:${port}/fox-1m.gguf?key=secret`;
+  models = await serveRanges(readFileSync(modelPath), '/fox-1m.gguf?key=secret');
 });
-after(() => {
-  models.closeAllConnections();
-  models.close();
-});
+after(() => models.close());
 
 /** @param {import('node:test').TestContext} t @param {string} name @param {string[]} [args] @param {string[]} [flags] */
 async function startWithUrl(t, name, args = [], flags = kept) {
   const component = built(`edge/wick-${name}.wasm`);
-  const env = ['--env', `WICK_MODEL_URL=${url}`];
-  Object.assign(asked, { first: 0, any: 0 });
+  const env = ['--env', `WICK_MODEL_URL=${models.url}`];
+  Object.assign(models.asked, { first: 0, any: 0 });
   const server = await startWasmtime(name, { component, args: [...env, ...args], flags });
   t.after(() => server.close());
   return server;
@@ -94,7 +74,7 @@ for (const name of names) {
       assert.equal((await ask(server.origin, CHAT, 'x', { method: 'PUT' })).status, 405);
       const headers = { 'content-type': 'text/plain' };
       assert.equal((await ask(server.origin, CHAT, 'x', { headers })).status, 415);
-      assert.equal(asked.any, 0);
+      assert.equal(models.asked.any, 0);
     });
 
     test('an instance that is kept loads the model once and says so', async (t) => {
@@ -106,18 +86,18 @@ for (const name of names) {
         assert.equal((await fetch(`${server.origin}/health`)).status, 200);
         await pause(1200); // longer than wasmtime keeps an idle instance by default
       }
-      assert.equal(asked.first, 1);
+      assert.equal(models.asked.first, 1);
       const [loaded, ...more] = await linesOf(server, 'wick.model.loaded');
       assert.deepEqual(more, []);
       assert.equal(loaded.level, 'warn');
-      assert.equal(loaded['wick.model.source'], url.replace(/\?.*/, ''));
+      assert.equal(loaded['wick.model.source'], models.url.replace(/\?.*/, ''));
       assert.match(loaded.message, /--idle-instance-timeout/);
     });
 
     test('each instance that loads the model again writes a warning', async (t) => {
       const server = await startWithUrl(t, name, [], ['--max-instance-reuse-count', '1']);
       for (let round = 0; round < 2; round++) await ask(server.origin, COMPLETIONS, prompt);
-      assert.equal(asked.first, 2);
+      assert.equal(models.asked.first, 2);
       const lines = await linesOf(server, 'wick.model.loaded', 2);
       assert.notEqual(lines[0]['service.instance.id'], lines[1]['service.instance.id']);
     });
