@@ -214,6 +214,18 @@ $(DIST_STAMP): $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
 	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs --web build/$(WEB) --out $(DIST))
 	@touch $@
 
+# ---- tools/bench/spread.mjs: the kernels of the web builds under a pass that may suspend ----
+SPREAD_SRC := tools/bench/spread/spread.c src/lab/synth_weights.c $(wildcard src/kernels/*.c) \
+  $(patsubst %,src/base/%.c,extras hash math) src/format/types.c web/web_heap.c $(wildcard web/libc/*.c)
+build/obj/web-%/tools/bench/spread/spread.o: file_flags := -Iweb
+define spread
+build/bench/spread-$(1).wasm: $$(SPREAD_SRC:%.c=build/obj/web-$(1)-single/%.o)
+	@mkdir -p $$(@D)
+	@echo "  LD $$@"
+	$$(Q)$$(WASM_CC) $$(WEB_LINK) $$^ -o $$@
+endef
+$(foreach simd,simd128 relaxed,$(eval $(call spread,$(simd))))
+
 # ---- the C library ----
 include library/library.mk
 
@@ -371,7 +383,7 @@ mutants: setup-dev all $(if $(filter 0,$(C)),,$(UNIT_TESTS:%=build/test/native/%
 
 # ---- checks ----
 C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
-  emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
+  emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch] tools/bench/*/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
 # $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
@@ -425,7 +437,7 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves sizes clean distclean help
+.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it automatically)
 
 site: all ## all example pages as one folder for any host of static files: build/site
@@ -451,6 +463,9 @@ bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitG
 
 bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs
+
+bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## what weights in several memories gain on a page without isolation
+	$(Q)$(NODE) tools/bench/spread.mjs
 
 bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium
 	@tools/setup.sh embed

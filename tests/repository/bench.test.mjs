@@ -15,6 +15,14 @@ import { readSection, withSection } from '../../tools/bench/document.mjs';
 import { drawPeers } from '../../tools/bench/peers_picture.mjs';
 import { phaseTables, ratioLines, readPhaseTables } from '../../tools/bench/peers_tables.mjs';
 import { compareSamples, peersFile, peersTable } from '../../tools/bench/rows.mjs';
+import {
+  fitShare,
+  interpolate,
+  passTime,
+  planMatrices,
+  shapes,
+  splitRows,
+} from '../../tools/bench/spread/plan.mjs';
 import { median, ratioInterval } from '../../tools/bench/statistics.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from '../../tools/bench/turns.mjs';
 import { locate, root } from '../support/locate.mjs';
@@ -35,6 +43,47 @@ describe('statistics', () => {
     assert.ok(low < 12 / 5 && 12 / 5 < high, `${low} to ${high}`);
     assert.deepEqual(ratioInterval(ours, theirs), [low, high]);
     assert.deepEqual(ratioInterval([6, 6, 6], [2, 2, 2]), [3, 3]);
+  });
+});
+
+describe('weights in several memories', () => {
+  test('main and its helpers end together', () => {
+    const share = fitShare(300, 60, 3);
+    assert.equal(share, 0.2);
+    const kind = { share, bytes: 0, us: 300, count: 10 };
+    assert.ok(Math.abs(passTime([kind], 50, 3, () => 60) - 1250) < 1e-9);
+  });
+
+  test('a product that an exchange does not pay for stays whole', () => {
+    assert.equal(fitShare(50, 60, 1), 0);
+    assert.equal(
+      passTime([{ share: 0, bytes: 0, us: 50, count: 4 }], 0, 1, () => 60),
+      200,
+    );
+  });
+
+  test('rows are divided by whole groups', () => {
+    assert.deepEqual(splitRows(896, 0.4, 1), [536, 896]);
+    assert.deepEqual(splitRows(128, 0.2, 3), [56, 80, 104, 128]);
+    assert.deepEqual(splitRows(128, 0, 1), [128, 128]);
+  });
+
+  test('matrices have the types that llama-quantize takes', () => {
+    const { products, slots } = planMatrices(shapes['Qwen2.5-0.5B'], 'q4_k_m');
+    assert.equal(slots, 24);
+    const types = (/** @type {number} */ product) => products[product].map(({ type }) => type);
+    // rows of 896 values are not whole blocks of 256: Q5_0 and Q8_0 instead of Q4_K and Q6_K
+    assert.deepEqual([0, 1, 2, 3, 96].map(types), [[6, 6, 8], [6], [6, 6], [14], [8]]);
+    assert.equal(planMatrices(shapes['Qwen3-4B'], 'q4_0').slots, 5);
+  });
+
+  test('times between measured ones are on straight lines', () => {
+    const time = interpolate([
+      [4, 50],
+      [8, 60],
+      [16, 100],
+    ]);
+    assert.deepEqual([1, 4, 6, 8, 12, 16, 32].map(time), [50, 50, 55, 60, 80, 100, 180]);
   });
 });
 

@@ -1,0 +1,50 @@
+// A helper: an instance that has some rows of each matrix. Messages that are buffers are products; the
+// others are set-up.
+import { EMPTY, HEADER_BYTES, headerOf, makeInstance, payloadOf } from './instance.js';
+
+/** @type {Awaited<ReturnType<typeof makeInstance>>} */
+let instance;
+let act = 0;
+let outputs = 0;
+
+/** @param {ArrayBuffer} buffer @param {any} target of the reply */
+function answer(buffer, target) {
+  const header = headerOf(buffer);
+  const [product, tokens, bytes, isTransferred] = header;
+  let reply = buffer;
+  if (product !== EMPTY) {
+    instance.bytes().set(payloadOf(buffer, bytes), act);
+    const size = instance.wasm.answer(product, tokens, act, outputs);
+    if (!isTransferred) reply = new ArrayBuffer(HEADER_BYTES + size);
+    headerOf(reply)[2] = size;
+    payloadOf(reply, size).set(instance.bytes().subarray(outputs, outputs + size));
+  }
+  target.postMessage(reply, isTransferred ? [reply] : []);
+}
+
+/** @type {Record<string, (argument: any) => Promise<void> | void>} */
+const methods = {
+  async open({ module, port }) {
+    instance = await makeInstance(module);
+    port.onmessage = (/** @type {MessageEvent} */ event) => answer(event.data, port);
+  },
+  load({ products, rows, actBytes, outputBytes }) {
+    instance.addProducts(products, (_, product) => rows[product].shift());
+    act = instance.alloc(actBytes);
+    outputs = instance.alloc(outputBytes);
+  },
+};
+
+const scope = /** @type {any} */ (globalThis);
+scope.onmessage = async (/** @type {MessageEvent} */ { data }) => {
+  if (data instanceof ArrayBuffer) {
+    answer(data, scope);
+    return;
+  }
+  try {
+    await methods[data.method](data.argument);
+    scope.postMessage({ done: true });
+  } catch (error) {
+    scope.postMessage({ done: false, reason: String(error) });
+  }
+};

@@ -1,0 +1,72 @@
+// One instance of build/bench/spread-*.wasm with its own memory, and the messages between two of them.
+
+const PAGES_MAX = 65_536;
+
+/** The product of a message that asks for nothing (spread.c). */
+export const EMPTY = -1;
+
+/**
+ * A message is an ArrayBuffer: the product, its tokens, the bytes that follow the header, whether the buffer
+ * is transferred and so returned in the reply; then activations, or outputs.
+ */
+export const HEADER_BYTES = 64;
+
+/** @param {ArrayBuffer} buffer */
+export const headerOf = (buffer) => new Int32Array(buffer, 0, 4);
+
+/** @param {ArrayBuffer} buffer @param {number} bytes */
+export const payloadOf = (buffer, bytes) => new Uint8Array(buffer, HEADER_BYTES, bytes);
+
+/**
+ * @typedef {{seed: number, type: number, cols: number, rows: number}} Matrix
+ * @typedef {[number, number]} Rows first and last, of a matrix
+ */
+
+/**
+ * @param {WebAssembly.Module} module
+ * @param {Record<string, any>} [imports] functions that main needs
+ */
+export async function makeInstance(module, imports = {}) {
+  const memory = new WebAssembly.Memory({ initial: 16, maximum: PAGES_MAX });
+  const unused = () => {
+    throw new Error('a helper called its host');
+  };
+  const env = { memory, post: unused, wait: unused, settled: unused, nothing: unused, ...imports };
+  const { exports } = await WebAssembly.instantiate(module, { env });
+  const wasm = /** @type {Record<string, any>} */ (exports);
+  const name = wasm.start(PAGES_MAX);
+  let bytes = new Uint8Array(memory.buffer);
+  const self = {
+    wasm,
+    /** All of the memory, also after it has grown. */
+    bytes: () => {
+      if (bytes.buffer !== memory.buffer) bytes = new Uint8Array(memory.buffer);
+      return bytes;
+    },
+    kernels: () => {
+      const all = self.bytes();
+      return new TextDecoder().decode(all.subarray(name, all.indexOf(0, name)));
+    },
+    /** @param {number} size @returns {number} */
+    alloc: (size) => {
+      const address = wasm.alloc(size);
+      if (address === 0) throw new Error(`no memory for ${size} bytes`);
+      return address;
+    },
+    /**
+     * @param {Matrix[][]} products
+     * @param {(matrix: Matrix, product: number) => Rows} rowsOf
+     */
+    addProducts: (products, rowsOf) => {
+      products.forEach((matrices, product) => {
+        for (const matrix of matrices) {
+          const [first, last] = rowsOf(matrix, product);
+          const { seed, type, cols } = matrix;
+          if (!wasm.add_matrix(seed, type, cols, first, last)) throw new Error('no memory left');
+        }
+        wasm.add_product(matrices.length);
+      });
+    },
+  };
+  return self;
+}
