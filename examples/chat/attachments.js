@@ -7,7 +7,7 @@ import { byId } from './dom.js';
 
 /** Their bytes, by their ids. @type {Map<string, Blob>} */
 export const held = new Map();
-/** Attachments of the message field. @type {Medium[]} */
+/** The media of the message field. @type {Medium[]} */
 let attached = [];
 /** The kinds that the loaded model reads. @type {string[]} */
 let readable = [];

@@ -136,7 +136,7 @@ function pictureOf(medium) {
   return button;
 }
 
-/** The media that each list shows, or will show. @type {WeakMap<HTMLElement, Medium[]>} */
+/** The media that each list shows, or will. @type {WeakMap<HTMLElement, Medium[]>} */
 const latest = new WeakMap();
 
 /** @param {HTMLElement} list @param {Medium[]} media @param {(medium: Medium) => HTMLElement[]} [controls] */

@@ -10,7 +10,7 @@ import { settings } from './settings.js';
 
 const NAME = 'wick-chat-media';
 const STORE = 'media';
-/** Media that no message has are removed after this time: another tab may be about to send them. */
+/** A medium that no message has is removed after so long: another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
 
 /** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
