@@ -270,15 +270,19 @@ async function createSized(context, options) {
 /**
  * @param {number | undefined} context in tokens
  * @param {any} options
+ * @param {import('./wishes.js').Source} source which no longer has encoders that are damaged, or of an unknown kind
  * @returns {Promise<Engine>} without its encoders, where they cannot be loaded
  */
-async function createWith(context, { mmproj, ...options }) {
+async function createWith(context, { mmproj, ...options }, source) {
   if (mmproj === undefined) return createSized(context, options);
   try {
     return await createSized(context, { ...options, mmproj });
   } catch (error) {
     if (options.signal.aborted) throw error;
     const made = await createSized(context, options);
+    const isNetwork =
+      error instanceof WickError && ['NETWORK', 'HTTP', 'CORS'].includes(error.code);
+    if (!isNetwork) delete source.mmproj;
     showNotice(`It reads texts alone: its encoders could not be loaded. ${sentence(error)}`);
     return made;
   }
@@ -319,13 +323,17 @@ export async function load(wish, failed) {
     endMark = markLoad(wish);
     const context = contextWanted();
     const create = (/** @type {Template | undefined} */ template) =>
-      createWith(context, {
-        ...brought.options,
-        signal: own.signal,
-        onProgress: showProgress,
-        ...(settings.threads && { threads: settings.threads }),
-        ...(template && { chatTemplate: template.source }),
-      });
+      createWith(
+        context,
+        {
+          ...brought.options,
+          signal: own.signal,
+          onProgress: showProgress,
+          ...(settings.threads && { threads: settings.threads }),
+          ...(template && { chatTemplate: template.source }),
+        },
+        wish.source,
+      );
     let template = await knownTemplate(wish, isNew, { ...brought.options, signal: own.signal });
     if (loading !== own) return;
     made = await create(template);
