@@ -168,10 +168,10 @@ static void check_shards(const fixture_shape *shape, const fixture_experts *expe
   fixture_file file = fixture_make_experts(shape, experts);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL || (uint32_t)k % level_step(3) != 0) continue;
-    const run_setup here = {128, 1, 0, KERNEL_KV_F16, KERNELS[k], PROMPT_TOKENS, 0};
-    const run_setup others[] = {{128, 1, 0, KERNEL_KV_F16, KERNELS[k], PROMPT_TOKENS, 1},
-                                {7, 1, 1, KERNEL_KV_F16, KERNELS[k], PROMPT_TOKENS, 2},
-                                {33, 3, 977, KERNEL_KV_F16, KERNELS[k], PROMPT_TOKENS, 5}};
+    const run_setup here = {128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 0};
+    const run_setup others[] = {{128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 1},
+                                {7, 1, 1, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 2},
+                                {33, 3, 977, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 5}};
     check_same(&file, &here, others, 3);
   }
   free(file.bytes);
