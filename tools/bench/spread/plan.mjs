@@ -1,4 +1,4 @@
-// What tools/bench/spread.mjs decides and calculates: matrices of a shape, shares of helpers, times of
+// Plans and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, times of
 // more workers than there are cores.
 
 /**
@@ -34,7 +34,7 @@ const types = {
 };
 /** @typedef {keyof typeof types} Type */
 
-/** What llama-quantize takes for rows that are not whole blocks. @param {Type} type @param {number} cols @returns {Type} */
+/** The type that llama-quantize uses for rows that are not whole blocks. @param {Type} type @param {number} cols @returns {Type} */
 function fittingType(type, cols) {
   if (cols % types[type].values === 0) return type;
   return type === 'q6_k' ? 'q8_0' : 'q5_0';
@@ -116,7 +116,7 @@ export function splitRows(rows, share, helpers) {
 
 /**
  * @param {Kind[]} kinds
- * @param {number} restUs of a pass that is no product
+ * @param {number} restUs of a pass outside of products
  * @param {number} helpers
  * @param {(bytes: number) => number} exchangeUs
  * @returns {number} microseconds of a pass
