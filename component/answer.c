@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "response.h"
 
@@ -110,6 +111,16 @@ static const char *finish_of(const choice *ended) {
   return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
 }
 
+// The reason of a choice's end; as vLLM's server the stop string, too.
+static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
+  json_text(json, "finish_reason", finish);
+  if (finish == NULL || ended->stop == 0) return;
+  const char *text = to->stops.bytes;
+  for (uint32_t i = 1; i < ended->stop; i++) text += strlen(text) + 1;
+  json_member(json, "stop_reason");
+  buffer_put_text(&to->out, text);
+}
+
 static void put_usage(json_writer *json, const answer *to) {
   uint64_t prompt = 0, cached = 0, out = 0;
   for (uint32_t i = 0; i < to->choice_count; i++) {
@@ -165,7 +176,7 @@ static void open_choice(json_writer *json, const answer *to, const choice *from)
 // The rest of a chunk after the delta or the text.
 static void end_chunk(json_writer *json, answer *to, choice *from, const char *finish) {
   put_logprobs(json, to, from);
-  json_text(json, "finish_reason", finish);
+  put_finish(json, to, from, finish);
   json_close(json, '{');
   json_close(json, '[');
   if (finish != NULL) put_timings(json, to, from);
@@ -321,7 +332,7 @@ void answer_put_whole(const server *of, answer *to) {
     if (is_chat) put_message(&json, from);
     if (!is_chat) json_string(&json, "text", from->content.bytes, from->content.size_bytes);
     put_logprobs(&json, to, from);
-    json_text(&json, "finish_reason", finish_of(from));
+    put_finish(&json, to, from, finish_of(from));
     json_close(&json, '{');
   }
   json_close(&json, '[');

@@ -55,6 +55,7 @@ typedef struct answer {
   uint64_t told_us;       // when the last comment line was added
   bool tells_pieces;      // as they come, else all is kept until the end
   uint32_t alternatives;  // reported for each token
+  buffer stops;           // the stop strings in JSON, each terminated
   choice *choices;        // [choice_count]; those of a prompt follow each other
   uint32_t choice_count, choices_a_prompt, choices_open;
   char id[RANDOM_NAME_BYTES + 12];

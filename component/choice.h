@@ -37,6 +37,7 @@ typedef struct choice {
   bool is_echo_open;
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
+  uint32_t stop;       // 1 + the number of the stop string that ended it; 0: none did
   uint32_t tokens_prompt, tokens_cached;
   uint32_t tokens_out;  // before the end: that have come
   double queue_ms, prefill_ms, decode_ms, ttft_ms;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "platform/platform.h"
 #include "response.h"
 
@@ -19,6 +20,13 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   to->has_logprobs = asked->request.sampling.logprob;
   to->alternatives = asked->request.sampling.logprobs;
   to->choices_a_prompt = asked->request.completions;
+  for (uint32_t i = 0; i < asked->request.stop_count; i++) {
+    json_writer json;
+    json_begin(&json, buffer_put, &to->stops);
+    json_string(&json, NULL, asked->request.stops[i], asked->request.stop_bytes[i]);
+    buffer_put(&to->stops, "", 1);
+  }
+  if (to->stops.has_failed) return refuse(refused, 503, "nomem", NULL, "Out of memory");
   to->choices = calloc(choice_count, sizeof *to->choices);
   if (to->choices == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
   to->choice_count = choice_count;
@@ -101,6 +109,7 @@ static void stream_delta(void *context, choice *from, const delta *piece) {
 static void end_choice(choice *ended, const wick_event *event) {
   ended->is_open = false;
   ended->finish = event->finish == WICK_FINISH_LENGTH ? "length" : "stop";
+  ended->stop = event->stop;
   ended->tokens_prompt = event->tokens_prompt;
   ended->tokens_cached = event->tokens_cached;
   ended->tokens_out = event->tokens_out;
@@ -193,5 +202,6 @@ void generation_free(const server *of, answer *to) {
   buffer_free(&to->origin);
   buffer_free(&to->asked_headers);
   buffer_free(&to->ignored);
+  buffer_free(&to->stops);
   buffer_free(&to->out);
 }

@@ -1218,7 +1218,8 @@ typedef struct wick_event {
   float logprob;
   uint32_t top_count;
   uint32_t text_bytes;
-  uint32_t finish;   // wick_finish, of DONE
+  uint16_t finish;   // wick_finish, of DONE
+  uint16_t stop;     // of DONE: 1 + the number of the stop string that ended it; 0: none did
   uint16_t status;   // wick_status, of DONE by error
   uint16_t subject;  // wick_subject, of DONE by error
   uint32_t tokens_prompt;

@@ -478,6 +478,8 @@ export interface GenerationResult {
    * text so far, and other numbers are 0.
    */
   finishReason: 'stop' | 'length' | 'abort';
+  /** The stop string that ended it; missing after an end token. */
+  stop?: string;
   /** Tokens of the prompt, of the text, and of the prompt that were found in the cache. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Times of the request. */
@@ -958,6 +960,8 @@ export interface ChatCompletion {
     };
     logprobs: ChatLogprobs | null;
     finish_reason: 'stop' | 'length' | 'tool_calls';
+    /** The stop string that ended it; missing after an end token. */
+    stop_reason?: string;
   }[];
   usage: ChatUsage;
   timings: Timings;
@@ -985,6 +989,8 @@ export interface ChatCompletionChunk {
     };
     logprobs: ChatLogprobs | null;
     finish_reason: 'stop' | 'length' | 'tool_calls' | null;
+    /** The stop string that ended it; missing after an end token. */
+    stop_reason?: string;
   }[];
   usage?: ChatUsage;
   /** In the chunk that has the finish_reason. */

@@ -62,7 +62,8 @@ class Event(ctypes.Structure):
         ("logprob", c_float),
         ("top_count", c_uint32),
         ("text_bytes", c_uint32),
-        ("finish", c_uint32),
+        ("finish", c_uint16),
+        ("stop", c_uint16),
         ("status", c_uint16),
         ("subject", c_uint16),
     ]

@@ -10,7 +10,7 @@ const OK: u32 = 0;
 const PROGRESS: u32 = 1;
 const IDLE: u32 = 0;
 const DONE: u32 = 3;
-const FINISH_ERROR: u32 = 4;
+const FINISH_ERROR: u16 = 4;
 
 #[repr(C)]
 struct Error {
@@ -92,7 +92,8 @@ struct Event {
     logprob: f32,
     top_count: u32,
     text_bytes: u32,
-    finish: u32,
+    finish: u16,
+    stop: u16,
     status: u16,
     subject: u16,
 }

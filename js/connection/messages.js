@@ -69,7 +69,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  * `logprob` is present only if it was requested.
  * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
  *
- * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,
+ * @typedef {{finish: 'stop' | 'length' | 'abort', stop?: string, promptTokens: number, cachedTokens: number,
  *   completionTokens: number, queueMs: number, prefillMs: number, decodeMs: number,
  *   ttftMs: number}} Done
  */

@@ -12,9 +12,13 @@ const blocks = {
 /** @param {string} type @param {object} [members] */
 export const blockOf = (type, members) => ({ type, ...blocks[type], ...members });
 
-/** @param {string} finish of a chat completion */
-export const stopReasonOf = (finish) =>
-  ({ length: 'max_tokens', tool_calls: 'tool_use' })[finish] ?? 'end_turn';
+/** @param {string} finish of a chat completion @param {string | undefined} stop the stop string that ended it */
+export const endOf = (finish, stop) => ({
+  stop_reason:
+    { length: 'max_tokens', tool_calls: 'tool_use' }[finish] ??
+    (stop === undefined ? 'end_turn' : 'stop_sequence'),
+  stop_sequence: stop ?? null,
+});
 
 /** `input_tokens` does not count what was cached. @param {any} usage of a chat completion */
 export function usageOf({ prompt_tokens, completion_tokens, prompt_tokens_details }) {
@@ -44,7 +48,8 @@ function inputOf(json) {
 }
 
 /** @param {any} completion @param {string} model */
-export function messageOf({ choices: [{ message, finish_reason: finish }], usage }, model) {
+export function messageOf({ choices: [choice], usage }, model) {
+  const { message, finish_reason: finish, stop_reason: stop } = choice;
   const { content: text, reasoning_content: thinking, tool_calls: calls = [] } = message;
   const content = [];
   if (thinking) content.push(blockOf('thinking', { thinking }));
@@ -54,7 +59,7 @@ export function messageOf({ choices: [{ message, finish_reason: finish }], usage
   }
   return {
     ...begunMessage(model, 0),
-    ...{ content, stop_reason: stopReasonOf(finish), usage: usageOf(usage) },
+    ...{ content, ...endOf(finish, stop), usage: usageOf(usage) },
   };
 }
 

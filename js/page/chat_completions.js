@@ -367,7 +367,7 @@ async function choiceOf(reader, index, body) {
     index,
     message: reply.message,
     logprobs: body.logprobs ? { content: details, refusal: null } : null,
-    finish_reason: finishOf(/** @type {Done} */ (reader.done), reply.hasCalled),
+    ...endOf(/** @type {Done} */ (reader.done), reply.hasCalled),
   };
 }
 
@@ -482,8 +482,7 @@ export class ChatStream {
   /** @param {number} index a choice that has ended */
   #end(index) {
     const done = /** @type {Done} */ (this.#readers[index].done);
-    const finish = finishOf(done, this.#callers.has(index));
-    const last = this.#chunk(index, { finish_reason: finish });
+    const last = this.#chunk(index, endOf(done, this.#callers.has(index)));
     return Object.assign(last, { timings: timingsOf(done) });
   }
 
@@ -551,8 +550,12 @@ async function* merged(readers) {
 }
 
 /** @param {Done} done @param {boolean} hasCalls */
-const finishOf = (done, hasCalls) =>
-  done.finish === 'length' ? 'length' : hasCalls ? 'tool_calls' : 'stop';
+const endOf = ({ finish, stop }, hasCalls) => ({
+  finish_reason: /** @type {'stop' | 'length' | 'tool_calls'} */ (
+    finish === 'length' ? 'length' : hasCalls ? 'tool_calls' : 'stop'
+  ),
+  ...(stop !== undefined && { stop_reason: stop }),
+});
 
 /** @param {Done[]} dones of the choices of one prompt */
 function usageOf(dones) {

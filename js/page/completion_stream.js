@@ -109,7 +109,7 @@ export class CompletionStream {
 /** @param {any} whole @param {Chunk} chunk */
 function addChunk(whole, { id, created, model, choices, usage, timings }) {
   Object.assign(whole, { id, created, model }, usage && { usage }, timings && { timings });
-  for (const { index, delta, logprobs, finish_reason: reason } of choices) {
+  for (const { index, delta, logprobs, finish_reason: reason, stop_reason: stop } of choices) {
     whole.choices[index] ??= {
       ...{ index, message: { role: 'assistant', content: '', refusal: null } },
       ...{ logprobs: null, finish_reason: null },
@@ -130,6 +130,7 @@ function addChunk(whole, { id, created, model, choices, usage, timings }) {
       choice.logprobs.content.push(...logprobs.content);
     }
     choice.finish_reason = reason ?? choice.finish_reason;
+    if (stop !== undefined) choice.stop_reason = stop;
     // calls that broke have come as content, too
     if (reason === 'stop') delete message.tool_calls;
   }

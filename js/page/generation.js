@@ -57,8 +57,16 @@ async function* readTexts(reader) {
 
 /** @param {Done} done */
 function resultOf(done) {
-  return { finishReason: done.finish, usage: usageOf(done), timings: timingsOf(done) };
+  return {
+    finishReason: done.finish,
+    ...stopOf(done),
+    usage: usageOf(done),
+    timings: timingsOf(done),
+  };
 }
+
+/** @param {Done} done @returns {{stop?: string}} */
+const stopOf = ({ stop }) => (stop === undefined ? {} : { stop });
 
 /** @param {Done} done */
 function usageOf(done) {

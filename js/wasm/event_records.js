@@ -11,6 +11,7 @@ import {
   EVENT_REQUEST_AT,
   EVENT_SIZE_BYTES_AT,
   EVENT_STATUS_AT,
+  EVENT_STOP_AT,
   EVENT_SUBJECT_AT,
   EVENT_TEXT_BYTES_AT,
   EVENT_TOKEN_AT,
@@ -36,6 +37,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @property {{token: number, logprob: number}[]} top
  * @property {string} text
  * @property {number} finish
+ * @property {number} stop 1 + the number of the stop string that ended it, or 0
  * @property {number} status
  * @property {number} subject
  * @property {number} tokensPrompt
@@ -79,7 +81,8 @@ function decodeEvent(bytes, view, at) {
     logprob: view.getFloat32(at + EVENT_LOGPROB_AT, true),
     top,
     text: decoder.decode(bytes.subarray(text, text + u32(EVENT_TEXT_BYTES_AT))),
-    finish: u32(EVENT_FINISH_AT),
+    finish: view.getUint16(at + EVENT_FINISH_AT, true),
+    stop: view.getUint16(at + EVENT_STOP_AT, true),
     status: view.getUint16(at + EVENT_STATUS_AT, true),
     subject: view.getUint16(at + EVENT_SUBJECT_AT, true),
     tokensPrompt: u32(EVENT_TOKENS_PROMPT_AT),

@@ -140,6 +140,7 @@ export const EVENT_LOGPROB_AT = 16;
 export const EVENT_TOP_COUNT_AT = 20;
 export const EVENT_TEXT_BYTES_AT = 24;
 export const EVENT_FINISH_AT = 28;
+export const EVENT_STOP_AT = 30;
 export const EVENT_STATUS_AT = 32;
 export const EVENT_SUBJECT_AT = 34;
 export const EVENT_TOKENS_PROMPT_AT = 36;

@@ -426,6 +426,7 @@ export class RequestTable {
     }
     output.done = {
       finish: finishes[event.finish],
+      ...(event.stop > 0 && { stop: entry.request.stop[event.stop - 1] }),
       promptTokens: event.tokensPrompt,
       cachedTokens: event.tokensCached,
       completionTokens: event.tokensOut,

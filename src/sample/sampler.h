@@ -92,8 +92,9 @@ void stop_matcher_destroy(stop_matcher *matcher);
 // it, is shown. The matcher is then as after create.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
-// Whether one of the strings is this text.
-bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes);
+// Whether one of the strings is this text; *stop_index is its number.
+bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
+                      uint32_t *stop_index);
 // The generation ended otherwise. out receives what was held back (less than
 // WICK_STOP_BYTES_MAX). The matcher is then as after create.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);

@@ -119,10 +119,12 @@ bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_byt
   return false;
 }
 
-bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes) {
+bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
+                      uint32_t *stop_index) {
   for (uint32_t i = 0; i < matcher->count; i++) {
     const byte_pattern *string = &matcher->strings[i];
     if (string->size_bytes == size_bytes && memcmp(string->bytes, text, size_bytes) == 0) {
+      *stop_index = i;
       return true;
     }
   }

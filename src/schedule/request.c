@@ -432,7 +432,10 @@ static bool is_stop_token(request *request, const tokenizer *tokenizer, int32_t 
   if (request->stops == NULL) return false;
   if (tokenizer_piece(tokenizer, token, false, scratch, &text) != 0) return false;
   const size_t size_bytes = tokenizer_piece(tokenizer, token, true, scratch, &text);
-  return size_bytes != 0 && stop_matcher_has(request->stops, text, size_bytes);
+  uint32_t index;
+  if (size_bytes == 0 || !stop_matcher_has(request->stops, text, size_bytes, &index)) return false;
+  request->stopped_by = index + 1;
+  return true;
 }
 
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
@@ -458,7 +461,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
     uint32_t index;
     if (stop_matcher_feed(request->stops, request->piece, piece_bytes, request->shown, shown_bytes,
                           &index)) {
-      request->is_stopped = true;
+      request->stopped_by = index + 1;
       return WICK_FINISH_STOP;
     }
   }
@@ -467,7 +470,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
 }
 
 size_t request_flush(request *request) {
-  if (request->is_stopped) return 0;
+  if (request->stopped_by != 0) return 0;
   size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
   if (request->healing_bytes != 0) piece_bytes = 0;  // half of a character that the prompt has
   if (request->stops == NULL) {
@@ -478,6 +481,7 @@ size_t request_flush(request *request) {
   uint32_t index;
   const bool is_stopped = stop_matcher_feed(request->stops, request->piece, piece_bytes,
                                             request->shown, &shown_bytes, &index);
+  if (is_stopped) request->stopped_by = index + 1;
   if (is_stopped) return shown_bytes;
   return shown_bytes + stop_matcher_flush(request->stops, request->shown + shown_bytes);
 }

@@ -53,7 +53,7 @@ typedef struct request {
   kv_seq_id sequence;              // KV_SEQ_NONE until it runs
   swap_record swapped;  // the host's record of its pages, while it waits after preemption
   bool ignore_end;
-  bool is_stopped;             // a stop string was found: no more text is returned
+  uint32_t stopped_by;         // 1 + the number of the stop string that was found; 0: none was
   const tokenizer *tokenizer;  // the engine's
   sampler *sampler;
   stop_matcher *stops;      // NULL: none

@@ -388,7 +388,7 @@ static wick_event last_event(const request *request, wick_finish how, uint64_t n
   wick_event event = {.request = request->id,
                       .kind = WICK_EVENT_DONE,
                       .token = TOKEN_NONE,
-                      .finish = how,
+                      .finish = (uint16_t)how,
                       .tokens_prompt = request->prompt_count,
                       .tokens_cached = request->cached,
                       .tokens_out = request->tokens_out};
@@ -420,6 +420,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
     // a reply that is cut inside a character ends before it
     if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
     text_bytes = request_flush(request);
+    if (how == WICK_FINISH_STOP) event.stop = (uint16_t)request->stopped_by;
   }
   events_put(&scheduler->events, &event, NULL, NULL, 0, text, text_bytes);
   if (request->phase == REQUEST_RUNNING) {

@@ -14,7 +14,7 @@ static const char QUESTION[] =
 typedef struct answer {
   char text[4096];
   size_t text_bytes;
-  uint32_t tokens, tops, finish;
+  uint32_t tokens, tops, finish, stop;
 } answer;
 
 static void take(answer *to, const wick_event *event) {
@@ -23,7 +23,7 @@ static void take(answer *to, const wick_event *event) {
     to->text_bytes += event->text_bytes;
   }
   if (event->kind == WICK_EVENT_TOKEN) to->tokens++;
-  if (event->kind == WICK_EVENT_DONE) to->finish = event->finish;
+  if (event->kind == WICK_EVENT_DONE) to->finish = event->finish, to->stop = event->stop;
   if (event->top_count == 0) return;
   const wick_logprob top = wick_event_top(event, 0);
   CHECK(top.logprob <= 0 && top.logprob >= event->logprob);
@@ -102,6 +102,30 @@ TEST(a_chat_goes_on_through_the_header_alone) {
   ask(engine, &other, 7, &again);
   CHECK_EQ_STR(again.text, first.text);
   CHECK_EQ_UINT(again.tops, 24);
+  wick_engine_destroy(engine);
+}
+
+TEST(the_stop_string_that_ended_an_answer_is_reported) {
+  static const char *const stops[] = {"", "zzzz", "fox", "x"};
+  static const size_t sizes[] = {0, 4, 3, 1};
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = open_engine(&config);
+  REQUIRE(engine != NULL);
+  answer told;
+  wick_request request = question(24);
+  ask(engine, &request, 0, &told);
+  CHECK_EQ_UINT(told.finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(told.stop, 0);
+  request.stops = stops;
+  request.stop_bytes = sizes;
+  request.stop_count = 4;
+  ask(engine, &request, 0, &told);
+  CHECK_EQ_UINT(told.finish, WICK_FINISH_STOP);
+  CHECK_EQ_UINT(told.stop, 3);  // of those that end with the same byte the longest
+  request.stop_count = 2;
+  ask(engine, &request, 0, &told);
+  CHECK_EQ_UINT(told.stop, 0);
   wick_engine_destroy(engine);
 }
 

@@ -274,7 +274,9 @@ TEST(knows_its_strings_as_wholes) {
   static const char *const texts[] = {"ab", "<|end|>", "a", "abc", "<|end|", "b"};
   stop_matcher *m = matcher_open(stops, 3);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    CHECK(stop_matcher_has(m, (const uint8_t *)texts[i], strlen(texts[i])) == (i < 2));
+    uint32_t index = 9;
+    CHECK(stop_matcher_has(m, (const uint8_t *)texts[i], strlen(texts[i]), &index) == (i < 2));
+    CHECK_EQ_UINT(index, i < 2 ? i + 1 : 9);
   }
   matcher_close(m);
 }
