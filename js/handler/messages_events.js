@@ -1,7 +1,7 @@
 // js/handler/messages_events.js — the events of a streamed answer of /v1/messages, made of the chunks of a chat
 // completion. Each block is opened, written and closed before the next one.
 
-import { blockOf, stopReasonOf, usageOf } from './messages_shape.js';
+import { blockOf, endOf, usageOf } from './messages_shape.js';
 
 /** The deltas of each type of a block. @type {Record<string, (text: string) => object>} */
 const deltaOf = {
@@ -17,13 +17,16 @@ export class MessagesEvents {
   #type;
   /** The number of the open call in the chat completion. */
   #call = -1;
-  #finish = 'stop';
+  #end = endOf('stop', undefined);
   /** @type {object[]} */
   #events = [];
 
-  /** @param {object} message that begins */
-  constructor(message) {
-    this.#events.push({ type: 'message_start', message });
+  /** The message that begins, when its prompt has been read. @type {(() => object) | undefined} */
+  #begin;
+
+  /** @param {() => object} begin */
+  constructor(begin) {
+    this.#begin = begin;
   }
 
   /** @returns {object[]} those since the last call */
@@ -33,12 +36,16 @@ export class MessagesEvents {
 
   /** @param {any} chunk of a chat completion with one choice */
   add({ choices: [choice], usage }) {
-    const { content, reasoning_content, tool_calls = [] } = choice?.delta ?? {};
+    const { role, content, reasoning_content, tool_calls = [] } = choice?.delta ?? {};
+    if (this.#begin && role === undefined) {
+      this.#events.push({ type: 'message_start', message: this.#begin() });
+      this.#begin = undefined;
+    }
     if (reasoning_content) this.#write('thinking', reasoning_content);
     if (content) this.#write('text', content);
     for (const call of tool_calls) this.#writeCall(call);
-    this.#finish = choice?.finish_reason ?? this.#finish;
-    if (usage) this.#end(usage);
+    if (choice?.finish_reason) this.#end = endOf(choice.finish_reason, choice.stop_reason);
+    if (usage) this.#finish(usage);
   }
 
   /** @param {string} type @param {object} [members] of its block */
@@ -80,11 +87,10 @@ export class MessagesEvents {
   }
 
   /** @param {any} usage of the chat completion */
-  #end(usage) {
+  #finish(usage) {
     if (this.#index < 0) this.#open('text');
     this.#close();
-    const delta = { stop_reason: stopReasonOf(this.#finish), stop_sequence: null };
-    this.#events.push({ type: 'message_delta', delta, usage: usageOf(usage) });
+    this.#events.push({ type: 'message_delta', delta: this.#end, usage: usageOf(usage) });
     this.#events.push({ type: 'message_stop' });
   }
 }

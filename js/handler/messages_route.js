@@ -1,5 +1,5 @@
 // js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's interface, by a chat
-// completion. Nothing is stored. Which stop sequence ended an answer is not reported: its reason is end_turn.
+// completion. Nothing is stored.
 
 import { effort } from './chat_route.js';
 import {
@@ -179,20 +179,16 @@ export async function answerMessages(engine, body, { signal, salt, model, header
   reportIgnored(body.tools, headers, isOwnTool);
   wanted.salt = saltWithin(salt, body.salt);
   if (adapters) wanted.adapters = adapters;
+  let promptTokens = 0;
+  wanted.onPrefill = (/** @type {{total: number}} */ { total }) => {
+    promptTokens = total;
+  };
   const create = /** @type {any} */ (engine.chat.completions);
   const answer = await create.create(wanted, { signal });
   if (!body.stream) return messageOf(answer, model);
-  const chunks = answer[Symbol.asyncIterator]();
-  try {
-    const begun = begunMessage(model, await countOf(engine, wanted, signal));
-    return namedEvents(chunks, new MessagesEvents(begun), {
-      leading: 1,
-      failureOf: messagesErrorOf,
-    });
-  } catch (error) {
-    void chunks.return?.();
-    throw error;
-  }
+  const events = new MessagesEvents(() => begunMessage(model, promptTokens));
+  const ends = { leading: 0, failureOf: messagesErrorOf };
+  return namedEvents(answer[Symbol.asyncIterator](), events, ends);
 }
 
 /**

@@ -88,8 +88,26 @@ describe('Anthropic’s client', () => {
         ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
         ...['message_delta', 'message_stop'],
       ]);
-      assert.equal(whole.stop_reason, body === ask ? 'max_tokens' : 'end_turn');
+      const end = body === ask ? ['max_tokens', null] : ['stop_sequence', '.'];
+      assert.deepEqual([whole.stop_reason, whole.stop_sequence], end);
     }
+  });
+
+  test('the prompt of a stream is not tokenized again to count it', async () => {
+    let calls = 0;
+    const countTokens = async () => calls++;
+    const { chat } = engine;
+    const { client } = serverOf({ generate() {}, info: () => engine.info(), chat, countTokens });
+    const { input_tokens: wanted } = (await client.messages.create(ask)).usage;
+    const events = [];
+    for await (const event of await client.messages.create({ ...ask, stream: true }))
+      events.push(event);
+    const [first] = events;
+    const { usage } = any(first).message;
+    const whole = await server.client.messages.countTokens({ model: 'any', messages });
+    assert.equal(usage.input_tokens, whole.input_tokens);
+    assert.ok(wanted <= usage.input_tokens); // without what was cached
+    assert.equal(calls, 0);
   });
 
   test('a last message of the assistant is continued', async () => {
