@@ -501,7 +501,7 @@ WICK_API wick_status wick_model_get_info(const wick_engine *engine, wick_model_i
                                          wick_error *error);
 
 // {architecture, name, shape: {layers, hidden, ...} | null, context_tokens, threads, kernels,
-// k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template | null,
+// k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template (in force) | null,
 // types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error: {status, message,
 // offset_bytes} | null (why the model does not run), memory: {bytes_now, bytes_peak, ...},
 // load: {files, bytes_wanted, ...}}. Before the directory is there: only what is known.

@@ -1216,7 +1216,7 @@ export interface EngineInfo {
     addsBos: boolean;
     addsEos: boolean;
   } | null;
-  /** The model's chat template (Jinja). */
+  /** The chat template (Jinja): that of the option `chatTemplate`, or the model's. */
   chatTemplate: string | null;
   /** Tensors and bytes of each type in the file. */
   types: Record<string, { tensors: number; bytes: number }>;

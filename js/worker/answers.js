@@ -46,11 +46,16 @@ const answers = {
     }
   },
   findPages: ({ native }, tokens) => native.findPages(tokens),
-  info: ({ native }) => ({
-    ...native.info(),
-    ...native.counters(),
-    ...(native.media.isLoaded && { media: native.media.kinds() }),
-  }),
+  info({ native, chat }) {
+    try {
+      chat(); // so the report has the option's template
+    } catch {} // conversations report what is wrong with it
+    return {
+      ...native.info(),
+      ...native.counters(),
+      ...(native.media.isLoaded && { media: native.media.kinds() }),
+    };
+  },
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),
   addAdapter: ({ native }, name) => native.adapters.add(name),

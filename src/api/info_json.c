@@ -208,6 +208,17 @@ static void write_load(json_writer *json, const wick_engine *engine) {
   json_close(json, '{');
 }
 
+// The one in force: that of wick_chat_set_template or the file's.
+static void write_template(json_writer *json, const wick_engine *engine,
+                           const gguf_directory *directory) {
+  const gguf_string given = engine->chat.plain.source;
+  if (engine->chat.given == NULL) {
+    write_string_of(json, "chat_template", directory, "tokenizer.chat_template");
+  } else {
+    json_string(json, "chat_template", given.bytes, (size_t)given.size_bytes);
+  }
+}
+
 static void write_info(json_writer *json, const char *key, wick_engine *engine) {
   const gguf_directory *directory = engine_directory(engine);
   json_open(json, key, '{');
@@ -216,7 +227,7 @@ static void write_info(json_writer *json, const char *key, wick_engine *engine) 
     write_string_of(json, "name", directory, "general.name");
     write_shape(json, engine);
     write_tokenizer(json, engine, directory);
-    write_string_of(json, "chat_template", directory, "tokenizer.chat_template");
+    write_template(json, engine, directory);
     write_types(json, engine->loader);
     write_plan(json, engine);
   }

@@ -69,6 +69,10 @@ TEST(the_model_is_told_field_by_field) {
       "\"tokenizer\":{\"model\":\"gpt2\",\"pre\":\"gpt-2\",\"vocab\":262,"
       "\"bos\":{\"id\":256,\"text\":\"<|endoftext|>\"},\"eos\":{\"id\":257,\"text\":\"<|end|>\"},"
       "\"ends\":[256,257],\"adds_bos\":false,\"adds_eos\":false},\"chat_template\":null");
+  static const char GIVEN[] = "{{ messages[0].content }}";
+  CHECK(wick_chat_set_template(engine, GIVEN, sizeof GIVEN - 1, NULL) == WICK_OK);
+  info_of(engine);
+  CHECK_SAYS("\"chat_template\":\"{{ messages[0].content }}\"");
   CHECK_SAYS("\"types\":{\"F32\":{\"tensors\":29,\"bytes\":%u}}", 4 * (262 * 64 + 3 * layer + 64));
   wick_engine_destroy(engine);
   free(file.bytes);
