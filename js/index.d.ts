@@ -1215,6 +1215,11 @@ export interface EngineInfo {
     ends: number[];
     addsBos: boolean;
     addsEos: boolean;
+    /** Tokens around the parts of a text whose middle is to be written; missing if the vocabulary has none. */
+    infill?: Record<
+      'prefix' | 'suffix' | 'middle' | 'repository' | 'separator',
+      SpecialToken | null
+    >;
   } | null;
   /** The chat template (Jinja): that of the option `chatTemplate`, or the model's. */
   chatTemplate: string | null;

@@ -98,6 +98,18 @@ static void write_token(json_writer *json, const char *key, const gguf_directory
   json_close(json, '{');
 }
 
+// Of vocabularies that can mark the middle of a text.
+static void write_infill(json_writer *json, const gguf_directory *directory,
+                         const tokenizer *vocabulary) {
+  static const char *const NAMES[] = {"prefix", "suffix", "middle", "repository", "separator"};
+  if (tokenizer_infill(vocabulary, INFILL_MIDDLE) == TOKEN_NONE) return;
+  json_open(json, "infill", '{');
+  for (uint32_t i = 0; i < INFILL_PARTS; i++) {
+    write_token(json, NAMES[i], directory, tokenizer_infill(vocabulary, (infill_part)i));
+  }
+  json_close(json, '{');
+}
+
 static void write_tokenizer(json_writer *json, wick_engine *engine,
                             const gguf_directory *directory) {
   const tokenizer *vocabulary = engine->tokenizer;
@@ -111,6 +123,7 @@ static void write_tokenizer(json_writer *json, wick_engine *engine,
   json_u64(json, "vocab", tokenizer_vocab(vocabulary));
   write_token(json, "bos", directory, tokenizer_bos(vocabulary));
   write_token(json, "eos", directory, tokenizer_eos(vocabulary));
+  write_infill(json, directory, vocabulary);
   json_open(json, "ends", '[');
   for (uint32_t id = 0; id < tokenizer_vocab(vocabulary); id++) {
     if (tokenizer_is_end(vocabulary, (int32_t)id)) json_i64(json, NULL, (int32_t)id);

@@ -5,12 +5,12 @@
 
 typedef enum token_role {
   ROLE_END,         // ends a generation
-  ROLE_FIM_PREFIX,  // fill in the middle
+  ROLE_FIM_PREFIX,  // fill in the middle, in the order of infill_part
   ROLE_FIM_SUFFIX,
   ROLE_FIM_MIDDLE,
-  ROLE_FIM_PAD,
   ROLE_FIM_REPOSITORY,
   ROLE_FIM_SEPARATOR,
+  ROLE_FIM_PAD,
   ROLE_SHOWN  // always printed (the frame of gpt-oss's messages)
 } token_role;
 
@@ -122,6 +122,11 @@ static void set_kind(tokenizer *tokenizer, int32_t id, token_kind kind) {
   *flags = (uint8_t)((*flags & ~TOKEN_KIND_MASK) | (uint8_t)kind);
 }
 
+static void set_infill(tokenizer *tokenizer, token_role role, int32_t id) {
+  if (role < ROLE_FIM_PREFIX || role > ROLE_FIM_SEPARATOR) return;
+  tokenizer->infill[role - ROLE_FIM_PREFIX] = id;
+}
+
 static void add_end(tokenizer *tokenizer, int32_t id) {
   if (id == TOKEN_NONE || tokenizer_is_end(tokenizer, id)) return;
   if (tokenizer->end_count < ENDS_MAX) tokenizer->ends[tokenizer->end_count++] = id;
@@ -156,11 +161,13 @@ static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directo
 static wick_status read_named(tokenizer *tokenizer, const gguf_directory *directory,
                               wick_error *error) {
   bool is_taken[ROLE_SHOWN + 1] = {false};
+  for (size_t i = 0; i < INFILL_PARTS; i++) tokenizer->infill[i] = TOKEN_NONE;
   for (size_t i = 0; i < ROLE_KEY_COUNT; i++) {
     int32_t id;
     const wick_status status = read_token_key(tokenizer, directory, ROLE_KEYS[i].key, &id, error);
     if (status != WICK_OK) return status;
     if (id == TOKEN_NONE) continue;
+    if (!is_taken[ROLE_KEYS[i].role]) set_infill(tokenizer, ROLE_KEYS[i].role, id);
     is_taken[ROLE_KEYS[i].role] = true;
     if (ends_with_role(ROLE_KEYS[i].role)) add_end(tokenizer, id);
   }
@@ -171,6 +178,7 @@ static wick_status read_named(tokenizer *tokenizer, const gguf_directory *direct
     const int32_t id = find_text(tokenizer, NAMED_TOKENS[i].text);
     if (id == TOKEN_NONE) continue;
     is_taken[role] = true;
+    set_infill(tokenizer, role, id);
     set_kind(tokenizer, id, role == ROLE_SHOWN ? TOKEN_USER_DEFINED : TOKEN_CONTROL);
     if (ends_with_role(role)) add_end(tokenizer, id);
   }

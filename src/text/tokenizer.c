@@ -449,6 +449,9 @@ token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token) {
 int32_t tokenizer_bos(const tokenizer *tokenizer) { return tokenizer->bos; }
 int32_t tokenizer_eos(const tokenizer *tokenizer) { return tokenizer->eos; }
 
+int32_t tokenizer_infill(const tokenizer *tokenizer, infill_part part) {
+  return tokenizer->infill[part];
+}
 int32_t tokenizer_separator(const tokenizer *tokenizer) { return tokenizer->separator; }
 
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer) {

@@ -44,6 +44,16 @@ uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE when there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
+// Tokens around the parts of a text whose middle is to be written; TOKEN_NONE: it has none.
+typedef enum infill_part {
+  INFILL_PREFIX,
+  INFILL_SUFFIX,
+  INFILL_MIDDLE,
+  INFILL_REPOSITORY,  // before its name
+  INFILL_SEPARATOR,   // before the name of a file
+  INFILL_PARTS
+} infill_part;
+int32_t tokenizer_infill(const tokenizer *tokenizer, infill_part part);
 // Between the texts of a pair, and after texts of word pieces.
 int32_t tokenizer_separator(const tokenizer *tokenizer);
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer);

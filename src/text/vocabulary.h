@@ -133,6 +133,7 @@ struct tokenizer {
   int32_t eos;
   int32_t unknown;
   int32_t separator;  // WPM: ends every text
+  int32_t infill[INFILL_PARTS];
   int32_t ends[ENDS_MAX];
   uint32_t end_count;
   bool adds_bos;

@@ -93,6 +93,12 @@ TEST(keys_name_tokens) {
       }
       if (i == 9) CHECK((tokenizer_eos(made) == (int32_t)id) == (id < 6));
       if (i == 12) CHECK((tokenizer_bos(made) == (int32_t)id) == (id < 6));
+      const bool is_there = id < 6;
+      static const int PARTS[] = {0, 0, 1, 1, 2, 2, -1, 3, 4};
+      for (int part = 0; i < 9 && part < INFILL_PARTS; part++) {
+        const int32_t wanted = is_there && PARTS[i] == part ? (int32_t)id : TOKEN_NONE;
+        CHECK_EQ_INT(tokenizer_infill(made, (infill_part)part), wanted);
+      }
       if (i == 13) CHECK((made->separator == (int32_t)id) == (id < 6));
       fixture_close(&fixture);
     }
@@ -192,6 +198,8 @@ TEST(a_role_has_one_token) {
   CHECK_EQ_INT(tokenizer_kind(made, 4), TOKEN_NORMAL);
   CHECK_EQ_INT(tokenizer_kind(made, 5), TOKEN_CONTROL);
   CHECK_EQ_INT(tokenizer_kind(made, 6), TOKEN_NORMAL);
+  CHECK_EQ_INT(tokenizer_infill(made, INFILL_PREFIX), 5);
+  CHECK_EQ_INT(tokenizer_infill(made, INFILL_SUFFIX), TOKEN_NONE);
   CHECK(tokenizer_is_end(made, 2) && tokenizer_is_end(made, 7));
   fixture_close(&fixture);
   const key keys[] = {{"tokenizer.ggml.fim_pad_token_id", NULL, 1, false},
@@ -202,6 +210,7 @@ TEST(a_role_has_one_token) {
   made = fixture.tokenizer;
   CHECK(tokenizer_is_end(made, 1) && !tokenizer_is_end(made, 3) && !tokenizer_is_end(made, 4));
   CHECK_EQ_INT(tokenizer_kind(made, 5), TOKEN_NORMAL);
+  CHECK_EQ_INT(tokenizer_infill(made, INFILL_PREFIX), 1);
   fixture_close(&fixture);
 }
 
