@@ -69,12 +69,18 @@ void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
 
 // ---- parts ----
 
+#define DOTTED(major, minor, patch) #major "." #minor "." #patch
+#define VERSION_TEXT(major, minor, patch) DOTTED(major, minor, patch)
+// Answers of one version are the same for a model and a seed.
+#define FINGERPRINT "wick-" VERSION_TEXT(WICK_VERSION_MAJOR, WICK_VERSION_MINOR, WICK_VERSION_PATCH)
+
 static void open_head(json_writer *json, const server *of, const answer *to, const char *object) {
   json_open(json, NULL, '{');
   json_text(json, "id", to->id);
   json_text(json, "object", object);
   json_i64(json, "created", to->created_s);
   json_text(json, "model", of->model);
+  json_text(json, "system_fingerprint", FINGERPRINT);
 }
 
 // One list of two, each of which may be empty.

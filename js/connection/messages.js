@@ -100,9 +100,6 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   {type: 'ask', id: number, method: string, args: number[]}} FromWorker
  */
 
-/** The version of the package. Tabs with another version may use other messages. */
-export const VERSION = '0.1.0';
-
 // ---- checks of messages from channels, which every script of the origin can write to ----
 
 /** @param {any} value @returns {boolean} */

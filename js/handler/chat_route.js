@@ -3,6 +3,7 @@
 
 import { fieldKinds } from '../base/option_table.js';
 import { effortNames } from '../base/reasoning_effort.js';
+import { VERSION } from '../base/version.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import {
   boolean,
@@ -31,6 +32,9 @@ import { saltWithin } from './keys.js';
 
 /** How much the model should reason: variables of its template. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
+
+/** Answers of one version are the same for a model and a seed. */
+export const FINGERPRINT = `wick-${VERSION}`;
 
 /** The engine's. */
 export const LOGPROBS_MAX = 20;
@@ -225,14 +229,14 @@ export async function answerChat(engine, body, { signal, salt, model, adapters }
   delete wanted.lora;
   wanted.chat_template_kwargs = variablesOf(body) ?? undefined;
   const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
-  if (!body.stream) return Object.assign(answer, { model });
+  if (!body.stream) return Object.assign(answer, { model, system_fingerprint: FINGERPRINT });
   const chunks = answer[Symbol.asyncIterator]();
   return {
     // one chunk with the role for each choice
     leading: body.n ?? 1,
     async next() {
       const next = await chunks.next();
-      if (next.value) next.value.model = model;
+      if (next.value) Object.assign(next.value, { model, system_fingerprint: FINGERPRINT });
       return next;
     },
     leave: () => void chunks.return(),

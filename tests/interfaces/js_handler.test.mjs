@@ -4,11 +4,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { VERSION } from '../../js/base/version.js';
 import { createHandler } from '../../js/handler/create_handler.js';
 import { randomName } from '../../js/handler/random_name.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const turn = () => new Promise((settle) => setImmediate(settle));
+/** Members that the handler adds to chat completions of `fox`. */
+const servedBy = { model: 'fox', system_fingerprint: `wick-${VERSION}` };
 const CHAT = '/v1/chat/completions';
 const COMPLETIONS = '/v1/completions';
 const RERANK = '/v1/rerank';
@@ -115,8 +118,9 @@ async function eventsOf(response) {
 }
 
 /** @param {any} body @param {string} object @param {string} model @returns {any} its fields in addition to its head */
-function headless({ id, created, ...body }, object, model) {
+function headless({ id, created, system_fingerprint, ...body }, object, model) {
   assert.match(id, /^cmpl-[a-z\d]{28}$/);
+  assert.match(system_fingerprint, /^wick-\d+\.\d+\.\d+$/);
   assert.ok(Math.abs(created - Date.now() / 1000) < 100 && Number.isInteger(created));
   assert.deepEqual([body.object, body.model], [object, model]);
   const { object: _, model: __, ...rest } = body;
@@ -513,7 +517,7 @@ describe('chats', () => {
       ...{ verbosity: 'medium', web_search_options: null, presence_penalty: null },
     };
     const response = await handle(post(CHAT, { messages: talk, ...given, ...idle, salt: 'mine' }));
-    assert.deepEqual([response.status, await response.json()], [200, { id: 1, model: 'fox' }]);
+    assert.deepEqual([response.status, await response.json()], [200, { id: 1, ...servedBy }]);
     const [[wanted, { signal }]] = asked;
     assert.ok(signal instanceof AbortSignal);
     const sent = talk;
@@ -693,7 +697,7 @@ describe('chats', () => {
       await turn();
       more();
       assert.deepEqual(await events, [
-        ...Array.from({ length: 3 + (n ?? 1) }, (_, i) => ({ given: i, model: 'fox' })),
+        ...Array.from({ length: 3 + (n ?? 1) }, (_, i) => ({ given: i, ...servedBy })),
         'end',
       ]);
       assert.equal(isLeft, true);
@@ -725,7 +729,7 @@ describe('chats', () => {
       yield { a: 1 };
     });
     const response = await short.handle(post(CHAT, { messages, n: 3, stream: true }));
-    assert.deepEqual(await eventsOf(response), [{ a: 1, model: 'fox' }, 'end']);
+    assert.deepEqual(await eventsOf(response), [{ a: 1, ...servedBy }, 'end']);
   });
 });
 

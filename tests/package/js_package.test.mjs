@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
-import { VERSION } from '../../js/connection/messages.js';
+import { VERSION } from '../../js/base/version.js';
 import { builtSizes, PACKAGE, sizeFault } from '../../tools/build/sizes.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { documentsIn, locate, locateRelaxedNode, root } from '../support/locate.mjs';

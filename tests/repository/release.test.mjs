@@ -138,7 +138,7 @@ describe('make release', () => {
     git('commit', '-q', '--allow-empty', '-m', 'another');
     writeFileSync(join(copy, 'forgotten.txt'), '');
     changeFile(join(copy, 'include/wick.h'), (text) => text.replace(/(_PATCH) \d+/, '$1 77'));
-    changeFile(join(copy, 'js/connection/messages.js'), (text) =>
+    changeFile(join(copy, 'js/base/version.js'), (text) =>
       text.replace(/(VERSION = ').*'/, "$19.9.9'"),
     );
     changeFile(join(copy, 'CHANGELOG.md'), (text) => text.replace(/^## .*$/m, '## Next'));

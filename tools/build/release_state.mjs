@@ -48,7 +48,7 @@ export function checkVersions(root) {
   /** @type {Record<string, string>} */
   const told = {
     'package-lock.json': packages[''].version,
-    'js/connection/messages.js': find(root, 'js/connection/messages.js', /VERSION = '(.*)'/),
+    'js/base/version.js': find(root, 'js/base/version.js', /VERSION = '(.*)'/),
     'include/wick.h': find(root, 'include/wick.h', header),
   };
   const others = Object.entries(told).filter(([, one]) => one !== version);
