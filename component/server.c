@@ -14,10 +14,10 @@
 
 static bool configure(wick_config *config, refusal *refused) {
   wick_config_default(config);
-  return settings_flag("WICK_METRICS", &config->metrics, refused) &&
-         settings_number("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
-         settings_number("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
-         settings_number("WICK_REQUESTS", &config->requests_max, refused);
+  return settings_read_flag("WICK_METRICS", &config->metrics, refused) &&
+         settings_read_count("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
+         settings_read_count("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
+         settings_read_count("WICK_REQUESTS", &config->requests_max, refused);
 }
 
 // An engine that has read the model; NULL with the reason.

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_LIMIT = 256, BODY_BYTES = 1 << 20, ITEMS = 2048, SILENCE_MS = 5000 };
-
 static bool is_wrong(const char *name, const char *wanted, refusal *refused) {
   return refuse(refused, 500, "settings", NULL, "The server's variable %s must be %s", name,
                 wanted);
 }
 
-bool settings_number(const char *name, uint32_t *out, refusal *refused) {
+bool settings_read_count(const char *name, uint32_t *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;
   char *end = NULL;
@@ -27,7 +25,7 @@ bool settings_number(const char *name, uint32_t *out, refusal *refused) {
   return true;
 }
 
-bool settings_flag(const char *name, bool *out, refusal *refused) {
+bool settings_read_flag(const char *name, bool *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;
   *out = strcmp(text, "1") == 0;
@@ -62,7 +60,7 @@ static bool is_visible(const char *key, size_t size) {
 }
 
 // Keys with ',' between. A variable that is set but empty must not mean that no key is needed.
-static bool read_keys(const char *name, tenants *out, refusal *refused) {
+static bool settings_read_keys(const char *name, tenants *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;
   uint32_t count = 1;
@@ -122,24 +120,22 @@ bool settings_have_origin(const char *origins, const char *origin) {
   return false;
 }
 
-static bool read_text(const char *name, const char **out, refusal *refused) {
+static bool settings_read_text(const char *name, const char **out, refusal *refused) {
   *out = getenv(name);
   return *out == NULL || **out != '\0' || is_wrong(name, "a text that is not empty", refused);
 }
 
+static bool settings_read_texts(const char *name, const char **out, refusal *refused) {
+  return settings_read_text(name, out, refused);
+}
+
 bool settings_read(settings *out, refusal *refused) {
-  *out = (settings){.queue_limit = QUEUE_LIMIT, .body_bytes_max = BODY_BYTES};
-  out->items_max = ITEMS;
-  out->silence_ms = SILENCE_MS;
-  out->logs_requests = true;
-  return read_keys("WICK_KEYS", &out->keys, refused) &&
-         read_keys("WICK_METRICS_KEY", &out->metrics_keys, refused) &&
-         settings_number("WICK_QUEUE_LIMIT", &out->queue_limit, refused) &&
-         settings_number("WICK_BODY_BYTES_MAX", &out->body_bytes_max, refused) &&
-         settings_number("WICK_ITEMS_MAX", &out->items_max, refused) &&
-         settings_number("WICK_SILENCE_MS", &out->silence_ms, refused) &&
-         settings_flag("WICK_LOG", &out->logs_requests, refused) &&
-         read_text("WICK_CORS", &out->origins, refused) &&
-         read_text("WICK_CHAT_TEMPLATE", &out->chat_template, refused) &&
-         read_text("WICK_MODEL_NAME", &out->model_name, refused);
+#define INITIAL(kind, field, variable, by_default) .field = by_default,
+#define READ(kind, field, variable, by_default) \
+  if (!settings_read_##kind(variable, &out->field, refused)) return false;
+  *out = (settings){SERVER_SETTINGS(INITIAL)};
+  SERVER_SETTINGS(READ)
+#undef INITIAL
+#undef READ
+  return true;
 }

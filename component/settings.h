@@ -3,6 +3,7 @@
 #ifndef WICK_COMPONENT_SETTINGS_H
 #define WICK_COMPONENT_SETTINGS_H
 
+#include "base/options.h"
 #include "base/salt.h"
 #include "refusal.h"
 
@@ -19,23 +20,25 @@ typedef struct tenants {
   uint32_t count;
 } tenants;
 
+// The kinds of settings: texts that are not given are NULL, and lists have ',' between.
+typedef tenants settings_keys;
+typedef const char *settings_texts, *settings_text;
+typedef uint32_t settings_count;
+typedef bool settings_flag;
+
+// The fields of SERVER_SETTINGS: keys, metrics_keys, origins, ...
 typedef struct settings {
-  tenants keys, metrics_keys;
-  uint32_t queue_limit, body_bytes_max;
-  uint32_t items_max;         // of a field that is a list
-  uint32_t silence_ms;        // of a stream before its first token, until a comment line
-  bool logs_requests;         // a line on stderr each
-  const char *origins;        // of CORS, with ',' between, or "*"; NULL: none
-  const char *model_name;     // NULL: the file's
-  const char *chat_template;  // Jinja, or a name as in wick_chat_set_template; NULL: the model's
+#define FIELD(kind, field, variable, by_default) settings_##kind field;
+  SERVER_SETTINGS(FIELD)
+#undef FIELD
 } settings;
 
 // From the environment. False: one of them is wrong; *refused says which.
 bool settings_read(settings *out, refusal *refused);
 // A number of the environment, at least 1; 0 where it is not given.
-bool settings_number(const char *name, uint32_t *out, refusal *refused);
+bool settings_read_count(const char *name, uint32_t *out, refusal *refused);
 // 0 or 1; false where it is not given.
-bool settings_flag(const char *name, bool *out, refusal *refused);
+bool settings_read_flag(const char *name, bool *out, refusal *refused);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 

@@ -149,7 +149,7 @@ static size_t read_range(void *context, uint32_t file, uint64_t offset, void *by
 
 static bool take_timeout(url_source *from, refusal *refused) {
   from->url.timeout_ms = TIMEOUT_MS;
-  return settings_number("WICK_MODEL_TIMEOUT_MS", &from->url.timeout_ms, refused);
+  return settings_read_count("WICK_MODEL_TIMEOUT_MS", &from->url.timeout_ms, refused);
 }
 
 bool url_check(const char *url, refusal *refused) {

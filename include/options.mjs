@@ -227,7 +227,91 @@ export const fields = {
     ...{ function_call: '"none"|"auto"', modalities: '[]|["text"]', verbosity: '"medium"' },
     ...{ audio: '', web_search_options: '' },
   },
-  completion: { best_of: '1', parseSpecial: 'true', echo: 'boolean', suffix: '""' },
+  completion: { parseSpecial: 'true', echo: 'boolean', suffix: '""' },
+};
+
+/**
+ * Names of other servers for fields over HTTP: the field that means the same. A request has one of the two.
+ * @type {Record<string, string>}
+ */
+export const aliases = {
+  // llama.cpp's server
+  ...{ n_predict: 'max_tokens', typ_p: 'typical_p' },
+  // vLLM
+  ...{ repetition_penalty: 'repeat_penalty', guided_json: 'json_schema', guided_regex: 'regex' },
+  ...{ guided_choice: 'choices', guided_grammar: 'grammar' },
+};
+
+/**
+ * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the environment. Of createHandler
+ * by its name, of a component by its variable and its field of `settings`, of `wick serve` by its option.
+ * @typedef {object} ServerOption
+ * @property {'keys' | 'texts' | 'text' | 'count' | 'flag'} kind
+ * @property {number} [byDefault] of a count or a flag
+ * @property {[variable: string, field: string]} [env]
+ * @property {[option: string, value: string, about: string]} [cli] a verb phrase
+ * @property {true} [isElsewhere] it is not an option of createHandler
+ */
+
+/** @type {Record<string, ServerOption>} */
+export const server = {
+  keys: {
+    ...{ kind: 'keys', env: ['WICK_KEYS', 'keys'] },
+    cli: ['--key', 'KEY', 'require KEY from clients; repeat for several keys'],
+  },
+  metricsKey: {
+    ...{ kind: 'keys', env: ['WICK_METRICS_KEY', 'metrics_keys'] },
+    cli: [
+      '--metrics-key',
+      'KEY',
+      'require KEY for /metrics (default: the only --key, if there is one)',
+    ],
+  },
+  cors: {
+    ...{ kind: 'texts', env: ['WICK_CORS', 'origins'] },
+    cli: [
+      '--cors',
+      'ORIGIN',
+      'allow requests from pages of ORIGIN, or * for all; repeat for several origins',
+    ],
+  },
+  queueLimit: {
+    ...{ kind: 'count', byDefault: 256, env: ['WICK_QUEUE_LIMIT', 'queue_limit'] },
+    cli: ['--queue', 'N', 'accept N running and waiting requests (default 256)'],
+  },
+  model: {
+    ...{ kind: 'text', env: ['WICK_MODEL_NAME', 'model_name'] },
+    cli: ['--name', 'NAME', 'show NAME as the model in answers (default: the name of the file)'],
+  },
+  bodyBytesMax: {
+    ...{ kind: 'count', byDefault: 1 << 20, env: ['WICK_BODY_BYTES_MAX', 'body_bytes_max'] },
+  },
+  bodyTimeout: { kind: 'count', byDefault: 60_000 }, // milliseconds
+  // of a list in a body: OpenAI's limit of texts
+  itemsMax: { kind: 'count', byDefault: 2048, env: ['WICK_ITEMS_MAX', 'items_max'] },
+  instance: { kind: 'text' },
+  // of a stream before its first token, until a comment line: proxies close a connection that was silent for a minute
+  silenceMs: {
+    ...{ kind: 'count', byDefault: 5000, env: ['WICK_SILENCE_MS', 'silence_ms'] },
+    isElsewhere: true,
+  },
+  log: { kind: 'flag', byDefault: 1, env: ['WICK_LOG', 'logs_requests'], isElsewhere: true },
+  chatTemplate: {
+    ...{ kind: 'text', env: ['WICK_CHAT_TEMPLATE', 'chat_template'], isElsewhere: true },
+  },
+};
+
+/**
+ * Other names of paths over HTTP. A component does not have all of the routes.
+ * @type {Record<string, string>}
+ */
+export const paths = {
+  ...{ '/v1/health': '/health', '/models': '/v1/models' },
+  '/chat/completions': '/v1/chat/completions',
+  ...{ '/completions': '/v1/completions', '/embeddings': '/v1/embeddings' },
+  ...{ '/responses': '/v1/responses', '/messages': '/v1/messages' },
+  ...{ '/rerank': '/v1/rerank', '/reranking': '/v1/rerank', '/v1/reranking': '/v1/rerank' },
+  ...{ '/v2/rerank': '/v1/rerank', '/v1/tokenize': '/tokenize', '/v1/detokenize': '/detokenize' },
 };
 
 /**

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import process from 'node:process';
+import { serveOptions } from '../base/option_table.js';
 import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
@@ -13,16 +14,16 @@ import { withPage } from './try_page.js';
 
 /** @typedef {import('./exit.js').Argument} Argument */
 
+const optionLines = serveOptions
+  .map(([option, , value, about]) => `  ${`${option} ${value}`.padEnd(18)}  ${about}`)
+  .join('\n');
+
 const USAGE = 'usage: wick serve MODEL [options]';
 const HELP = `${USAGE}
 serves a model over HTTP with OpenAI's interface, and a page for a first try at /
   --port N            listen on port N (default 8080, 0 = any free port)
   --host NAME         listen on the address NAME (default 127.0.0.1: this machine only)
-  --key KEY           require KEY from clients; repeat for several keys
-  --metrics-key KEY   require KEY for /metrics (default: the only --key, if there is one)
-  --cors ORIGIN       allow requests from pages of ORIGIN, or * for all; repeat for several origins
-  --queue N           accept N running and waiting requests (default 256)
-  --name NAME         show NAME as the model in answers (default: the name of the file)
+${optionLines}
   --chat-template FILE  use the Jinja template in FILE, the built-in chatml, or the model's template of that name
                         (default: the model's template)
   --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
@@ -44,7 +45,7 @@ const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;
 
 const options = [
-  ...['--port', '--host', '--key', '--metrics-key', '--cors', '--queue', '--name'],
+  ...['--port', '--host', ...serveOptions.map(([option]) => option)],
   ...['--ctx', '--kv', '--threads', '--chat-template', '--lora', '--draft'],
   '--mmproj',
 ];

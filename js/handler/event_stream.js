@@ -2,6 +2,7 @@
 // answer requests it. The engine pauses a request whose chunks are not read. Until the first chunk of the engine, comment
 // lines keep clients and proxies from giving up.
 
+import { SILENCE_MS } from '../base/option_table.js';
 import { errorBodyOf, httpErrorOf } from './http_errors.js';
 
 /**
@@ -27,8 +28,6 @@ const END = 'data: [DONE]\n\n';
 
 /** An engine that refuses a request does so within this time, unless it is very busy. Then the head is sent. */
 const REFUSAL_MS = 400;
-/** Proxies close a connection that was silent for a minute. */
-const SILENCE_MS = 5_000;
 const COMMENT = ': waiting\n\n';
 
 /** @param {any} chunk @param {boolean | undefined} isNamed @returns {string} */

@@ -1,15 +1,12 @@
 // js/handler/handler_options.js — the options of createHandler, checked and completed.
 
+import { handlerCounts, handlerTexts } from '../base/option_table.js';
+
 /** @typedef {import('../openai.js').HandlerOptions} HandlerOptions */
 
-const QUEUE_LIMIT = 256;
-const BODY_BYTES_MAX = 1 << 20;
-const BODY_TIMEOUT_MS = 60_000;
-const ITEMS_MAX = 2048; // OpenAI's limit of texts
-
 const names = [
-  ...['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'bodyTimeout', 'itemsMax', 'cors'],
-  ...['model', 'adapters', 'instance', 'onError', 'onRequest'],
+  ...[...Object.keys(handlerCounts), ...handlerTexts],
+  ...['adapters', 'onError', 'onRequest'],
 ];
 
 /** The characters that a header can hold after `Bearer`. */
@@ -33,10 +30,17 @@ function keysOf(value, name) {
   throw new TypeError(`createHandler: ${name} must be visible ASCII characters without spaces`);
 }
 
-/** @param {unknown} value @param {string} name @returns {number} */
-function countOf(value, name) {
-  if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
-  throw new TypeError(`createHandler: ${name} must be a whole number of at least 1`);
+/** @param {HandlerOptions} options @returns {typeof handlerCounts} */
+function countsOf(options) {
+  const counts = { ...handlerCounts };
+  for (const name of /** @type {(keyof typeof counts)[]} */ (Object.keys(counts))) {
+    const value = options[name] ?? counts[name];
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new TypeError(`createHandler: ${name} must be a whole number of at least 1`);
+    }
+    counts[name] = value;
+  }
+  return counts;
 }
 
 /** @param {unknown} uses @returns {import('../index.js').AdapterUse[] | undefined} */
@@ -61,10 +65,7 @@ export function handlerOptionsOf(options) {
   return {
     keys,
     metricsKeys: keysOf(metricsKey, 'metricsKey'),
-    queueLimit: countOf(options.queueLimit ?? QUEUE_LIMIT, 'queueLimit'),
-    bodyBytesMax: countOf(options.bodyBytesMax ?? BODY_BYTES_MAX, 'bodyBytesMax'),
-    bodyTimeout: countOf(options.bodyTimeout ?? BODY_TIMEOUT_MS, 'bodyTimeout'),
-    itemsMax: countOf(options.itemsMax ?? ITEMS_MAX, 'itemsMax'),
+    ...countsOf(options),
     origins: textsOf(options.cors, 'cors'),
     adapters: adaptersOf(options.adapters),
     model: textsOf(options.model, 'model')[0],

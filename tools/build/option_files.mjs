@@ -7,6 +7,7 @@ import {
   request,
   samplers,
   sampling,
+  server,
   subjects,
 } from '../../include/options.mjs';
 
@@ -237,6 +238,24 @@ function optionsInC() {
     '',
     "// A field over HTTP, its field_kind (component/fields.h), and what is accepted of a missing feature's",
     ...Object.keys(fields).flatMap(fieldsInC),
+    ...tableOfC(
+      'FIELD_ALIASES',
+      "another server's name of a field, and ours",
+      Object.entries(aliases).map((row) => row.map((name) => `"${name}"`).join(', ')),
+    ),
+    ...tableOfC(
+      'SERVER_SETTINGS',
+      "an option's kind, its field of a component's settings, its variable, its default",
+      Object.values(server).flatMap(
+        ({ kind, env, byDefault = kind === 'keys' ? '{0}' : 'NULL' }) =>
+          env ? [`${kind}, ${env[1]}, "${env[0]}", ${byDefault}`] : [],
+      ),
+    ),
+    ...tableOfC(
+      'PATH_ALIASES',
+      "another name of a path over HTTP, and the route's",
+      Object.entries(paths).map((row) => row.map((name) => `"${name}"`).join(', ')),
+    ),
     '',
     '// The fields that a wick_subject is about',
     '#define SUBJECT_NAMES \\',
@@ -264,8 +283,17 @@ function property(name, fields) {
   return [`  ${name}: {`, ...parts.map((part) => `    ${part},`), '  },'];
 }
 
+/** @param {string[]} texts @returns {string[]} an item of an array, as the formatter has it */
+function listOf(texts) {
+  const line = `  [${texts.map((text) => `'${text}'`).join(', ')}],`;
+  if (line.length <= 100) return [line];
+  return ['  [', ...texts.map((text) => `    '${text}',`), '  ],'];
+}
+
 /** @param {string} text */
 const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
+
+const handlerRows = Object.entries(server).filter(([, { isElsewhere }]) => !isElsewhere);
 
 function optionsInJs() {
   const record = (/** @type {[string, NumberOption][]} */ rows) =>
@@ -322,6 +350,37 @@ function optionsInJs() {
           : `  ${route}: '${text}',`,
       ];
     }),
+    '};',
+    '',
+    "/** Other servers' names of fields over HTTP, and ours. @type {Record<string, string>} */",
+    'export const fieldAliases = {',
+    ...Object.entries(aliases).map(([name, own]) => `  ${name}: '${own}',`),
+    '};',
+    '',
+    '/** Options of createHandler with a number and their defaults, and those with a text or several. */',
+    'export const handlerCounts = {',
+    ...handlerRows
+      .filter(([, { kind }]) => kind === 'count')
+      .map(([name, { byDefault }]) => `  ${name}: ${byDefault},`),
+    '};',
+    `export const handlerTexts = [${handlerRows
+      .filter(([, { kind }]) => kind !== 'count')
+      .map(([name]) => `'${name}'`)
+      .join(', ')}];`,
+    '',
+    '/** Of a stream before its first token. */',
+    `export const SILENCE_MS = ${server.silenceMs.byDefault};`,
+    '',
+    '/** Options of `wick serve`: createHandler, and what --help says. @type {[option: string, name: string, value: string, about: string][]} */',
+    'export const serveOptions = [',
+    ...Object.entries(server).flatMap(([name, { cli }]) =>
+      cli ? listOf([cli[0], name, cli[1], cli[2]]) : [],
+    ),
+    '];',
+    '',
+    '/** Other names of paths over HTTP. @type {Record<string, string>} */',
+    'export const pathAliases = {',
+    ...Object.entries(paths).map(([name, own]) => `  '${name}': '${own}',`),
     '};',
     '',
     '/** The subjects of errors in the order of their numbers, each with its option. @type {[string, string?][]} */',
