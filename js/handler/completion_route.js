@@ -3,7 +3,8 @@
 import { fieldKinds } from '../base/option_table.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
-import { LOGPROBS_MAX } from './chat_route.js';
+import { FINGERPRINT, LOGPROBS_MAX } from './chat_route.js';
+import { Choice, merged } from './choice.js';
 import { echoOf } from './echo.js';
 import {
   boolean,
@@ -22,7 +23,6 @@ import { saltWithin } from './keys.js';
 import { randomName } from './random_name.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').Generation} Generation */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('./echo.js').Echo} Echo */
@@ -45,14 +45,14 @@ const fields = {
 export const completionFields = new Set(Object.keys(fields));
 
 /** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
-const optionNames = {
+export const optionNames = {
   ...{ stop: 'stop', logit_bias: 'logitBias', logprobs: 'logprobs' },
-  ...{ grammar: 'grammar', regex: 'regex', choices: 'choices' },
+  ...{ grammar: 'grammar', regex: 'regex', choices: 'choices', json_schema: 'jsonSchema' },
   ...Object.fromEntries(samplerOptions),
 };
 
 /** @param {unknown} list @returns {boolean} */
-const areTokens = (list) =>
+export const areTokens = (list) =>
   Array.isArray(list) && list.length > 0 && list.every((id) => Number.isSafeInteger(id));
 
 /** @param {any} prompt a text, token ids, or an array of either @returns {(string | number[])[]} */
@@ -62,77 +62,6 @@ function promptsOf(prompt) {
   if (isList && prompt.every((one) => typeof one === 'string' || areTokens(one))) return prompt;
   const message = 'prompt must be a string, an array of token ids, or an array of these';
   throw invalidField('prompt', message);
-}
-
-const encoder = new TextEncoder();
-
-/** One choice: its text as it comes, and the details of its tokens. */
-class Choice {
-  #texts;
-  #offset = 0;
-  /** Bytes of the text that was sent, and of the tokens. */
-  #textBytes = 0;
-  #tokenBytes = 0;
-  /** Tokens that are in no chunk yet. @type {TokenDetail[]} */
-  tokens = [];
-
-  /** @param {Generation} generation @param {Echo} [echo] before its text */
-  constructor(generation, echo) {
-    this.generation = generation;
-    this.echo = echo;
-    this.#texts = generation[Symbol.asyncIterator]();
-  }
-
-  next() {
-    return this.#texts.next();
-  }
-
-  leave() {
-    this.#texts.return();
-  }
-
-  /** @returns {string} how it ended */
-  get finish() {
-    return this.generation.result?.finishReason === 'length' ? 'length' : 'stop';
-  }
-
-  /**
-   * Tokens arrive before their text, which waits until it is read.
-   * @param {string} text of the chunk
-   * @param {boolean} isLast
-   * @returns {TokenDetail[]} the tokens that the text is made of
-   */
-  #takeTokens(text, isLast) {
-    this.#textBytes += encoder.encode(text).length;
-    let count = 0;
-    while (count < this.tokens.length && (isLast || this.#tokenBytes < this.#textBytes)) {
-      this.#tokenBytes += this.tokens[count++].bytes.length;
-    }
-    return this.tokens.splice(0, count);
-  }
-
-  /**
-   * @param {string} chunk its text
-   * @param {boolean} isLast
-   * @param {number} alternatives of each token
-   */
-  takeLogprobs(chunk, isLast, alternatives) {
-    const tokens = [...(this.echo?.tokens ?? []), ...this.#takeTokens(chunk, isLast)];
-    const textOffsets = tokens.map(({ text }) => {
-      this.#offset += text.length;
-      return this.#offset - text.length;
-    });
-    return {
-      tokens: tokens.map(({ text }) => text),
-      token_logprobs: tokens.map(({ logprob }) => logprob ?? null),
-      top_logprobs: tokens.map(({ top, logprob }) =>
-        logprob === null
-          ? null
-          : Object.fromEntries(top.slice(0, alternatives).map((one) => [one.text, one.logprob])),
-      ),
-      text_offset: textOffsets,
-    };
-  }
 }
 
 /** Of `max_tokens: 0`: the choice is the echo alone. @type {any} */
@@ -236,41 +165,6 @@ async function collect(completion) {
   }
 }
 
-/**
- * The pieces of all choices in order of arrival, and the end of each. One piece of each is read ahead.
- * @param {Choice[]} choices
- */
-async function* merged(choices) {
-  /** @type {{index: number, next?: IteratorResult<string, void>, error?: unknown}[]} */
-  const ready = [];
-  let wake = () => {};
-  /** @param {(typeof ready)[number]} come */
-  const put = (come) => {
-    ready.push(come);
-    wake();
-  };
-  const ask = (/** @type {number} */ index) =>
-    choices[index].next().then(
-      (next) => put({ index, next }),
-      (error) => put({ index, error }),
-    );
-  for (const index of choices.keys()) ask(index);
-  for (let open = choices.length; open > 0; ) {
-    const come = ready.shift();
-    if (!come) {
-      await new Promise((settle) => {
-        wake = () => settle(undefined);
-      });
-      continue;
-    }
-    const { index, next, error } = come;
-    if (!next) throw error;
-    yield { index, text: next.value };
-    if (next.done) open--;
-    else ask(index);
-  }
-}
-
 /** @param {Completion} completion @param {boolean} wantsUsage @returns {AsyncGenerator<object, void, void>} */
 async function* chunksOf(completion, wantsUsage) {
   for await (const { index, text } of merged(completion.choices)) {
@@ -296,7 +190,8 @@ function optionsOf(body, { signal, salt }) {
 }
 
 /** @param {Record<string, any>} body */
-function checkEcho({ echo, stream, max_tokens: maxTokens }) {
+function checkChoices({ echo, stream, max_tokens: maxTokens, best_of: bestOf, n }) {
+  if ((bestOf ?? n ?? 1) !== (n ?? 1)) missing()(bestOf, 'best_of');
   if (echo && stream) throw invalidField('echo', 'echo is not available with stream');
   if (!echo && maxTokens === 0) throw invalidField('max_tokens', 'max_tokens: 0 needs echo');
 }
@@ -310,7 +205,7 @@ function checkEcho({ echo, stream, max_tokens: maxTokens }) {
 export async function answerCompletion(engine, body, asked) {
   checkFields(body, fields);
   checkTogether(body, 'prompt');
-  checkEcho(body);
+  checkChoices(body);
   const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
   if (prompts.length * n > CHOICES_MAX) {
     const param = prompts.length > 1 ? 'prompt' : 'n';

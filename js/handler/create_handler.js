@@ -11,6 +11,7 @@ import { HttpMetrics, labelled } from './http_metrics.js';
 import { Keys } from './keys.js';
 import { answerMessages, countedFields, countMessages, messagesFields } from './messages_route.js';
 import { messagesErrorOf } from './messages_shape.js';
+import { answerInfill, answerNative, infillNames, nativeNames } from './native_route.js';
 import { randomName } from './random_name.js';
 import { readBody } from './request_body.js';
 import { RequestRecord } from './request_record.js';
@@ -52,6 +53,8 @@ const textRoutes = {
   '/v1/messages/count_tokens': {
     ...{ answer: countMessages, fields: countedFields, errorOf: messagesErrorOf },
   },
+  '/completion': { answer: answerNative, fields: nativeNames },
+  '/infill': { answer: answerInfill, fields: infillNames },
   '/tokenize': { answer: answerTokenize, fields: tokenizeNames },
   '/detokenize': { answer: answerDetokenize, fields: detokenizeNames },
   '/apply-template': { answer: answerTemplate, fields: templateNames },

@@ -10,6 +10,7 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * @property {number} leading number of chunks that come before any of the engine's
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
+ * @property {boolean} [isBare] nothing follows the last one
  * @property {boolean} [isNamed] events have their `type` as a name, and nothing follows the last one
  * @property {(error: import('./http_errors.js').HttpError) => object} [failureOf] the last chunk when the engine fails
  */
@@ -116,7 +117,8 @@ class EventSource {
 
   /** @param {ReadableStreamDefaultController<Uint8Array>} controller */
   #finish(controller) {
-    if (!this.#chunks.isNamed) controller.enqueue(encoder.encode(END));
+    const { isNamed, isBare } = this.#chunks;
+    if (!isNamed && !isBare) controller.enqueue(encoder.encode(END));
     this.#close(controller);
   }
 

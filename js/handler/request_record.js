@@ -8,6 +8,8 @@
 const operations = {
   '/v1/chat/completions': 'chat',
   '/v1/completions': 'text_completion',
+  '/completion': 'text_completion',
+  '/infill': 'text_completion',
   '/v1/responses': 'chat',
   '/v1/messages': 'chat',
   '/v1/embeddings': 'embeddings',
@@ -18,6 +20,17 @@ const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 
 /** @param {any} chunk @returns {boolean} the one that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
+
+/** Of the shape of llama.cpp's server, one answer or several. @param {any} value */
+function usageOfNative(value) {
+  const ended = [value].flat().filter((one) => one.tokens_predicted !== undefined);
+  if (ended.length === 0) return undefined;
+  const sum = (/** @type {string} */ name) => ended.reduce((all, one) => all + one[name], 0);
+  return {
+    ...{ prompt_tokens: sum('tokens_evaluated'), completion_tokens: sum('tokens_predicted') },
+    prompt_tokens_details: { cached_tokens: sum('tokens_cached') },
+  };
+}
 
 export class RequestRecord {
   #begin = performance.now();
@@ -39,8 +52,8 @@ export class RequestRecord {
   see(value) {
     const { id, usage, choices, timings } = value.response ?? value.message ?? value;
     this.#id ??= id;
-    this.#usage = usage ?? this.#usage;
-    if (!this.#first && timings) this.#first = this.#begin + timings.ttftMs;
+    this.#usage = usage ?? usageOfNative(value) ?? this.#usage;
+    if (!this.#first && timings?.ttftMs) this.#first = this.#begin + timings.ttftMs;
     for (const { index, finish_reason: finish } of choices ?? []) {
       if (finish) this.#finishes[index] = finish;
     }

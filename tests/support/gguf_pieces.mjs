@@ -118,6 +118,18 @@ export function writeTemplates(from, templates, to) {
 }
 
 /**
+ * A model with further keys that are numbers, such as `tokenizer.ggml.fim_pre_token_id`.
+ * @param {string} from @param {Record<string, number>} numbers @param {string} to
+ */
+export function writeNumbers(from, numbers, to) {
+  const pieces = readPieces(from);
+  for (const [key, value] of Object.entries(numbers)) {
+    pieces.keys.set(key, pair(key, types.u32, u32(value)));
+  }
+  writeFileSync(to, writePieces(pieces));
+}
+
+/**
  * A model of Q8_0 whose texts with one token have vectors that are not finite.
  * @param {string} from @param {number} token @param {string} to
  */

@@ -1,0 +1,111 @@
+// js/handler/choice.js — the choices of a completion that is under way: texts and tokens as they come.
+
+/** @typedef {import('../index.js').Generation} Generation */
+/** @typedef {import('../index.js').TokenDetail} TokenDetail */
+/** @typedef {import('./echo.js').Echo} Echo */
+
+const encoder = new TextEncoder();
+
+/** One choice: its text as it comes, and the details of its tokens. */
+export class Choice {
+  #texts;
+  #offset = 0;
+  /** Bytes of the text that was sent, and of the tokens. */
+  #textBytes = 0;
+  #tokenBytes = 0;
+  /** Tokens that are in no chunk yet. @type {TokenDetail[]} */
+  tokens = [];
+
+  /** @param {Generation} generation @param {Echo} [echo] before its text */
+  constructor(generation, echo) {
+    this.generation = generation;
+    this.echo = echo;
+    this.#texts = generation[Symbol.asyncIterator]();
+  }
+
+  next() {
+    return this.#texts.next();
+  }
+
+  leave() {
+    this.#texts.return();
+  }
+
+  /** @returns {string} how it ended */
+  get finish() {
+    return this.generation.result?.finishReason === 'length' ? 'length' : 'stop';
+  }
+
+  /**
+   * Tokens arrive before their text, which waits until it is read.
+   * @param {string} text of the chunk
+   * @param {boolean} isLast
+   * @returns {TokenDetail[]} the tokens that the text is made of
+   */
+  takeTokens(text, isLast) {
+    this.#textBytes += encoder.encode(text).length;
+    let count = 0;
+    while (count < this.tokens.length && (isLast || this.#tokenBytes < this.#textBytes)) {
+      this.#tokenBytes += this.tokens[count++].bytes.length;
+    }
+    return this.tokens.splice(0, count);
+  }
+
+  /**
+   * @param {string} chunk its text
+   * @param {boolean} isLast
+   * @param {number} alternatives of each token
+   */
+  takeLogprobs(chunk, isLast, alternatives) {
+    const tokens = [...(this.echo?.tokens ?? []), ...this.takeTokens(chunk, isLast)];
+    const textOffsets = tokens.map(({ text }) => {
+      this.#offset += text.length;
+      return this.#offset - text.length;
+    });
+    return {
+      tokens: tokens.map(({ text }) => text),
+      token_logprobs: tokens.map(({ logprob }) => logprob ?? null),
+      top_logprobs: tokens.map(({ top, logprob }) =>
+        logprob === null
+          ? null
+          : Object.fromEntries(top.slice(0, alternatives).map((one) => [one.text, one.logprob])),
+      ),
+      text_offset: textOffsets,
+    };
+  }
+}
+
+/**
+ * The pieces of all choices in order of arrival, and the end of each. One piece of each is read ahead.
+ * @param {Choice[]} choices
+ */
+export async function* merged(choices) {
+  /** @type {{index: number, next?: IteratorResult<string, void>, error?: unknown}[]} */
+  const ready = [];
+  let wake = () => {};
+  /** @param {(typeof ready)[number]} come */
+  const put = (come) => {
+    ready.push(come);
+    wake();
+  };
+  const ask = (/** @type {number} */ index) =>
+    choices[index].next().then(
+      (next) => put({ index, next }),
+      (error) => put({ index, error }),
+    );
+  for (const index of choices.keys()) ask(index);
+  for (let open = choices.length; open > 0; ) {
+    const come = ready.shift();
+    if (!come) {
+      await new Promise((settle) => {
+        wake = () => settle(undefined);
+      });
+      continue;
+    }
+    const { index, next, error } = come;
+    if (!next) throw error;
+    yield { index, text: next.value };
+    if (next.done) open--;
+    else ask(index);
+  }
+}

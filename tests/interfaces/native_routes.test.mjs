@@ -1,0 +1,278 @@
+// POST /completion and /infill in the shape of llama.cpp's server, and fields of other servers that change an answer
+// (wick-llm/openai).
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { writeNumbers } from '../support/gguf_pieces.mjs';
+import { createEngine, dist, modelPath, temporaryFolder } from '../support/package.mjs';
+
+/** @type {typeof import('../../js/openai.js')} */
+const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
+
+const prompt = 'Once upon a time, there was a fox';
+const brief = { prompt, n_predict: 8, temperature: 0 };
+
+/** @param {import('../../js/index.js').Engine} engine */
+function askOf(engine) {
+  const handle = createHandler(engine, { model: 'small' });
+  /** @param {string} path @param {object} body @returns {Promise<Response>} */
+  return (path, body) => {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    return handle(new Request(`http://wick.test${path}`, init));
+  };
+}
+
+/** @param {Response} response @returns {Promise<any[]>} the events, which nothing follows */
+async function eventsOf(response) {
+  const events = (await response.text()).split('\n\n');
+  assert.equal(events.pop(), '');
+  return events.map((event) => JSON.parse(event.slice('data: '.length)));
+}
+
+describe('the shape of llama.cpp’s server', () => {
+  /** @type {import('../../js/index.js').Engine} */
+  let engine;
+  /** @type {ReturnType<typeof askOf>} */
+  let post;
+  before(async () => {
+    engine = await createEngine({ file: modelPath, threads: 1 });
+    post = askOf(engine);
+  });
+  after(() => engine.close());
+
+  /** @param {object} body @param {string} [path] @returns {Promise<any>} */
+  const ask = async (body, path = '/completion') => (await post(path, body)).json();
+
+  test('a completion has the text, its tokens and numbers', async () => {
+    const generation = engine.generate(prompt, { maxTokens: 8, temperature: 0 });
+    const text = await generation.text();
+    const told = await ask({ ...brief, return_tokens: true });
+    assert.equal(told.content, text);
+    assert.equal(await engine.detokenize(told.tokens), text);
+    assert.equal(told.prompt, prompt);
+    assert.deepEqual([told.stop, told.stop_type, told.stopping_word], [true, 'limit', '']);
+    assert.equal(told.tokens_predicted, 8);
+    assert.equal(told.tokens_evaluated, generation.result?.usage.promptTokens);
+    assert.equal(told.timings.predicted_n, 8);
+    assert.equal(told.timings.prompt_n + told.timings.cache_n, told.tokens_evaluated);
+    const {
+      n_predict: most,
+      temperature,
+      top_k: topK,
+      repeat_last_n: last,
+    } = told.generation_settings;
+    assert.deepEqual([most, temperature, topK, last], [8, 0, 40, 64]);
+    assert.deepEqual((await ask(brief)).tokens, []);
+  });
+
+  test('the events of a stream add up to the whole, and nothing follows the last', async () => {
+    const whole = await ask({ ...brief, return_tokens: true });
+    const events = await eventsOf(await post('/completion', { ...brief, stream: true }));
+    const last = events.pop();
+    assert.ok(events.length > 1);
+    assert.ok(events.every(({ stop }) => stop === false));
+    assert.equal(events.map(({ content }) => content).join(''), whole.content);
+    assert.deepEqual([...events.flatMap(({ tokens }) => tokens), ...last.tokens], whole.tokens);
+    assert.deepEqual([last.stop, last.content, last.stop_type], [true, '', 'limit']);
+    assert.equal(last.tokens_predicted, 8);
+  });
+
+  test('a stop string is named', async () => {
+    const { content } = await ask(brief);
+    const word = content.trim().split(' ')[1];
+    const told = await ask({ ...brief, stop: ['zzz', word] });
+    assert.deepEqual([told.stop_type, told.stopping_word], ['word', word]);
+    assert.ok(content.startsWith(told.content) && !told.content.includes(word));
+  });
+
+  test('several prompts, and prompts of texts and ids', async () => {
+    const ids = await engine.tokenize(prompt);
+    const { content } = await ask(brief);
+    const list = await ask({ ...brief, prompt: [prompt, ids] });
+    assert.deepEqual(
+      list.map((/** @type {any} */ one) => [one.index, one.content]),
+      [
+        [0, content],
+        [1, content],
+      ],
+    );
+    const end = await engine.detokenize(ids.slice(1));
+    const mixed = await ask({ ...brief, prompt: [ids[0], end] });
+    assert.equal(mixed.tokens_evaluated > 1, true);
+    assert.equal(typeof mixed.content, 'string');
+    const streamed = { ...brief, prompt: [prompt, ids], stream: true };
+    const events = await eventsOf(await post('/completion', streamed));
+    for (const index of [0, 1]) {
+      const own = events.filter((event) => event.index === index);
+      assert.equal(own.map((event) => event.content).join(''), content);
+      assert.equal(own.at(-1).stop, true);
+    }
+  });
+
+  test('probabilities of tokens, before and after the samplers', async () => {
+    const told = await ask({ ...brief, n_probs: 3, return_tokens: true });
+    const list = told.completion_probabilities;
+    assert.deepEqual(
+      list.map((/** @type {any} */ { id }) => id),
+      told.tokens,
+    );
+    for (const { token, bytes, logprob, top_logprobs: top } of list) {
+      assert.equal(new TextDecoder().decode(Uint8Array.from(bytes)), token);
+      assert.ok(logprob <= 0);
+      assert.equal(top.length, 3);
+      assert.equal(top[0].logprob, logprob); // greedy
+    }
+    const after = await ask({ ...brief, n_probs: 2, post_sampling_probs: true });
+    assert.ok(after.completion_probabilities.every((/** @type {any} */ { prob }) => prob > 0.99));
+    const events = await eventsOf(
+      await post('/completion', { ...brief, n_probs: 3, stream: true }),
+    );
+    assert.deepEqual(
+      events.flatMap(({ completion_probabilities: some = [] }) => some),
+      list,
+    );
+  });
+
+  test('only the members that are asked for', async () => {
+    const names = ['content', 'generation_settings/n_predict', 'nothing'];
+    const told = await ask({ ...brief, response_fields: names });
+    assert.deepEqual(Object.keys(told), ['content', 'generation_settings/n_predict']);
+    assert.equal(told['generation_settings/n_predict'], 8);
+  });
+
+  test('fields of other servers do the same in all routes', async () => {
+    const { content } = await ask({ ...brief, json_schema: { const: 'fox' } });
+    assert.equal(content, '"fox"');
+    const completion = { prompt, temperature: 0, n_predict: 8 };
+    for (const more of [
+      { guided_json: { const: 'fox' } },
+      { guided_json: '{"const": "fox"}' },
+      { guided_regex: '"fox"' },
+      { guided_choice: ['"fox"'] },
+      { guided_grammar: 'root ::= "\\"fox\\""' },
+      { structured_outputs: { json: { const: 'fox' } } },
+      { structured_outputs: { choice: ['"fox"'] } },
+    ]) {
+      const whole = await ask({ ...completion, ...more }, '/v1/completions');
+      assert.equal(whole.choices[0].text, '"fox"', JSON.stringify(more));
+      const messages = [{ role: 'user', content: 'hi' }];
+      const chat = await ask({ messages, temperature: 0, ...more }, '/v1/chat/completions');
+      assert.equal(chat.choices[0].message.content, '"fox"', JSON.stringify(more));
+    }
+    const penalized = { ...completion, repetition_penalty: 1.8, n_predict: 30 };
+    const own = { prompt, temperature: 0, repeat_penalty: 1.8, max_tokens: 30 };
+    const [one, other, plain] = await Promise.all(
+      [penalized, own, { ...own, repeat_penalty: 1 }].map((body) => ask(body, '/v1/completions')),
+    );
+    assert.equal(one.choices[0].text, other.choices[0].text);
+    assert.notEqual(one.choices[0].text, plain.choices[0].text);
+    const { choices } = await ask({ ...completion, n_probs: 2 }, '/v1/completions');
+    assert.equal(choices[0].logprobs.tokens.length, 8);
+    assert.equal(choices[0].logprobs.top_logprobs[0].length, undefined);
+  });
+
+  test('an end token does not end an answer that ignores it', async () => {
+    const messages = [{ role: 'user', content: 'Tell me a story.' }];
+    const body = { messages, temperature: 0, max_tokens: 300 };
+    const [ends, goes] = await Promise.all(
+      [body, { ...body, ignore_eos: true }].map((one) => ask(one, '/v1/chat/completions')),
+    );
+    assert.equal(ends.choices[0].finish_reason, 'stop');
+    assert.equal(goes.choices[0].finish_reason, 'length');
+    assert.equal(goes.usage.completion_tokens, 300);
+  });
+
+  test('vLLM’s way to continue the last message', async () => {
+    const begun = { role: 'assistant', content: 'Once upon' };
+    const messages = [{ role: 'user', content: 'Tell me a story.' }, begun];
+    const body = { messages, temperature: 0, max_tokens: 9 };
+    const path = '/v1/chat/completions';
+    const wanted = await ask(
+      { ...body, messages: [messages[0], { ...begun, prefix: true }] },
+      path,
+    );
+    const told = await ask(
+      { ...body, continue_final_message: true, add_generation_prompt: false },
+      path,
+    );
+    assert.deepEqual(told.choices, wanted.choices);
+    for (const [more, param] of /** @type {[object, string][]} */ ([
+      [{ add_generation_prompt: false }, 'add_generation_prompt'],
+      [{ add_generation_prompt: true, continue_final_message: true }, 'continue_final_message'],
+      [{ continue_final_message: true, messages: messages.slice(0, 1) }, 'continue_final_message'],
+      [{ continue_final_message: 'yes' }, 'continue_final_message'],
+    ])) {
+      const { error } = await ask({ ...body, ...more }, path);
+      assert.equal(error.param, param);
+    }
+  });
+
+  test('what is wrong is refused by name', async () => {
+    for (const [body, param] of /** @type {[object, string][]} */ ([
+      [{}, 'prompt'],
+      [{ prompt: 5 }, 'prompt'],
+      [{ prompt: [] }, 'prompt'],
+      [{ prompt: [{}] }, 'prompt'],
+      [{ prompt: Array(17).fill('a') }, 'prompt'],
+      [{ ...brief, n_predict: 'many' }, 'n_predict'],
+      [{ ...brief, n_probs: -1 }, 'n_probs'],
+      [{ ...brief, return_tokens: 1 }, 'return_tokens'],
+      [{ ...brief, response_fields: 'content' }, 'response_fields'],
+      [{ ...brief, n_indent: 2 }, 'n_indent'],
+      [{ ...brief, colour: 'red' }, 'colour'],
+      [{ ...brief, grammar: 'root' }, 'grammar'],
+    ])) {
+      const response = await post('/completion', body);
+      const { error } = await response.json();
+      assert.deepEqual([response.status, error.param], [400, param], JSON.stringify(error));
+    }
+  });
+
+  test('a model without tokens for it fills in nothing', async () => {
+    const response = await post('/infill', { input_prefix: 'a', input_suffix: 'b' });
+    assert.equal(response.status, 501);
+    assert.equal((await response.json()).error.type, 'not_implemented_error');
+  });
+});
+
+test('the middle of a text, after its files', async () => {
+  const file = join(temporaryFolder(), 'infill.gguf');
+  const [prefix, suffix, middle, separator, repository] = [300, 301, 302, 303, 304];
+  const key = (/** @type {string} */ name) => `tokenizer.ggml.fim_${name}_token_id`;
+  const ids = { pre: prefix, suf: suffix, mid: middle, sep: separator, rep: repository };
+  const numbers = Object.fromEntries(Object.entries(ids).map(([name, id]) => [key(name), id]));
+  writeNumbers(modelPath, numbers, file);
+  const engine = await createEngine({ file, threads: 1 });
+  try {
+    const post = askOf(engine);
+    const plain = (/** @type {string} */ text) =>
+      engine.tokenize(text, { addSpecial: false, parseSpecial: false });
+    const body = { input_prefix: 'a fox ', prompt: 'and ', input_suffix: ' hen<|im_end|>' };
+    const more = { n_predict: 4, temperature: 0 };
+    const tokens = [prefix, ...(await plain('a fox and ')), suffix];
+    tokens.push(...(await plain(' hen<|im_end|>')), middle);
+    const wanted = await (await post('/completion', { ...more, prompt: tokens })).json();
+    const told = await (await post('/infill', { ...more, ...body })).json();
+    assert.equal(told.content, wanted.content);
+    assert.equal(told.prompt, wanted.prompt);
+    const extra = [{ filename: 'a.c', text: 'int a;' }, { text: 'b' }];
+    const files = [repository, ...(await plain('project\n'))];
+    files.push(separator, ...(await plain('a.c\nint a;\n')));
+    files.push(separator, ...(await plain('file\nb\n')), separator, ...(await plain('file\n')));
+    const long = await (await post('/infill', { ...more, ...body, input_extra: extra })).json();
+    const all = await (
+      await post('/completion', { ...more, prompt: [...files, ...tokens] })
+    ).json();
+    assert.equal(long.prompt, all.prompt);
+    assert.equal(long.content, all.content);
+    for (const input_extra of [[{}], [{ filename: 'a' }], [{ filename: 5, text: 'a' }], 5]) {
+      const { error } = await (await post('/infill', { ...body, input_extra })).json();
+      assert.equal(error.param, 'input_extra');
+    }
+  } finally {
+    await engine.close();
+  }
+});
