@@ -13,9 +13,11 @@
 #define NUMBER_FIELD(field, name, is_float, least, most, by_default) \
   {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, least, most, NULL},
 
+#define FLAG_FIELD(member, name) {name, FIELD_BOOLEAN, 0, 0, NULL},
+
 const field fields_common[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_TEXT(PLAIN_FIELD)
                                    SAMPLING_FIELDS(NUMBER_FIELD)  // and their ranges
-                               {"stream_options", FIELD_OBJECT, 0, 0, NULL},
+                               FLAG_FIELDS(FLAG_FIELD){"stream_options", FIELD_OBJECT, 0, 0, NULL},
                                {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
                                {"stop", FIELD_IGNORED, 0, 0, NULL},
                                {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
@@ -381,6 +383,10 @@ bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) 
   sampling->seed = seed_of(read);
   sampling->logprobs_after = body_is_true(read, body_find(read, BODY_ROOT, "post_sampling_probs"));
   out->request.completions = 1;
+#define TAKE_FLAG(member, name) \
+  out->request.member = body_is_true(read, body_find(read, BODY_ROOT, name));
+  FLAG_FIELDS(TAKE_FLAG)
+#undef TAKE_FLAG
   take_numbers(read, sampling);
   take_counts(read, out);
   return take_stream(read, out, refused) && take_salt(read, tenant, &out->request, refused) &&

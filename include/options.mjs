@@ -180,6 +180,28 @@ export const request = {
 };
 
 /**
+ * Options of a request that are true or false, false by default: a member of wick_request, or with `isSampling` of
+ * wick_sampling. Without `http` or `cli`, requests over HTTP or the commands do not have it.
+ * @type {Record<string, {isSampling?: boolean, http?: string, cli?: string, about: string, more?: string}>}
+ */
+export const flags = {
+  ignore_end: {
+    http: 'ignore_eos',
+    about: 'continue after an end token',
+  },
+  healing: {
+    cli: '--healing',
+    about: 'let the prompt end inside of a word or token',
+    more: 'Its last token is sampled again with what follows. Of prompts that are strings, without a grammar.',
+  },
+  print_special: { about: 'include control tokens in the text' },
+  logprobs_after: {
+    ...{ isSampling: true, http: 'post_sampling_probs', cli: '--logprobs-after' },
+    about: "report logprobs of the distribution after the samplers, not the model's",
+  },
+};
+
+/**
  * The samplers in their default order: llama.cpp's names, and their letters in wick_sampling.samplers.
  * @type {Record<string, string>}
  */

@@ -380,11 +380,19 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   signal?: AbortSignal | null;
   /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
   timeout?: number | null;
+  // begin of flags: made of include/options.mjs
+  /** Continue after an end token. */
+  ignoreEnd?: boolean;
   /**
    * The prompt may end inside of what the tokenizer would make one token: its last token is sampled again with what
    * follows. Of prompts that are strings, without a grammar.
    */
   healing?: boolean;
+  /** Include control tokens in the text. */
+  printSpecial?: boolean;
+  /** Report logprobs of the distribution after the samplers, not the model's. */
+  logprobsAfter?: boolean;
+  // end of flags
   /**
    * At most this many tokens of reasoning; then the mark that ends it follows, and the answer. The
    * marks are those of the model's chat template, and the prompt may have opened the reasoning. -1,
@@ -856,8 +864,12 @@ export interface ChatCompletionRequest {
   adaptive_target?: number | null;
   adaptive_decay?: number | null;
   // end of fields
-  /** The logprobs are of the distribution after the samplers. */
+  // begin of flag fields: made of include/options.mjs
+  /** Continue after an end token. */
+  ignore_eos?: boolean | null;
+  /** Report logprobs of the distribution after the samplers, not the model's. */
   post_sampling_probs?: boolean | null;
+  // end of flag fields
   /** The tools that the model may call. The template tells it of them, and its calls come as `tool_calls`. */
   tools?: (ChatTool | ChatCustomTool)[] | null;
   /**

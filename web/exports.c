@@ -522,9 +522,9 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.stops = (const char *const *)(uintptr_t)from->stops;
   request.stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
   request.stop_count = from->stop_count;
-  request.ignore_end = from->ignore_end != 0;
-  request.healing = from->healing != 0;
-  request.print_special = from->print_special != 0;
+#define TAKE_FLAG(bit, member) request.member = (from->flags & 1U << (bit)) != 0;
+  WEB_REQUEST_FLAGS(TAKE_FLAG)
+#undef TAKE_FLAG
   request.session = from->session;
   request.salt = (const char *)(uintptr_t)from->salt;
   request.salt_bytes = from->salt_bytes;

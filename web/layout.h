@@ -72,9 +72,7 @@ typedef struct web_request {
   uint32_t stops;
   uint32_t stop_bytes;
   uint32_t stop_count;
-  uint32_t ignore_end;
-  uint32_t healing;
-  uint32_t print_special;
+  uint32_t flags;
   uint32_t session;
   uint32_t prefill_only;
   uint32_t drop_first;
@@ -258,6 +256,13 @@ _Static_assert(offsetof(wick_error, offset_bytes) == 8 && sizeof(((wick_error *)
 _Static_assert(offsetof(wick_error, numbers) == 16 && sizeof(((wick_error *)0)->numbers) == 24, "wick_error.numbers");
 _Static_assert(offsetof(wick_error, message) == 40 && sizeof(((wick_error *)0)->message) == 256, "wick_error.message");
 _Static_assert(sizeof(wick_error) == 296, "wick_error");
+
+// a bit of web_request.flags, and a member of wick_request that is true or false
+#define WEB_REQUEST_FLAGS(X) \
+  X(0, ignore_end) \
+  X(1, healing) \
+  X(2, print_special) \
+  X(3, sampling.logprobs_after)
 
 // Places in `numbers` of web/exports.c
 enum { WEB_COUNTER_BUDGET_BYTES = 0, WEB_COUNTER_BYTES_NOW = 1, WEB_COUNTER_BYTES_PEAK = 2, WEB_COUNTER_CALLS = 3, WEB_COUNTER_BLOCKS_NOW = 4, WEB_COUNTER_THREADS = 5, WEB_COUNTER_THREADS_DECODE = 6, WEB_COUNTER_THREADS_PREFILL = 7, WEB_COUNTER_LIMIT_BYTES = 8 };

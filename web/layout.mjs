@@ -48,9 +48,7 @@ export const filled = {
     stops: 'u32', // addresses of texts
     stop_bytes: 'u32', // their sizes
     stop_count: 'u32',
-    ignore_end: 'u32',
-    healing: 'u32',
-    print_special: 'u32',
+    flags: 'u32', // of WEB_REQUEST_FLAGS
     session: 'u32',
     prefill_only: 'u32',
     drop_first: 'u32',

@@ -1,6 +1,6 @@
 // js/base/sampler_fields.js — checks of samplers, and the options of a request by the fields that mean the same.
 
-import { requestNumbers, samplerLetters, samplingNumbers } from './option_table.js';
+import { requestFlags, requestNumbers, samplerLetters, samplingNumbers } from './option_table.js';
 
 /** @typedef {Record<keyof typeof samplingNumbers, number>} SamplingNumbers numbers of wick_sampling */
 
@@ -19,6 +19,11 @@ export const areSamplers = (value) =>
 export const areTexts = (value) =>
   Array.isArray(value) && value.every((text) => typeof text === 'string' && text !== '');
 
+/** @type {[field: string, option: string][]} */
+export const flagFields = Object.entries(requestFlags).flatMap(([option, flag]) =>
+  'field' in flag ? [/** @type {[string, string]} */ ([flag.field, option])] : [],
+);
+
 /** The options by their fields, which are llama.cpp's and OpenAI's. @type {[field: string, option: string][]} */
 export const samplerOptions = [
   ...Object.entries(optionNumbers).map(
@@ -26,5 +31,5 @@ export const samplerOptions = [
   ),
   ['dry_sequence_breakers', 'drySequenceBreakers'],
   ['samplers', 'samplers'],
-  ['post_sampling_probs', 'logprobsAfter'],
+  ...flagFields,
 ];

@@ -1,6 +1,11 @@
 // js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
 
-import { commandOptions, plainSampling, samplerLetters } from '../base/option_table.js';
+import {
+  commandOptions,
+  plainSampling,
+  requestFlags,
+  samplerLetters,
+} from '../base/option_table.js';
 import { EXIT_USAGE, Exit, readText } from './exit.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
@@ -31,7 +36,6 @@ function readSamplers(last, breakers) {
     options.samplers = /** @type {any} */ (found);
   }
   if (breakers.length > 0) options.drySequenceBreakers = breakers.includes('none') ? [] : breakers;
-  if (last.has('--logprobs-after')) options.logprobsAfter = true;
   return options;
 }
 
@@ -80,7 +84,9 @@ export function readOptions(found) {
     const value = last.get(option);
     if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
   }
-  if (last.has('--healing')) generation.healing = true;
+  for (const [name, flag] of Object.entries(requestFlags)) {
+    if ('cli' in flag && last.has(flag.cli)) Object.assign(generation, { [name]: true });
+  }
   if (last.has('--no-speculation')) generation.speculation = false;
   const seed = last.get('--seed');
   if (seed !== undefined) generation.seed = BigInt(seed);

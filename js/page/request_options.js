@@ -3,7 +3,7 @@
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { requestNumbers } from '../base/option_table.js';
+import { requestFlags, requestNumbers } from '../base/option_table.js';
 import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
@@ -20,13 +20,10 @@ const generateNames = {
   seed: null,
   logitBias: null,
   logprobs: null,
-  logprobsAfter: null,
   stop: null,
-  healing: null,
   logitsHook: null,
   ...requestNumbers,
-  ignoreEnd: null,
-  printSpecial: null,
+  ...requestFlags,
   priority: null,
   speculation: null,
   salt: null,
@@ -53,14 +50,11 @@ export function settingsOf(options) {
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
     logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
-    logprobsAfter: checkFlag('logprobsAfter', options.logprobsAfter),
     ...samplersOf(options),
     stop: stopsOf(options.stop),
-    healing: checkFlag('healing', options.healing),
     thinkingBudgetTokens: number('thinkingBudgetTokens', budget.byDefault, budget),
     asksHost: (options.logitsHook ?? undefined) !== undefined,
-    ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
-    printSpecial: checkFlag('printSpecial', options.printSpecial),
+    ...flagsOf(options),
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
     salt: saltOf(options.salt),
@@ -68,6 +62,16 @@ export function settingsOf(options) {
     grammar: grammarOf(options),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
+}
+
+/** @typedef {keyof typeof requestFlags} FlagName */
+
+/** @param {GenerateOptions} options @returns {Record<FlagName, boolean>} */
+function flagsOf(options) {
+  const names = /** @type {FlagName[]} */ (Object.keys(requestFlags));
+  return /** @type {any} */ (
+    Object.fromEntries(names.map((name) => [name, checkFlag(name, options[name])]))
+  );
 }
 
 /** @param {number | null | undefined} count -1: no limit @returns {number} 0 means no limit to the engine */

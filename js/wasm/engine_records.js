@@ -1,10 +1,12 @@
 // js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
 // web/exports.c takes.
 
-import { samplingNumbers } from '../base/option_table.js';
+import { requestFlags, samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
+
+const flags = /** @type {(keyof typeof requestFlags)[]} */ (Object.keys(requestFlags));
 
 const numbers =
   /** @type {[keyof typeof samplingNumbers, import('../base/option_table.js').NumberOption][]} */ (
@@ -64,7 +66,8 @@ const GRAMMAR_STEPS = 30e6;
 
 /**
  * A request to the engine, with every setting.
- * @typedef {Partial<import('../base/sampler_fields.js').SamplingNumbers> & FurtherSettings} NativeRequest
+ * @typedef {Partial<import('../base/sampler_fields.js').SamplingNumbers> &
+ *   Partial<Record<keyof typeof requestFlags, boolean>> & FurtherSettings} NativeRequest
  */
 
 /**
@@ -77,14 +80,10 @@ const GRAMMAR_STEPS = 30e6;
  * @property {[token: number, bias: number][]} logitBias
  * @property {boolean} logprob whether the logprob of each token is returned
  * @property {number} logprobs number of alternatives of each token
- * @property {boolean} [logprobsAfter] they are of the distribution after the samplers
  * @property {string} [samplers] their letters in order; left out: the default ones
  * @property {string[]} [drySequenceBreakers] left out: the default ones
  * @property {string[]} stop
- * @property {boolean} ignoreEnd
- * @property {boolean} [healing]
  * @property {boolean} [asksHost] before each token the logits are requested
- * @property {boolean} printSpecial
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
  * @property {string} [reasoningEnding] what it goes by: the beginning of the reply, or the prompt
@@ -150,10 +149,11 @@ export function requestWords(request, passed, adapters) {
   passStops(words, request, passed);
   const { forced, drop, grammar, thinkingBudgetTokens = -1 } = request;
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
-  words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
-  words[layout.REQUEST_HEALING] = Number(request.healing ?? false);
+  words[layout.REQUEST_FLAGS] = flags.reduce(
+    (bits, name, bit) => bits | (Number(request[name] ?? false) << bit),
+    0,
+  );
   words[layout.REQUEST_ASKS_HOST] = Number(request.asksHost ?? false);
-  words[layout.REQUEST_PRINT_SPECIAL] = Number(request.printSpecial);
   words[layout.REQUEST_SESSION] = request.session ?? 0;
   words[layout.REQUEST_PREFILL_ONLY] = Number(request.prefillOnly ?? false);
   words[layout.REQUEST_DROP_FIRST] = drop?.[0] ?? 0;
@@ -277,7 +277,6 @@ function passSampling(request, passed) {
   words[layout.SAMPLING_SEED + 1] = Number((request.seed >> 32n) & 0xffffffffn);
   words[layout.SAMPLING_LOGPROB] = Number(request.logprob);
   words[layout.SAMPLING_LOGPROBS] = request.logprobs;
-  words[layout.SAMPLING_LOGPROBS_AFTER] = Number(request.logprobsAfter ?? false);
   const { samplers, drySequenceBreakers: breakers, logitBias } = request;
   if (samplers !== undefined) words[layout.SAMPLING_SAMPLERS] = passed.text(samplers).address;
   if (breakers) {

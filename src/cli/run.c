@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/options.h"
 #include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
@@ -41,10 +42,10 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_string_list("--stop", &run->stops, "TEXT", "stop before TEXT (repeatable)"),
       args_u32("--logprobs", &sampling->logprobs, "N", 1, WICK_LOGPROBS_MAX,
                "print a JSON line on stderr for each token, with N alternatives"),
-      args_flag("--logprobs-after", &sampling->logprobs_after,
-                "use the distribution after the samplers, not the model's"),
-      args_flag("--healing", &run->request.healing, "let the prompt end inside of a word or token"),
-      generation_reasoning_option(&run->reasoning.tokens_max),
+#define FLAG(member, name, about) args_flag(name, &run->request.member, about),
+      FLAG_ARGUMENTS(FLAG)
+#undef FLAG
+          generation_reasoning_option(&run->reasoning.tokens_max),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "decode one token per pass (the text is the same)"),
       adapter_files_option(&run->adapters),

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { constants, filled, own, read, results } from '../../web/layout.mjs';
-import { optionFiles, optionParts } from './option_files.mjs';
+import { optionFiles, optionParts, webFlags } from './option_files.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const cTypes = { u32: 'uint32_t', i32: 'int32_t', f32: 'float', u64: 'uint64_t', bool: 'bool' };
@@ -80,6 +80,7 @@ function linesOfC() {
       ...Object.entries(fields).map(([field, place]) => assertField(record, field, ...place)),
       assertSize(record, sizeBytes),
     ]),
+    ...webFlags(),
     '',
     '// Places in `numbers` of web/exports.c',
     ...Object.entries(results).map(([group, names]) => {

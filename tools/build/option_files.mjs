@@ -4,6 +4,8 @@ import {
   ABOVE_0,
   FLOAT_MAX,
   fields,
+  flags,
+  paths,
   request,
   samplers,
   sampling,
@@ -155,6 +157,18 @@ function rangeOfArgument({ type, min, max }) {
   return [`${min}`, `${Math.min(max ?? 0, 2 ** 31 - 1)}`, min < 0 ? 'ARGS_I32' : 'ARGS_U32'];
 }
 
+/** @returns {string[]} a table of web/layout.h */
+export const webFlags = () =>
+  tableOfC(
+    'WEB_REQUEST_FLAGS',
+    'a bit of web_request.flags, and a member of wick_request that is true or false',
+    flagRows.map(({ member }, bit) => `${bit}, ${member}`),
+  );
+
+const flagRows = Object.entries(flags).map(([name, { isSampling, ...flag }]) => ({
+  ...{ js: camelOf(name), member: isSampling ? `sampling.${name}` : name, ...flag },
+}));
+
 /** @param {string} name of a number @returns {string} */
 function subjectOf(name) {
   if (subjects.some(([subject]) => subject === name)) return `WICK_SUBJECT_${name.toUpperCase()}`;
@@ -224,6 +238,18 @@ function optionsInC() {
           `"${about} (${valuesOf(option, option.off)})"`,
         ].join(', ');
       }),
+    ),
+    ...tableOfC(
+      'FLAG_FIELDS',
+      'a member of wick_request that is true or false, and its name over HTTP',
+      flagRows.filter(({ http }) => http).map(({ member, http }) => `${member}, "${http}"`),
+    ),
+    ...tableOfC(
+      'FLAG_ARGUMENTS',
+      "such a member, a command's option, help",
+      flagRows
+        .filter(({ cli }) => cli)
+        .map(({ member, cli, about }) => `${member}, "${cli}", "${about}"`),
     ),
     ...tableOfC(
       'SAMPLERS',
@@ -319,6 +345,14 @@ function optionsInJs() {
     '/** Numbers of a request beyond those. */',
     'export const requestNumbers = {',
     ...record(Object.entries(request)),
+    '};',
+    '',
+    '/** Options of a request that are true or false, by the bits of web_request.flags: the fields over HTTP and the options of the commands. */',
+    'export const requestFlags = {',
+    ...flagRows.map(({ js, http, cli }) => {
+      const names = [http && `field: '${http}'`, cli && `cli: '${cli}'`].filter(Boolean);
+      return `  ${js}: ${names.length > 0 ? `{ ${names.join(', ')} }` : '{}'},`;
+    }),
     '};',
     '',
     '/** The defaults of the commands, where they are others: no sampler does anything. */',
@@ -419,6 +453,20 @@ const optionTypes = () =>
     `  ${jsOf(name, option)}?: ${typeOf(option)};`,
   ]);
 
+const flagTypes = () =>
+  flagRows.flatMap(({ js, about, more }) => [
+    ...commentOf(`${about[0].toUpperCase()}${about.slice(1)}.${more ? ` ${more}` : ''}`),
+    `  ${js}?: boolean;`,
+  ]);
+
+const flagFieldTypes = () =>
+  flagRows
+    .filter(({ http }) => http)
+    .flatMap(({ http, about }) => [
+      ...commentOf(`${about[0].toUpperCase()}${about.slice(1)}.`),
+      `  ${http}?: boolean | null;`,
+    ]);
+
 const fieldTypes = () =>
   numbers.map(([name, option]) => `  ${httpOf(name, option)}?: ${typeOf(option)} | null;`);
 
@@ -458,5 +506,7 @@ export const optionParts = () => [
   ['js/index.d.ts', 'samplers', samplerTypes()],
   ['js/index.d.ts', 'sampling', optionTypes()],
   ['js/index.d.ts', 'fields', fieldTypes()],
+  ['js/index.d.ts', 'flags', flagTypes()],
+  ['js/index.d.ts', 'flag fields', flagFieldTypes()],
   ['docs/guide/sampling.md', 'options', optionRows()],
 ];
