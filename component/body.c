@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "platform/platform.h"
 
 // The limit of js/handler/request_body.js.
@@ -63,9 +64,19 @@ void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused) 
   return block;
 }
 
-uint32_t body_find(const body *read, uint32_t object, const char *name) {
+static uint32_t find_value(const body *read, uint32_t object, const char *name) {
   const uint32_t node = document_find(&read->document, object, name);
   return node == 0 || body_node(read, node)->kind == JSON_NULL ? 0 : node;
+}
+
+uint32_t body_find(const body *read, uint32_t object, const char *name) {
+  uint32_t node = find_value(read, object, name);
+  if (node != 0 || object != BODY_ROOT) return node;
+#define OTHER_NAME(other, own) \
+  if (node == 0 && strcmp(name, own) == 0) node = find_value(read, object, other);
+  FIELD_ALIASES(OTHER_NAME)
+#undef OTHER_NAME
+  return node;
 }
 
 bool body_is_true(const body *read, uint32_t node) {

@@ -29,7 +29,8 @@ void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
 static inline const json_node *body_node(const body *read, uint32_t node) {
   return document_node(&read->document, node);
 }
-// A member of an object; 0: there is none, or null.
+// A member of an object; 0: there is none, or null. A field of the body may have another server's
+// name (FIELD_ALIASES).
 uint32_t body_find(const body *read, uint32_t object, const char *name);
 bool body_is_true(const body *read, uint32_t node);
 bool body_is(const body *read, uint32_t node, const char *text);  // a string with this text

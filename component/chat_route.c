@@ -12,6 +12,9 @@ static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
                                         FIELDS_CHAT_IDLE(PLAIN_FIELD)  // checked by kind alone
                                     {"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                    {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                    {"continue_final_message", FIELD_MISSING, 0, 0, "false"},
+                                    {"add_generation_prompt", FIELD_MISSING, 0, 0, "true"},
                                     {"reasoning_effort", FIELD_EFFORT, 0, 0, NULL},
                                     {"thinking", FIELD_IGNORED, 0, 0, NULL},
                                     {"response_format", FIELD_OBJECT, 0, 0, NULL},
@@ -420,6 +423,7 @@ static bool take_fields(body *read, const char *tenant, conversation *chat, refu
   const uint32_t tokens = body_find(read, BODY_ROOT, "max_completion_tokens");
   const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
   request->sampling.logprob = body_is_true(read, body_find(read, BODY_ROOT, "logprobs"));
+  if (top == 0) fields_take_probabilities(read, &request->sampling);
   if (tokens != 0) request->max_tokens = fields_tokens(read, tokens);
   if (top == 0) return true;
   request->sampling.logprobs = (uint32_t)body_number(read, top);

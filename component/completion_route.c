@@ -9,6 +9,8 @@ enum { MAX_TOKENS = 16 };  // OpenAI's default
 static const field fields_completion[] = {FIELDS_COMPLETION(PLAIN_FIELD)  // checked by kind alone
                                           {"prompt", FIELD_IGNORED, 0, 0, NULL},
                                           {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                          {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                          {"best_of", FIELD_WHOLE, 1, UINT32_MAX, NULL},
                                           {"lora", FIELD_IGNORED, 0, 0, NULL},
                                           {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
                                           {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -78,9 +80,15 @@ static bool take_fields(body *read, const char *tenant, wanted *asked, wick_gram
   if (grammar->kind != WICK_GRAMMAR_NONE) asked->request.grammar = grammar;
   const uint32_t logprobs = body_find(read, BODY_ROOT, "logprobs");
   if (body_find(read, BODY_ROOT, "max_tokens") == 0) asked->request.max_tokens = MAX_TOKENS;
-  asked->request.sampling.logprob = logprobs != 0;
-  if (logprobs != 0) asked->request.sampling.logprobs = (uint32_t)body_number(read, logprobs);
-  return true;
+  const uint32_t best_of = body_find(read, BODY_ROOT, "best_of");
+  fields_take_probabilities(read, &asked->request.sampling);
+  if (logprobs != 0) {
+    asked->request.sampling.logprob = true;
+    asked->request.sampling.logprobs = (uint32_t)body_number(read, logprobs);
+  }
+  return best_of == 0 || body_number(read, best_of) == asked->request.completions ||
+         refuse(refused, 400, "unsupported_parameter", "best_of",
+                "best_of: only the value of n is supported");
 }
 
 bool completion_begin(server *of, body *read, answer *to, refusal *refused) {

@@ -36,6 +36,20 @@ static const field *find(const field *table, document_text name) {
   return NULL;
 }
 
+// The field of another server's name; NULL: it is not one.
+static const char *own_name(document_text name) {
+#define OTHER_NAME(other, own) \
+  if (text_is(name, other)) return own;
+  FIELD_ALIASES(OTHER_NAME)
+#undef OTHER_NAME
+  return NULL;
+}
+
+static const field *find_in(const field_tables *tables, document_text name) {
+  const field *known = find(tables->own, name);
+  return known != NULL ? known : find(tables->shared, name);
+}
+
 // ---- checks ----
 
 static bool is_in_range(const body *read, uint32_t node, const field *known) {
@@ -114,6 +128,9 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
     case FIELD_TOKENS:
       if (known->idle != NULL && kind == JSON_NUMBER && body_number(read, node) == 0) return true;
       return check_tokens(read, node, name, refused);
+    case FIELD_SCHEMA:
+      return kind == JSON_OBJECT || kind == JSON_STRING ||
+             refuse_value(refused, name, "a JSON schema or its text");
     case FIELD_EFFORT:
       return is_effort(read, node) ||
              refuse_value(refused, name, "one of none, minimal, low, medium, high, xhigh, max");
@@ -133,14 +150,18 @@ static bool check_members(const body *read, uint32_t object, const field_tables 
     char name[REFUSAL_PARAM_BYTES];
     const int shown = member->key.size_bytes < 60 ? (int)member->key.size_bytes : 60;
     snprintf(name, sizeof name, "%s%.*s", tables->prefix, shown, (const char *)member->key.bytes);
-    const field *known = find(tables->own, member->key);
-    if (known == NULL) known = find(tables->shared, member->key);
+    const char *own = object == BODY_ROOT ? own_name(member->key) : NULL;
+    const document_text key = {(const uint8_t *)own, own == NULL ? 0 : (uint32_t)strlen(own)};
+    const field *known = find_in(tables, own == NULL ? member->key : key);
     if (known == NULL || known->kind == FIELD_UNKNOWN) {
       if (may_have_others) continue;
       return refuse(refused, 400, "unknown_parameter", name, "unknown field %s", name);
     }
     if (member->kind == JSON_NULL) continue;
     if (!check_field(read, node, known, name, refused)) return false;
+    if (own == NULL || body_find(read, BODY_ROOT, own) == node) continue;
+    return refuse(refused, 400, "invalid_value", name, "%s and %s are the same field: send one",
+                  name, own);
   }
   return true;
 }
@@ -320,41 +341,88 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
   return true;
 }
 
-static bool check_choices(const body *read, uint32_t list, refusal *refused) {
+static bool check_choices(const body *read, uint32_t list, const char *name, refusal *refused) {
   static const char WANTED[] = "an array of at least one string";
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
-    return refuse_value(refused, "choices", WANTED);
+    return refuse_value(refused, name, WANTED);
   }
   for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
-    if (body_node(read, one)->kind != JSON_STRING) return refuse_value(refused, "choices", WANTED);
+    if (body_node(read, one)->kind != JSON_STRING) return refuse_value(refused, name, WANTED);
   }
   return true;
 }
 
+// A way to say what a text may be: a field, or a member of vLLM's structured_outputs.
+typedef struct text_form {
+  const char *name;
+  bool is_structured;
+  uint32_t kind;
+} text_form;
+
+static const text_form FORMS[] = {{"grammar", false, WICK_GRAMMAR_GBNF},
+                                  {"json_schema", false, WICK_GRAMMAR_JSON_SCHEMA},
+                                  {"regex", false, WICK_GRAMMAR_REGEX},
+                                  {"choices", false, WICK_GRAMMAR_CHOICE},
+                                  {"grammar", true, WICK_GRAMMAR_GBNF},
+                                  {"regex", true, WICK_GRAMMAR_REGEX},
+                                  {"choice", true, WICK_GRAMMAR_CHOICE},
+                                  {"json", true, WICK_GRAMMAR_JSON_SCHEMA},
+                                  {"json_object", true, WICK_GRAMMAR_JSON_SCHEMA}};
+
+static bool check_structured(const body *read, uint32_t object, refusal *refused) {
+  static const field members[] = {
+      {"json", FIELD_SCHEMA, 0, 0, NULL},         {"regex", FIELD_TEXT, 0, 0, NULL},
+      {"choice", FIELD_IGNORED, 0, 0, NULL},      {"grammar", FIELD_TEXT, 0, 0, NULL},
+      {"json_object", FIELD_BOOLEAN, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
+  const field_tables tables = {members, NULL, "structured_outputs."};
+  return object == 0 || (fields_check(read, object, &tables, refused) &&
+                         check_choices(read, body_find(read, object, "choice"),
+                                       "structured_outputs.choice", refused));
+}
+
+static wick_grammar grammar_of(const body *read, uint32_t node, uint32_t kind) {
+  static const char ANY[] = "{\"type\":\"object\"}";
+  const bool is_text = body_node(read, node)->kind == JSON_STRING;
+  const bool is_flag = body_node(read, node)->kind == JSON_TRUE;
+  const wick_text text = is_text ? body_text(read, node) : body_source(read, node);
+  return (wick_grammar){.kind = kind,
+                        .text = is_flag ? ANY : text.bytes,
+                        .text_bytes = is_flag ? sizeof ANY - 1 : text.size_bytes};
+}
+
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused) {
-  static const struct {
-    const char *name;
-    uint32_t kind;
-  } FIELDS[] = {{"grammar", WICK_GRAMMAR_GBNF},
-                {"regex", WICK_GRAMMAR_REGEX},
-                {"choices", WICK_GRAMMAR_CHOICE}};
+  const uint32_t structured = body_find(read, BODY_ROOT, "structured_outputs");
   const char *first = NULL;
-  if (!check_choices(read, body_find(read, BODY_ROOT, "choices"), refused)) return false;
-  for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
-    const uint32_t node = body_find(read, BODY_ROOT, FIELDS[i].name);
-    if (node == 0) continue;
-    if (out->kind != WICK_GRAMMAR_NONE) {
-      const char *name = first == NULL ? FIELDS[i].name : first;
-      return refuse(refused, 400, "invalid_value", name,
-                    "%s: a request has one of grammar, regex, choices and response_format", name);
-    }
-    first = FIELDS[i].name;
-    const bool is_list = body_node(read, node)->kind == JSON_ARRAY;
-    const wick_text text = is_list ? body_source(read, node) : body_text(read, node);
-    *out =
-        (wick_grammar){.kind = FIELDS[i].kind, .text = text.bytes, .text_bytes = text.size_bytes};
+  const uint32_t choices = body_find(read, BODY_ROOT, "choices");
+  const char *choices_name = (const char *)body_node(read, choices)->key.bytes;
+  if (!check_choices(read, choices, choices_name, refused) ||
+      !check_structured(read, structured, refused)) {
+    return false;
   }
+  for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+    const bool is_structured = FORMS[i].is_structured;
+    const uint32_t node = body_find(read, is_structured ? structured : BODY_ROOT, FORMS[i].name);
+    if (node == 0 || body_node(read, node)->kind == JSON_FALSE) continue;
+    const char *name = is_structured ? "structured_outputs" : FORMS[i].name;
+    if (out->kind != WICK_GRAMMAR_NONE) {
+      if (first != NULL) name = first;
+      return refuse(refused, 400, "invalid_value", name,
+                    "%s: a request has one of grammar, regex, choices, json_schema and "
+                    "response_format",
+                    name);
+    }
+    first = name;
+    *out = grammar_of(read, node, FORMS[i].kind);
+  }
+  return true;
+}
+
+bool fields_take_probabilities(const body *read, wick_sampling *sampling) {
+  const uint32_t count = body_find(read, BODY_ROOT, "n_probs");
+  if (count == 0 || body_number(read, count) == 0) return false;
+  sampling->logprob = true;
+  sampling->logprobs = (uint32_t)body_number(read, count);
   return true;
 }
 
@@ -381,7 +449,6 @@ bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) 
   wick_request_default(&out->request);
   wick_sampling *sampling = &out->request.sampling;
   sampling->seed = seed_of(read);
-  sampling->logprobs_after = body_is_true(read, body_find(read, BODY_ROOT, "post_sampling_probs"));
   out->request.completions = 1;
 #define TAKE_FLAG(member, name) \
   out->request.member = body_is_true(read, body_find(read, BODY_ROOT, name));

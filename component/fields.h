@@ -14,6 +14,7 @@ typedef enum field_kind {
   FIELD_TEXT,
   FIELD_OBJECT,
   FIELD_TOKENS,   // a limit of tokens: -1 for none; `idle` "0": or 0
+  FIELD_SCHEMA,   // a JSON schema, or its text
   FIELD_EFFORT,   // how much the model should reason (chat_route.c)
   FIELD_MISSING,  // of a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // one of the shared table that is not known here
@@ -42,8 +43,13 @@ bool fields_check_known(const body *read, uint32_t object, const field_tables *t
 
 // Of FIELD_TOKENS, as the engine takes it: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
-// The fields grammar, regex and choices. One of them at most, and none where `out` is a grammar.
+// The fields grammar, regex, choices and json_schema, and those that vLLM has for the same. One of
+// them at most, and none where `out` is a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
+
+// The field n_probs of llama.cpp's server, in place of ours about logprobs. False: it requests
+// none.
+bool fields_take_probabilities(const body *read, wick_sampling *sampling);
 
 // The fields that chat completions and completions share.
 extern const field fields_common[];

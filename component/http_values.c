@@ -76,6 +76,11 @@ void http_take_headers(http_request *out, abi_handle fields, header_getter get) 
   take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
   take_word(out->content_length, header_of(fields, get, "content-length"));
   take_text(&out->authorization, header_of(fields, get, "authorization"));
+  if (out->authorization.size_bytes <= 1) {
+    buffer_clear(&out->authorization);
+    buffer_put_text(&out->authorization, "Bearer ");
+    take_text(&out->authorization, header_of(fields, get, "x-api-key"));
+  }
   take_text(&out->origin, header_of(fields, get, "origin"));
   take_text(&out->asked_headers, header_of(fields, get, "access-control-request-headers"));
 }

@@ -277,6 +277,10 @@ const char *server_route_operation(uint32_t route) {
 }
 
 static const route *find(const char *path) {
+#define OTHER_PATH(other, own) \
+  if (strcmp(path, other) == 0) path = own;
+  PATH_ALIASES(OTHER_PATH)
+#undef OTHER_PATH
   for (size_t i = 0; i < ROUTES; i++) {
     const size_t size = strlen(routes[i].path);
     const bool is_folder = routes[i].path[size - 1] == '/';

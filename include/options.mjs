@@ -220,22 +220,22 @@ export const samplers = {
 
 /**
  * Fields over HTTP that both servers check by kind alone, by the routes that have them: `text`, `boolean`, `object`,
- * `tokens` (a limit, -1 is none), `ignored`; or of a missing feature, the values in JSON that request nothing, with |
+ * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or of a missing feature, the values in JSON that request nothing, with |
  * between.
  * @type {Record<string, Record<string, string>>}
  */
 export const fields = {
   // From cache_prompt on, clients of llama.cpp's server, Ollama, LM Studio and Spring AI say how a server caches and reports.
   every: {
-    ...{ model: 'text', user: 'ignored', cache_prompt: 'ignored', id_slot: 'ignored' },
-    ...{ n_keep: 'ignored', timings_per_token: 'ignored', return_progress: 'ignored' },
-    ...{ return_tokens: 'false', ignore_eos: 'false', typ_p: '1' },
+    ...{ model: 'text', user: 'ignored', cache_prompt: 'boolean', id_slot: 'ignored' },
+    ...{ n_keep: 'ignored', timings_per_token: 'boolean', return_progress: 'boolean' },
+    return_tokens: 'false',
     ...{ reasoning_format: '"auto"|"deepseek"', keep_alive: 'ignored', ttl: 'ignored' },
     extra_body: '{}',
   },
   text: {
     ...{ stream: 'boolean', max_tokens: 'tokens', grammar: 'text', regex: 'text' },
-    post_sampling_probs: 'boolean',
+    ...{ json_schema: 'schema', structured_outputs: 'object' },
   },
   chat_used: {
     ...{ max_completion_tokens: 'tokens', logprobs: 'boolean', chat_template_kwargs: 'object' },

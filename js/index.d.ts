@@ -384,8 +384,8 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** Continue after an end token. */
   ignoreEnd?: boolean;
   /**
-   * The prompt may end inside of what the tokenizer would make one token: its last token is sampled again with what
-   * follows. Of prompts that are strings, without a grammar.
+   * Let the prompt end inside of a word or token. Its last token is sampled again with what follows. Of prompts that
+   * are strings, without a grammar.
    */
   healing?: boolean;
   /** Include control tokens in the text. */
@@ -404,10 +404,6 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    * after it. Not where tabs share the engine.
    */
   logitsHook?: LogitsHook | null;
-  /** Continues after an end token, for measurements. */
-  ignoreEnd?: boolean;
-  /** Control tokens are part of the text. */
-  printSpecial?: boolean;
   /**
    * From -100 to 100, 0 by default: higher ones go first, and lower ones give their pages up to them
    * when there are too few. A request that has waited for 512 passes goes before all later ones.
@@ -435,11 +431,6 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   onToken?: (token: TokenDetail) => void;
   /** How many alternatives onToken receives, up to 20; 0: only the token's own logprob. */
   logprobs?: number;
-  /**
-   * The logprobs are of the distribution that the samplers leave, which the token is drawn from. False, the default:
-   * of the model's own.
-   */
-  logprobsAfter?: boolean;
 }
 
 /** A token with its probability. */
@@ -827,8 +818,9 @@ export interface ChatCompletionRequest {
   top_logprobs?: number | null;
   /** Any other type is refused with UNSUPPORTED. */
   response_format?: ResponseFormat | null;
-  /** GrammarOptions says what these three do; none of them goes with a response_format. */
+  /** GrammarOptions says what these four do; none of them goes with a response_format. */
   grammar?: string | null;
+  json_schema?: Record<string, unknown> | string | null;
   regex?: RegExp | string | null;
   choices?: string[] | null;
   /**

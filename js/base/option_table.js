@@ -53,6 +53,14 @@ export const requestNumbers = {
   },
 };
 
+/** Options of a request that are true or false, by the bits of web_request.flags: the fields over HTTP and the options of the commands. */
+export const requestFlags = {
+  ignoreEnd: { field: 'ignore_eos' },
+  healing: { cli: '--healing' },
+  printSpecial: {},
+  logprobsAfter: { field: 'post_sampling_probs', cli: '--logprobs-after' },
+};
+
 /** The defaults of the commands, where they are others: no sampler does anything. */
 export const plainSampling = { temperature: 0, topK: 0, topP: 1, minP: 0 };
 
@@ -101,13 +109,72 @@ export const samplerLetters = {
 /** Fields over HTTP by routes, each with its kind or with the JSON that is accepted of a missing feature. */
 export const fieldKinds = {
   every:
-    'model=text user=ignored cache_prompt=ignored id_slot=ignored n_keep=ignored timings_per_token=ignored return_progress=ignored return_tokens=false ignore_eos=false typ_p=1 reasoning_format="auto"|"deepseek" keep_alive=ignored ttl=ignored extra_body={}',
-  text: 'stream=boolean max_tokens=tokens grammar=text regex=text post_sampling_probs=boolean',
+    'model=text user=ignored cache_prompt=boolean id_slot=ignored n_keep=ignored timings_per_token=boolean return_progress=boolean return_tokens=false reasoning_format="auto"|"deepseek" keep_alive=ignored ttl=ignored extra_body={}',
+  text: 'stream=boolean max_tokens=tokens grammar=text regex=text json_schema=schema structured_outputs=object',
   chat_used:
     'max_completion_tokens=tokens logprobs=boolean chat_template_kwargs=object parallel_tool_calls=boolean parseSpecial=boolean',
   chat_idle:
     'enable_thinking=boolean store=ignored metadata=ignored service_tier=ignored prediction=ignored safety_identifier=ignored prompt_cache_key=ignored prompt_cache_retention=ignored functions=[] function_call="none"|"auto" modalities=[]|["text"] verbosity="medium" audio= web_search_options=',
-  completion: 'best_of=1 parseSpecial=true echo=boolean suffix=""',
+  completion: 'parseSpecial=true echo=boolean suffix=""',
+};
+
+/** Other servers' names of fields over HTTP, and ours. @type {Record<string, string>} */
+export const fieldAliases = {
+  n_predict: 'max_tokens',
+  typ_p: 'typical_p',
+  repetition_penalty: 'repeat_penalty',
+  guided_json: 'json_schema',
+  guided_regex: 'regex',
+  guided_choice: 'choices',
+  guided_grammar: 'grammar',
+};
+
+/** Options of createHandler with a number and their defaults, and those with a text or several. */
+export const handlerCounts = {
+  queueLimit: 256,
+  bodyBytesMax: 1048576,
+  bodyTimeout: 60000,
+  itemsMax: 2048,
+};
+export const handlerTexts = ['keys', 'metricsKey', 'cors', 'model', 'instance'];
+
+/** Of a stream before its first token. */
+export const SILENCE_MS = 5000;
+
+/** Options of `wick serve`: createHandler, and what --help says. @type {[option: string, name: string, value: string, about: string][]} */
+export const serveOptions = [
+  ['--key', 'keys', 'KEY', 'require KEY from clients; repeat for several keys'],
+  [
+    '--metrics-key',
+    'metricsKey',
+    'KEY',
+    'require KEY for /metrics (default: the only --key, if there is one)',
+  ],
+  [
+    '--cors',
+    'cors',
+    'ORIGIN',
+    'allow requests from pages of ORIGIN, or * for all; repeat for several origins',
+  ],
+  ['--queue', 'queueLimit', 'N', 'accept N running and waiting requests (default 256)'],
+  ['--name', 'model', 'NAME', 'show NAME as the model in answers (default: the name of the file)'],
+];
+
+/** Other names of paths over HTTP. @type {Record<string, string>} */
+export const pathAliases = {
+  '/v1/health': '/health',
+  '/models': '/v1/models',
+  '/chat/completions': '/v1/chat/completions',
+  '/completions': '/v1/completions',
+  '/embeddings': '/v1/embeddings',
+  '/responses': '/v1/responses',
+  '/messages': '/v1/messages',
+  '/rerank': '/v1/rerank',
+  '/reranking': '/v1/rerank',
+  '/v1/reranking': '/v1/rerank',
+  '/v2/rerank': '/v1/rerank',
+  '/v1/tokenize': '/tokenize',
+  '/v1/detokenize': '/detokenize',
 };
 
 /** The subjects of errors in the order of their numbers, each with its option. @type {[string, string?][]} */

@@ -6,7 +6,9 @@ import { effortNames } from '../base/reasoning_effort.js';
 import { VERSION } from '../base/version.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import {
+  assignGiven,
   boolean,
+  checkBody,
   checkFields,
   checkTogether,
   commonFields,
@@ -23,6 +25,7 @@ import {
   pickFields,
   text,
   whole,
+  withAliases,
 } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 import { saltWithin } from './keys.js';
@@ -58,12 +61,13 @@ const effective = {
   tool_choice: chatToolChoice,
 };
 /** @type {Record<string, import('./fields.js').Check>} */
-const fields = {
+const fields = withAliases({
   ...effective,
   ...idleFields,
   ...fieldsOf(fieldKinds.chat_idle),
-  thinking,
-};
+  ...{ thinking, n_probs: whole(0, LOGPROBS_MAX) },
+  ...{ continue_final_message: boolean, add_generation_prompt: boolean },
+});
 export const chatFields = new Set(Object.keys(fields));
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
@@ -212,18 +216,45 @@ function variablesOf({ enable_thinking, thinking, chat_template_kwargs: own }) {
 }
 
 /**
+ * vLLM's way to request that the last message is continued.
+ * @param {Record<string, any>} body that was checked
+ * @returns {any[]} its messages
+ */
+function continued(body) {
+  const { messages, continue_final_message: isContinued, add_generation_prompt: isNew } = body;
+  if (isNew === false && !isContinued) {
+    const message = 'add_generation_prompt: false needs continue_final_message: true';
+    throw invalidField('add_generation_prompt', message);
+  }
+  if (!isContinued) return messages;
+  if (isNew) {
+    const message = 'continue_final_message goes with add_generation_prompt: false';
+    throw invalidField('continue_final_message', message);
+  }
+  if (messages.at(-1).role !== 'assistant') {
+    const message = 'continue_final_message needs a last message of the assistant';
+    throw invalidField('continue_final_message', message);
+  }
+  return [...messages.slice(0, -1), { ...messages.at(-1), prefix: true }];
+}
+
+/**
  * @param {Engine} engine
  * @param {Record<string, any>} body
  * @param {import('./create_handler.js').Asked} asked
  * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
  */
 export async function answerChat(engine, body, { signal, salt, model, adapters }) {
-  checkFields(body, fields);
+  checkBody(body, fields);
   checkTogether(body, 'messages');
   if (body.top_logprobs && !body.logprobs) {
     throw invalidField('top_logprobs', 'top_logprobs needs logprobs: true');
   }
   const wanted = /** @type {any} */ (pickFields(body, effective));
+  wanted.messages = continued(body);
+  if (body.n_probs && !body.top_logprobs) {
+    assignGiven(wanted, { logprobs: true, top_logprobs: body.n_probs });
+  }
   wanted.salt = saltWithin(salt, body.salt);
   wanted.adapters = await adaptersOf(engine, body.lora, adapters);
   delete wanted.lora;

@@ -7,16 +7,17 @@ import { FINGERPRINT, LOGPROBS_MAX } from './chat_route.js';
 import { Choice, merged } from './choice.js';
 import { echoOf } from './echo.js';
 import {
-  boolean,
-  checkFields,
+  checkBody,
   checkTogether,
   commonFields,
   fieldsOf,
   idleFields,
   isObject,
+  missing,
   pickFields,
   tokensLimit,
   whole,
+  withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
 import { saltWithin } from './keys.js';
@@ -33,15 +34,15 @@ const MAX_TOKENS = 16;
 const CHOICES_MAX = 16;
 
 /** @type {Record<string, import('./fields.js').Check>} */
-const fields = {
+const fields = withAliases({
   ...commonFields,
   ...idleFields,
   max_tokens: (value, name) => value === 0 || tokensLimit(value, name), // 0: with echo
   prompt: () => {},
   lora,
-  logprobs: whole(0, LOGPROBS_MAX),
+  ...{ logprobs: whole(0, LOGPROBS_MAX), n_probs: whole(0, LOGPROBS_MAX), best_of: whole(1) },
   ...fieldsOf(fieldKinds.completion), // control tokens of a prompt are always read
-};
+});
 export const completionFields = new Set(Object.keys(fields));
 
 /** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
@@ -120,7 +121,9 @@ class Completion {
       this.#alternatives === undefined
         ? null
         : this.choices[index].takeLogprobs(text, finish !== null, this.#alternatives);
-    return { index, text, logprobs, finish_reason: finish };
+    const { stop } = (finish && this.choices[index].generation.result) || {};
+    const ended = { finish_reason: finish, ...(stop !== undefined && { stop_reason: stop }) };
+    return { index, text, logprobs, ...ended };
   }
 
   /** @param {object[]} choices @param {object} [more] */
@@ -203,7 +206,8 @@ function checkChoices({ echo, stream, max_tokens: maxTokens, best_of: bestOf, n 
  * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
  */
 export async function answerCompletion(engine, body, asked) {
-  checkFields(body, fields);
+  checkBody(body, fields);
+  if (body.n_probs) body.logprobs ??= body.n_probs;
   checkTogether(body, 'prompt');
   checkChoices(body);
   const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
@@ -218,6 +222,7 @@ export async function answerCompletion(engine, body, asked) {
     object: 'text_completion',
     created: Math.floor(Date.now() / 1000),
     model: asked.model,
+    system_fingerprint: FINGERPRINT,
   };
   const echoes = body.echo
     ? await Promise.all(prompts.map((prompt) => echoOf(engine, prompt, options)))

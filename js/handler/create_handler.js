@@ -1,5 +1,6 @@
 // js/handler/create_handler.js — a function from a Request to its Response: the routes, and what all of them share.
 
+import { pathAliases } from '../base/option_table.js';
 import { answerChat, chatFields } from './chat_route.js';
 import { answerCompletion, completionFields } from './completion_route.js';
 import { Cors } from './cors.js';
@@ -60,18 +61,6 @@ const textRoutes = {
   '/apply-template': { answer: answerTemplate, fields: templateNames },
 };
 
-/** Paths of other servers for the same routes. @type {Record<string, string>} */
-const aliases = {
-  ...{ '/v1/health': '/health', '/models': '/v1/models' },
-  ...Object.fromEntries(
-    ['chat/completions', 'completions', 'embeddings', 'rerank', 'responses', 'messages'].map(
-      (path) => [`/${path}`, `/v1/${path}`],
-    ),
-  ),
-  ...{ '/reranking': '/v1/rerank', '/v1/reranking': '/v1/rerank', '/v2/rerank': '/v1/rerank' },
-  ...{ '/v1/tokenize': '/tokenize', '/v1/detokenize': '/detokenize' },
-};
-
 const MODELS = '/v1/models';
 
 /** Whose streams have usage for those who request it. */
@@ -94,7 +83,7 @@ function askForUsage(body, route) {
 /** Clients join a base URL that ends with a slash and a path that begins with one. @param {string} url */
 function pathOf(url) {
   const path = new URL(url).pathname.replace(/\/+/g, '/').replace(/(.)\/$/, '$1');
-  return Object.hasOwn(aliases, path) ? aliases[path] : path;
+  return Object.hasOwn(pathAliases, path) ? pathAliases[path] : path;
 }
 
 class Handler {

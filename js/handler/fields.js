@@ -2,8 +2,8 @@
 // is refused by name, because ignoring it would change the answer.
 
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
-import { fieldKinds, samplerLetters } from '../base/option_table.js';
-import { areSamplers, areTexts, optionNumbers } from '../base/sampler_fields.js';
+import { fieldAliases, fieldKinds, samplerLetters } from '../base/option_table.js';
+import { areSamplers, areTexts, flagFields, optionNumbers } from '../base/sampler_fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
@@ -102,8 +102,10 @@ export const tokensLimit = must(
   'a whole number of at least 1, or -1 for no limit',
 );
 
+const schema = must((value) => isObject(value) || isText(value), 'a JSON schema or its text');
+
 /** @type {Record<string, Check>} */
-const kinds = { text, boolean, object, tokens: tokensLimit, ignored };
+const kinds = { text, boolean, object, tokens: tokensLimit, schema, ignored };
 
 /** @param {string} list of fieldKinds @returns {Record<string, Check>} */
 export const fieldsOf = (list) =>
@@ -115,6 +117,28 @@ export const fieldsOf = (list) =>
     }),
   );
 
+const choices = must(
+  (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
+  'an array of at least one string',
+);
+
+/** vLLM's: the fields that its members are here. @type {Record<string, string>} */
+const structuredNames = {
+  json: 'json_schema',
+  regex: 'regex',
+  choice: 'choices',
+  grammar: 'grammar',
+};
+
+/** @type {Check} */
+function structuredOutputs(value, name) {
+  object(value, name);
+  const known = { json: schema, regex: text, choice: choices, grammar: text, json_object: boolean };
+  checkFields(value, known, `${name}.`);
+  if (Object.values(value).filter((one) => (one ?? false) !== false).length <= 1) return;
+  throw invalidField(name, `${name}: has one of ${Object.keys(known).join(', ')}`);
+}
+
 /** The fields that chat completions and completions share. @type {Record<string, Check>} */
 export const commonFields = {
   ...fieldsOf(fieldKinds.text),
@@ -123,12 +147,11 @@ export const commonFields = {
   stop: stops,
   seed: must(Number.isSafeInteger, 'a whole number'),
   logit_bias: bias,
-  choices: must(
-    (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
-    'an array of at least one string',
-  ),
+  choices,
+  structured_outputs: structuredOutputs,
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
   ...samplerFields,
+  ...Object.fromEntries(flagFields.map(([field]) => [field, boolean])),
 };
 /** @param {any} value @returns {boolean} */
 export const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
@@ -162,6 +185,43 @@ export function checkFields(body, fields, prefix = '') {
     }
     if (value !== null) fields[name](value, full);
   }
+}
+
+/** @param {Record<string, Check>} fields @returns {Record<string, Check>} these, and other servers' names of them */
+export const withAliases = (fields) => ({
+  ...fields,
+  ...Object.fromEntries(
+    Object.entries(fieldAliases)
+      .filter(([, own]) => Object.hasOwn(fields, own))
+      .map(([alias, own]) => [alias, fields[own]]),
+  ),
+});
+
+/** @param {Record<string, any>} body @param {string} from @param {string} to @param {unknown} value */
+function rename(body, from, to, value) {
+  if ((value ?? undefined) === undefined) return;
+  if ((body[to] ?? undefined) !== undefined) {
+    throw invalidField(from, `${from} and ${to} are the same field: send one`);
+  }
+  body[to] = value;
+}
+
+/**
+ * Checks the fields of a body; those with other servers' names get ours.
+ * @param {Record<string, any>} body
+ * @param {Record<string, Check>} fields of withAliases
+ */
+export function checkBody(body, fields) {
+  checkFields(body, fields);
+  for (const [alias, own] of Object.entries(fieldAliases)) rename(body, alias, own, body[alias]);
+  const { structured_outputs: wanted } = body;
+  for (const [name, own] of Object.entries(structuredNames)) {
+    rename(body, 'structured_outputs', own, wanted?.[name]);
+  }
+  if (wanted?.json_object) {
+    rename(body, 'structured_outputs', 'json_schema', { type: 'object' });
+  }
+  delete body.structured_outputs;
 }
 
 /**

@@ -5,6 +5,7 @@ import { effort } from './chat_route.js';
 import {
   assignGiven,
   boolean,
+  checkBody,
   checkFields,
   commonFields,
   ignored,
@@ -18,6 +19,7 @@ import {
   text,
   tokensLimit,
   whole,
+  withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
 import { saltWithin } from './keys.js';
@@ -46,14 +48,14 @@ const countFields = {
 };
 
 /** @type {Record<string, import('./fields.js').Check>} */
-const fields = {
+const fields = withAliases({
   ...effective,
   ...countFields,
   max_tokens: tokensLimit,
   stop_sequences: stops,
   ...{ metadata: ignored, service_tier: ignored, container: missing(), betas: ignored },
   inference_geo: ignored,
-};
+});
 
 export const messagesFields = new Set(Object.keys(fields));
 
@@ -174,7 +176,7 @@ function countOf(engine, wanted, signal) {
  * @returns {Promise<object | Chunks>} a message, or with `stream: true` its events
  */
 export async function answerMessages(engine, body, { signal, salt, model, headers, adapters }) {
-  checkFields(body, fields);
+  checkBody(body, fields);
   const wanted = chatBodyOf(body);
   reportIgnored(body.tools, headers, isOwnTool);
   wanted.salt = saltWithin(salt, body.salt);

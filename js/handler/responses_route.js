@@ -5,6 +5,7 @@ import { chatToolChoice, effort, LOGPROBS_MAX } from './chat_route.js';
 import {
   assignGiven,
   boolean,
+  checkBody,
   checkFields,
   checkTogether,
   commonFields,
@@ -19,6 +20,7 @@ import {
   text,
   tokensLimit,
   whole,
+  withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
 import { saltWithin } from './keys.js';
@@ -49,7 +51,7 @@ const isKnownInclude = (/** @type {any} */ list) =>
 const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
 
 /** @type {Record<string, import('./fields.js').Check>} */
-const fields = {
+const fields = withAliases({
   ...effective,
   ...idleFields,
   input: ignored, // response_input.js looks at it
@@ -77,7 +79,7 @@ const fields = {
   top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
   ...{ max_tool_calls: ignored, moderation: missing(), context_management: missing() },
-};
+});
 export const responsesFields = new Set(Object.keys(fields));
 
 const formats = {
@@ -189,7 +191,7 @@ async function wholeOf(chunks, events) {
  * @returns {Promise<object | Chunks>} a response, or with `stream: true` its events
  */
 export async function answerResponse(engine, body, { signal, salt, model, headers, adapters }) {
-  checkFields(body, fields);
+  checkBody(body, fields);
   checkTogether({ ...body, stream_options: undefined }, 'input');
   const wanted = chatBodyOf(body);
   reportIgnored(body.tools, headers);

@@ -38,6 +38,7 @@ const bodyNames = /** @type {const} */ ([
   ...['seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
   ...['reasoning_effort', 'logitsHook', 'session', 'grammar', 'regex', 'choices', 'adapters'],
+  'json_schema',
   ...samplerOptions.map(([field]) => /** @type {keyof ChatCompletionRequest} */ (field)),
 ]);
 
@@ -184,6 +185,12 @@ function samplersOfBody(body) {
 function settingsOfBody(body) {
   const isTold = checkFlag('logprobs', body.logprobs);
   const range = { min: 0, max: 20, whole: true };
+  const format = optionsOfFormat(body.response_format);
+  const own = /** @type {const} */ (['grammar', 'json_schema', 'regex', 'choices']);
+  const other = own.find((name) => (body[name] ?? undefined) !== undefined);
+  if (format.jsonSchema && other) {
+    throw argumentError(`${other}: cannot be used together with response_format`);
+  }
   const topLogprobs = checkNumber('top_logprobs', body.top_logprobs ?? 0, range);
   if (topLogprobs > 0 && !isTold) throw argumentError('top_logprobs needs logprobs: true');
   return settingsOf({
@@ -199,9 +206,10 @@ function settingsOfBody(body) {
     grammar: body.grammar ?? undefined,
     regex: body.regex ?? undefined,
     choices: body.choices ?? undefined,
+    jsonSchema: body.json_schema ?? undefined,
     logitsHook: body.logitsHook ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
-    ...optionsOfFormat(body.response_format),
+    ...format,
   });
 }
 

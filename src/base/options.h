@@ -87,6 +87,16 @@
   X(adaptive_target, "--adaptive-target", ARGS_F32, "P", -1.0f, 1.0f, "prefer tokens of about probability P by adaptive-p (default -1, below 0: off)") \
   X(adaptive_decay, "--adaptive-decay", ARGS_F32, "D", 0.0f, 0.99f, "set the decay of adaptive-p's memory (default 0.9)")
 
+// a member of wick_request that is true or false, and its name over HTTP
+#define FLAG_FIELDS(X) \
+  X(ignore_end, "ignore_eos") \
+  X(sampling.logprobs_after, "post_sampling_probs")
+
+// such a member, a command's option, help
+#define FLAG_ARGUMENTS(X) \
+  X(healing, "--healing", "let the prompt end inside of a word or token") \
+  X(sampling.logprobs_after, "--logprobs-after", "report logprobs of the distribution after the samplers, not the model's")
+
 // a sampler's name, and its letter in wick_sampling.samplers
 #define SAMPLERS(X) \
   X(PENALTIES, "penalties", 'e') \
@@ -106,17 +116,16 @@ char sampler_letter(const char *name, size_t name_bytes);
 // A field over HTTP, its field_kind (component/fields.h), and what is accepted of a missing feature's
 #define FIELDS_EVERY(X) \
   X("model", FIELD_TEXT, NULL) X("user", FIELD_IGNORED, NULL) \
-  X("cache_prompt", FIELD_IGNORED, NULL) X("id_slot", FIELD_IGNORED, NULL) \
-  X("n_keep", FIELD_IGNORED, NULL) X("timings_per_token", FIELD_IGNORED, NULL) \
-  X("return_progress", FIELD_IGNORED, NULL) X("return_tokens", FIELD_MISSING, "false") \
-  X("ignore_eos", FIELD_MISSING, "false") X("typ_p", FIELD_MISSING, "1") \
+  X("cache_prompt", FIELD_BOOLEAN, NULL) X("id_slot", FIELD_IGNORED, NULL) \
+  X("n_keep", FIELD_IGNORED, NULL) X("timings_per_token", FIELD_BOOLEAN, NULL) \
+  X("return_progress", FIELD_BOOLEAN, NULL) X("return_tokens", FIELD_MISSING, "false") \
   X("reasoning_format", FIELD_MISSING, "\"auto\"|\"deepseek\"") \
   X("keep_alive", FIELD_IGNORED, NULL) X("ttl", FIELD_IGNORED, NULL) \
   X("extra_body", FIELD_MISSING, "{}")
 #define FIELDS_TEXT(X) \
   X("stream", FIELD_BOOLEAN, NULL) X("max_tokens", FIELD_TOKENS, NULL) \
-  X("grammar", FIELD_TEXT, NULL) X("regex", FIELD_TEXT, NULL) \
-  X("post_sampling_probs", FIELD_BOOLEAN, NULL)
+  X("grammar", FIELD_TEXT, NULL) X("regex", FIELD_TEXT, NULL) X("json_schema", FIELD_SCHEMA, NULL) \
+  X("structured_outputs", FIELD_OBJECT, NULL)
 #define FIELDS_CHAT_USED(X) \
   X("max_completion_tokens", FIELD_TOKENS, NULL) X("logprobs", FIELD_BOOLEAN, NULL) \
   X("chat_template_kwargs", FIELD_OBJECT, NULL) X("parallel_tool_calls", FIELD_BOOLEAN, NULL) \
@@ -130,8 +139,47 @@ char sampler_letter(const char *name, size_t name_bytes);
   X("modalities", FIELD_MISSING, "[]|[\"text\"]") X("verbosity", FIELD_MISSING, "\"medium\"") \
   X("audio", FIELD_MISSING, NULL) X("web_search_options", FIELD_MISSING, NULL)
 #define FIELDS_COMPLETION(X) \
-  X("best_of", FIELD_MISSING, "1") X("parseSpecial", FIELD_MISSING, "true") \
-  X("echo", FIELD_BOOLEAN, NULL) X("suffix", FIELD_MISSING, "\"\"")
+  X("parseSpecial", FIELD_MISSING, "true") X("echo", FIELD_BOOLEAN, NULL) \
+  X("suffix", FIELD_MISSING, "\"\"")
+
+// another server's name of a field, and ours
+#define FIELD_ALIASES(X) \
+  X("n_predict", "max_tokens") \
+  X("typ_p", "typical_p") \
+  X("repetition_penalty", "repeat_penalty") \
+  X("guided_json", "json_schema") \
+  X("guided_regex", "regex") \
+  X("guided_choice", "choices") \
+  X("guided_grammar", "grammar")
+
+// an option's kind, its field of a component's settings, its variable, its default
+#define SERVER_SETTINGS(X) \
+  X(keys, keys, "WICK_KEYS", {0}) \
+  X(keys, metrics_keys, "WICK_METRICS_KEY", {0}) \
+  X(texts, origins, "WICK_CORS", NULL) \
+  X(count, queue_limit, "WICK_QUEUE_LIMIT", 256) \
+  X(text, model_name, "WICK_MODEL_NAME", NULL) \
+  X(count, body_bytes_max, "WICK_BODY_BYTES_MAX", 1048576) \
+  X(count, items_max, "WICK_ITEMS_MAX", 2048) \
+  X(count, silence_ms, "WICK_SILENCE_MS", 5000) \
+  X(flag, logs_requests, "WICK_LOG", 1) \
+  X(text, chat_template, "WICK_CHAT_TEMPLATE", NULL)
+
+// another name of a path over HTTP, and the route's
+#define PATH_ALIASES(X) \
+  X("/v1/health", "/health") \
+  X("/models", "/v1/models") \
+  X("/chat/completions", "/v1/chat/completions") \
+  X("/completions", "/v1/completions") \
+  X("/embeddings", "/v1/embeddings") \
+  X("/responses", "/v1/responses") \
+  X("/messages", "/v1/messages") \
+  X("/rerank", "/v1/rerank") \
+  X("/reranking", "/v1/rerank") \
+  X("/v1/reranking", "/v1/rerank") \
+  X("/v2/rerank", "/v1/rerank") \
+  X("/v1/tokenize", "/tokenize") \
+  X("/v1/detokenize", "/detokenize")
 
 // The fields that a wick_subject is about
 #define SUBJECT_NAMES \

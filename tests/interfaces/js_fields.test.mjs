@@ -2,8 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { fieldAliases } from '../../js/base/option_table.js';
 import { adaptersOf, lora } from '../../js/handler/adapter_fields.js';
-import { checkFields, checkTogether, commonFields, pickFields } from '../../js/handler/fields.js';
+import {
+  checkBody,
+  checkFields,
+  checkTogether,
+  commonFields,
+  pickFields,
+  withAliases,
+} from '../../js/handler/fields.js';
 import { headOf } from '../../js/handler/response_shape.js';
 
 const wholes = 'a whole number of at least';
@@ -28,6 +36,8 @@ const table = [
   ['grammar', ['root ::= "a"'], [1, {}], 'a string'],
   ['regex', ['a+'], [1, {}], 'a string'],
   ['choices', [['a'], ['a', '']], [[], 'a', [1]], 'an array of at least one string'],
+  ['typical_p', [0, 1], [-0.1, 1.1], 'a number from 0 to 1'],
+  ['json_schema', [{}, '{}'], [1, []], 'a JSON schema or its text'],
   ['frequency_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   ['presence_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   [
@@ -51,6 +61,45 @@ describe('fields', () => {
       }
     });
   }
+
+  test('other servers’ names are checked as ours, and get them', () => {
+    const fields = withAliases(commonFields);
+    for (const [alias, own] of Object.entries(fieldAliases)) {
+      const row = table.find(([name]) => name === own);
+      for (const value of row?.[1] ?? [{ type: 'object' }]) {
+        const body = { [alias]: value };
+        checkBody(body, fields);
+        assert.deepEqual(pickFields(body, commonFields), { [own]: value });
+      }
+      for (const value of row?.[2] ?? [[]]) {
+        assert.throws(() => checkBody({ [alias]: value }, fields), { param: alias });
+      }
+    }
+    const both = { n_predict: 1, max_tokens: 1 };
+    const message = 'n_predict and max_tokens are the same field: send one';
+    assert.throws(() => checkBody(both, fields), { param: 'n_predict', message });
+    checkBody({ n_predict: 1, max_tokens: null }, fields);
+    const { max_tokens, ...others } = commonFields;
+    assert.throws(() => checkBody({ n_predict: 1 }, withAliases(others)), {
+      code: 'unknown_parameter',
+    });
+  });
+
+  test('members of structured_outputs become fields', () => {
+    const fields = withAliases(commonFields);
+    for (const [given, wanted] of /** @type {[object, object][]} */ ([
+      [{ json: { const: 1 } }, { json_schema: { const: 1 } }],
+      [{ regex: 'a' }, { regex: 'a' }],
+      [{ choice: ['a'] }, { choices: ['a'] }],
+      [{ grammar: 'root ::= "a"', regex: null }, { grammar: 'root ::= "a"' }],
+      [{ json_object: true }, { json_schema: { type: 'object' } }],
+      [{ json_object: false }, {}],
+    ])) {
+      const body = { structured_outputs: given };
+      checkBody(body, fields);
+      assert.deepEqual(body, wanted);
+    }
+  });
 
   test('long values are cut, undefined is said', () => {
     const long = 'x'.repeat(100);

@@ -204,6 +204,8 @@ describe('completions', () => {
       ['dry_sequence_breakers', ['\n'], 'drySequenceBreakers'],
       ['samplers', ['top_k'], 'samplers'],
       ['post_sampling_probs', true, 'logprobsAfter'],
+      ['ignore_eos', true, 'ignoreEnd'],
+      ['json_schema', { type: 'object' }, 'jsonSchema'],
       ['salt', 'mine', 'salt'],
     ];
     const body = Object.fromEntries(fields.map(([field, value]) => [field, value]));

@@ -87,7 +87,8 @@ describe('routes that count and render', () => {
     const props = await ask('/props');
     const { contextSize, chatTemplate } = await engine.info();
     assert.equal(props.default_generation_settings.n_ctx, contextSize);
-    assert.equal(props.chat_template, chatTemplate); // the file's
+    assert.equal(props.chat_template, toolTemplate); // the option's, in place of the file's
+    assert.equal(chatTemplate, toolTemplate);
     assert.equal(props.model_alias, 'small');
     assert.equal(props.eos_token, '<|im_end|>');
   });
@@ -103,6 +104,11 @@ describe('routes that count and render', () => {
     );
     assert.equal((await ask('/v1/health')).status, 'ok');
     assert.equal((await ask('/models')).data[0].id, 'small');
+    assert.deepEqual(
+      (await ask('/v1/chat/completions', { ...body, stop: 'e', max_tokens: 30 })).choices[0]
+        .stop_reason,
+      'e',
+    );
     assert.equal(
       (await ask('/responses', { input: 'a', max_output_tokens: 1 })).object,
       'response',

@@ -163,6 +163,21 @@ const limited = [
   ...[{ typical_p: 0, seed: 3, temperature: 1 }, { max_tokens: 0 }, { max_tokens: -2 }],
   ...[{ repeat_penalty: 0 }, { repeat_penalty: -1 }, { stop: Array(64).fill('zzz') }],
   ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
+  // other servers' names of these
+  ...[{ guided_regex: '[a-c]{3}' }, { guided_choice: ['red', 'green'] }, { guided_regex: '(' }],
+  ...[{ guided_grammar: 'root ::= "a"' }, { guided_json: { const: 5 } }, { json_schema: '{"' }],
+  ...[{ json_schema: { type: 'boolean' } }, { json_schema: '{"type": "boolean"}' }],
+  ...[{ json: city }, { regex: 'a' }, { choice: ['a'] }, { grammar: 'root ::= "a"' }, {}].map(
+    (structured_outputs) => ({ structured_outputs }),
+  ),
+  ...[
+    { structured_outputs: { json_object: true } },
+    { structured_outputs: { json_object: false } },
+  ],
+  ...[{ structured_outputs: { regex: 'a', choice: ['b'] } }, { guided_regex: 'a', choices: ['a'] }],
+  ...[{ n_predict: 3, max_tokens: null }, { n_predict: 3 }, { typ_p: 0.5, seed: 3 }],
+  ...[{ repetition_penalty: 1.5 }, { repetition_penalty: 1.5, repeat_penalty: 1.5 }],
+  ...[{ ignore_eos: true, max_tokens: 40 }, { n_probs: 0 }, { n_probs: 2 }],
 ];
 /** Each number at its ends and beyond. @type {object[]} */
 const ends = Object.values(optionNumbers).flatMap(({ field, min, max = 3e38, whole }) =>
@@ -386,6 +401,13 @@ export const plainRequests = [
       path,
     }),
   ),
+  ...['/v1/health', '/models'].map((path) => ({ path })),
+  ...['/chat/completions', '/completions', '/responses', '/embeddings'].map((path) => ({
+    ...{ method: 'POST', path, body: {} },
+  })),
+  ...['/rerank', '/reranking', '/v1/reranking', '/v2/rerank'].map((path) => ({
+    ...{ method: 'POST', path, body: {} },
+  })),
   ...['/health', '/v1/models'].map((path) => ({ method: 'HEAD', path })),
   ...['/health', CHAT, RESPONSES, '/v1/embeddings', '/nothing'].map((path) => ({
     ...{ method: 'OPTIONS', path },
@@ -458,6 +480,8 @@ export const guardedRequests = [
   ...['Bearer one', 'bearer   two~2  ', 'BEARER one'].map((value) => ({
     ...{ method: 'POST', path: CHAT, body: { ...tiny, salt: 'own' }, ...withKey(value) },
   })),
+  ...['one', 'on', ''].map((key) => ({ path: '/v1/models', headers: { 'x-api-key': key } })),
+  { path: '/v1/models', ...withKey('Bearer no', { 'x-api-key': 'one' }) },
   ...['/v1/models', '/v1/models/mine', '/v1/models/other'].map((path) => ({
     ...{ path, ...withKey('Bearer one') },
   })),

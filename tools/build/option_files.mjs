@@ -2,6 +2,7 @@
 
 import {
   ABOVE_0,
+  aliases,
   FLOAT_MAX,
   fields,
   flags,
@@ -176,7 +177,7 @@ function subjectOf(name) {
   return 'WICK_SUBJECT_NONE';
 }
 
-const fieldKinds = ['text', 'boolean', 'object', 'tokens', 'ignored'];
+const fieldKinds = ['text', 'boolean', 'object', 'tokens', 'schema', 'ignored'];
 
 /** @param {string} name @param {string} kind @returns {string} a row of component/fields.h's kinds */
 function fieldInC(name, kind) {
@@ -379,7 +380,7 @@ function optionsInJs() {
         .map(([name, kind]) => `${name}=${kind}`)
         .join(' ');
       return [
-        `  ${route}:`.length + text.length + 4 > 100
+        route.length > 4 && route.length + text.length + 7 > 100
           ? `  ${route}:\n    '${text}',`
           : `  ${route}: '${text}',`,
       ];
