@@ -73,7 +73,7 @@ describe('modules by emcc', { skip: missing() || relaxedNode.skip }, () => {
           return JSON.parse(stdout.toString());
         }),
       );
-      assert.ok(Object.keys(wanted).length >= (shared.skip ? 6 : 100));
+      assert.ok(Object.keys(wanted).length >= (shared.skip ? 6 : 50));
       assert.deepEqual(found, wanted);
     });
   }

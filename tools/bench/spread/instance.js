@@ -2,7 +2,7 @@
 
 const PAGES_MAX = 65_536;
 
-/** The product of a message that requests nothing (spread.c). */
+/** The product of a message that only comes back (spread.c). */
 export const EMPTY = -1;
 
 /**

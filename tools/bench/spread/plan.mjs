@@ -1,4 +1,4 @@
-// Plans and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, times of
+// Decisions and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, times of
 // more workers than there are cores.
 
 /**
@@ -34,7 +34,7 @@ const types = {
 };
 /** @typedef {keyof typeof types} Type */
 
-/** The type that llama-quantize uses for rows that are not whole blocks. @param {Type} type @param {number} cols @returns {Type} */
+/** The type that llama-quantize takes for rows that are not whole blocks. @param {Type} type @param {number} cols @returns {Type} */
 function fittingType(type, cols) {
   if (cols % types[type].values === 0) return type;
   return type === 'q6_k' ? 'q8_0' : 'q5_0';
