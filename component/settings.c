@@ -130,7 +130,7 @@ static bool settings_read_texts(const char *name, const char **out, refusal *ref
 }
 
 bool settings_read(settings *out, refusal *refused) {
-#define INITIAL(kind, field, variable, by_default) .field = by_default,
+#define INITIAL(kind, field, variable, by_default) .field = (by_default),
 #define READ(kind, field, variable, by_default) \
   if (!settings_read_##kind(variable, &out->field, refused)) return false;
   *out = (settings){SERVER_SETTINGS(INITIAL)};

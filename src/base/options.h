@@ -154,16 +154,16 @@ char sampler_letter(const char *name, size_t name_bytes);
 
 // an option's kind, its field of a component's settings, its variable, its default
 #define SERVER_SETTINGS(X) \
-  X(keys, keys, "WICK_KEYS", {0}) \
-  X(keys, metrics_keys, "WICK_METRICS_KEY", {0}) \
-  X(texts, origins, "WICK_CORS", NULL) \
+  X(keys, keys, "WICK_KEYS", (settings_keys){0}) \
+  X(keys, metrics_keys, "WICK_METRICS_KEY", (settings_keys){0}) \
+  X(texts, origins, "WICK_CORS", (settings_texts){0}) \
   X(count, queue_limit, "WICK_QUEUE_LIMIT", 256) \
-  X(text, model_name, "WICK_MODEL_NAME", NULL) \
+  X(text, model_name, "WICK_MODEL_NAME", (settings_text){0}) \
   X(count, body_bytes_max, "WICK_BODY_BYTES_MAX", 1048576) \
   X(count, items_max, "WICK_ITEMS_MAX", 2048) \
   X(count, silence_ms, "WICK_SILENCE_MS", 5000) \
   X(flag, logs_requests, "WICK_LOG", 1) \
-  X(text, chat_template, "WICK_CHAT_TEMPLATE", NULL)
+  X(text, chat_template, "WICK_CHAT_TEMPLATE", (settings_text){0})
 
 // another name of a path over HTTP, and the route's
 #define PATH_ALIASES(X) \

@@ -273,9 +273,8 @@ function optionsInC() {
     ...tableOfC(
       'SERVER_SETTINGS',
       "an option's kind, its field of a component's settings, its variable, its default",
-      Object.values(server).flatMap(
-        ({ kind, env, byDefault = kind === 'keys' ? '{0}' : 'NULL' }) =>
-          env ? [`${kind}, ${env[1]}, "${env[0]}", ${byDefault}`] : [],
+      Object.values(server).flatMap(({ kind, env, byDefault = `(settings_${kind}){0}` }) =>
+        env ? [`${kind}, ${env[1]}, "${env[0]}", ${byDefault}`] : [],
       ),
     ),
     ...tableOfC(
