@@ -1,4 +1,4 @@
 // js/models.js — the exports of `wick-llm/models`.
 
-export { openKept } from './models/kept_source.js';
-export { openModels } from './models/open_models.js';
+export { openModels } from './models/open_store.js';
+export { openKept } from './models/stored_source.js';

@@ -1,9 +1,9 @@
 // examples/chat/address.js — the address has the conversation that is open, so a reload, a restored tab and the next start
 // come back to it, and the browser's Back and Forward lead from one to the other.
 
-import { keeper } from './keeper.js';
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
+import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 

@@ -6,7 +6,7 @@ import { asBlock, textOf } from './blocks.js';
 import { addBooks } from './book.js';
 import { byId } from './dom.js';
 import { writePrompt } from './drafts.js';
-import { beginsWith } from './first_bytes.js';
+import { beginsWith } from './file_type.js';
 import { hideNotice, showNotice } from './notice.js';
 import { offerBooks } from './pasting.js';
 

@@ -2,7 +2,7 @@
 
 /**
  * Answers that are written at the same time, each on a separate fork, as one stream.
- * @param {(body: any, more: object) => Promise<AsyncIterable<import('./calling.js').Chunk>>} create
+ * @param {(body: any, more: object) => Promise<AsyncIterable<import('./tool_calls.js').Chunk>>} create
  * @param {any} body @param {import('wick-llm').Session[]} forks
  */
 export async function* sideBySide(create, body, forks) {

@@ -7,7 +7,7 @@ import { loadReading } from './book_open.js';
 import { keepReading, keyOf, readBook } from './book_store.js';
 import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
 import { formatBytes } from './dom.js';
-import { makeRoom, offerRoom } from './room.js';
+import { makeRoom, offerRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */

@@ -25,8 +25,8 @@ import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.j
 import { byId, formatBytes, makeButton } from './dom.js';
 import { showNotice } from './notice.js';
 import { newId, titleOf } from './records.js';
-import { askToPersist, makeRoom } from './room.js';
 import { settings } from './settings.js';
+import { askToPersist, makeRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./book_store.js').Book} Book */

@@ -2,7 +2,7 @@
 // turns, which are left out when the user says so. Keys and values of the other turns are kept: they were
 // computed when the dropped turns were still in the context, and are not read again.
 
-import { messagesOf, readPart } from './answering.js';
+import { messagesOf, readPart } from './answer_request.js';
 import { attachedMedia, loadMedia } from './attachments.js';
 import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';

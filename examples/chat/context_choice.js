@@ -3,9 +3,9 @@
 
 import { CONTEXT_USUAL, sizesOf } from './context_sizes.js';
 import { formatBytes } from './dom.js';
-import { readDevice } from './examine.js';
+import { readDevice } from './model_header.js';
+import { MEMORY_SHARE_MAX } from './model_verdict.js';
 import { contextWanted } from './settings.js';
-import { MEMORY_SHARE_MAX } from './verdict.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./context_sizes.js').Size} Size */

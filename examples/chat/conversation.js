@@ -4,21 +4,22 @@
 
 import { makeCopyIcons, makeIconButton, makeMenu } from './actions.js';
 import { showAddress, tellGone } from './address.js';
-import { takeEarly } from './ahead.js';
-import { messagesOf, request, splitFacts, write } from './answering.js';
+import { Voice } from './announcer.js';
+import { messagesOf, request, splitFacts, write } from './answer_request.js';
 import { attachedMedia, loadMedia, setAttached, unreadMedium, untilHeld } from './attachments.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
+import { hasRoom, readAll, updateGauge, watchRoom } from './context_overflow.js';
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeSureButton } from './dom.js';
+import { takeEarly } from './draft_answers.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
-import { keeper } from './keeper.js';
-import { Live } from './live.js';
-import { hasRoom, readAll, updateGauge, watchRoom } from './making_room.js';
-import { followTabs, watchWriters } from './merging.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
+import { Live } from './progress_line.js';
 import { newConversation, newId, titleOf } from './records.js';
+import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './running_answers.js';
+import { keepState, showConversation, untilTakenUp } from './saved_visits.js';
 import { settingsToKeep, useSettings } from './settings.js';
 import {
   articles,
@@ -28,9 +29,9 @@ import {
   setControls,
   showAfter,
   showElsewhere,
-} from './shown.js';
-import { Voice } from './speaking.js';
+} from './shown_branch.js';
 import { readBytesOf } from './speeds.js';
+import { followTabs, watchWriters } from './tab_sync.js';
 import { tab } from './tabs.js';
 import {
   add,
@@ -44,15 +45,14 @@ import {
   saidUntil,
   shownAfter,
 } from './tree.js';
-import { keepState, showConversation, untilTakenUp } from './visits.js';
 import { keepAwake } from './wake_lock.js';
-import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './writing.js';
+import { keeper } from './write_queue.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./records.js').ModelName} ModelName */
 /** @typedef {import('./records.js').Turn} Turn */
-/** @typedef {import('./answering.js').Ending} Ending */
+/** @typedef {import('./answer_request.js').Ending} Ending */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 
@@ -206,7 +206,7 @@ async function forget(question, how) {
   const isForGood = how === 'erase';
   const at = { forget: Date.now(), bringBack: 0, erase: forgotten }[how];
   enterForgotten(id, open.about, at, isForGood); // the page may be closed before the code has loaded
-  const forgetting = await import('./forgetting.js').catch((error) => void tell(error));
+  const forgetting = await import('./forgotten_turns.js').catch((error) => void tell(error));
   if (forgetting && !running) await forgetting[how](question, open.about, at);
   else strikeForgotten(id, at, isForGood);
 }

@@ -3,7 +3,7 @@
 
 import { WickError } from 'wick-llm';
 import { hubAddress } from './hub.js';
-import { keptModels, storeNameOf } from './kept.js';
+import { keptModels, storeNameOf } from './kept_models.js';
 import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */

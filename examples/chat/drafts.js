@@ -5,9 +5,9 @@
 import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
 import { enter, strike } from './journal.js';
-import { keeper } from './keeper.js';
 import { newId, RECORD_VERSION } from './records.js';
 import { isOpenElsewhere, tab } from './tabs.js';
+import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./records.js').Draft} Draft */

@@ -1,6 +1,6 @@
 // examples/chat/journal.js — what is typed and not stored yet. IndexedDB takes some milliseconds, in which the page may be
 // closed; localStorage takes none. An entry goes as soon as the store has it. Entries of tabs that are gone are stored at
-// the next start (taking_up.js).
+// the next start (orphaned_drafts.js).
 
 import { settings } from './settings.js';
 import { tab } from './tabs.js';

@@ -5,7 +5,7 @@
 import { hasBook } from './book.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./calling.js').Chunk} Chunk */
+/** @typedef {import('./tool_calls.js').Chunk} Chunk */
 /** @typedef {typeof import('../models/words.js')} Holding */
 
 /** Whose words they are. */

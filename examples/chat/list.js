@@ -3,10 +3,10 @@
 
 import { loadMedia } from './attachments.js';
 import { byId, isEnter, makeButton, makeSureButton } from './dom.js';
-import { keeper } from './keeper.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
+import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** The parts of the page that the list needs. @typedef {{current: () => Conversation, openNew:

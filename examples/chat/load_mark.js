@@ -1,9 +1,9 @@
 // examples/chat/load_mark.js — a mark in the browser's storage while a model loads. Phones end a page that takes too much
 // memory without an error; a mark that no open page holds says that the page died while it loaded that model.
 
-import { keyOf, modelOf, wishOf } from './wishes.js';
+import { keyOf, modelOf, wishOf } from './requested_model.js';
 
-/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./requested_model.js').Wish} Wish */
 
 const MARK = 'wick-chat-load';
 

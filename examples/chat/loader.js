@@ -2,15 +2,16 @@
 // page's own files, or from a file of the user's. The engine before answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
-import { useStops } from './answering.js';
+import { useStops } from './answer_request.js';
 import { useReadable } from './attachments.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { note, showEngine } from './developer.js';
 import { byId, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
+import { takeInLater } from './file_import.js';
 import { encodersNameOf, hubAddress, hubNameOf } from './hub.js';
-import { isKept, keptModels, listKept, storeNameOf } from './kept.js';
+import { isKept, keptModels, listKept, storeNameOf } from './kept_models.js';
 import { useWords } from './known_words.js';
 import { markLoad } from './load_mark.js';
 import {
@@ -23,16 +24,15 @@ import {
 } from './loading.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
-import { askToPersist, makeRoom, offerRoom } from './room.js';
+import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './requested_model.js';
+import { useStates } from './saved_visits.js';
 import { contextWanted, settings } from './settings.js';
 import { learnBytes } from './speeds.js';
-import { takeInLater } from './taking_in.js';
-import { useStates } from './visits.js';
-import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './wishes.js';
+import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./templates.js').Template} Template */
-/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./requested_model.js').Wish} Wish */
 
 /** @type {Engine | undefined} */
 let engine;
@@ -161,7 +161,7 @@ async function fetchModel(wanted, signal) {
 
 /**
  * The option for the encoders of images and audio, if it has any. A model of the hub has them when they were loaded with it before.
- * @param {import('./wishes.js').Source} source
+ * @param {import('./requested_model.js').Source} source
  * @returns {Promise<{mmproj?: Blob | string, hub?: object}>}
  */
 async function encodersOf(source) {
@@ -270,7 +270,7 @@ async function createSized(context, options) {
 /**
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @param {import('./wishes.js').Source} source which no longer has encoders that are damaged, or of an unknown kind
+ * @param {import('./requested_model.js').Source} source which no longer has encoders that are damaged, or of an unknown kind
  * @returns {Promise<Engine>} without its encoders, where they cannot be loaded
  */
 async function createWith(context, { mmproj, ...options }, source) {

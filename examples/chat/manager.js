@@ -5,12 +5,12 @@ import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from '.
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { isAppleTouch, isSafari } from './host.js';
 import { hubNameOf } from './hub.js';
-import { keptModels, listKept, problemOfKept, storeNameOf } from './kept.js';
+import { keptModels, listKept, problemOfKept, storeNameOf } from './kept_models.js';
 import { sentence } from './loader.js';
 
 /** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
 /** @typedef {import('./downloads.js').Download} Download */
-/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./requested_model.js').Wish} Wish */
 
 /** @type {(wish: Wish) => void} */
 let use = () => {};

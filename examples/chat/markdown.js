@@ -1,7 +1,7 @@
 // examples/chat/markdown.js — a model's answer, rendered by libraries that are loaded after the page can be used. The text is
 // shown unrendered until they have loaded.
 
-import { later } from './later.js';
+import { later } from './lazy_modules.js';
 
 const rendering = later(() => import('./rendering.js'));
 

@@ -3,10 +3,10 @@
 // opened.
 
 import { drawPages } from '../fork/kv_map.js';
-import { begunAhead } from './ahead.js';
-import { messagesOf } from './answering.js';
+import { messagesOf } from './answer_request.js';
 import { goTo, state } from './conversation.js';
 import { byId, formatBytes } from './dom.js';
+import { begunAhead } from './draft_answers.js';
 import { settings } from './settings.js';
 import { toolsTold } from './tools.js';
 import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';

@@ -1,5 +1,5 @@
 // examples/chat/offline.js — what the page needs where there is no network: a service worker keeps its files. Models are
-// in the store (kept.js).
+// in the store (kept_models.js).
 
 /** Caches in which earlier pages kept models. */
 const FORMER = 'wick-chat-model';

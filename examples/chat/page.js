@@ -2,17 +2,16 @@
 
 import { WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
-import { startAhead, update as updateAhead } from './ahead.js';
+import { takeOpened, takeShared } from './app_install.js';
 import { questionOfMedia } from './attachments.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
 import { byId, isSending, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
+import { startAhead, update as updateAhead } from './draft_answers.js';
 import { asSent, writePrompt } from './drafts.js';
 import { parseUrl } from './hub.js';
-import { takeOpened, takeShared } from './installing.js';
-import { followSetting, openStore } from './keeping.js';
-import { isKept, problemOfKept } from './kept.js';
+import { isKept, problemOfKept } from './kept_models.js';
 import { startList } from './list.js';
 import { clearLoadMark, findDeadLoad } from './load_mark.js';
 import {
@@ -34,16 +33,17 @@ import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
 import { removeFormer } from './offline.js';
+import { followSetting, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
 import { startPicker, takeFiles } from './picker.js';
-import { askToPersist, checkRoom } from './room.js';
+import { builtIn, isSame, keyOf, lastModel, wishOf } from './requested_model.js';
+import { forget, removeFormerState } from './saved_visits.js';
 import { settings } from './settings.js';
+import { askToPersist, checkRoom } from './storage_quota.js';
 import { knowsTools } from './tools.js';
 import { startViewport } from './viewport.js';
-import { forget, removeFormerState } from './visits.js';
-import { builtIn, isSame, keyOf, lastModel, wishOf } from './wishes.js';
 
-/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./requested_model.js').Wish} Wish */
 
 byId('cancel-loading').addEventListener('click', cancelLoading);
 byId('hide-loading').addEventListener('click', leaveInBackground);
@@ -61,7 +61,7 @@ async function send(text) {
   hideProblem();
   await conversation.say(asked).catch(tell);
   if (current().loaded?.isBuiltIn)
-    import('./offering.js')
+    import('./model_offer.js')
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
       .catch(() => {});
   askToPersist();

@@ -2,15 +2,15 @@
 // Its header is read and judged before its weights come.
 
 import { byId } from './dom.js';
-import { isModel, isProjector } from './first_bytes.js';
+import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
-import { isKept } from './kept.js';
+import { isKept } from './kept_models.js';
 import { models, nameOfUrl } from './models.js';
 import { attach, watchPastes } from './pasting.js';
-import { wishFor } from './wishes.js';
+import { wishFor } from './requested_model.js';
 
-/** @typedef {import('./wishes.js').Wish} Wish */
-/** @typedef {import('./finding.js').Judged} Judged */
+/** @typedef {import('./requested_model.js').Wish} Wish */
+/** @typedef {import('./model_search.js').Judged} Judged */
 
 /** The pause that ends typing. */
 const SETTLE_MS = 400;
@@ -72,7 +72,7 @@ async function lookUp(place, text) {
   if (text.trim() === '') return void place.replaceChildren();
   place.replaceChildren(line('Reading its details …'));
   try {
-    const { lookFor } = await import('./finding.js');
+    const { lookFor } = await import('./model_search.js');
     const { elements, file } = await lookFor(text, pick, own.signal);
     if (looking !== own) return undefined;
     judged = file;

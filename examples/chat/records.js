@@ -1,7 +1,7 @@
 // examples/chat/records.js — the records of conversations: their shapes, and how a value from outside (an earlier page, an
 // imported file) becomes a record.
 
-import { roundsFrom } from './calling.js';
+import { roundsFrom } from './tool_calls.js';
 
 /** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
 export const RECORD_VERSION = 1;
@@ -26,7 +26,7 @@ export const RECORD_VERSION = 1;
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
  *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},
  *   reasoning?: string, reasoningMs?: number, media?: import('./attachments.js').Medium[],
- *   rounds?: import('./calling.js').Round[]}} Turn
+ *   rounds?: import('./tool_calls.js').Round[]}} Turn
  */
 /** Text that was typed and not sent. `field` is '' or the question that is edited.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number,

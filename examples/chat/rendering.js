@@ -4,8 +4,8 @@
 import DOMPurify from 'dompurify';
 import { marked } from 'marked';
 import { makeCopyButtons } from './dom.js';
-import { enrich } from './enriching.js';
 import { formulas } from './formulas.js';
+import { enrich } from './rich_text.js';
 
 /** @param {string} text */
 const escaped = (text) =>

@@ -2,8 +2,8 @@
 // has the index, which is made at the first search, and again when something has changed.
 
 import MiniSearch from 'minisearch';
-import { keeper } from './keeper.js';
 import { listenToAll } from './tabs.js';
+import { keeper } from './write_queue.js';
 
 /** `around` is the text where the words were found, `words` are these. @typedef {{conversation: string, around: string, words: string[]}} Found */
 

@@ -1,6 +1,6 @@
 // examples/chat/speeds.js — how fast models were that have answered here, by the bytes of weights that a token reads.
 
-/** @typedef {import('./verdict.js').Measured} Measured */
+/** @typedef {import('./model_verdict.js').Measured} Measured */
 
 const SPEEDS = 'wick-chat-speeds';
 const SPEEDS_MAX = 12;

@@ -5,7 +5,7 @@
 import { byId, makeButton } from './dom.js';
 import { templates } from './template_list.js';
 
-/** @typedef {import('./wishes.js').Wish} Wish */
+/** @typedef {import('./requested_model.js').Wish} Wish */
 /** @typedef {import('./template_list.js').Template} Template */
 
 const REMEMBERED = 'wick-chat-templates';

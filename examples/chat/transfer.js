@@ -46,7 +46,7 @@ const section = (title, lines) => [
   '',
 ];
 
-/** @param {import('./calling.js').Round} round @returns {string[]} */
+/** @param {import('./tool_calls.js').Round} round @returns {string[]} */
 const roundLines = ({ content, calls }) => [
   ...section(names.assistant, content.split('\n')),
   ...calls.flatMap(({ name, arguments: json, result }) =>
@@ -84,7 +84,7 @@ function blockAt(lines, from, kind) {
   return end < 0 ? undefined : { text: lines.slice(start + 1, end).join('\n'), next: end + 1 };
 }
 
-/** @param {Section} call @param {number} index @returns {import('./calling.js').Call | undefined} nothing: it is text */
+/** @param {Section} call @param {number} index @returns {import('./tool_calls.js').Call | undefined} nothing: it is text */
 function callOf({ role, lines }, index) {
   const json = blockAt(lines, 0, 'json');
   if (!json) return undefined;
@@ -96,7 +96,7 @@ function callOf({ role, lines }, index) {
 /** @param {string[]} lines */
 const contentOf = (lines) => lines.join('\n').replace(/^\n|\n$/g, '');
 
-/** @typedef {{role: string, content: string, rounds: import('./calling.js').Round[]}} Said */
+/** @typedef {{role: string, content: string, rounds: import('./tool_calls.js').Round[]}} Said */
 
 /** @param {Section[]} sections @returns {Said[]} calls with the answer that they are of */
 function saidIn(sections) {

@@ -1,7 +1,7 @@
 // examples/chat/words.js — the words of an answer: for each the model tells what else it could have written there, and how
 // probable that was. Choosing one continues from there in a separate version. Loaded when it is first requested.
 
-import { messagesOf } from './answering.js';
+import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
 import { makeButton } from './dom.js';
 import { saidUntil } from './tree.js';

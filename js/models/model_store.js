@@ -8,8 +8,8 @@ import { compareWithServer, refuseOther, refuseOtherKept } from './check_model.j
 import { pathOf } from './folder_backend.js';
 import { canonicalName, mmprojName, noHubName, parseHubName, resolveHubModel } from './hub.js';
 import { importModel } from './import_model.js';
+import { OpenModel } from './model_lease.js';
 import { News } from './news.js';
-import { OpenModel } from './open_model.js';
 import { chunkCount, chunkSize, entryOf, idOf, readWhole, storedBytes } from './records.js';
 import { checksum } from './sha256.js';
 import { checkImportOptions, getOptionsOf } from './store_options.js';

@@ -3,7 +3,7 @@
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { VERSION } from '../base/version.js';
-import { cacheOf } from './kept_source.js';
+import { cacheOf } from './caching_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
 import {
   checkCallback,

@@ -873,7 +873,7 @@ describe('one engine for all requests of an isolate', () => {
   });
 
   test('when the request that makes it is ended, another makes it', async (t) => {
-    const { openOnce: openHere } = await import('../../js/edge/create_engine.js');
+    const { openOnce: openHere } = await import('../../js/edge/create_edge_engine.js');
     const { create } = NativeEngine;
     t.after(() => Object.assign(NativeEngine, { create }));
     /** @type {((native: NativeEngine) => void)[]} */

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { checkNames } from '../../js/base/option_names.js';
+import { cacheOf, keptSource, namedSource } from '../../js/page/caching_source.js';
 import { ChatCompletions } from '../../js/page/chat_completions.js';
 import {
   checkEngineNames,
@@ -11,7 +12,6 @@ import {
   configOf,
   sharedNameOf,
 } from '../../js/page/engine_options.js';
-import { cacheOf, keptSource, namedSource } from '../../js/page/kept_source.js';
 import { draftOf, sourceOf } from '../../js/page/model_options.js';
 import { checkCompletions, checkCount } from '../../js/page/option_checks.js';
 import { promptOf, settingsOf, tokensOf } from '../../js/page/request_options.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseHubName } from '../../js/models/hub.js';
 import { ModelStore } from '../../js/models/model_store.js';
-import { openModels } from '../../js/models/open_models.js';
+import { openModels } from '../../js/models/open_store.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { startHub } from '../support/fake_hub.mjs';
 import { MemoryBackend, MemoryDisk } from '../support/memory_backend.mjs';

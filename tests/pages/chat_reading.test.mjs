@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
-import { knowsNothing } from '../../examples/chat/ignorance.js';
+import { knowsNothing } from '../../examples/chat/unknown_answers.js';
 import { useChat } from '../support/chat_page.mjs';
 import { ask, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';

@@ -6,7 +6,6 @@ import { beforeEach, describe, test } from 'node:test';
 import { IDBFactory } from 'fake-indexeddb';
 import 'fake-indexeddb/auto';
 import { openDatabase, openMemory } from '../../examples/chat/database.js';
-import { Keeper } from '../../examples/chat/keeper.js';
 import {
   newConversation,
   newId,
@@ -17,6 +16,7 @@ import {
 } from '../../examples/chat/records.js';
 import { Store } from '../../examples/chat/store.js';
 import { readConversations, toMarkdown } from '../../examples/chat/transfer.js';
+import { Keeper } from '../../examples/chat/write_queue.js';
 
 /** @typedef {import('../../examples/chat/records.js').Turn} Turn */
 /** @typedef {import('../../examples/chat/records.js').Conversation} Conversation */

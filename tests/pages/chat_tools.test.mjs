@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { calculate } from '../../examples/chat/calculator.js';
-import { messagesOfRounds, roundsFrom } from '../../examples/chat/calling.js';
+import { messagesOfRounds, roundsFrom } from '../../examples/chat/tool_calls.js';
 import { runTool, tools } from '../../examples/chat/tools.js';
 import { useChat } from '../support/chat_page.mjs';
 import { openReal } from '../support/chat_real.mjs';

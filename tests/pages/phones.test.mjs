@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { build } from 'esbuild';
-import { judge } from '../../examples/chat/verdict.js';
+import { judge } from '../../examples/chat/model_verdict.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';

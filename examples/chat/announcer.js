@@ -1,0 +1,48 @@
+// examples/chat/announcer.js — an answer is announced while it comes, for who does not see it: by whole sentences, politely, not more
+// often than they can be heard.
+
+import { byId } from './dom.js';
+
+const PAUSE_MS = 1000;
+/** Older ones were heard long ago. */
+const LINES_MAX = 8;
+/** Until the last end of a sentence. */
+const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;
+
+const announcer = byId('announcer');
+
+/** @param {string} text after what was said */
+function say(text) {
+  if (text.trim() === '') return;
+  announcer.append(`${text.replace(/[*_`#|]+/g, ' ').trim()} `);
+  while (announcer.childNodes.length > LINES_MAX) announcer.firstChild?.remove();
+}
+
+/** One answer's. */
+export class Voice {
+  #text = '';
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  constructor() {
+    announcer.textContent = 'The model answers:'; // in place of all that was said before
+  }
+
+  /** @param {string} piece */
+  add(piece) {
+    this.#text += piece;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const [sentences = ''] = SENTENCES.exec(this.#text) ?? [];
+      this.#text = this.#text.slice(sentences.length);
+      say(sentences);
+    }, PAUSE_MS);
+  }
+
+  /** @param {boolean} isWhole */
+  end(isWhole) {
+    clearTimeout(this.#timer);
+    say(this.#text);
+    say(isWhole ? 'End of the answer.' : 'The answer stopped.');
+  }
+}

@@ -1,0 +1,205 @@
+// examples/chat/answer_request.js — a question to the model and its answer: the request, the text as it is
+// written, and how it was made.
+
+import { contentOf } from './attachments.js';
+import { withBook } from './book.js';
+import { note } from './developer.js';
+import { inKnownWords } from './known_words.js';
+import { settings } from './settings.js';
+import { keepSpeed } from './speeds.js';
+import { messagesOfRounds, withCalls } from './tool_calls.js';
+import { toolsTold } from './tools.js';
+import { isForgotten, saidUntil } from './tree.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').ChatUsage} ChatUsage */
+/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** @typedef {import('wick-llm').Timings} Timings */
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./records.js').State} State */
+/** How an answer ended. @typedef {{state: State, facts: string}} Ending */
+/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => string}} Writer */
+
+/** The least temperature when the user requests another answer and has set none. */
+const VARIANT_TEMPERATURE = 0.8;
+
+/** How an invented word was kept out. */
+const HELD = {
+  again: 'an invented word was corrected',
+  refused: 'instead of an invented word',
+};
+
+/** Between the facts of an answer. */
+const SEPARATOR = ' · ';
+
+/** Shorter answers tell little of how fast a model is. */
+const MEASURED_MS_MIN = 20;
+
+/**
+ * @param {Timings | undefined} timings
+ * @param {State} state
+ * @param {Pick<import('./tool_calls.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was requested; `held`: it had an invented word
+ */
+function describe(timings, state, { isEarly, held } = {}) {
+  const facts = [];
+  if (timings) {
+    const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
+    facts.push(`${tokens} tokens`);
+    if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
+    facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+  }
+  if (isEarly) facts.push('begun before Enter');
+  if (held) facts.push(HELD[held]);
+  if (state === 'length') facts.push('it is not finished: as long as was allowed');
+  return facts.join(SEPARATOR);
+}
+
+/**
+ * Figures are shown on request, notes always.
+ * @param {string} facts of an answer, also of one that was stored by an earlier version of the page
+ * @returns {{figures: string, notes: string}}
+ */
+export function splitFacts(facts) {
+  const parts = facts.split(SEPARATOR);
+  const isFigure = (/** @type {string} */ part) => /^(\d|first after|begun before)/.test(part);
+  return {
+    figures: parts.filter(isFigure).join(SEPARATOR),
+    notes: parts.filter((part) => !isFigure(part)).join(SEPARATOR),
+  };
+}
+
+/** The model's instructions for a summary. */
+const FOLDED = 'What was said before, in short:';
+
+/** @param {Message[]} path @returns {Message[]} what the model is given of it: not what was left out, or forgotten */
+export function readPart(path) {
+  const start = path.findLastIndex(({ isStart }) => isStart);
+  return path.slice(Math.max(0, start)).filter((one) => !isForgotten(one));
+}
+
+/**
+ * @param {Message[]} path
+ * @param {Message} [continued] the last one, an answer that continues
+ * @returns {ChatMessage[]}
+ */
+export function messagesOf(path, continued) {
+  const isAsked = (/** @type {Message} */ one) => one.role === 'user' && !isForgotten(one);
+  const system = path.findLast(isAsked)?.system ?? settings.system;
+  const said = readPart(path).flatMap((one) => {
+    const isBegun = one !== continued || one.content !== '';
+    const own = { role: one.role, content: contentOf(one.content, one.media) };
+    const rounds = messagesOfRounds(one.rounds);
+    if (rounds.length > 0 && !isBegun) return rounds;
+    return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
+  });
+  const fold = path.findLast(({ isStart }) => isStart)?.fold;
+  const told = [system, fold && `${FOLDED} ${fold}`].filter((one) => one?.trim()).join('\n\n');
+  const all = told === '' ? said : [{ role: 'system', content: told }, ...said];
+  return withBook(/** @type {ChatMessage[]} */ (all));
+}
+
+/** The ends of an answer, where the model does not know its template's marks. @type {string[]} */
+let stops = [];
+
+/** @param {string[]} some of the template that the user has chosen for the model */
+export function useStops(some) {
+  stops = some;
+}
+
+/** @param {Message} question @param {number} count @param {number} suits the temperature that suits the model */
+function temperatureFor(question, count, suits) {
+  if (settings.temperature !== undefined) return settings.temperature;
+  const isFirst = question.children.length <= 1 && count === 1;
+  return isFirst ? suits : Math.max(suits, VARIANT_TEMPERATURE);
+}
+
+/**
+ * The settings of an answer, in addition to its seed, unless the user has set one.
+ * @param {{question: Message, count: number, continued?: Message, suits: number}} wanted
+ */
+export function bodyFor({ question, count, continued, suits }) {
+  const others = question.children.length - count;
+  return {
+    messages: messagesOf(saidUntil(continued ?? question), continued),
+    temperature: temperatureFor(question, count, suits),
+    top_k: settings.topK,
+    top_p: settings.topP,
+    min_p: settings.minP,
+    repeat_penalty: settings.repeatPenalty,
+    max_tokens: settings.maxTokens,
+    ...(stops.length > 0 && { stop: stops }),
+    // an answer that has begun continues without them
+    ...(settings.tools && count === 1 && !continued?.content && { tools: toolsTold }),
+    ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
+  };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
+ *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./progress_line.js').Live}} wanted `forks`: one for each answer
+ * @param {typeof import('./draft_answers.js').takeEarly} takeEarly what was begun before it was requested
+ * @returns {Promise<AsyncIterable<import('./tool_calls.js').Chunk>>}
+ */
+export async function request(engine, wanted, takeEarly) {
+  const { count, session, forks, signal, live } = wanted;
+  const body = bodyFor(wanted);
+  const create = (/** @type {typeof body} */ asked, /** @type {any} */ more = {}) =>
+    engine.chat.completions.create({
+      seed: Math.floor(Math.random() * 2 ** 32),
+      ...asked,
+      ...more,
+      ...(session ? { session } : !more.session && { n: count }),
+      stream: true,
+      stream_options: { include_usage: true },
+      onPrefill: (progress) => live.read(progress),
+      signal,
+    });
+  const begin = () =>
+    takeEarly(engine, body, { signal, live }) ??
+    (forks
+      ? import('./book_shelf.js').then((one) => one.sideBySide(create, body, forks))
+      : create(body));
+  if (!body.tools) {
+    const chunks = /** @type {AsyncIterable<import('./tool_calls.js').Chunk>} */ (await begin());
+    return inKnownWords(engine, { ...body, n: count }, chunks, signal);
+  }
+  const ask = async (/** @type {ChatMessage[]} */ messages, /** @type {boolean} */ isLast) =>
+    messages.length === body.messages.length
+      ? begin()
+      : create({ ...body, messages }, isLast ? { tool_choice: 'none' } : {});
+  return withCalls(body.messages, ask, signal);
+}
+
+/** @param {ChatUsage} usage */
+function noteUsage({ prompt_tokens, prompt_tokens_details }) {
+  const kept = prompt_tokens_details.cached_tokens;
+  note('Last prompt', `${prompt_tokens} tokens, ${kept} of them read before`);
+}
+
+/**
+ * @param {AsyncIterable<import('./tool_calls.js').Chunk>} chunks
+ * @param {Writer[]} writers one for each choice
+ * @param {(Ending | undefined)[]} endings of each choice that has ended: filled in
+ * @param {import('./progress_line.js').Live} live
+ * @param {() => number} [bytesOf] weights that a token reads, asked when the answer ends: they are learnt meanwhile
+ */
+export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
+  for await (const { choices, usage, timings, isEarly, held, round } of chunks) {
+    if (round) writers[0].call(round);
+    for (const { index, delta, finish_reason } of choices) {
+      if (delta.reasoning_content) writers[index].think(delta.reasoning_content);
+      if (delta.content) writers[index].add(delta.content);
+      if (writers.length === 1 && (delta.content || delta.reasoning_content))
+        live.write(!delta.content);
+      if (!finish_reason) continue;
+      const state = finish_reason === 'length' ? 'length' : 'whole';
+      endings[index] = { state, facts: describe(timings, state, { isEarly, held }) };
+      writers[index].finish();
+      if (writers.length === 1 && timings && timings.decodeMs > MEASURED_MS_MIN)
+        keepSpeed(bytesOf(), timings.decodeTokensPerSecond);
+    }
+    if (usage) noteUsage(usage);
+  }
+}

@@ -1,0 +1,62 @@
+// examples/chat/app_install.js — the page as an installed application: the button that installs it, and what the system
+// hands to it: a shared text, files that are opened with it, its shortcut.
+
+import { byId } from './dom.js';
+
+/** The event of browsers with a custom way to install. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
+
+const TEXT_MAX = 100_000;
+
+const button = byId('install');
+
+/** @type {InstallEvent | undefined} */
+let offered;
+
+/** @param {InstallEvent | undefined} event */
+function offerInstalling(event) {
+  offered = event;
+  button.hidden = event === undefined;
+}
+
+addEventListener('beforeinstallprompt', (event) => {
+  event.preventDefault(); // nothing is requested before the user asks
+  offerInstalling(/** @type {InstallEvent} */ (event));
+});
+addEventListener('appinstalled', () => offerInstalling(undefined));
+button.addEventListener('click', () => {
+  const event = offered;
+  offerInstalling(undefined); // it can be used once
+  event?.prompt().catch(() => {});
+});
+
+/** @param {URLSearchParams} query @returns {string} what another application shares with this one */
+function sharedText(query) {
+  const parts = ['title', 'text', 'link'].map((name) => (query.get(name) ?? '').trim());
+  return [...new Set(parts)].filter(Boolean).join('\n').slice(0, TEXT_MAX);
+}
+
+/**
+ * Takes what the address brings into the message field of a new conversation, where the user sees it: any page can
+ * lead here, so nothing is sent.
+ * @param {() => void} openNew
+ * @param {(text: string) => void} write
+ */
+export function takeShared(openNew, write) {
+  const address = new URL(location.href);
+  const query = address.searchParams;
+  const text = sharedText(query);
+  if (text !== '' || query.has('new')) openNew();
+  if (text !== '') write(text);
+  for (const name of ['title', 'text', 'link', 'new']) query.delete(name);
+  address.hash = location.hash; // of the new conversation
+  if (address.href !== location.href) history.replaceState(null, '', address); // not once more after a reload
+}
+
+/** @param {(files: File[]) => Promise<void>} take what is opened with the application */
+export function takeOpened(take) {
+  const { launchQueue } = /** @type {any} */ (globalThis);
+  launchQueue?.setConsumer(async (/** @type {{files?: readonly any[]}} */ { files = [] }) => {
+    const opened = await Promise.all(files.map((one) => one.getFile()));
+    if (opened.length > 0) await take(opened);
+  });
+}

@@ -1,0 +1,13 @@
+// examples/chat/code_colours.js — code in colours, by highlight.js. It comes when the first block of code does (rich_text.js).
+
+import highlighter from 'highlight.js/lib/common';
+
+/**
+ * @param {string} code
+ * @param {string} language as it was named before the code
+ * @returns {string | undefined} HTML that has the code and spans of classes `hljs-…` alone; nothing: the language is not known
+ */
+export function coloured(code, language) {
+  if (!highlighter.getLanguage(language)) return undefined;
+  return highlighter.highlight(code, { language, ignoreIllegals: true }).value;
+}

@@ -1,0 +1,127 @@
+// examples/chat/context_overflow.js — what happens when a conversation outgrows the model's context: the user is asked, and the
+// oldest turns are left out.
+
+import {
+  forgetSession,
+  hideContextNote,
+  leaveOut,
+  measure,
+  showContextNote,
+  showGauge,
+  wordsFor,
+} from './context.js';
+import { byId } from './dom.js';
+import { giveBack } from './draft_answers.js';
+import { showNotice } from './notice.js';
+import { refresh } from './shown_branch.js';
+import { find, isForgotten, shownAfter } from './tree.js';
+import { keeper } from './write_queue.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {{engine?: import('wick-llm').Engine, tree: import('./tree.js').Place, isRunning: boolean}} Now */
+
+const GAUGE_MS = 250;
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+
+/** @type {() => Now} */
+let now = () => {
+  throw new Error('no conversation yet');
+};
+
+/** @param {typeof now} conversation what is open, and who answers */
+export function watchRoom(conversation) {
+  now = conversation;
+}
+
+/**
+ * Marks what the model reads first from now on. The beginnings of other answers hold pages of the
+ * whole conversation, which the shorter one needs.
+ * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of the dropped turns
+ */
+async function startAt(start, path, fold) {
+  const { engine } = now();
+  await giveBack();
+  if (fold)
+    await forgetSession(); // the summary is first: the kept turns are read again
+  else if (engine) await leaveOut(engine, path, start);
+  start.isStart = true;
+  start.fold = fold;
+  keeper.add((store) => store.changeTurn(start.id, { isStart: true, fold }));
+  refresh(start);
+  updateGauge();
+}
+
+/**
+ * Whether there is room for the answer. If there is none, says so, and offers to make some.
+ * @param {Message[]} path its last message is what is asked, or continued
+ * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
+ */
+export async function hasRoom(path, again) {
+  const { engine } = now();
+  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine tells why
+  hideContextNote();
+  if (!fit || fit.fits) return true;
+  const { offer } = fit;
+  showContextNote(wordsFor(fit), offer, async (isFolding) => {
+    const fold = isFolding && offer ? await foldOf(path, offer.start) : undefined;
+    if (fold === '') return;
+    const isKnown = offer && find(now().tree, offer.start.id);
+    const read = path.filter((one) => find(now().tree, one.id) && one.content !== '');
+    if (isKnown)
+      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read, fold);
+    await again(!isKnown, fold);
+  });
+  return false;
+}
+
+/**
+ * @param {Message[]} path @param {Message} start
+ * @returns {Promise<string>} a summary of the turns before it; empty: there is none, or something else was opened meanwhile
+ */
+async function foldOf(path, start) {
+  const { engine, tree } = now();
+  showContextNote('The oldest turns are being summarised …');
+  try {
+    const { summarise } = await import('./turn_summary.js');
+    const text = engine ? await summarise(engine, path.slice(0, path.indexOf(start))) : '';
+    const isStill = tree === now().tree && engine === now().engine && !now().isRunning;
+    if (isStill && text !== '') return text;
+    if (isStill) showNotice('The model did not write a summary.');
+  } catch (error) {
+    showNotice(`There is no summary: ${/** @type {Error} */ (error).message}`);
+  } finally {
+    hideContextNote();
+  }
+  return '';
+}
+
+/** The model reads the whole conversation again. @param {Message} start from which it reads now */
+export function readAll(start) {
+  start.isStart = false;
+  delete start.fold;
+  forgetSession();
+  keeper.add((store) => store.changeTurn(start.id, { isStart: false, fold: undefined }));
+  refresh(start);
+  updateGauge();
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let gauging;
+
+/** Soon, and once for all letters that are typed at a stretch. */
+export function updateGauge() {
+  clearTimeout(gauging);
+  gauging = setTimeout(async () => {
+    const { engine, tree } = now();
+    const path = shownAfter(tree).filter((one) => !isForgotten(one));
+    const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
+    const { isRunning, tree: shown } = now();
+    if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;
+    const words = 'The context is nearly full.';
+    showContextNote(words, offer, async (isFolding) => {
+      const fold = isFolding ? await foldOf(path, offer.start) : undefined;
+      if (fold !== '') await startAt(offer.start, path, fold);
+    });
+  }, GAUGE_MS);
+}

@@ -1,0 +1,216 @@
+// examples/chat/draft_answers.js — answers before Enter: at a pause in typing the draft's answer is begun, and so are those of
+// questions that could follow. When, and whether at all: not on battery, and not where the user has switched it
+// off. The requests to the engine are in early_answers.js, which is loaded at the first pause.
+
+import { bodyFor } from './answer_request.js';
+import { attachedMedia, untilHeld } from './attachments.js';
+import { bookReady } from './book.js';
+import { sessionFor } from './context.js';
+import { note } from './developer.js';
+import { byId, makeButton } from './dom.js';
+import { asSent } from './drafts.js';
+import { keepInView } from './message.js';
+import { untilTakenUp } from './saved_visits.js';
+import { settings } from './settings.js';
+import { saidUntil, shownAfter } from './tree.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+/**
+ * The open conversation, and its model.
+ * @typedef {{engine?: Engine, tree: Place, suits: number, isRunning: boolean}} Now
+ */
+/** @typedef {{getBattery?: () => Promise<EventTarget & {charging: boolean}>}} Powered */
+
+const PAUSE_MS = 350;
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+const log = byId('log');
+const chips = document.createElement('div');
+chips.className = 'suggestions follow-ups';
+chips.setAttribute('role', 'group');
+chips.setAttribute('aria-label', 'You could ask');
+
+/** @type {() => Now} */
+let now = () => {
+  throw new Error('no conversation yet');
+};
+/** @type {(text: string) => unknown} */
+let say = () => {};
+/** Questions that the model is known to answer. If there are none, the model writes some. @type {() => string[]} */
+let known = () => [];
+/** @type {typeof import('./early_answers.js') | undefined} */
+let early;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let pausing;
+/** Counts what makes earlier plans void. */
+let turn = 0;
+
+// ---- whether ----
+
+/** Why nothing is begun; empty: it may be. */
+let power = 'not known yet';
+
+/** @returns {string} */
+const reasonOff = () => (settings.ahead ? power : 'switched off');
+
+async function watchPower() {
+  const { getBattery } = /** @type {Powered} */ (navigator);
+  const battery = await getBattery?.call(navigator).catch(() => undefined);
+  const read = () => {
+    if (battery) power = battery.charging ? '' : 'on battery';
+    else power = matchMedia('(pointer: coarse)').matches ? 'this device may be on battery' : '';
+    update();
+  };
+  battery?.addEventListener('chargingchange', read);
+  read();
+}
+
+/** The switch, or the power, has changed. */
+export function update() {
+  const reason = reasonOff();
+  note('Before Enter', reason && `off: ${reason}`);
+  if (reason) drop();
+  else plan();
+}
+
+// ---- what ----
+
+/** @param {Place} tree @param {string} content @returns {Message} as it will be asked */
+function typed(tree, content) {
+  const parent = shownAfter(tree).at(-1) ?? tree;
+  const said = { content, media: attachedMedia(), parent, children: [] };
+  return { id: '', role: 'user', state: 'whole', created: 0, ...said };
+}
+
+/** @param {string} text */
+function wanted(text) {
+  const { tree, suits } = now();
+  const question = typed(tree, text);
+  return { body: bodyFor({ question, count: 1, suits }), path: saidUntil(question) };
+}
+
+/** @param {number} own the plan */
+const isVoid = (own) => own !== turn || reasonOff() !== '' || now().isRunning || !now().engine;
+
+async function load() {
+  early ??= await import('./early_answers.js');
+  await Promise.all([untilTakenUp(), bookReady()]);
+  return early;
+}
+
+/** Begins the answer of what is typed, if nothing happens for a while. */
+function plan() {
+  clearTimeout(pausing);
+  const own = ++turn;
+  const text = asSent(promptField.value);
+  if (text.trim() === '') return void early?.dropDraft();
+  if (isVoid(own)) return undefined;
+  note('Before Enter', 'waiting for a pause');
+  pausing = setTimeout(
+    () => begin(own, text).catch((error) => note('Before Enter', `not begun: ${error.message}`)),
+    PAUSE_MS,
+  );
+  return undefined;
+}
+
+/** @param {number} own the plan @param {string} text of the draft */
+async function begin(own, text) {
+  const { beginDraft } = await load();
+  const { engine } = now();
+  if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
+  await untilHeld(shownAfter(now().tree));
+  const { body, path } = wanted(text);
+  await beginDraft(engine, body, sessionFor(engine, path));
+}
+
+/** @param {string[]} questions */
+function showChips(questions) {
+  chips.replaceChildren(...questions.map((text) => makeButton(text, () => say(text))));
+  log.append(chips);
+  keepInView();
+}
+
+/** Questions that could come next, and the beginnings of their answers. */
+async function followUp() {
+  const own = turn;
+  const { engine, tree } = now();
+  if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
+  const path = shownAfter(tree);
+  if (path.at(-1)?.state !== 'whole') return; // the next question is its continuation
+  if (path.some(({ media }) => media)) return; // images would be decoded again for each of them
+  const { beginFollowUps, suggest } = await load();
+  const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
+  const asked = new Set(path.map(({ content }) => content));
+  const some = known().filter((text) => !asked.has(text));
+  const { body } = wanted('');
+  const questions =
+    some.length > 0 ? some : await suggest(engine, body, sessionFor(engine, path)).catch(() => []);
+  if (reasonOff() !== '' || now().isRunning || !isStill() || questions.length === 0) return;
+  const shown = questions.slice(0, 2);
+  showChips(shown);
+  const all = shown.map((text) => wanted(text));
+  await beginFollowUps(
+    engine,
+    all.map(({ body: one }) => one),
+    sessionFor(engine, all[0].path),
+  );
+}
+
+/** Nothing that was begun is wanted any more; its pages go back. */
+function drop() {
+  clearTimeout(pausing);
+  turn++;
+  chips.remove();
+  early?.dropAll();
+}
+
+/** The question being answered before it is sent. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+export const begunAhead = () => early?.begunQuestions() ?? [];
+
+/** As drop(). @returns {Promise<void>} that settles when the engine has all pages of it back */
+export async function giveBack() {
+  drop();
+  await early?.untilGivenBack();
+}
+
+/**
+ * The beginning of an answer, and the rest as it streams. All else that was begun is given up.
+ * @param {Engine} engine
+ * @param {object} body of bodyFor
+ * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
+ * @returns {ReturnType<typeof import('./early_answers.js').take>} nothing: it was not begun
+ */
+export function takeEarly(engine, body, how) {
+  clearTimeout(pausing);
+  turn++;
+  chips.remove();
+  if (reasonOff() === '') note('Before Enter', '');
+  return early?.take(engine, body, how);
+}
+
+/**
+ * @param {typeof now} conversation what is open, and who answers
+ * @param {{say: typeof say, known: typeof known}} page
+ */
+export function startAhead(conversation, page) {
+  now = conversation;
+  say = page.say;
+  known = page.known;
+  promptField.addEventListener('input', plan);
+  log.addEventListener('conversation', drop);
+  log.addEventListener('memory', () => {
+    drop();
+    update();
+  });
+  log.addEventListener('engine', () => {
+    drop();
+    update();
+  });
+  log.addEventListener('answered', () => {
+    plan();
+    followUp().catch(() => {}); // the engine is closed
+  });
+  watchPower();
+}

@@ -1,0 +1,278 @@
+// examples/chat/early_answers.js — answers that are begun before they are requested, each in a separate
+// session that shares the pages of the conversation. They are read and written with low priority.
+// Answers that are not requested free their pages.
+
+import { textIn } from './attachments.js';
+import { replaceSession } from './context.js';
+import { note } from './developer.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
+/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** @typedef {import('wick-llm').ChatCompletionRequest} Body */
+
+/** After requests that a user waits for (0), and after those for the next visit. */
+const PRIORITIES = { draft: -20, suggest: -30, followUp: -40 };
+/** The pieces that are read before they are needed; the engine then pauses after some more. */
+const PIECES_MAX = { draft: 128, followUp: 16 };
+const SUGGEST = 'Write two short questions that I could ask you next about this.';
+const QUESTIONS = {
+  ...{ type: 'array', minItems: 2, maxItems: 2 },
+  items: { type: 'string', minLength: 8, maxLength: 80 },
+};
+const SUGGEST_TOKENS_MAX = 160;
+const LETTERS_SHOWN = 30;
+
+/** An answer that has begun. */
+class Attempt {
+  /** @type {ChatCompletionChunk[]} */
+  chunks = [];
+  /** When the first word came. */
+  firstAt = 0;
+  isTaken = false;
+  isOver = false;
+  /** @type {unknown} */
+  error;
+  #controller = new AbortController();
+  #wake = () => {};
+  /** @type {import('./progress_line.js').Live | undefined} */
+  #live;
+  /** @type {Promise<void>} */
+  #ended;
+
+  /**
+   * @param {Engine} engine @param {Body} body @param {Session} session that becomes this conversation
+   * @param {'draft' | 'followUp'} kind @param {Session} [base] the conversation's own, which it was forked from
+   */
+  constructor(engine, body, session, kind, base) {
+    this.engine = engine;
+    this.key = JSON.stringify(body); // images by their ids
+    this.messages = /** @type {import('wick-llm').ChatMessage[]} */ (body.messages);
+    this.session = session;
+    this.kind = kind;
+    this.base = base;
+    this.#ended = this.#run(body)
+      .catch((error) => {
+        this.error = error;
+      })
+      .finally(() => {
+        this.isOver = true;
+        this.#wake();
+      });
+  }
+
+  /** @param {Body} body */
+  async #run(body) {
+    const { signal } = this.#controller;
+    const stream = await this.engine.chat.completions.create({
+      seed: Math.floor(Math.random() * 2 ** 32),
+      ...body,
+      ...{ stream: true, stream_options: { include_usage: true } },
+      ...{ session: this.session, priority: PRIORITIES[this.kind], signal },
+      onPrefill: (progress) => this.#live?.read(progress),
+    });
+    for await (const chunk of stream) {
+      const { delta } = chunk.choices[0] ?? {};
+      if (delta?.content || delta?.reasoning_content) this.firstAt ||= performance.now();
+      this.chunks.push(chunk);
+      this.#wake();
+      if (this.kind === 'draft' && !this.isTaken)
+        note(
+          'Before Enter',
+          `${this.chunks.length} pieces of the answer to “${this.#about(body)}”`,
+        );
+      while (!this.isTaken && this.chunks.length >= PIECES_MAX[this.kind] && !signal.aborted)
+        await this.#untilNews();
+    }
+  }
+
+  /** The question's end. @param {Body} body */
+  #about({ messages }) {
+    return textIn(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
+  }
+
+  /** @returns {Promise<void>} that settles with the next piece, when it is taken, and with the end */
+  #untilNews() {
+    return new Promise((settle) => {
+      const before = this.#wake;
+      this.#wake = () => {
+        before();
+        settle();
+      };
+    });
+  }
+
+  /** As the answer's stream. @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how */
+  async *take({ signal, live }) {
+    const takenAt = performance.now();
+    this.isTaken = true;
+    this.#live = live;
+    this.#wake();
+    const abort = () => this.#abort(signal.reason);
+    signal.addEventListener('abort', abort);
+    try {
+      for (let next = 0; ; next++) {
+        while (next >= this.chunks.length && !this.isOver) await this.#untilNews();
+        signal.throwIfAborted();
+        if (next >= this.chunks.length) break;
+        const { timings, ...chunk } = this.chunks[next];
+        const ttftMs = Math.max(0, this.firstAt - takenAt);
+        yield { ...chunk, ...(timings && { timings: { ...timings, ttftMs }, isEarly: true }) };
+      }
+      if (this.error) throw this.error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      await this.#end();
+    }
+  }
+
+  /** Its session becomes the conversation's, if that has a separate one. */
+  async #end() {
+    this.#abort();
+    await this.#ended;
+    if (this.base && replaceSession(this.base, this.session)) return;
+    await this.session.close().catch(() => {}); // with the engine
+  }
+
+  #abort(reason = new DOMException('It is not wanted', 'AbortError')) {
+    this.#controller.abort(reason);
+    this.#wake();
+  }
+
+  /** @returns {Promise<Session>} its session, for another one */
+  async stop() {
+    this.#abort();
+    await this.#ended;
+    return this.session;
+  }
+
+  async drop() {
+    const session = await this.stop();
+    await session.close().catch(() => {}); // with the engine
+  }
+}
+
+/** @type {Attempt | undefined} */
+let draft;
+/** @type {Attempt[]} */
+let followUps = [];
+/** One change at a time. */
+let changing = Promise.resolve();
+/** Counts what is given up, so that nothing begins which was wanted before. */
+let era = 0;
+
+/** @param {() => Promise<void>} change */
+function inTurn(change) {
+  changing = changing.then(change).catch(() => {}); // the engine is closed, or has no room: Enter tells
+  return changing;
+}
+
+/** @param {Engine} engine @param {Session} [base] */
+const fork = (engine, base) => (base ? base.fork() : engine.createSession());
+
+/**
+ * Begins the answer of what is typed, in place of what was typed before: what both begin with is not read again.
+ * @param {Engine} engine @param {object} body @param {Session} [base] that has read the conversation
+ */
+export function beginDraft(engine, body, base) {
+  const own = era;
+  return inTurn(async () => {
+    if (own !== era || draft?.key === JSON.stringify(body)) return;
+    const before = draft;
+    draft = undefined;
+    const isSame = before?.engine === engine && before.base === base;
+    if (before && !isSame) await before.drop();
+    const session = isSame ? await before.stop() : await fork(engine, base);
+    if (own !== era) return session.close();
+    draft = new Attempt(engine, /** @type {Body} */ (body), session, 'draft', base);
+  });
+}
+
+/** @param {Engine} engine @param {object[]} bodies @param {Session} [base] that has read the conversation */
+export function beginFollowUps(engine, bodies, base) {
+  const own = era;
+  return inTurn(async () => {
+    for (const body of bodies) {
+      if (own !== era) return;
+      const session = await fork(engine, base);
+      if (own !== era) return session.close();
+      followUps.push(new Attempt(engine, /** @type {Body} */ (body), session, 'followUp', base));
+    }
+    note('Follow-ups', `${followUps.length} answers begun`);
+  });
+}
+
+/**
+ * @param {Engine} engine @param {any} body the conversation's, with a question that is left out
+ * @param {Session} [base] that has read the conversation
+ * @returns {Promise<string[]>}
+ */
+export async function suggest(engine, body, base) {
+  const session = await base?.fork();
+  return ask(engine, body, session).finally(() => session?.close());
+}
+
+/** @param {Engine} engine @param {any} body @param {Session | undefined} session @returns {Promise<string[]>} */
+async function ask(engine, body, session) {
+  const messages = [...body.messages.slice(0, -1), { role: 'user', content: SUGGEST }];
+  const { choices } = await engine.chat.completions.create({
+    ...{ messages, max_tokens: SUGGEST_TOKENS_MAX, priority: PRIORITIES.suggest, session },
+    chat_template_kwargs: { enable_thinking: false },
+    thinking_budget_tokens: 0,
+    response_format: { type: 'json_schema', json_schema: { name: 'questions', schema: QUESTIONS } },
+  });
+  const found = JSON.parse(choices[0].message.content);
+  return [...new Set(/** @type {string[]} */ (found).map((one) => one.trim()))].filter(Boolean);
+}
+
+const begun = () => [...(draft ? [draft] : []), ...followUps];
+
+/** The question being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+export const begunQuestions = () =>
+  begun().map(({ messages }) => ({ messages, text: textIn(messages.at(-1)?.content) }));
+
+/** @param {Attempt[]} attempts */
+function giveUp(attempts) {
+  if (attempts.length === 0) return;
+  inTurn(async () => {
+    await Promise.all(attempts.map((one) => one.drop()));
+    note('Before Enter', 'given back');
+    note('Follow-ups', '');
+  });
+}
+
+/** Nothing is typed any more. */
+export function dropDraft() {
+  era++;
+  const before = draft;
+  draft = undefined;
+  giveUp(before ? [before] : []);
+}
+
+/** @returns {Promise<void>} that settles when what was given up so far has no session any more */
+export const untilGivenBack = () => changing;
+
+export function dropAll() {
+  era++;
+  const all = begun();
+  draft = undefined;
+  followUps = [];
+  giveUp(all);
+}
+
+/**
+ * @param {Engine} engine @param {object} body @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
+ * @returns {AsyncGenerator<ChatCompletionChunk & {isEarly?: boolean}> | undefined} nothing: it was not begun, or has failed
+ */
+export function take(engine, body, how) {
+  const key = JSON.stringify(body);
+  const found = begun().find(
+    (one) => one.key === key && one.engine === engine && !(one.isOver && one.error),
+  );
+  if (found === draft) draft = undefined;
+  followUps = followUps.filter((one) => one !== found);
+  dropAll();
+  if (!found) return undefined;
+  note('Before Enter', `used: ${found.chunks.length} pieces were there`);
+  return found.take(how);
+}

@@ -1,0 +1,31 @@
+// examples/chat/file_import.js — takes a file that the user has chosen into the store, in the background, so that it is kept
+// after a reload.
+
+import { formatBytes } from './dom.js';
+import { keptModels } from './kept_models.js';
+import { showNotice } from './notice.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('./requested_model.js').Wish} Wish */
+
+/** @param {{file: File[], mmproj?: File}} source @param {(kept: Wish) => void} onKept */
+export async function takeInLater({ file: files, mmproj }, onKept) {
+  if (!settings.remember) return;
+  const [file] = files;
+  const store = files.length === 1 ? await keptModels() : undefined;
+  if (!store) {
+    showNotice(`${file.name} is used for now: choose it again after a reload.`);
+    return;
+  }
+  try {
+    const { fingerprint } = await store.import(file, { name: file.name });
+    const encoders = mmproj && (await store.import(mmproj, { name: mmproj.name })).fingerprint;
+    const kept = { kept: fingerprint ?? '', ...(encoders && { mmproj: encoders }) };
+    if (fingerprint) onKept({ name: file.name, source: kept });
+    showNotice(`${file.name} (${formatBytes(file.size)}) is kept in this browser.`);
+  } catch (error) {
+    const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
+    const why = isFull ? 'there is no room to keep it' : `it could not be kept (${error})`;
+    showNotice(`${file.name} is used for now, but ${why}: choose it again after a reload.`);
+  }
+}

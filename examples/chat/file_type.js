@@ -1,0 +1,20 @@
+// examples/chat/file_type.js — what a file is by its first bytes.
+
+/** @param {File} file @param {string} letters of ASCII @returns {Promise<boolean>} */
+export async function beginsWith(file, letters) {
+  const start = new Uint8Array(await file.slice(0, letters.length).arrayBuffer());
+  return String.fromCharCode(...start) === letters;
+}
+
+/** Its header names its architecture early. */
+const HEADER_BYTES = 1 << 16;
+
+/** @param {File} file @returns {Promise<boolean>} whether it has the encoders of a model (an mmproj file) */
+export async function isProjector(file) {
+  const bytes = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
+  const text = new TextDecoder('latin1').decode(bytes);
+  return /general\.architecture[\s\S]{12}clip/.test(text);
+}
+
+/** @param {File} file @returns {Promise<boolean>} */
+export const isModel = async (file) => /\.gguf$/i.test(file.name) || beginsWith(file, 'GGUF');

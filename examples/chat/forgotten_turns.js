@@ -1,0 +1,145 @@
+// examples/chat/forgotten_turns.js — a question and its answers are forgotten: the model no longer sees
+// them, and later text is read again without them, after all requests that somebody waits for. They
+// can be brought back, until they are forgotten for good. Loaded when it is first requested.
+
+import { messagesOf } from './answer_request.js';
+import { loadMedia, wasUsed } from './attachments.js';
+import { forkBook, hasBook, keepFork } from './book.js';
+import { current, redraw, state, untilAnswered } from './conversation.js';
+import { note } from './developer.js';
+import { byId } from './dom.js';
+import { enterForgotten, strikeForgotten } from './journal.js';
+import { removeState } from './kv_states.js';
+import { showNotice } from './notice.js';
+import { titleOf } from './records.js';
+import { keepState } from './saved_visits.js';
+import { settings } from './settings.js';
+import { articles } from './shown_branch.js';
+import { toolsTold } from './tools.js';
+import { allAfter, find, isForgotten, saidUntil, shownAfter } from './tree.js';
+import { keeper } from './write_queue.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./tree.js').Message} Message */
+
+/** After a user's questions, before work for the next visit and before Enter. */
+const PRIORITY = -5;
+
+const log = byId('log');
+
+/** @type {AbortController | undefined} */
+let reading;
+
+/** Reads the rest, so that the next question finds it read. @param {Conversation} about */
+async function readAgain(about) {
+  reading?.abort();
+  const own = new AbortController();
+  reading = own;
+  const { engine, tree } = state();
+  const path = shownAfter(tree);
+  const messages = messagesOf(path);
+  if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
+  note('Forgotten', 'what is left is being read');
+  const tools = settings.tools ? { tools: toolsTold } : {};
+  const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
+  const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
+  const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
+  const { usage } = await asking.catch((error) => {
+    session?.close().catch(() => {}); // with the engine
+    throw error;
+  });
+  const { prompt_tokens: all, prompt_tokens_details: details } = usage;
+  note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were read again`);
+  const isStill = tree === state().tree && !own.signal.aborted;
+  if (isStill && session) keepFork(session, path);
+  else session?.close().catch(() => {}); // with the engine
+  if (isStill && !hasBook()) keepState(engine, about.id, messages);
+}
+
+/** A title that was made of what is forgotten is made of the rest. @param {Conversation} about @param {string} gone @param {string} left */
+function retitle(about, gone, left) {
+  const title = titleOf(left);
+  if (about.title !== titleOf(gone) || title === about.title) return;
+  about.title = title;
+  keeper.add((store) => store.changeConversation(about.id, { title }));
+}
+
+/** @param {Conversation} about @param {Message} question */
+async function change(about, question) {
+  const { tree } = state();
+  if (!find(tree, question.id)) return; // another conversation is open
+  redraw(question.parent);
+  articles.get(question)?.querySelector('button')?.focus();
+  log.dispatchEvent(new CustomEvent('memory'));
+  await removeState(about.id).catch(() => {}); // there is no storage
+  await untilAnswered(); // a new question reads it, and a running answer is not complete yet
+  if (!find(state().tree, question.id)) return;
+  await readAgain(about).catch((error) => {
+    note('Forgotten', error?.name === 'AbortError' ? '' : `what is left is read later: ${error}`);
+  });
+}
+
+/** Summaries have what is forgotten. @param {Message} question */
+function dropFolds(question) {
+  for (const one of allAfter(question)) {
+    if (one.fold === undefined) continue;
+    delete one.fold;
+    keeper.add((store) => store.changeTurn(one.id, { fold: undefined }));
+  }
+}
+
+/** @param {Message} meant @param {Conversation} known @param {number} at when; 0: it is brought back */
+async function mark(meant, known, at) {
+  // its conversation may have been reopened
+  const question = find(state().tree, meant.id) ?? meant;
+  const about = current().id === known.id ? current() : known;
+  const [{ parent: tree }] = saidUntil(question);
+  const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
+  const before = first()?.content ?? '';
+  question.forgotten = at;
+  dropFolds(question);
+  enterForgotten(question.id, about, at);
+  keeper.add(async (store) => {
+    await store.changeTurn(question.id, { forgotten: at });
+    strikeForgotten(question.id, at);
+  });
+  retitle(about, before, first()?.content ?? '');
+  await change(about, question);
+}
+
+/** @param {Message} question @param {Conversation} about @param {number} at when */
+export async function forget(question, about, at) {
+  const isOnly = !shownAfter(state().tree).some(
+    (one) => one !== question && one.parent !== question,
+  );
+  showNotice(
+    `Forgotten.${isOnly ? '' : ' What is left is being read again.'}`,
+    () => question.forgotten && bringBack(question, about),
+  );
+  await mark(question, about, at);
+}
+
+/** @param {Message} question @param {Conversation} about */
+export async function bringBack(question, about) {
+  showNotice('It is back.');
+  await mark(question, about, 0);
+}
+
+/** @param {Message} question @param {Conversation} about @param {number} at when it was forgotten */
+export async function erase(question, about, at) {
+  for (const one of [question, ...question.children]) {
+    if (one !== question && one.role === 'user') continue;
+    one.content = '';
+    for (const name of /** @type {const} */ ([
+      ...['system', 'facts', 'reasoning', 'rounds', 'fork', 'media'],
+    ]))
+      delete one[name];
+  }
+  redraw(question.parent);
+  log.focus({ preventScroll: true });
+  await keeper.add(async (store) => {
+    await store.erase(about.id, ({ id }) => id === question.id);
+    strikeForgotten(question.id, at, true);
+    if (wasUsed()) await (await loadMedia()).tidy(store, 0);
+  });
+}

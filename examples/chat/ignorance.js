@@ -1,7 +1,0 @@
-// examples/chat/ignorance.js — how a little model says that it does not know.
-
-const IGNORANT =
-  /\b(do not|don['’]t|cannot|can['’]t) (really )?(know|say|tell|answer|help)|\bnot sure\b|\bI only (know|answer)\b/i;
-
-/** @param {string} answer */
-export const knowsNothing = (answer) => IGNORANT.test(answer);

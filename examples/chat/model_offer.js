@@ -1,0 +1,39 @@
+// examples/chat/model_offer.js — after the page's own little model has said that it does not know, a larger one is offered
+// once, with its size. One of the page's own server is loaded at once; what the hub has is judged first.
+
+import { byId } from './dom.js';
+import { isServed, largerModel } from './models.js';
+import { showNotice } from './notice.js';
+import { wishFor } from './requested_model.js';
+import { knowsNothing } from './unknown_answers.js';
+
+const OFFERED = 'wick-chat-offered';
+
+function openChoice() {
+  byId('choose-model').click();
+  const radio = /** @type {HTMLInputElement | null} */ (
+    byId('model-list').querySelector(`[value="${largerModel.id}"]`)
+  );
+  if (radio) radio.checked = true;
+  radio?.focus();
+}
+
+/** @param {string} answer of the page's own model @param {(wish: import('./requested_model.js').Wish) => unknown} load */
+export function offerLarger(answer, load) {
+  if (!knowsNothing(answer)) return;
+  try {
+    if (localStorage.getItem(OFFERED)) return;
+    localStorage.setItem(OFFERED, 'yes');
+  } catch {
+    // no storage here: it is offered again
+  }
+  const size = largerModel.note.split(':')[0];
+  const [take, label] = isServed(largerModel)
+    ? [() => load(wishFor(largerModel)), 'Load it']
+    : [openChoice, 'Choose a model'];
+  showNotice(
+    `This page's own model is a toy that knows little. ${largerModel.name} (${size}) knows more.`,
+    take,
+    label,
+  );
+}

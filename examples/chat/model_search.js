@@ -1,0 +1,142 @@
+// examples/chat/model_search.js — finds what somebody types to name a model: the hub is searched, a repository lists its files, a
+// file's header is read and judged. Loaded when something is typed or chosen.
+
+import * as conversation from './conversation.js';
+import { formatBytes, makeButton } from './dom.js';
+import { hubAddress, hubNameOf, mirrored } from './hub.js';
+import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
+import { examine, readDevice } from './model_header.js';
+import { judge } from './model_verdict.js';
+import { nameOfUrl } from './models.js';
+import { specOf } from './specs.js';
+import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
+
+/** @typedef {import('./model_verdict.js').Verdict} Verdict */
+/** `text` named it. `mmproj`: its repository has encoders of images or audio. @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged */
+/** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
+
+const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
+
+/** So much is written to learn how fast this machine is. */
+const MEASURED_TOKENS = 32;
+const MEASURED_PRIORITY = -20;
+
+/** @param {string} text @param {string} [className] */
+function line(text, className = 'hint') {
+  const element = document.createElement('p');
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/** @param {[text: string, note: string, action: () => void][]} rows */
+function listOf(rows) {
+  const list = document.createElement('ul');
+  for (const [text, note, action] of rows) {
+    const button = makeButton('', action, 'row');
+    const small = document.createElement('small');
+    small.textContent = note;
+    button.append(text, ' ', small);
+    const item = document.createElement('li');
+    item.append(button);
+    list.append(item);
+  }
+  return list;
+}
+
+/** @param {string} text @param {(text: string) => void} pick @param {AbortSignal} signal */
+async function showSearch(text, pick, signal) {
+  const all = await searchHub(text, signal);
+  if (all.length === 0) return [line('No GGUF model on the hub matches.')];
+  return [
+    listOf(
+      all.map(({ name, downloads, isGated }) => [
+        name,
+        `${downloads.toLocaleString('en')} downloads${isGated ? ', asks for a login' : ''}`,
+        () => pick(name),
+      ]),
+    ),
+  ];
+}
+
+/** @param {{name: string, revision: string, type?: string}} spec @param {(text: string) => void} pick @param {AbortSignal} signal */
+async function showRepository({ name, revision, type }, pick, signal) {
+  const all = await listHubFiles(name, revision, signal);
+  const wanted = type
+    ? all.filter(({ path }) => path.toLowerCase().includes(type.toLowerCase()))
+    : all;
+  if (wanted.length === 1 && type) {
+    queueMicrotask(() => pick(wanted[0].url));
+    return [];
+  }
+  if (wanted.length === 0)
+    return [line(`${name} has no GGUF file${type ? ` of type ${type}` : ''}.`)];
+  return [
+    listOf(wanted.map(({ path, bytes, url }) => [path, formatBytes(bytes), () => pick(url)])),
+  ];
+}
+
+/** @param {Verdict} verdict @param {string} name */
+function cardOf({ fits, verdict, facts }, name) {
+  const card = document.createElement('section');
+  card.className = `verdict ${fits}`;
+  card.setAttribute('aria-label', `What is known of ${name}`);
+  const list = document.createElement('dl');
+  for (const [term, text] of facts) {
+    const [dt, dd] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+    dt.textContent = term;
+    dd.textContent = text;
+    list.append(dt, dd);
+  }
+  card.append(line(name, 'name'), line(verdict, 'says'), list);
+  return card;
+}
+
+/** If no answer has shown yet how fast this machine is, the model that is here writes a little. */
+async function measureSpeed() {
+  const { engine, isRunning } = conversation.state();
+  if (!engine || isRunning || speedsHere().length > 0) return;
+  const options = { maxTokens: MEASURED_TOKENS, priority: MEASURED_PRIORITY, ignoreEnd: true };
+  const written = engine.generate('Once upon a time', options);
+  await written.text();
+  keepSpeed(readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
+}
+
+/** @param {string} url of a model @param {AbortSignal} signal @returns {Promise<number>} bytes of the encoders in its repository; 0: it has none */
+async function encodersNextTo(url, signal) {
+  const [, name, revision = 'main'] =
+    /^hf:([^/]+\/[^/@]+)(?:@([^/]+))?\//.exec(hubNameOf(url) ?? '') ?? [];
+  return name ? encoderBytes(name, revision, signal) : 0;
+}
+
+/** @param {string} text @param {string} url @param {AbortSignal} signal @returns {Promise<Found>} */
+async function showFile(text, url, signal) {
+  const [{ facts, limitBytes }, encoders] = await Promise.all([
+    examine({ url: mirrored(url) }, signal),
+    encodersNextTo(url, signal).catch(() => 0), // the model is shown without them
+  ]);
+  await measureSpeed().catch(() => {}); // another model is loaded; the speed is then not shown
+  const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
+  const { fits } = verdict;
+  if (encoders > 0)
+    verdict.facts.push([
+      'Reads',
+      `images or audio, by ${formatBytes(encoders)} that are loaded with it`,
+    ]);
+  const file = { text, url, fits, mmproj: encoders > 0 };
+  return { elements: [cardOf(verdict, nameOfUrl(url))], file };
+}
+
+/**
+ * @param {string} text what was typed
+ * @param {(text: string) => void} pick one of what is listed
+ * @param {AbortSignal} signal
+ * @returns {Promise<Found>}
+ */
+export async function lookFor(text, pick, signal) {
+  const wanted = specOf(mirrored(text.trim()), hubAddress(), document.baseURI);
+  if (wanted.kind === 'none') return { elements: [line(wanted.why ?? NO_ADDRESS, 'says bad')] };
+  if (wanted.kind === 'search') return { elements: await showSearch(wanted.text, pick, signal) };
+  if (wanted.kind === 'repository') return { elements: await showRepository(wanted, pick, signal) };
+  return showFile(text, wanted.url, signal);
+}

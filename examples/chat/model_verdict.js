@@ -1,0 +1,147 @@
+// examples/chat/model_verdict.js — what is known of a model before its weights come, in words: what it is, what it needs, how
+// fast it may be here, and whether it is worth the download.
+
+/**
+ * @typedef {{architecture: string | null, name: string | null, parameters?: number, types: Record<string, {bytes: number}>,
+ *   contextTrained?: number, contextTokens?: number, needBytes?: number, fileBytes?: number, activeBytes?: number,
+ *   hasTemplate: boolean, error?: string}} Facts
+ */
+/**
+ * `limitBytes` is what an engine can reserve, `memoryGb` what the device says it has, `freeBytes` what the browser's storage has left.
+ * @typedef {{limitBytes: number, isPhone?: boolean, memoryGb?: number, freeBytes?: number}} Device
+ */
+/** Measured here: the bytes of a model's weights and its tokens per second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
+/** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
+
+/** More of a device's memory than this leaves too little for all else. */
+export const MEMORY_SHARE_MAX = 0.6;
+/** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
+export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
+/** The approximate speed of a reader. */
+const READING_PER_SECOND = 6;
+/** Speeds of models that are much smaller tell little. */
+const LIKE = 8;
+
+/** @param {number} bytes */
+function sized(bytes) {
+  if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
+  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+/** @param {number} value @returns {string} as exact as it is known: one digit */
+const roughly = (value) => String(Number(value.toPrecision(1)));
+
+/** @param {Facts['types']} types @returns {string} the most of it first */
+export function quantisationOf(types) {
+  const all = Object.entries(types).sort(([, a], [, b]) => b.bytes - a.bytes);
+  const sum = all.reduce((bytes, [, one]) => bytes + one.bytes, 0);
+  const shares = all.filter(([, { bytes }]) => bytes >= sum / 20);
+  if (shares.length === 1) return shares[0][0];
+  return shares
+    .map(([type, { bytes }]) => `${type} ${Math.round((100 * bytes) / sum)} %`)
+    .join(', ');
+}
+
+/**
+ * Each token reads all active weights once, so the time of a token grows with them.
+ * @param {number} bytes of a model's weights that a token reads
+ * @param {Measured[]} measured
+ * @returns {{tokensPerSecond: number, isRough: boolean} | undefined} nothing was measured
+ */
+export function expectSpeed(bytes, measured) {
+  const distance = (/** @type {Measured} */ one) => Math.abs(Math.log(one.bytes / bytes));
+  const [nearest] = [...measured].sort((a, b) => distance(a) - distance(b));
+  if (!nearest || bytes <= 0) return undefined;
+  const tokensPerSecond = (nearest.tokensPerSecond * nearest.bytes) / bytes;
+  return { tokensPerSecond, isRough: distance(nearest) > Math.log(LIKE) };
+}
+
+/** @param {ReturnType<typeof expectSpeed>} speed */
+function speedInWords(speed) {
+  if (!speed) return 'not measured yet: ask the loaded model something first';
+  const { tokensPerSecond, isRough } = speed;
+  const words = `about ${roughly(tokensPerSecond)} tokens/s`;
+  return isRough
+    ? `${words}, estimated from a much smaller model on this machine`
+    : `${words}, as measured on this machine`;
+}
+
+const PHONE_WORDS = `phones close a page that takes more than ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)}`;
+
+/** @param {Facts} facts @param {Device} device @returns {[Verdict['fits'], string]} */
+function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) {
+  if (error) return ['no', `It does not run here: ${error.replace(/\.?$/, '.')}`];
+  if (needBytes === undefined) return ['tight', 'How much memory it needs is unknown.'];
+  const need = sized(needBytes);
+  if (needBytes > limitBytes)
+    return ['no', `It does not fit: it needs ${need}, and a page can have ${sized(limitBytes)}.`];
+  if (isPhone && needBytes > PHONE_BYTES.most)
+    return ['no', `It does not fit: it needs ${need}, and ${PHONE_WORDS}.`];
+  if (isPhone && needBytes > PHONE_BYTES.safe)
+    return ['tight', `It may be too much: it needs ${need}, and ${PHONE_WORDS}.`];
+  if (memoryGb !== undefined && needBytes > memoryGb * 1e9 * MEMORY_SHARE_MAX)
+    return ['tight', `It may be too much: it needs ${need} of this device's ${memoryGb} GB.`];
+  return ['yes', `It fits: it needs ${need}.`];
+}
+
+/** @param {Facts} facts @param {Device} device @param {Measured[]} measured @returns {Verdict} */
+export function judge(facts, device, measured) {
+  const [fits, memory] = memoryVerdict(facts, device);
+  const { fileBytes, activeBytes, parameters, contextTokens, contextTrained } = facts;
+  const speed = activeBytes ? expectSpeed(activeBytes, measured) : undefined;
+  const words = [memory];
+  if (fits !== 'no' && speed) {
+    const { tokensPerSecond, isRough } = speed;
+    if (tokensPerSecond >= READING_PER_SECOND) words.push('It writes as fast as you read.');
+    else if (!isRough) words.push('It writes slower than you read.');
+    else words.push('It may write slower than you read.');
+  }
+  if (fits !== 'no' && fileBytes && device.freeBytes !== undefined && fileBytes > device.freeBytes)
+    words.push(
+      `There is no room to keep its ${sized(fileBytes)}: ${sized(device.freeBytes)} are free.`,
+    );
+  if (!facts.hasTemplate && fits !== 'no')
+    words.push(
+      'It has no chat template: it continues your text, or uses a template that you choose.',
+    );
+  /** @type {[string, string][]} */
+  const rows = [
+    [
+      'Architecture',
+      [
+        facts.architecture ?? 'unknown',
+        parameters ? `${roughParameters(parameters)} parameters` : '',
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['Quantisation', quantisationOf(facts.types) || 'unknown'],
+    ['Download', fileBytes ? sized(fileBytes) : 'unknown'],
+    [
+      'Context',
+      contextTrained ? `${contextTokens} tokens here, trained for ${contextTrained}` : 'unknown',
+    ],
+    [
+      'Memory',
+      facts.needBytes === undefined
+        ? 'unknown'
+        : `${sized(facts.needBytes)} of ${memoryOf(device)}`,
+    ],
+    ['Speed', speedInWords(speed)],
+  ];
+  return { fits, verdict: words.join(' '), facts: rows };
+}
+
+/** @param {Device} device */
+function memoryOf({ limitBytes, isPhone, memoryGb }) {
+  if (isPhone)
+    return `the ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)} that a phone gives a page`;
+  const limit = `${sized(limitBytes)} that a page can have`;
+  return memoryGb === undefined
+    ? limit
+    : `${limit}; the device has ${memoryGb} GB${memoryGb >= 8 ? ' or more' : ''}`;
+}
+
+/** @param {number} parameters */
+const roughParameters = (parameters) =>
+  parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${Math.round(parameters / 1e6)} M`;

@@ -1,0 +1,76 @@
+// examples/chat/open_store.js — opens the store of conversations: on the disk, or in this page's
+// memory if the user chooses that or the browser keeps nothing.
+
+import { loadMedia, wasUsed } from './attachments.js';
+import { openDatabase, openMemory } from './database.js';
+import { enteredKeys } from './journal.js';
+import { settings } from './settings.js';
+import { Store } from './store.js';
+import { isOpenElsewhere, tell, tellHere } from './tabs.js';
+import { keeper } from './write_queue.js';
+
+const NAME = 'wick-chat';
+
+/** @returns {Storage | undefined} nothing, where the browser keeps nothing */
+function localStore() {
+  try {
+    return localStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+const TIDIED = 'wick-chat-tidied';
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** It reads all turns, and what is removed is a month old: once a day is enough. @param {Store} store */
+async function removeOld(store) {
+  const last = Number(localStore()?.getItem(TIDIED) ?? 0);
+  if (Math.abs(Date.now() - last) < DAY_MS) return;
+  await store.removeOld();
+  if (wasUsed()) await (await loadMedia()).tidy(store);
+  localStore()?.setItem(TIDIED, String(Date.now()));
+}
+
+/** @param {Store} store that takes what is entered in the journal */
+async function takeUp(store) {
+  const keys = enteredKeys();
+  if (keys.length > 0)
+    await (await import('./orphaned_drafts.js')).takeUp(store, keys, isOpenElsewhere);
+}
+
+const openDisk = async () => new Store(await openDatabase(NAME), tell);
+
+/**
+ * @returns {Promise<{problem?: unknown, taken?: string}>} why nothing is kept, though it should be; the conversation that was
+ *   taken over from an earlier page
+ */
+export async function openStore() {
+  if (!settings.remember) {
+    keeper.use(new Store(openMemory(), tellHere));
+    return {};
+  }
+  try {
+    const store = await openDisk();
+    await takeUp(store).catch(() => {}); // there is no room: it stays where it is
+    keeper.use(store);
+    removeOld(store).catch(() => {});
+    // where there is no room for it, it is tried again at the next visit
+    return { taken: await store.takeOver(localStore()).catch(() => undefined) };
+  } catch (problem) {
+    keeper.use(new Store(openMemory(), tellHere));
+    return { problem };
+  }
+}
+
+/** Follows the setting. @param {string} open the conversation */
+export async function followSetting(open) {
+  const { store } = keeper;
+  if (settings.remember === (store.kind === 'indexeddb')) return;
+  const { moveToDisk, moveToMemory } = await import('./store_move.js');
+  await keeper.untilIdle();
+  const next = settings.remember ? await openDisk() : new Store(openMemory(), tellHere);
+  await (settings.remember ? moveToDisk(store, next) : moveToMemory(store, next, open));
+  keeper.use(next);
+  if (wasUsed()) await (await loadMedia()).followSetting(next);
+}

@@ -1,0 +1,76 @@
+// examples/chat/requested_model.js — which model is requested, which has an address, is a file of the
+// user's, or is in the store. The last model that answered is remembered.
+
+import { models } from './models.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('./models.js').ModelChoice} ModelChoice */
+/** @typedef {import('./records.js').ModelName} ModelName */
+/**
+ * `kept` is the fingerprint of a model in the store: a file that was taken in. `mmproj` is the file of its encoders: with an address true, for the one
+ * in its repository.
+ * @typedef {{url: string, mmproj?: true | File} | {file: File[], mmproj?: File} | {kept: string, mmproj?: string | File}} Source
+ * @typedef {{name: string, source: Source, isBuiltIn?: boolean}} Wish
+ */
+
+const LAST_MODEL = 'wick-chat-model';
+
+/** @param {ModelChoice} model @returns {Wish} */
+export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({
+  name,
+  source: { url, ...(mmproj && { mmproj }) },
+  isBuiltIn,
+});
+
+export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
+
+/** @param {Wish} [wish] @returns {number} that suits its model */
+export const temperatureOf = (wish) =>
+  models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
+
+/** A file is not here after a reload. @param {unknown} mmproj @returns {mmproj is string | true} */
+const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
+
+/** @param {Wish} wish @returns {ModelName} to keep with a conversation */
+export const modelOf = ({ name, source }) => ({
+  name,
+  ...('url' in source && { url: source.url }),
+  ...('kept' in source && { kept: source.kept }),
+  ...(!('file' in source) && namesMmproj(source.mmproj) && { mmproj: source.mmproj }),
+});
+
+/** @param {ModelName | undefined} model @returns {Wish | undefined} nothing: it was a file that is not here */
+export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
+  if (!name) return undefined;
+  if (kept) return { name, source: { kept, ...(typeof mmproj === 'string' && { mmproj }) } };
+  if (!url) return undefined;
+  const choice = models.find((one) => one.url === url);
+  return choice ? wishFor(choice) : { name, source: { url, ...(mmproj === true && { mmproj }) } };
+}
+
+/** @param {Wish} wish @returns {string} what the store knows it by; empty: a file that is not in the store */
+export function keyOf({ source }) {
+  if ('kept' in source) return source.kept;
+  return 'url' in source ? source.url : '';
+}
+
+/** @param {Wish} a @param {Wish} b */
+export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));
+
+/** @returns {ModelName | undefined} that answered last in this browser */
+export function lastModel() {
+  try {
+    return JSON.parse(localStorage.getItem(LAST_MODEL) ?? 'null') ?? undefined;
+  } catch {
+    return undefined; // no storage here, or unknown content
+  }
+}
+
+/** @param {Wish} wish */
+export function rememberModel(wish) {
+  try {
+    if (settings.remember) localStorage.setItem(LAST_MODEL, JSON.stringify(modelOf(wish)));
+  } catch {
+    // a page without storage begins with its own model
+  }
+}

@@ -1,0 +1,95 @@
+// examples/chat/rich_text.js — code in colours and formulas typeset. The libraries for that are not part of the page's first
+// scripts: each comes with the first answer that has something for it, and what is seen until then can be read, too.
+
+import { later } from './lazy_modules.js';
+
+/** Longer ones stay as they are: they would hold the page up. */
+const CODE_MAX = 50_000;
+const FORMULA_MAX = 2_000;
+/** The same output is made again with each piece of an answer, so it is cached. */
+const KEPT_MAX = 200;
+
+const colouring = later(() => import('./code_colours.js'));
+const typesetting = later(() => import('./formula_typesetting.js'));
+
+/** @type {Map<string, DocumentFragment | undefined>} */
+const made = new Map();
+
+/**
+ * @param {string} key
+ * @param {() => DocumentFragment | undefined} make
+ * @returns {Node | undefined}
+ */
+function once(key, make) {
+  if (!made.has(key)) {
+    if (made.size >= KEPT_MAX) made.clear();
+    made.set(key, make());
+  }
+  return made.get(key)?.cloneNode(true);
+}
+
+/** @param {Element} code */
+function colour(code) {
+  const [, language = ''] = /language-(\S+)/.exec(code.className) ?? [];
+  const text = code.textContent ?? '';
+  const library = colouring.here();
+  if (!library || text.length > CODE_MAX) return;
+  const colours = once(`${language}\n${text}`, () => {
+    const html = library.coloured(text, language.toLowerCase());
+    if (html === undefined) return undefined;
+    const template = document.createElement('template');
+    template.innerHTML = html;
+    return template.content.textContent === text ? template.content : undefined;
+  });
+  if (colours) code.replaceChildren(colours);
+}
+
+/** @param {Element} code */
+function typeset(code) {
+  const tex = code.textContent ?? '';
+  const isBlock = code.classList.contains('block');
+  const library = typesetting.here();
+  if (!library || tex.length > FORMULA_MAX) return;
+  const formula = once(`${isBlock} math\n${tex}`, () => {
+    const holder = document.createElement('span');
+    holder.className = isBlock ? 'formula block' : 'formula';
+    if (isBlock) holder.tabIndex = 0; // it may be wider than the page
+    library.typeset(holder, tex, isBlock);
+    const fragment = document.createDocumentFragment();
+    fragment.append(holder);
+    return fragment;
+  });
+  if (formula) code.replaceWith(formula);
+}
+
+/**
+ * @param {Element[]} all
+ * @param {{here: () => unknown, come: () => Promise<unknown>}} library
+ * @param {(one: Element) => void} improve
+ */
+function improveAll(all, library, improve) {
+  if (all.length === 0) return;
+  if (library.here()) {
+    for (const one of all) improve(one);
+    return;
+  }
+  library.come().then(() => {
+    for (const one of all) if (one.isConnected) improve(one);
+  });
+}
+
+/**
+ * @param {HTMLElement} element an answer, as markdown.js has rendered it
+ * @param {boolean} isWhole else its last block of code still grows, and would be parsed again with
+ * each piece
+ */
+export function enrich(element, isWhole) {
+  const blocks = [...element.querySelectorAll('pre > code[class^=language-]')];
+  const growing = isWhole ? undefined : element.querySelector(':scope > pre:last-child > code');
+  improveAll(
+    blocks.filter((one) => one !== growing),
+    colouring,
+    colour,
+  );
+  improveAll([...element.querySelectorAll('code.math')], typesetting, typeset);
+}

@@ -1,0 +1,94 @@
+// examples/chat/running_answers.js — answers that are being written: they begin, are shown and stored while they come, and end.
+
+import { makeRenderer } from './message.js';
+import { makeThinker } from './reasoning.js';
+import { newId, RECORD_VERSION } from './records.js';
+import { tab } from './tabs.js';
+import { showCalls } from './tool_calls.js';
+import { add, toTurn } from './tree.js';
+import { keeper } from './write_queue.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./records.js').Turn} Turn */
+/** @typedef {import('./answer_request.js').Ending} Ending */
+/** @typedef {import('./tree.js').Message} Message */
+
+/** An answer under way is stored at most so often. */
+const KEEP_MS = 200;
+
+/** @param {Message} message @param {Conversation} about @returns {Turn} */
+export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
+
+/**
+ * Renders an answer and stores it, while it comes.
+ * @param {Message} message
+ * @param {HTMLElement} body
+ * @param {Conversation} about
+ * @param {import('./announcer.js').Voice} [voice] that announces it
+ */
+export function makeWriter(message, body, about, voice) {
+  const renderer = makeRenderer(body, message.content);
+  const thinker = makeThinker(message, body);
+  let kept = Date.now();
+  const keepSometimes = () => {
+    if (Date.now() - kept < KEEP_MS) return;
+    kept = Date.now();
+    keepAnswer(message, about);
+  };
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      thinker.end();
+      message.content += piece;
+      renderer.add(piece);
+      voice?.add(piece);
+      keepSometimes();
+    },
+    /** @param {string} piece */
+    think(piece) {
+      thinker.add(piece);
+      keepSometimes();
+    },
+    /** Shows and keeps the calls of tools that end a round, before they are run and after. @param {import('./tool_calls.js').Round} round */
+    call(round) {
+      thinker.end();
+      message.rounds ??= [];
+      if (!message.rounds.includes(round)) message.rounds.push(round);
+      message.content = '';
+      renderer.clear();
+      showCalls(body, message.rounds);
+      keepAnswer(message, about);
+    },
+    finish() {
+      thinker.end();
+      return renderer.finish();
+    },
+  };
+}
+
+/** @param {Message} message @param {Conversation} about @param {boolean} [isEnd] */
+export function keepAnswer(message, about, isEnd = false) {
+  const turn = turnOf(message, about);
+  keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
+}
+
+/** @param {Message} question @param {number} count @returns {Message[]} the first of them is shown */
+export function beginAnswers(question, count) {
+  const answers = Array.from({ length: count }, (_, index) =>
+    add(question, {
+      ...{ id: newId(), role: 'assistant', content: '', state: 'writing', writer: tab },
+      created: Date.now() + index,
+    }),
+  );
+  question.shown = answers[0].id;
+  return answers;
+}
+
+/** @param {Message[]} answers @param {(Ending | undefined)[]} endings @param {Conversation} about */
+export function endAnswers(answers, endings, about) {
+  for (const [index, one] of answers.entries()) {
+    Object.assign(one, endings[index] ?? { state: 'stopped', facts: 'stopped' });
+    delete one.writer;
+    keepAnswer(one, about, true);
+  }
+}

@@ -1,0 +1,171 @@
+// examples/chat/saved_visits.js — what the model has read of a conversation is kept with it: at the next visit, or after another
+// model, it is not read again. It stays in this browser, and is the first to go when room is short.
+
+import { WickError } from 'wick-llm';
+import { note } from './developer.js';
+import { formatBytes } from './dom.js';
+import {
+  fits,
+  keepBytes,
+  readState,
+  removeState,
+  removeStates,
+  sizeOfStates,
+} from './kv_states.js';
+import { settings } from './settings.js';
+import { listenToAll } from './tabs.js';
+
+export { sizeOfStates };
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+
+/** A user's question goes before what is done for later ones. */
+const PRIORITY = -10;
+
+/** @param {unknown} error @returns {string} */
+const inWords = (error) =>
+  error instanceof WickError ? `${error.code}: ${error.message}` : String(error);
+
+/** @param {unknown} error */
+const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED';
+
+// ---- taking up ----
+
+/** The conversations that an engine has read, or tried to. @type {WeakMap<Engine, Set<string>>} */
+const read = new WeakMap();
+/** The session being resumed. */
+let taking = Promise.resolve();
+/** @type {Engine | undefined} */
+let engine;
+/** @type {string | undefined} */
+let conversation;
+
+/**
+ * A restored session has its pages to itself: one token more, and the engine knows them as the beginning of a prompt.
+ * @param {Engine} own
+ * @param {string} id of the conversation
+ * @returns {Promise<string>} the outcome
+ */
+async function takeUp(own, id) {
+  const kept = await readState(id);
+  if (!kept) return 'none';
+  const { fingerprint } = await own.info();
+  if (fingerprint !== kept.facts.fingerprint) return 'MISMATCH: it was read by another model';
+  const { session } = await own.loadState(/** @type {any} */ (kept.bytes));
+  if (!session) return 'no session';
+  try {
+    const { messages } = kept.facts;
+    const body = { messages, session, max_tokens: 1, temperature: 0 };
+    const { usage } = await own.chat.completions.create(body);
+    const { prompt_tokens: all, prompt_tokens_details: details } = usage;
+    return `${details.cached_tokens} of ${all} tokens taken up`;
+  } finally {
+    await session.close();
+  }
+}
+
+function takeUpSoon() {
+  const [own, id] = [engine, conversation];
+  if (!own || id === undefined) return;
+  if (!settings.remember) return note('Last visit', 'not remembered');
+  const known = read.get(own) ?? new Set();
+  read.set(own, known);
+  if (known.has(id)) return;
+  known.add(id);
+  taking = taking
+    .then(() => takeUp(own, id))
+    .catch((error) => (isClosed(error) ? '' : inWords(error)))
+    .then((words) => void (words && note('Last visit', words)));
+}
+
+/** @param {Engine} own that answers from now on */
+export function useStates(own) {
+  engine = own;
+  takeUpSoon();
+}
+
+/** @param {string} id of the conversation that is open now */
+export function showConversation(id) {
+  conversation = id;
+  takeUpSoon();
+}
+
+/** @returns {Promise<void>} that settles when the engine has what was kept of the conversation */
+export const untilTakenUp = () => taking;
+
+// ---- keeping ----
+
+/** @typedef {{engine: Engine, id: string, messages: ChatMessage[]}} Wanted */
+
+/** @param {Wanted} wanted @returns {Promise<string>} the outcome */
+async function keepOnce({ engine: own, id, messages }) {
+  const { pageBytes, pageTokens } = await own.kvStats();
+  const guess = ((await own.countTokens(messages)) * pageBytes) / pageTokens;
+  if (!fits(guess)) return `${formatBytes(guess)} are too much to store`;
+  const { fingerprint } = await own.info();
+  const session = await own.createSession();
+  try {
+    // found in the prefix cache: its last tokens are all that is read
+    const body = { messages, session, max_tokens: 1, temperature: 0, priority: PRIORITY };
+    await own.chat.completions.create(body);
+    const bytes = await session.save();
+    if (!settings.remember) return ''; // the user has switched it off meanwhile
+    const facts = {
+      id,
+      fingerprint: fingerprint ?? '',
+      messages,
+      size: bytes.byteLength,
+      used: Date.now(),
+    };
+    await keepBytes(facts, bytes);
+    return `${formatBytes(bytes.byteLength)} kept in this browser`;
+  } finally {
+    await session.close();
+  }
+}
+
+/** To be kept when what is being kept is. @type {Wanted | undefined} */
+let next;
+let isKeeping = false;
+
+/** @param {Engine} own that has just answered @param {string} id of the conversation @param {ChatMessage[]} messages all that it has read */
+export async function keepState(own, id, messages) {
+  if (messages.some(({ content }) => Array.isArray(content))) return; // images are read again
+  next = { engine: own, id, messages };
+  const known = read.get(own) ?? new Set();
+  read.set(own, known.add(id));
+  if (isKeeping) return;
+  isKeeping = true;
+  while (next && settings.remember) {
+    const one = next;
+    next = undefined;
+    // another model may have been loaded
+    const words = await keepOnce(one).catch((error) => (isClosed(error) ? '' : inWords(error)));
+    if (words) note('Next visit', words); // its session is closed: the panel is drawn without it
+  }
+  isKeeping = false;
+  if (!settings.remember) await forget();
+}
+
+/** Removes what is kept of all conversations. */
+export async function forget() {
+  next = undefined;
+  await removeStates().catch(() => {}); // there is no storage
+  note('Next visit', 'nothing is kept');
+}
+
+listenToAll(({ kind, conversation: id }) => {
+  if (kind === 'gone') removeState(id).catch(() => {});
+});
+
+/** The one state that pages had before there was one for each conversation. */
+export async function removeFormerState() {
+  try {
+    const root = await navigator.storage.getDirectory();
+    const folder = await root.getDirectoryHandle('wick-llm');
+    await folder.removeEntry('chat-page');
+  } catch {
+    // there was none
+  }
+}

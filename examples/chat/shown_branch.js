@@ -1,0 +1,125 @@
+// examples/chat/shown_branch.js — the branch of a conversation that is shown: its messages' elements, and the later turns
+// of other branches, which stay in sight.
+
+import { showMedia } from './attachments.js';
+import { byId } from './dom.js';
+import { renderMarkdown } from './markdown.js';
+import { addArticle, addElsewhere } from './message.js';
+import { showReasoning } from './reasoning.js';
+import { showCalls } from './tool_calls.js';
+import { isForgotten, saidUntil, shownAfter } from './tree.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+
+const log = byId('log');
+
+/** Of the messages that are shown. @type {Map<Message, HTMLElement>} */
+export const articles = new Map();
+
+/** Draws a message's buttons. @type {(message: Message, article: HTMLElement) => void} */
+let addControls = () => {};
+/** Shows another version of a message. @type {(parent: Place, id: string) => void} */
+let turnTo = () => {};
+
+/** @param {typeof addControls} controls @param {typeof turnTo} turn */
+export function setControls(controls, turn) {
+  addControls = controls;
+  turnTo = turn;
+}
+
+/** @param {HTMLElement} article @param {string} fold the summary of the turns before it */
+function showFold(article, fold) {
+  article.querySelector(':scope > .fold')?.remove();
+  if (fold === '') return;
+  const line = document.createElement('p');
+  line.className = 'fold';
+  line.dir = 'auto';
+  line.textContent = `What came before, in short: ${fold}`;
+  article.prepend(line);
+}
+
+/** @param {Message} message */
+function fill(message) {
+  const article = /** @type {HTMLElement} */ (articles.get(message));
+  const body = /** @type {HTMLElement | null} */ (article.querySelector('.body'));
+  if (!body) return; // it is being edited
+  const isGone = isForgotten(message);
+  const isAnswer = message.role === 'assistant';
+  article.classList.toggle('forgotten', isGone);
+  article.hidden = isGone && isAnswer;
+  article.querySelector('.words')?.remove();
+  body.hidden = false;
+  if (isAnswer) {
+    showReasoning(body, isGone ? '' : (message.reasoning ?? ''), message.reasoningMs ?? 0);
+    showCalls(body, isGone ? [] : message.rounds);
+  }
+  showMedia(body, isGone ? [] : message.media);
+  if (isGone) body.textContent = isAnswer ? '' : 'A question and its answer were forgotten.';
+  else if (isAnswer) renderMarkdown(body, message.content);
+  else body.textContent = message.content;
+  article.querySelector('footer')?.remove();
+  article.classList.toggle('start', message.isStart === true);
+  showFold(article, (message.isStart && message.fold) || '');
+  addControls(message, article);
+}
+
+/** They followed from what was shown before. */
+const removeFollowUps = () => log.querySelector('.follow-ups')?.remove();
+
+/** @param {Message} message */
+function append(message) {
+  removeFollowUps();
+  const { article } = addArticle(message.role);
+  articles.set(message, article);
+  fill(message);
+}
+
+/** @param {Place} place */
+export function hideAfter(place) {
+  removeFollowUps();
+  const path = new Set(saidUntil(place));
+  for (const [message, article] of articles) {
+    if (path.has(message)) continue;
+    article.remove();
+    articles.delete(message);
+  }
+  log.querySelector('.elsewhere')?.remove();
+}
+
+/** At the end of this branch, shows the continuation of another one. @param {Place} place */
+export function showElsewhere(place) {
+  log.querySelector('.elsewhere')?.remove();
+  const last = /** @type {Message | undefined} */ (shownAfter(place).at(-1) ?? place);
+  if (!last?.parent || last.children.length > 0) return;
+  const { parent } = last;
+  const other = parent.children.findLast((one) => one !== last && one.children.length > 0);
+  if (!other) return;
+  const version = parent.children.indexOf(other) + 1;
+  const later = shownAfter(other).filter((one) => !isForgotten(one));
+  addElsewhere(version, later, () => turnTo(parent, other.id));
+}
+
+/** @param {Place} place */
+export function showAfter(place) {
+  hideAfter(place);
+  for (const message of shownAfter(place)) append(message);
+  showElsewhere(place);
+}
+
+/** Shows a message as it is now, if it is on the branch that is shown. @param {Message} message */
+export function refresh(message) {
+  if (articles.has(message)) return fill(message);
+  const end = shownAfter(message.parent)[0] === message;
+  const isLast = !('id' in message.parent) || articles.has(/** @type {Message} */ (message.parent));
+  const hasOther = message.parent.children.some((one) => articles.has(one));
+  if (!end || !isLast || hasOther) return;
+  log.querySelector('.elsewhere')?.remove();
+  append(message);
+}
+
+export function hideAll() {
+  for (const article of log.querySelectorAll('.message, .elsewhere')) article.remove();
+  articles.clear();
+  byId('welcome').hidden = false;
+}

@@ -1,0 +1,192 @@
+// examples/chat/storage_quota.js — the browser's storage: asks it to keep what is stored, and says when there is little room, or
+// none, and what could go.
+
+import { byId, formatBytes, makeButton } from './dom.js';
+import { isInstalled, isSafari } from './host.js';
+import { keptModels, listKept } from './kept_models.js';
+import { current } from './loader.js';
+import { showNotice } from './notice.js';
+import { keyOf } from './requested_model.js';
+import { forget, sizeOfStates } from './saved_visits.js';
+import { keeper } from './write_queue.js';
+
+/** Less than this is little. */
+const FREE_BYTES_MIN = 20e6;
+const FREE_SHARE_MIN = 0.03;
+const QUESTIONS_BEFORE_ASKING = 3;
+/** The number of models offered for deletion; the list of models has all. */
+const MODELS_MAX = 3;
+const BOOKS_MAX = 3;
+/** The request to this browser, as a page or as an installed application. */
+const ASKED = 'wick-chat-persist';
+
+const box = byId('room');
+
+// ---- asking the browser to keep it ----
+
+let questions = 0;
+
+/** When there is something to lose: after some questions, or at once. @param {boolean} [isPrecious] */
+export async function askToPersist(isPrecious = false) {
+  questions++;
+  if (!isPrecious && questions < QUESTIONS_BEFORE_ASKING) return;
+  try {
+    if (keeper.store.kind === 'memory') return;
+    const as = isInstalled() ? 'installed' : 'page';
+    if (localStorage.getItem(ASKED) === as) return;
+    localStorage.setItem(ASKED, as); // once each: some browsers show a question
+    if ((await navigator.storage.persisted()) || (await navigator.storage.persist())) return;
+    if (isSafari() && !isInstalled()) showNotice(UNKEPT);
+  } catch {
+    // a browser that cannot be asked
+  }
+}
+
+const UNKEPT =
+  'Safari deletes conversations and models after 7 days without a visit. Add this page to the home screen to keep them, or export them.';
+
+// a browser that refused a page may agree to an application
+addEventListener('appinstalled', () => {
+  try {
+    localStorage.removeItem(ASKED);
+  } catch {
+    // no storage here
+  }
+  askToPersist(true);
+});
+
+// ---- what can go ----
+
+/** @returns {Promise<HTMLElement[]>} */
+async function stateButtons() {
+  const { bytes } = await sizeOfStates();
+  if (bytes === 0) return [];
+  return [freeing(`What models have read (${formatBytes(bytes)})`, forget)];
+}
+
+/** @returns {Promise<HTMLElement[]>} */
+async function deletedButtons() {
+  const deleted = (await keeper.store.list()).filter((one) => one.deleted > 0);
+  if (deleted.length === 0) return [];
+  const ids = deleted.map(({ id }) => id);
+  const what = ids.length === 1 ? 'a deleted conversation' : `${ids.length} deleted conversations`;
+  return [freeing(what, () => keeper.store.remove(ids))];
+}
+
+/** Books that were deleted, and what was read of others, the largest first. @returns {Promise<HTMLElement[]>} */
+async function bookButtons() {
+  const store = await import('./book_store.js');
+  const { books, readings } = await store.listBooks();
+  const known = new Map(books.map((book) => [book.id, book]));
+  const isGone = (/** @type {string} */ id) => known.get(id)?.deleted !== 0;
+  const gone = books.filter(({ id }) => isGone(id)).map(({ id }) => id);
+  const size = readings.reduce((sum, one) => sum + (isGone(one.book) ? one.size : 0), 0);
+  const what = gone.length === 1 ? 'a deleted book' : `${gone.length} deleted books`;
+  const others = readings.filter(({ book }) => !isGone(book)).sort((a, b) => b.size - a.size);
+  return [
+    ...(gone.length > 0
+      ? [freeing(`${what} (${formatBytes(size)})`, () => store.removeBooks(gone))]
+      : []),
+    ...others
+      .slice(0, BOOKS_MAX)
+      .map(({ key, book, size: own }) =>
+        freeing(`what was read of “${known.get(book)?.title}” (${formatBytes(own)})`, () =>
+          store.removeReading(key),
+        ),
+      ),
+  ];
+}
+
+/** Models that do not answer now, the one that was not used for the longest time first. @returns {Promise<HTMLElement[]>} */
+async function modelButtons() {
+  const store = await keptModels();
+  const inUse = current().loaded;
+  const key = inUse ? keyOf(inUse) : '';
+  const others = (await listKept()).filter(
+    ({ urls, fingerprint }) => ![...urls, fingerprint].includes(key),
+  );
+  return others
+    .reverse()
+    .slice(0, MODELS_MAX)
+    .map(({ id, name, storedBytes }) =>
+      freeing(`${name} (${formatBytes(storedBytes)})`, async () => store?.delete(id)),
+    );
+}
+
+/** @param {string} what @param {() => Promise<unknown>} free */
+function freeing(what, free) {
+  const button = makeButton(`Delete: ${what}`, async () => {
+    button.disabled = true;
+    await free().catch(() => {});
+    button.remove();
+    keeper.retry();
+  });
+  return button;
+}
+
+/** Data that costs only time to recreate is deleted automatically. @returns {Promise<boolean>} whether there was something */
+export async function makeRoom() {
+  const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
+  if (bytes > 0) await forget();
+  return bytes > 0;
+}
+
+/** @param {string} text that there is no room for @param {HTMLElement[]} [ways] out of it */
+export const offerRoom = (text, ways) => show(text, ways);
+
+/** @param {string} text @param {HTMLElement[]} [ways] */
+async function show(text, ways = []) {
+  const found = await Promise.allSettled([
+    deletedButtons(),
+    modelButtons(),
+    stateButtons(),
+    bookButtons(),
+  ]);
+  const buttons = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const again = makeButton('Try again', () => keeper.retry());
+  const list = makeButton('Conversations', () => byId('open-list').click());
+  byId('room-text').textContent = text;
+  byId('room-actions').replaceChildren(...ways, ...buttons, list, again);
+  box.hidden = false;
+}
+
+/** The reason that this tab's writes are not stored. @type {string | undefined} */
+let trouble;
+
+/** @param {unknown} error */
+async function onTrouble(error) {
+  const name = error === undefined ? undefined : /** @type {Error} */ (error).name;
+  if (name === trouble) return;
+  trouble = name;
+  if (!name) {
+    box.hidden = true;
+    return;
+  }
+  const isFull = name === 'QuotaExceededError';
+  if (isFull && (await makeRoom())) {
+    trouble = undefined;
+    keeper.retry();
+    return;
+  }
+  const why = isFull
+    ? "This browser's storage is full"
+    : `This browser could not store it (${error})`;
+  show(
+    `${why}: what you typed last is kept only in this page, until you close it. Delete something, or export what you need.`,
+  );
+}
+
+/** After an answer: is there room for the next ones? */
+export async function checkRoom() {
+  if (trouble || !navigator.storage?.estimate) return;
+  const { usage = 0, quota = 0 } = await navigator.storage.estimate();
+  const free = quota - usage;
+  const isLittle = quota > 0 && (free < FREE_BYTES_MIN || free < quota * FREE_SHARE_MIN);
+  if (isLittle) {
+    await show(`Storage is nearly full: ${formatBytes(free)} of ${formatBytes(quota)} are free.`);
+  } else {
+    box.hidden = true;
+  }
+}
+
+keeper.onTrouble(onTrouble);

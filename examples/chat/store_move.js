@@ -1,0 +1,21 @@
+// examples/chat/store_move.js — what moves to another store when the user changes whether conversations are kept. It imports
+// nothing: code shared with the page would be a separate file.
+
+/** @typedef {import('./store.js').Store} Store */
+
+/** Conversations begun in memory are stored from now on. @param {Store} memory @param {Store} disk */
+export async function moveToDisk(memory, disk) {
+  const { conversations, turns } = await memory.everything();
+  for (const conversation of conversations) {
+    const own = turns.filter((turn) => turn.conversation === conversation.id);
+    await disk.takeIn({ conversation, turns: own });
+  }
+}
+
+/** A conversation that is open is kept no longer. @param {Store} disk @param {Store} memory @param {string} open its id */
+export async function moveToMemory(disk, memory, open) {
+  const whole = await disk.open(open);
+  if (whole) await memory.takeIn(whole);
+  await disk.remove([open]);
+  await disk.close();
+}

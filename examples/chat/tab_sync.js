@@ -1,0 +1,98 @@
+// examples/chat/tab_sync.js — what other tabs say in the conversation that is open here appears in it, and answers of
+// tabs that are gone can be continued.
+
+import { byId } from './dom.js';
+import { articles, refresh } from './shown_branch.js';
+import { listen, tab, untilGone } from './tabs.js';
+import { allAfter, find, insert, saidOf } from './tree.js';
+import { keeper } from './write_queue.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+
+/** @type {() => {about: Conversation, tree: Place}} */
+let open = () => {
+  throw new Error('no conversation yet');
+};
+/** Whether this tab writes an answer. @type {() => boolean} */
+let isAnswering = () => false;
+
+/** Answers of other tabs that are gone can be continued here. */
+export function watchWriters() {
+  const { tree } = open();
+  for (const message of allAfter(tree)) {
+    const { writer, state } = message;
+    if (state !== 'writing' || !writer || writer === tab) continue;
+    untilGone(writer).then(() => {
+      if (message.writer !== writer || message.state !== 'writing') return;
+      Object.assign(message, { state: 'stopped', writer: undefined });
+      if (open().tree === tree && articles.has(message)) refresh(message);
+    });
+  }
+}
+
+/** The actions on a question depend on its answers. @param {Place} place */
+function refreshQuestion(place) {
+  if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
+}
+
+/** @param {string} id of a turn in the conversation that is open */
+async function mergeTurn(id) {
+  const { about, tree } = open();
+  const turn = await keeper.store.turn(id).catch(() => undefined);
+  if (!turn || open().tree !== tree) return;
+  const known = find(tree, id);
+  if (known && known.writer === tab && known.state === 'writing') return; // it is written here
+  if (known) {
+    const { shown, ...said } = saidOf(turn);
+    const { forgotten } = known;
+    const none = {
+      facts: undefined,
+      writer: undefined,
+      isStart: undefined,
+      fold: undefined,
+      media: undefined,
+    };
+    Object.assign(known, { ...none, forgotten: undefined }, said);
+    refresh(known);
+    refreshQuestion(known.parent);
+    if (Boolean(forgotten) === Boolean(turn.forgotten)) return undefined;
+    const isOurs = (/** @type {Message} */ one) => one.state === 'writing' && one.writer === tab;
+    for (const one of known.children) if (!isOurs(one)) refresh(one);
+    byId('log').dispatchEvent(new CustomEvent('memory'));
+    return undefined;
+  }
+  const parent = turn.parent === '' ? tree : find(tree, turn.parent);
+  if (!parent) return mergeAll(about.id);
+  const { shown, ...said } = saidOf(turn);
+  const message = insert(parent, said);
+  for (const one of parent.children) if (!isAnswering()) refresh(one); // they have arrows now
+  refresh(message);
+  refreshQuestion(parent);
+  if (turn.state === 'writing') watchWriters();
+}
+
+/** @param {string} id of the conversation, of which a turn is not known here */
+async function mergeAll(id) {
+  const whole = await keeper.store.open(id).catch(() => undefined);
+  const { about, tree } = open();
+  if (!whole || about.id !== id) return;
+  for (const turn of whole.turns) {
+    const parent = turn.parent === '' ? tree : find(tree, turn.parent);
+    if (find(tree, turn.id) || !parent) continue;
+    const { shown, ...said } = saidOf(turn);
+    refresh(insert(parent, said));
+  }
+  watchWriters();
+}
+
+/** @param {typeof open} opened @param {typeof isAnswering} answering */
+export function followTabs(opened, answering) {
+  open = opened;
+  isAnswering = answering;
+  listen(async ({ kind, conversation, id }) => {
+    const { about } = open();
+    if (conversation === about.id && kind === 'turn' && id) await mergeTurn(id);
+  });
+}

@@ -1,0 +1,140 @@
+// examples/chat/tool_calls.js — answers in which the model calls tools: the calls of a reply are
+// shown, then run, and the model continues with their results.
+
+import { runTool } from './tools.js';
+
+/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** A call has no result before it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
+/** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
+/** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
+
+/** Afterwards the model answers without tools. */
+const ROUNDS_MAX = 8;
+const CALLS_MAX = 16;
+/** Letters of arguments and results: what is longer is cut, and no tool takes it. */
+const TEXT_MAX = 100_000;
+/** Letters of them that are shown, and of a name. */
+const SHOWN_MAX = 2000;
+const NAME_MAX = 200;
+
+/** @param {Round[] | undefined} rounds of an answer @returns {ChatMessage[]} */
+export function messagesOfRounds(rounds = []) {
+  return rounds.flatMap(({ content, calls }) => [
+    {
+      role: 'assistant',
+      content,
+      tool_calls: calls.map(({ id, name, arguments: json }) => ({
+        ...{ id, type: /** @type {const} */ ('function') },
+        function: { name, arguments: json },
+      })),
+    },
+    ...calls.map(({ id, name, result = 'Error: it was not run' }) => ({
+      ...{ role: 'tool', tool_call_id: id, name, content: result },
+    })),
+  ]);
+}
+
+/** @param {Round} round @param {ChatCompletionChunk} chunk whose pieces are added */
+function collect({ calls }, { choices: [choice] }) {
+  for (const { index, id, function: piece } of choice?.delta.tool_calls ?? []) {
+    if (index >= CALLS_MAX) continue;
+    calls[index] ??= { id: id ?? `call-${index}`, name: piece.name ?? '', arguments: '' };
+    const { arguments: before } = calls[index];
+    calls[index].arguments = (before + piece.arguments).slice(0, TEXT_MAX);
+  }
+}
+
+/**
+ * The chunks of an answer, over all of its rounds. A chunk with `round` comes before the round's calls are run, and once more
+ * with their results.
+ * @param {ChatMessage[]} messages before the answer
+ * @param {(messages: ChatMessage[], isLast: boolean) => Promise<AsyncIterable<ChatCompletionChunk>>} ask
+ * @param {AbortSignal} signal
+ * @returns {AsyncGenerator<Chunk>}
+ */
+export async function* withCalls(messages, ask, signal) {
+  /** @type {Round[]} */
+  const rounds = [];
+  for (let isOver = false; !isOver; ) {
+    /** @type {Round} */
+    const round = { content: '', calls: [] };
+    const isLast = rounds.length === ROUNDS_MAX;
+    isOver = true;
+    for await (const chunk of await ask([...messages, ...messagesOfRounds(rounds)], isLast)) {
+      round.content += chunk.choices[0]?.delta.content ?? '';
+      collect(round, chunk);
+      const isCalling = chunk.choices[0]?.finish_reason === 'tool_calls';
+      if (!isCalling || round.calls.length === 0) yield chunk;
+      else isOver = false;
+    }
+    if (isOver) return;
+    yield { ...noChunk, round };
+    for (const call of round.calls) {
+      signal.throwIfAborted();
+      call.result = await runTool(call.name, call.arguments);
+    }
+    yield { ...noChunk, round };
+    rounds.push(round);
+  }
+}
+
+const noChunk = /** @type {Chunk} */ (/** @type {unknown} */ ({ choices: [] }));
+
+/** @param {string} tag @param {string} className @param {string} [text] */
+function make(tag, className, text = '') {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/** @param {string} text @param {number} [most] letters */
+const cut = (text, most = SHOWN_MAX) =>
+  text.length > most ? `${text.slice(0, most)}… (${text.length} letters)` : text;
+
+/** @param {Call} call */
+function cardOf({ name, arguments: json, result }) {
+  const card = make('li', 'call');
+  const given = make('code', 'call-arguments', cut(json));
+  const got = make('p', 'call-result', cut(result ?? 'Running …'));
+  card.append(make('strong', '', cut(name, NAME_MAX)), ' ', given, got);
+  for (const long of [given, got]) long.setAttribute('tabindex', '0'); // it may be longer than its place
+  return card;
+}
+
+/** @param {HTMLElement} body of the answer, before which they stand @param {Round[]} [rounds] */
+export function showCalls(body, rounds = []) {
+  const holder = /** @type {HTMLElement} */ (body.parentElement);
+  holder.querySelector(':scope > .calls')?.remove();
+  if (rounds.length === 0) return;
+  const list = make('ul', 'calls');
+  list.setAttribute('aria-label', 'Tools that the model used');
+  for (const { content, calls } of rounds) {
+    if (content.trim() !== '') list.append(make('li', 'said', content.trim()));
+    list.append(...calls.map(cardOf));
+  }
+  body.before(list);
+}
+
+/** Of an answer that was continued several times. */
+const KEPT_MAX = 100;
+
+/** @param {unknown} list of unknown origin @returns {Round[] | undefined} */
+export function roundsFrom(list) {
+  if (!Array.isArray(list) || list.length === 0 || list.length > KEPT_MAX) return undefined;
+  const isText = (/** @type {unknown} */ one) => typeof one === 'string' && one.length <= TEXT_MAX;
+  const rounds = [];
+  for (const round of list) {
+    if (!isText(round?.content) || !Array.isArray(round.calls)) return undefined;
+    if (round.calls.length === 0 || round.calls.length > CALLS_MAX) return undefined;
+    const calls = round.calls.map((/** @type {any} */ one) => ({
+      ...{ id: one?.id, name: one?.name, arguments: one?.arguments },
+      ...(isText(one?.result) && { result: one.result }),
+    }));
+    if (!calls.every((/** @type {any} */ one) => [one.id, one.name, one.arguments].every(isText)))
+      return undefined;
+    rounds.push({ content: round.content, calls });
+  }
+  return rounds;
+}

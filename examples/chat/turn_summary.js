@@ -1,0 +1,26 @@
+// examples/chat/turn_summary.js — the oldest turns become a summary, which the model writes. Loaded when it is first requested.
+
+import { messagesOf } from './answer_request.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+
+const SUMMARY_TOKENS = 200;
+const ASKED =
+  'Summarise our conversation so far in at most five sentences. Keep names, numbers and decisions. Write the summary alone.';
+
+/**
+ * @param {import('wick-llm').Engine} engine
+ * @param {Message[]} path the turns to fold; of turns that are too long for the context, the end
+ * @returns {Promise<string>}
+ */
+export async function summarise(engine, path) {
+  const { contextSize } = await engine.info();
+  const most = contextSize - SUMMARY_TOKENS;
+  let turns = path;
+  /** @returns {import('wick-llm').ChatMessage[]} */
+  const messages = () => [...messagesOf(turns), { role: 'user', content: ASKED }];
+  while (turns.length > 1 && (await engine.countTokens(messages())) > most) turns = turns.slice(1);
+  const body = { messages: messages(), max_tokens: SUMMARY_TOKENS, temperature: 0 };
+  const { choices } = await engine.chat.completions.create(body);
+  return (choices[0].message.content ?? '').trim();
+}

@@ -1,0 +1,7 @@
+// examples/chat/unknown_answers.js — how a little model says that it does not know.
+
+const IGNORANT =
+  /\b(do not|don['’]t|cannot|can['’]t) (really )?(know|say|tell|answer|help)|\bnot sure\b|\bI only (know|answer)\b/i;
+
+/** @param {string} answer */
+export const knowsNothing = (answer) => IGNORANT.test(answer);

@@ -1,0 +1,107 @@
+// examples/chat/write_queue.js — the writes of this tab, one after the other. A write that fails, as on a full disk,
+// stays first in the queue and is tried again, so nothing is lost while the page is open.
+
+/** @typedef {import('./store.js').Store} Store */
+/** @typedef {(store: Store) => Promise<unknown>} Write */
+/** @typedef {{write: Write, key?: string, settle: () => void}} Queued */
+
+const AGAIN_MS = 5000;
+
+export class Keeper {
+  /** @type {Store | undefined} */
+  #store;
+  /** @type {Queued[]} */
+  #queue = [];
+  #isWriting = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #later;
+  /** @type {(error: unknown) => void} */
+  #onTrouble = () => {};
+  /** @type {Set<() => void>} */
+  #idle = new Set();
+
+  /** @returns {Store} */
+  get store() {
+    if (!this.#store) throw new Error('the store is not open yet');
+    return this.#store;
+  }
+
+  /** @param {Store} store that is used from now on */
+  use(store) {
+    this.#store = store;
+    this.#run();
+  }
+
+  /** @param {(error: unknown) => void} listener receives the reason that writing fails, and `undefined` when it works again */
+  onTrouble(listener) {
+    this.#onTrouble = listener;
+  }
+
+  /** The number of waiting writes. */
+  get waiting() {
+    return this.#queue.length;
+  }
+
+  /** @param {Write} write @param {string} [key] @returns {Promise<void>} settles when it is stored, or writing fails */
+  add(write, key) {
+    return new Promise((settle) => {
+      this.#queue.push({ write, key, settle });
+      this.#run();
+    });
+  }
+
+  /**
+   * A write that makes the waiting ones of its key needless. It comes after all that wait: one of
+   * them may write the same record.
+   * @param {string} key @param {Write} write
+   */
+  replace(key, write) {
+    this.forget(key);
+    this.add(write, key);
+  }
+
+  /** @param {string} key whose waiting writes are needless */
+  forget(key) {
+    const first = this.#isWriting ? 1 : 0;
+    this.#queue = this.#queue.filter((one, index) => index < first || one.key !== key);
+  }
+
+  /** Retries the write that failed. */
+  retry() {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#run();
+  }
+
+  /** @returns {Promise<void>} that settles when nothing waits, but for room */
+  async untilIdle() {
+    if (this.#queue.length > 0 && !this.#later)
+      await new Promise((settle) => this.#idle.add(() => settle(0)));
+  }
+
+  async #run() {
+    if (this.#later) for (const { settle } of this.#queue) settle(); // nobody waits for room
+    if (this.#isWriting || this.#later || !this.#store) return;
+    this.#isWriting = true;
+    let hasFailed = false;
+    for (let [next] = this.#queue; next && !hasFailed; [next] = this.#queue) {
+      try {
+        await next.write(this.#store);
+        this.#queue.shift();
+        this.#onTrouble(undefined);
+      } catch (error) {
+        hasFailed = true;
+        this.#later = setTimeout(() => this.retry(), AGAIN_MS);
+        this.#onTrouble(error);
+      }
+      next.settle();
+    }
+    this.#isWriting = false;
+    for (const settle of this.#idle) settle();
+    this.#idle.clear();
+    if (hasFailed) this.#run();
+  }
+}
+
+/** This tab's. */
+export const keeper = new Keeper();

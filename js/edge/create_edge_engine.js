@@ -1,0 +1,202 @@
+// js/edge/create_edge_engine.js — an engine in the calling thread, for hosts that have one thread and for isolates that
+// many requests share.
+
+import { unlessAborted } from '../base/abort_signals.js';
+import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { pause } from '../base/take_turn.js';
+import { ProgressMeter } from '../bytes/download_progress.js';
+import { Engine } from '../page/engine.js';
+import { infoOf } from '../page/engine_reports.js';
+import { shown } from '../page/option_checks.js';
+import { NativeEngine } from '../wasm/native_engine.js';
+import { loadModel } from '../worker/load_model.js';
+import { EdgeConnection } from './edge_connection.js';
+import { checkEdgeOptions, edgeConfigOf, edgeSourceOf, heldBytesOf } from './edge_options.js';
+import { inWords } from './memory_plan.js';
+
+/** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
+/** @typedef {import('../edge.js').EdgeModel} EdgeModel */
+
+const LOOK_MS = 5;
+/** A loader that is silent for 3 s is gone, or its source has stalled. */
+const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
+
+/** A model on its way into an engine. The loader is the call that reads its bytes. */
+class Loading {
+  /** The calls that took the loading over. */
+  loaders = 0;
+  /** Pieces that came. */
+  pieces = 0;
+  /** The loader's caller has left. */
+  isLeft = false;
+
+  /** @param {NativeEngine} native */
+  constructor(native) {
+    this.native = native;
+  }
+
+  /**
+   * @param {EdgeOptions} options
+   * @returns {Promise<boolean>} whether the model is complete; false when another call has taken over
+   */
+  async load(options) {
+    const { native } = this;
+    const own = ++this.loaders;
+    this.isLeft = false;
+    const { onProgress, signal } = options;
+    const meter = new ProgressMeter((progress) => onProgress?.(progress));
+    /** @param {import('../connection/messages.js').Progress['phase']} [phase] */
+    const report = (phase) => {
+      const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
+      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
+    };
+    const onBytes = () => {
+      throwIfAborted(signal);
+      this.pieces++;
+      report();
+    };
+    try {
+      const source = await edgeSourceOf(options, () => report('retrying'));
+      const isClosed = () => own !== this.loaders;
+      // a source that gives nothing must not keep who leaves
+      await unlessAborted(loadModel(native, source, { onBytes, isClosed }), signal, () => {});
+    } catch (error) {
+      if (own === this.loaders) throw error;
+    }
+    if (own === this.loaders) report('ready');
+    return own === this.loaders;
+  }
+}
+
+/** One engine for all requests of an isolate. */
+class Opener {
+  #options;
+  /** @type {{engine: Engine, connection: EdgeConnection} | undefined} */
+  #opened;
+  /** @type {Loading | undefined} */
+  #loading;
+  #isCreating = false;
+
+  /** @param {Omit<EdgeOptions, keyof EdgeModel>} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /**
+   * Every request waits by its own timer. When nothing is heard of the one that loads, for example because its
+   * client has left and the host has ended it, another continues where it stopped.
+   * @param {EdgeModel} model
+   * @returns {Promise<Engine>}
+   */
+  async open(model) {
+    if (typeof model !== 'object' || model === null) {
+      throw argumentError(`model must be an object of options, not ${shown(model)}`);
+    }
+    const options = { ...this.#options, ...model };
+    checkEdgeOptions(options);
+    let [pieces, looks] = [-2, 0];
+    for (;;) {
+      throwIfAborted(model.signal);
+      if (this.#isOpen) return /** @type {{engine: Engine}} */ (this.#opened).engine;
+      const loading = this.#loading;
+      const found = loading?.pieces ?? -1;
+      looks = found === pieces ? looks + 1 : 0;
+      pieces = found;
+      const isFree = loading ? loading.isLeft : !this.#isCreating;
+      if (isFree || looks > SILENT_LOOKS_MAX) {
+        looks = 0;
+        await this.#load(options);
+      } else {
+        await pause(LOOK_MS);
+      }
+    }
+  }
+
+  get #isOpen() {
+    return this.#opened !== undefined && !this.#opened.connection.isEnded;
+  }
+
+  /** @param {EdgeOptions} options */
+  async #load(options) {
+    const loading = this.#loading ?? (await this.#create(options));
+    if (!loading) return;
+    try {
+      if (await loading.load(options)) this.#take(loading.native, options);
+    } catch (error) {
+      if (options.signal?.aborted) {
+        loading.isLeft = true;
+        throw error;
+      }
+      // the engine keeps the error of its load: the next call starts over
+      this.#loading = undefined;
+      loading.native.destroy();
+      throw inWords(trapOf(error), options.isolateBytes, heldBytesOf(options));
+    }
+  }
+
+  /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} none if another call was faster */
+  async #create(options) {
+    this.#isCreating = true;
+    let native;
+    try {
+      const onLog = (/** @type {string} */ text) => console.debug(text);
+      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), {
+        onLog,
+        grammar: options.grammarWasm,
+        extras: options.extrasWasm,
+      });
+    } catch (error) {
+      throw inWords(foreignOf(error), options.isolateBytes, heldBytesOf(options));
+    } finally {
+      this.#isCreating = false;
+    }
+    if (this.#loading || this.#isOpen) {
+      native.destroy();
+      return undefined;
+    }
+    this.#loading = new Loading(native);
+    return this.#loading;
+  }
+
+  /** @param {NativeEngine} native with a model @param {EdgeOptions} options */
+  #take(native, { queueLimit, chatTemplate }) {
+    const connection = new EdgeConnection(native, {
+      queueLimit: queueLimit ?? undefined,
+      chatTemplate: chatTemplate ?? undefined,
+    });
+    const info = infoOf({ ...native.info(), ...native.counters() });
+    this.#opened = { connection, engine: new Engine(/** @type {any} */ (connection), info) };
+    this.#loading = undefined;
+  }
+}
+
+/** A module that requests what is not here. @param {unknown} error */
+function foreignOf(error) {
+  if (!(error instanceof WebAssembly.LinkError)) return error;
+  return new WickError('WASM', `wasm is the engine of another version: ${error.message}`, error);
+}
+
+/** @param {unknown} error */
+function trapOf(error) {
+  if (!(error instanceof WebAssembly.RuntimeError)) return error;
+  return new WickError('WORKER_CRASHED', `The engine crashed: ${error}`, error);
+}
+
+/**
+ * @param {EdgeOptions} options
+ * @returns {Promise<Engine>}
+ */
+export async function createEngine(options) {
+  checkEdgeOptions(options);
+  return new Opener(options).open(options);
+}
+
+/**
+ * @param {Omit<EdgeOptions, keyof EdgeModel>} options
+ * @returns {(model: EdgeModel) => Promise<Engine>}
+ */
+export function openOnce(options) {
+  checkEdgeOptions(options);
+  const opener = new Opener(options);
+  return (model) => opener.open(model);
+}

@@ -1,0 +1,296 @@
+// js/models/stored_source.js — the source of an engine whose model is kept. A complete model is read by the worker. A model
+// that is still downloading is read here, as its bytes arrive.
+
+import { WickError } from '../base/errors.js';
+import { readNext } from '../bytes/checked_read.js';
+import { HttpSource } from '../bytes/http_source.js';
+import { fileIsMissing } from '../bytes/split_files.js';
+import { canonicalName, mmprojName, parseHubName, resolveHubModel } from './hub.js';
+import { openModels } from './open_store.js';
+
+/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
+/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @typedef {import('./model_store.js').ModelStore} ModelStore */
+/** @typedef {import('./model_lease.js').OpenModel} OpenModel */
+/** @typedef {import('./model_store.js').Wanted} Wanted */
+/** @typedef {import('./sha256.js').Sha256} Sha256 */
+/** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
+
+/**
+ * @typedef {object} KeptOptions
+ * @property {string[]} [urls]
+ * @property {string} [model] the name of a model, in place of addresses
+ * @property {'mmproj'} [part] the mmproj file next to `model`
+ * @property {import('../models.js').HubOptions} [hub]
+ * @property {Record<string, string>} headers
+ * @property {number} retries
+ * @property {number} stallMs
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {boolean | 'only'} cache 'only': no server is asked
+ * @property {AbortSignal | null} [signal]
+ * @property {(attempt: number, waitMs: number) => void} onRetry
+ * @property {() => void} [onWaiting] another tab downloads the model and does not answer
+ */
+
+/** Errors of the store do not prevent a model from being loaded. @param {unknown} error */
+const isOfStore = (error) =>
+  error instanceof WickError && ['STORAGE_FULL', 'NO_STORAGE', 'IO'].includes(error.code);
+
+/** One for all engines of a page. @type {Promise<ModelStore> | undefined} */
+let shared;
+
+/**
+ * @param {KeptOptions} options
+ * @returns {Promise<{description: SourceDescription, source: Source | undefined,
+ *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for a file that the engine has refused
+ */
+export async function openKept({ part, ...options }) {
+  const name = part && parseHubName(options.model);
+  if (name) options.model = canonicalName(mmprojName(name));
+  const isOnly = options.cache === 'only';
+  const store = options.cache === false ? undefined : await openShared(options);
+  const files = await filesOf(store, options);
+  if (!store) return plainSource(files, options);
+  const described = await store.describe(files);
+  const areWhole = async () => {
+    for (const { id, url } of files) if (!(await store.has(id ?? url))) return false;
+    return true;
+  };
+  const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
+    // the beginning of a file that ended early is right
+    if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });
+  };
+  if (described) return { description: described, source: undefined, invalidate };
+  if (isOnly) {
+    for (const { id, url } of files) {
+      if (await store.has(id ?? url)) continue; // an imported file has no address
+      throw new WickError('NOT_FOUND', `${url} is not kept, and cache: 'only' asks no server`);
+    }
+  }
+  const description = /** @type {const} */ ({
+    kind: 'page',
+    files: files.length,
+    canSeek: true,
+    isRemote: !isOnly,
+  });
+  return { description, source: new KeptSource(store, files, options), invalidate };
+}
+
+/** @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined: a named model is loaded without it */
+async function openShared({ cache, model }) {
+  try {
+    shared ??= openModels();
+    return await shared;
+  } catch (error) {
+    shared = undefined;
+    if (cache === 'only' || model === undefined) throw error;
+    console.warn(`wick-llm: the model is not kept: ${error}`);
+    return undefined;
+  }
+}
+
+/** @param {ModelStore | undefined} store @param {KeptOptions} options @returns {Promise<Wanted[]>} */
+async function filesOf(store, options) {
+  const { model, urls = [], cache, hub, fetch, signal } = options;
+  if (model === undefined) return urls.map((url) => ({ url }));
+  if (store) return store.locate(model, { ...options, isOnly: cache === 'only' });
+  const name = parseHubName(model);
+  if (name) return resolveHubModel(name, { ...hub, fetch, signal });
+  throw new WickError(
+    'NOT_FOUND',
+    `${model} is not a name on a hub: hf:owner/repo/file.gguf is one`,
+  );
+}
+
+/**
+ * Without the store.
+ * @param {Wanted[]} files
+ * @param {KeptOptions} options
+ * @returns {{description: SourceDescription, source: Source | undefined}}
+ */
+function plainSource(files, options) {
+  const { retries, stallMs, fetch } = options;
+  const how = { ...plainOf(files, options), retries, stallMs };
+  if (!fetch) return { description: { kind: 'url', ...how }, source: undefined };
+  const source = new HttpSource({ ...how, fetch });
+  return { description: { kind: 'page', files: files.length, canSeek: true }, source };
+}
+
+/** @param {Wanted[]} files @param {KeptOptions} options */
+const plainOf = (files, { headers }) => ({
+  urls: files.map(({ url }) => url),
+  headers: { ...files[0].headers, ...headers },
+});
+
+export class KeptSource {
+  canSeek = true;
+  #store;
+  #files;
+  #options;
+  /** By the number of the file. @type {Map<number, OpenModel>} */
+  #models = new Map();
+  /** Without the store. @type {Set<HttpSource>} */
+  #plain = new Set();
+  #isClosed = false;
+  #hasWarned = false;
+
+  /** @param {ModelStore} store @param {Wanted[]} files @param {KeptOptions} options */
+  constructor(store, files, options) {
+    this.files = files.length;
+    this.#files = files;
+    this.#store = store;
+    this.#options = options;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file >= this.files) throw fileIsMissing(file, this.files);
+    let model = this.#models.get(file);
+    if (!model) {
+      model = await this.#store.takeKept(this.#files[file], this.#options);
+      this.#models.set(file, model);
+      this.#watch(model).catch(() => {}); // it only warns
+      if (this.#isClosed) this.close();
+    }
+    const stream = new KeptStream(model, offset, {
+      isClosed: () => this.#isClosed,
+      openPlain: (error, position, known) => this.openPlain(error, file, position, known),
+    });
+    await stream.start();
+    return stream;
+  }
+
+  /** The last chunk may fail to be stored after its bytes were given. @param {OpenModel} model */
+  async #watch(model) {
+    while (!this.#isClosed && !model.isWhole && !model.hasFailed) await model.news.next();
+    if (!this.#isClosed && isOfStore(model.failure)) this.#warn(model.failure);
+  }
+
+  /** @param {unknown} error of the store */
+  #warn(error) {
+    if (!this.#hasWarned) console.warn(`wick-llm: the model is not kept: ${error}`);
+    this.#hasWarned = true;
+  }
+
+  /**
+   * Continues without the store.
+   * @param {unknown} error
+   * @param {number} file
+   * @param {number} offset
+   * @param {KnownVersion} known the version whose bytes were given
+   */
+  async openPlain(error, file, offset, known) {
+    const isServers = error instanceof WickError && !isOfStore(error);
+    if (isServers || this.#options.cache === 'only' || this.#isClosed) throw error;
+    this.#warn(error);
+    const plain = new HttpSource({
+      ...this.#options,
+      ...plainOf(this.#files, this.#options),
+      known,
+    });
+    this.#plain.add(plain);
+    return plain.open(file, offset);
+  }
+
+  /** The engine has ended. */
+  close() {
+    this.#isClosed = true;
+    for (const plain of this.#plain) plain.close();
+    for (const model of this.#models.values()) {
+      this.#store.release(model).catch(() => {}); // what is stored stays
+    }
+    this.#models.clear();
+  }
+}
+
+class KeptStream {
+  /** @type {number | undefined} */
+  size;
+  #model;
+  #source;
+  /** Continues without the store. @type {ByteStream | undefined} */
+  #plain;
+  /** Of all bytes before `position`, where they come without the store. @type {Sha256 | undefined} */
+  #sha;
+  #isCancelled = false;
+  /** @type {Uint8Array | null | undefined} */
+  #first;
+  /** The bytes that were given last. @type {Uint8Array | undefined} */
+  #last;
+
+  /**
+   * @param {OpenModel} model
+   * @param {number} position
+   * @param {{isClosed: () => boolean, openPlain: (error: unknown, position: number, known: KnownVersion) =>
+   *   Promise<ByteStream>}} source
+   */
+  constructor(model, position, source) {
+    this.#model = model;
+    this.position = position;
+    this.#source = source;
+  }
+
+  /** Errors of the first bytes are those of opening it. */
+  async start() {
+    try {
+      this.#first = await this.#take();
+      this.size = this.#model.record?.size ?? undefined;
+    } catch (error) {
+      await this.#leaveStore(error);
+    }
+  }
+
+  #take() {
+    return this.#model.bytesAt(this.position, () => this.#isCancelled || this.#source.isClosed());
+  }
+
+  async read() {
+    if (this.#plain) return this.#readPlain(this.#plain);
+    try {
+      const bytes = this.#first === undefined ? await this.#take() : this.#first;
+      this.#first = undefined;
+      this.#last = bytes ?? undefined;
+      this.position += bytes?.byteLength ?? 0;
+      return bytes;
+    } catch (error) {
+      if (this.#isCancelled) throw error;
+      return this.#readPlain(await this.#leaveStore(error));
+    }
+  }
+
+  /** The rest comes from the server, from this position on and of the same version. @param {unknown} error */
+  async #leaveStore(error) {
+    const { version } = this.#model;
+    const tail = async () => this.#last;
+    this.#plain = await this.#source.openPlain(error, this.position, { ...version, tail });
+    this.size = this.#plain.size;
+    if (this.#model.sha256) this.#sha = await this.#model.hashBefore(this.position);
+    return this.#plain;
+  }
+
+  /** @param {ByteStream} plain */
+  async #readPlain(plain) {
+    const bytes = await readNext(plain);
+    this.position = plain.position;
+    if (bytes) this.#sha?.update(bytes);
+    const isEnd = bytes === null || plain.position === (plain.size ?? this.#model.version.size);
+    if (isEnd) this.#checkSum();
+    return bytes;
+  }
+
+  /** The last bytes are not given if the file is another one than the store or the hub has recorded. */
+  #checkSum() {
+    const found = this.#sha?.hex();
+    this.#sha = undefined;
+    const { sha256 } = this.#model;
+    if (found === undefined || found === sha256) return;
+    throw new WickError('CORRUPT', `file: has SHA-256 ${found}, expected ${sha256}`);
+  }
+
+  cancel() {
+    this.#isCancelled = true;
+    this.#plain?.cancel();
+    this.#model.news.tell();
+  }
+}

@@ -1,0 +1,80 @@
+// js/page/caching_source.js — where the bytes of a model with an address come from: from what is kept of it, and from its
+// server, whose bytes are kept as they come.
+
+import { argumentError } from '../base/errors.js';
+import { checkNames } from '../base/option_names.js';
+import { downloadOf, mmprojOf } from './model_options.js';
+import { checkText, shown } from './option_checks.js';
+
+/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
+
+/** @param {{cache?: unknown}} options @returns {boolean | 'only' | undefined} */
+export function cacheOf({ cache }) {
+  const given = cache ?? undefined;
+  if (given === undefined || typeof given === 'boolean' || given === 'only') return given;
+  throw argumentError(`cache must be true, false or 'only', not ${shown(cache)}`);
+}
+
+/**
+ * A model by its name: where it is turns out when it is loaded.
+ * @param {EngineOptions} options
+ * @returns {ModelLocation}
+ */
+export function namedSource(options) {
+  const { model, hub, fetch } = options;
+  checkText('model', model);
+  checkNames(hub ?? {}, ['endpoint', 'token']);
+  const others = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
+  const other = others.find((name) => (options[name] ?? undefined) !== undefined);
+  if (other) throw argumentError(`createEngine needs one of model and ${other}: both were given`);
+  const download = { ...downloadOf(options), urls: [], model, hub, fetch };
+  return { description: { kind: 'page', files: 0, canSeek: false }, source: undefined, download };
+}
+
+/**
+ * The mmproj file: the one of the model's repository on the hub (`true`), one that has a name there, or as a model is given.
+ * @param {EngineOptions} options with `mmproj`
+ * @returns {ModelLocation}
+ */
+export function mmprojSource(options) {
+  const { mmproj, model, hub, headers, fetch, retries, stallMs } = options;
+  const how = { hub, headers, fetch, retries, stallMs };
+  if (typeof mmproj === 'string' && /^hf:/i.test(mmproj)) {
+    return namedSource(/** @type {any} */ ({ ...how, model: mmproj }));
+  }
+  if (mmproj !== true) return mmprojOf(mmproj, options);
+  if (typeof model !== 'string') {
+    throw argumentError('mmproj: true needs model, a name on a hub');
+  }
+  const from = namedSource(/** @type {any} */ ({ ...how, model }));
+  return { ...from, download: /** @type {any} */ ({ ...from.download, part: 'mmproj' }) };
+}
+
+/**
+ * In pages models are kept, unless the caller fetches them or needs no weights; models with a name
+ * are kept everywhere. A store that cannot be used keeps no model from being loaded.
+ * @param {EngineOptions} options
+ * @param {ModelLocation} from
+ * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports
+ * @returns {Promise<ModelLocation>}
+ */
+export async function keptSource(options, from, reports) {
+  const { download } = from;
+  const { fetch, directoryOnly, signal } = options;
+  const model = download?.model;
+  const isPage = globalThis.document !== undefined;
+  const cache = cacheOf(options) ?? (model !== undefined || (isPage && !fetch && !directoryOnly));
+  const isHttp = download?.urls.every((url) => /^https?:/.test(url));
+  if (!isHttp || (cache === false && model === undefined)) return from;
+  try {
+    const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
+    const how = { ...download, cache, signal, ...reports };
+    const { description, source, invalidate } = await openKept(how);
+    return { description, source: source && (async () => source), invalidate };
+  } catch (error) {
+    if (cache === 'only' || model !== undefined) throw error;
+    console.warn(`wick-llm: the model is not kept: ${error}`);
+    return from;
+  }
+}
