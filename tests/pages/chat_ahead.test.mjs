@@ -57,7 +57,7 @@ test('what begins answers cannot be loaded: nothing is begun, and Enter answers'
 }, async (t) => {
   const page = await open(t);
   let asked = 0;
-  await page.route(/\/early-\w+\.js$/, (route) => {
+  await page.route(/\/early_answers-\w+\.js$/, (route) => {
     asked++;
     return route.abort();
   });

@@ -39,7 +39,7 @@ const untilShown = (page, texts) =>
   );
 
 /** The script that forgets a question, which the page loads at the first click. */
-const code = '**/forgetting-*.js';
+const code = '**/forgotten_turns-*.js';
 
 /** @param {Page} page @param {string} question @returns {Promise<string[][]>} the model's prompt each time that it was asked this */
 const toldFor = (page, question) =>

@@ -161,7 +161,7 @@ test('without its library a formula is read as it was written', {
 }, async (t) => {
   const page = await openPage(t);
   await page.route(
-    '**/typesetting-*.js',
+    '**/formula_typesetting-*.js',
     (route) =>
       route.fulfill({
         status: 200,

@@ -147,7 +147,7 @@ export async function openStub(context, url, { script = '', isReady = true, prob
 }
 
 /** The page's own code that offers a larger model after an answer. @param {string} url */
-export const isLateCode = (url) => /\/offering-\w+\.js$/.test(url);
+export const isLateCode = (url) => /\/model_offer-\w+\.js$/.test(url);
 
 /** @param {Page} page @param {string} text */
 export async function ask(page, text) {
