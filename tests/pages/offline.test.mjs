@@ -255,7 +255,7 @@ async function badAnswers(t, newTab) {
     answer = bad;
     const { kept, problem } = await visit(`${what.replaceAll(' ', '-')}.gguf`, 'Wick 4.2M');
     assert.deepEqual(kept, own, what);
-    assert.match(problem, /could not be loaded: .* goes on\.$/, what);
+    assert.match(problem, /could not be loaded: .* is still loaded\.$/, what);
   }
   answer = (response) => {
     response.writeHead(200, { 'Content-Length': good.length });

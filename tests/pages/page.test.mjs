@@ -330,7 +330,7 @@ test('a broken address is told in words, can be tried again, and our own model a
     await page.waitForSelector('#problem:not([hidden])');
     assert.match(
       await page.innerText('#problem-text'),
-      /model\.gguf .* 404.*Wick 4\.2M( goes on)?\.$/,
+      /model\.gguf .* 404.*Wick 4\.2M( is still loaded)?\.$/,
     );
     await waitUntilReady(page);
     assert.equal(requests, tries);
