@@ -199,7 +199,7 @@ test('an answer that comes before its libraries is read as text, and is rendered
 
 test('the libraries are files of the page, which it keeps for when there is no network', () => {
   const names = readdirSync(site);
-  for (const part of ['colouring', 'rendering', 'typesetting']) {
+  for (const part of ['code_colours', 'rendering', 'formula_typesetting']) {
     const own = names.filter((name) => name.startsWith(part));
     assert.equal(own.length, 1, names.join(' '));
   }
