@@ -30,7 +30,7 @@ ${optionLines}
   --draft FILE        propose tokens with a smaller model that has the same vocabulary
   --mmproj FILE       encode images and audio of messages with this file, which comes with the model
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
-  --kv TYPE           store keys and values as f32, f16, q8 or q4 (default f16)
+  --kv TYPE           store keys and values as f16, f32, q8 or q4 (default f16)
   --threads N         compute with N threads (default: half of the processors, at most 8)
   --no-log            write no line of JSON to standard error for each request
 `;

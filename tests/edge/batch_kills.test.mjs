@@ -108,10 +108,13 @@ function readRows(path) {
   );
 }
 
-/** @param {string} folder @returns {Promise<void>} resolves at a random moment of the work */
-async function untilSomeMoment(folder) {
+/** Resolves at a random moment of the work. @param {ReturnType<typeof startJob>} job @param {string} folder */
+async function untilSomeMoment(job, folder) {
   const goal = batchesIn(folder).length + random.below(8);
-  await waitUntil(() => batchesIn(folder).length >= goal, `${goal} batches`);
+  await waitUntil(() => {
+    assert.equal(job.child.exitCode, null, job.output());
+    return batchesIn(folder).length >= goal;
+  }, `${goal} batches`);
   await sleep(random.below(150));
 }
 
@@ -149,12 +152,12 @@ async function killOften(rounds) {
     requested = [];
     const job = startJob(file, folder);
     if (round % 3 === 2) await sleep(random.below(2500));
-    else await untilSomeMoment(folder);
+    else await untilSomeMoment(job, folder);
     const [worker] = round % 2 ? workersOf(job.pid) : [];
     if (worker !== undefined) {
       process.kill(worker, 'SIGKILL');
       kills.worker++;
-      await untilSomeMoment(folder);
+      await untilSomeMoment(job, folder);
     }
     assert.ok(job.child.kill('SIGKILL'), `it ended before the kill: ${job.output()}`);
     kills.job++;

@@ -131,7 +131,7 @@ describe('the command line itself', () => {
     ['a number too large', ['run', 'x', '-n', '99999999999999999999'], /-n takes a whole/],
     ['a number out of its range', ['run', 'x', '--top-p', '1.5'], /from 0 to 1, not '1.5'/],
     ['NaN', ['run', 'x', '--temp', 'nan'], /--temp takes a number/],
-    ['an unknown choice', ['run', 'x', '--kv', 'q5'], /one of f32, f16, q8, q4, not 'q5'/],
+    ['an unknown choice', ['run', 'x', '--kv', 'q5'], /one of f16, f32, q8, q4, not 'q5'/],
     ['a flag with a value', ['run', 'x', '--stats=yes'], /--stats takes no value/],
     ['no tokens', ['logits', 'x', '--out', 'y'], /--tokens is missing/],
     [
@@ -351,7 +351,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
       ['q8:q5', 'q5'],
       ['q8:f16:q4', 'f16:q4'],
     ]) {
-      const refusal = new RegExp(`--kv is one of f32, f16, q8, q4, not '${said}'`);
+      const refusal = new RegExp(`--kv is one of f16, f32, q8, q4, not '${said}'`);
       await assertRefused([...args, given], 2, refusal);
     }
   });

@@ -19,7 +19,7 @@ const cli = (args, options) => wick(native, args, options);
 const many = 'a whole number from 1 to 1000000000';
 const model = {
   '--ctx': many,
-  '--kv': 'f32, f16, q8, q4',
+  '--kv': 'f16, f32, q8, q4',
   '--threads': 'a whole number from 1 to 64',
 };
 const tables = { '--tables': 'auto, inside, outside' };
