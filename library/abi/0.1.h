@@ -650,7 +650,8 @@ typedef struct wick_event {
   float logprob;
   uint32_t top_count;
   uint32_t text_bytes;
-  uint32_t finish;
+  uint16_t finish;
+  uint16_t stop;
   uint16_t status;
   uint16_t subject;
   uint32_t tokens_prompt;

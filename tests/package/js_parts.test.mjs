@@ -560,7 +560,8 @@ describe('memory', () => {
     assert.equal(byText[layout.REQUEST_REASONING_ENDING_BYTES], 7);
     const words = heap.readInts(byText[layout.REQUEST_SAMPLING], layout.SAMPLING_FIELDS);
     const chain = new Float32Array(words.slice().buffer);
-    assert.ok(words.every((one) => one !== 0));
+    const unset = Array.from(words.keys()).filter((at) => words[at] === 0);
+    assert.deepEqual(unset, [layout.SAMPLING_LOGPROBS_AFTER], 'a flag of the request sets it');
     const [token, bias] = heap.readInts(words[layout.SAMPLING_BIAS], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
     assert.deepEqual([words[layout.SAMPLING_SEED], words[layout.SAMPLING_SEED + 1]], [6, 5]);
@@ -599,9 +600,9 @@ describe('memory', () => {
     const view = new DataView(bytes.buffer);
     for (const [index, at] of [0, sizes[0]].entries()) {
       view.setUint32(at, sizes[index], true);
-      for (const offset of [4, 8, 28, 36, 40, 44])
+      for (const offset of [4, 8, 36, 40, 44])
         view.setUint32(at + offset, offset + index, true);
-      for (const offset of [32, 34]) view.setUint16(at + offset, offset + index, true);
+      for (const offset of [28, 30, 32, 34]) view.setUint16(at + offset, offset + index, true);
       view.setInt32(at + 12, -1 - index, true);
       view.setFloat32(at + 16, -0.5, true);
       for (const offset of [48, 56, 64, 72]) view.setFloat64(at + offset, offset + 0.5, true);
@@ -616,8 +617,8 @@ describe('memory', () => {
     const [first, second, none] = decodeEvents(bytes);
     const common = { logprob: -0.5, queueMs: 48.5, prefillMs: 56.5, decodeMs: 64.5, ttftMs: 72.5 };
     assert.deepEqual(first, {
-      ...{ ...common, request: 4, kind: 8, token: -1, finish: 28, status: 32, subject: 34 },
-      ...{ tokensPrompt: 36, tokensCached: 40, tokensOut: 44, text: 'hé' },
+      ...{ ...common, request: 4, kind: 8, token: -1, finish: 28 },
+      ...{ stop: 30, status: 32, subject: 34, tokensPrompt: 36, tokensCached: 40, tokensOut: 44, text: 'hé' },
       top: [
         { token: 5, logprob: -0.25 },
         { token: 6, logprob: -1.25 },

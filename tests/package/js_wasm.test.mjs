@@ -81,7 +81,7 @@ describe('events', () => {
       const at = /** @type {any} */ (layout)[`EVENT_${name}_AT`];
       if (name.endsWith('_MS')) record.writeDoubleLE(value, at);
       else if (name === 'LOGPROB') record.writeFloatLE(value, at);
-      else if (name === 'STATUS' || name === 'SUBJECT') record.writeUInt16LE(value, at);
+      else if (/^(FINISH|STOP|STATUS|SUBJECT)$/.test(name)) record.writeUInt16LE(value, at);
       else record.writeInt32LE(value, at);
     }
     for (const [i, [token, logprob]] of top.entries()) {
@@ -95,7 +95,8 @@ describe('events', () => {
 
   test('every field, the candidates and the text, one record after another', () => {
     const fields = {
-      ...{ REQUEST: 3, KIND: 2, TOKEN: -1, LOGPROB: -0.5, FINISH: 4, STATUS: 500, SUBJECT: 600 },
+      ...{ REQUEST: 3, KIND: 2, TOKEN: -1, LOGPROB: -0.5 },
+      ...{ FINISH: 4, STOP: 5, STATUS: 500, SUBJECT: 600 },
       ...{ TOKENS_PROMPT: 7, TOKENS_CACHED: 8, TOKENS_OUT: 9 },
       ...{ QUEUE_MS: 0.1, PREFILL_MS: 0.2, DECODE_MS: 0.3, TTFT_MS: 0.4 },
     };
@@ -109,7 +110,8 @@ describe('events', () => {
     const bytes = new Uint8Array(Buffer.concat(records));
     const [first, second, ...others] = decodeEvents(bytes);
     assert.deepEqual(first, {
-      ...{ request: 3, kind: 2, token: -1, logprob: -0.5, finish: 4, status: 500, subject: 600 },
+      ...{ request: 3, kind: 2, token: -1, logprob: -0.5 },
+      ...{ finish: 4, stop: 5, status: 500, subject: 600 },
       ...{ tokensPrompt: 7, tokensCached: 8, tokensOut: 9 },
       ...{ queueMs: 0.1, prefillMs: 0.2, decodeMs: 0.3, ttftMs: 0.4 },
       ...{ text, top: top.map(([token, logprob]) => ({ token, logprob })) },

@@ -151,7 +151,7 @@ describe('make release', () => {
       /not committed: \?\? forgotten\.txt/,
       /not committed: M include\/wick\.h/,
       /include\/wick\.h has version 0\.\d+\.77, package\.json /,
-      /messages\.js has version 9\.9\.9/,
+      /version\.js has version 9\.9\.9/,
       /CHANGELOG\.md begins with "## Next", not with "## \d/,
       /the demo model [\d.]+, not 7\.7\.7/,
       /v[\d.]+ is another commit/,

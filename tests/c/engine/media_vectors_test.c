@@ -114,8 +114,10 @@ static void check_logits(const vision *vision, uint32_t node, const media_result
 }
 
 static void check_case(vision *vision, uint32_t node, double tolerance, const char *label) {
-  static const media_setup SETUPS[] = {
-      {512, 1, 1024, 0}, {64, 3, 1024, 0}, {7, 1, 1024, 0}, {1, 2, 1024, 0}};
+  static const media_setup SETUPS[] = {{512, 1, 1024, WICK_KV_F32},
+                                       {64, 3, 1024, WICK_KV_F32},
+                                       {7, 1, 1024, WICK_KV_F32},
+                                       {1, 2, 1024, WICK_KV_F32}};
   media_result first = {0};
   for (uint32_t s = 0; s < sizeof SETUPS / sizeof *SETUPS; s++) {
     if (SETUPS[s].batch_tokens < vision->image_rows) continue;

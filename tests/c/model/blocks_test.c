@@ -163,7 +163,7 @@ static void check_family(const built_choice *choice, uint32_t batch_tokens, uint
   uint32_t id, used = 0;
   REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
   fixture_run(engine, take_none, NULL);
-  check_scratch(engine->model, batch_tokens, threads);
+  check_scratch(engine->model, batch_tokens, config.threads);
   const bool has_experts =
       choice->family == BUILT_LLAMA_EXPERTS || choice->family == BUILT_QWEN3MOE;
   if (has_experts) used = 2;
