@@ -577,7 +577,7 @@ describe('memory', () => {
 
     /** @type {import('../../js/wasm/engine_records.js').NativeConfig} */
     const settings = {
-      ...{ threads: 2, contextSize: 3, batchSize: 4, kType: 'f16', vType: 'q4', kvTokens: 5 },
+      ...{ threads: 2, contextSize: 3, batchSize: 4, kType: 'f32', vType: 'q4', kvTokens: 5 },
       ...{ memoryLimit: 2 ** 33 + 7, directoryOnly: true, metrics: true, timerGrainUs: 6 },
       ...{ chooseThreads: true, noPrefixCache: true, noPredictor: true, swap: 2 },
       ...{ tables: 'outside', grammarMemory: 8, maxTiles: 9, maxImageTokens: 10 },
