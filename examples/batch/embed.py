@@ -173,12 +173,19 @@ def main():
         sys.exit(str(error))
 
 
+def start_workers(count):
+    try:
+        return LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+    except RuntimeError as error:  # such as a worker that is killed while it starts
+        sys.exit(f"the workers did not start: {error}. Run the command again")
+
+
 def run_job(given):
     servers = [server.rstrip("/") for server in given.server]
     job = {"sha256": digest_of(given.texts), "batch": given.batch, "model": model_of(servers[0], given.key)}
     lock = begin(given.folder, job)
     dask.config.set({"distributed.scheduler.allowed-failures": WORKER_DEATHS})
-    cluster = given.scheduler or LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
+    cluster = given.scheduler or start_workers(given.workers)
     began = time.monotonic()
     with Client(cluster) as client:
         done = write_missing(client, given.folder, batches_of(given.texts, given.batch), servers, given.key)

@@ -151,9 +151,11 @@ async function killOften(rounds) {
     const before = batchesIn(folder);
     requested = [];
     const job = startJob(file, folder);
-    if (round % 3 === 2) await sleep(random.below(2500));
-    else await untilSomeMoment(job, folder);
-    const [worker] = round % 2 ? workersOf(job.pid) : [];
+    const hasBegun = round % 3 !== 2;
+    if (hasBegun) await untilSomeMoment(job, folder);
+    else await sleep(random.below(2500));
+    // a worker that is killed while it starts ends the job
+    const [worker] = hasBegun && round % 2 ? workersOf(job.pid) : [];
     if (worker !== undefined) {
       process.kill(worker, 'SIGKILL');
       kills.worker++;
