@@ -600,8 +600,7 @@ describe('memory', () => {
     const view = new DataView(bytes.buffer);
     for (const [index, at] of [0, sizes[0]].entries()) {
       view.setUint32(at, sizes[index], true);
-      for (const offset of [4, 8, 36, 40, 44])
-        view.setUint32(at + offset, offset + index, true);
+      for (const offset of [4, 8, 36, 40, 44]) view.setUint32(at + offset, offset + index, true);
       for (const offset of [28, 30, 32, 34]) view.setUint16(at + offset, offset + index, true);
       view.setInt32(at + 12, -1 - index, true);
       view.setFloat32(at + 16, -0.5, true);
@@ -618,7 +617,15 @@ describe('memory', () => {
     const common = { logprob: -0.5, queueMs: 48.5, prefillMs: 56.5, decodeMs: 64.5, ttftMs: 72.5 };
     assert.deepEqual(first, {
       ...{ ...common, request: 4, kind: 8, token: -1, finish: 28 },
-      ...{ stop: 30, status: 32, subject: 34, tokensPrompt: 36, tokensCached: 40, tokensOut: 44, text: 'hé' },
+      ...{
+        stop: 30,
+        status: 32,
+        subject: 34,
+        tokensPrompt: 36,
+        tokensCached: 40,
+        tokensOut: 44,
+        text: 'hé',
+      },
       top: [
         { token: 5, logprob: -0.25 },
         { token: 6, logprob: -1.25 },

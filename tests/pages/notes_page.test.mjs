@@ -402,7 +402,9 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
   await page.fill('#model-address', `${server.url}models/bert-rank.gguf`);
   await page.click('#model-load');
   await page
-    .locator('#model-problem', { hasText: /this model ranks texts.* nomic-bert\.gguf is still loaded/ })
+    .locator('#model-problem', {
+      hasText: /this model ranks texts.* nomic-bert\.gguf is still loaded/,
+    })
     .waitFor();
   await page.selectOption('#model', 'file');
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));

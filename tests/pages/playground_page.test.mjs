@@ -202,7 +202,10 @@ test('a model that cannot be loaded is told, and the one before goes on', {
   });
   await page.click('#model-load');
   await page.locator('#model-problem:not([hidden])').waitFor();
-  assert.match(await page.locator('#model-problem').innerText(), /not a GGUF file.* is still loaded\.$/);
+  assert.match(
+    await page.locator('#model-problem').innerText(),
+    /not a GGUF file.* is still loaded\.$/,
+  );
   assert.match(await run(page), /"city"/);
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));
   await page.click('#model-load');
