@@ -159,7 +159,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   wick_status status = engine_refuse_model(engine->loader, error);
   if (status != WICK_OK) return status;
   status = model_create(&engine->memory, engine->kernels, directory, &tensors,
-                        !engine->config.no_predictor, engine->shards, &engine->model, error);
+                        !engine->config.no_predictor, &engine->model, error);
   if (status != WICK_OK) return status;
   const kernel_kv_type keys = kv_key_type(engine->config.k_type);
   engine->model->has_open_pages =
@@ -428,7 +428,6 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   engine->now_us = has_clock ? chosen.host->now_us : platform_now_us;
   engine->kernels = hooks->kernels != NULL ? hooks->kernels : kernels_named(chosen.kernels);
   engine->config.kernels = engine->kernels->name;
-  engine->shards = hooks->shards;
   keep_pre_tokenizer(engine);
   status =
       thread_pool_create(&engine->memory, chosen.host, chosen.threads, &engine->threads, error);

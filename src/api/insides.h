@@ -48,7 +48,6 @@ struct wick_engine {
   wick_config config;
   char pre_tokenizer[64];  // what the configuration points to
   const kernel_table *kernels;
-  const shard_host *shards;
   thread_pool *threads;
   loader *loader;
   tokenizer *tokenizer;
@@ -79,10 +78,9 @@ struct wick_engine {
   wick_error tokenizer_error, model_error;
 };
 
-// For tests: other kernels, memories that have rows of matrices, and an allocation that fails.
+// For tests: other kernels, and an allocation that fails.
 typedef struct engine_hooks {
   const kernel_table *kernels;  // NULL: those of the configuration
-  const shard_host *shards;     // NULL: all rows are here
   uint64_t fail_at_call;        // the k-th allocation answers NULL; 0: never
   uint64_t fail_from_call;      // the same, and all after it
 } engine_hooks;

@@ -11,7 +11,6 @@ typedef struct tensor_wish {
   const char *name;  // in a layer: after "blk.N."
   uint32_t rows, cols, count;
   binding_need need;
-  bool is_whole;  // all rows are here
 } tensor_wish;
 
 static void make_name(const model_binder *binder, const char *own,
@@ -62,20 +61,15 @@ static wick_status refuse_type(const gguf_tensor *tensor, const char *why, wick_
                    why);
 }
 
-// The place of the file's tensor `index` in the weights, and its size there.
-static wick_status make_matrix(const model_binder *binder, uint32_t index,
-                               const gguf_tensor *tensor, const tensor_wish *wish,
-                               weight_tensor *matrix) {
-  wick_error *error = binder->error;
-  const shard_host *shards = wish->is_whole ? NULL : binder->model->shards;
+// The place of the file's tensor in the weights, and its size there.
+static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *tensor,
+                               const tensor_wish *wish, weight_tensor *matrix, wick_error *error) {
   const tensor_ref ref = {tensor->offset_bytes, tensor->size_bytes,
                           tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3],
                           tensor->type};
   wick_status status = tensor_expect(&ref, wish->cols, wish->rows, wish->count, matrix, error);
   if (status != WICK_OK) return status;
-  matrix->number = index + 1;
-  if (shards != NULL) matrix->rows_away = shards->rows_away(shards->context, matrix);
-  status = tensor_interleave(matrix, binder->model->kernels, error);
+  status = tensor_interleave(matrix, kernels, error);
   if (status == WICK_E_UNSUPPORTED) return refuse_type(tensor, " yet", error);
   if (status == WICK_OK) return status;
   return fail_with(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
@@ -105,7 +99,7 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
   weight_tensor made = {.size_bytes = 0};
   binder->status = check_shape(tensor, wish, matrix == NULL, binder->error);
   if (binder->status == WICK_OK && matrix != NULL) {
-    binder->status = make_matrix(binder, (uint32_t)index, tensor, wish, &made);
+    binder->status = make_matrix(model->kernels, tensor, wish, &made, binder->error);
     bytes = made.size_bytes;
   } else if (binder->status == WICK_OK && !is_vector_type(tensor->type)) {
     binder->status = refuse_type(tensor, " for a vector", binder->error);
@@ -117,6 +111,7 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
                                "the weights up to '%s' do not fit 64 bits", name);
     return NULL;
   }
+  made.number = (uint32_t)index + 1;
   if (matrix != NULL) *matrix = made;
   model_binding *binding = &model->bindings[index];
   *binding = (model_binding){.matrix = matrix,
@@ -155,8 +150,7 @@ static bool name_beside(const char *name, const char *suffix,
 
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack) {
-  const bool is_whole = binder->is_apart && stack != &binder->model->embedding;
-  const tensor_wish wish = {name, rows, cols, count, need, is_whole};
+  const tensor_wish wish = {name, rows, cols, count, need};
   char scales[GGUF_TENSOR_NAME_BYTES_MAX];
   if (bind_tensor(binder, &wish, stack) == NULL || binder->is_unscaled) return;
   if (!name_beside(name, ".scale", scales)) return;
@@ -170,7 +164,7 @@ void bind_vector(model_binder *binder, const char *name, uint32_t count, binding
 
 void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                 binding_need need, float **out) {
-  const tensor_wish wish = {name, rows, cols, 1, need, true};
+  const tensor_wish wish = {name, rows, cols, 1, need};
   model_binding *binding = bind_tensor(binder, &wish, NULL);
   if (binding == NULL) return;
   binding->vector = out;
@@ -188,7 +182,7 @@ void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_n
 
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out) {
-  const tensor_wish wish = {name, rows, cols, 1, need, true};
+  const tensor_wish wish = {name, rows, cols, 1, need};
   model_binding *binding = bind_tensor(binder, &wish, NULL);
   if (binding == NULL) return;
   binding->vector = out;

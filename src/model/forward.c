@@ -147,27 +147,12 @@ static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
              pass->model->config.hidden * sizeof(float));
       continue;
     }
-    if (tensor_has_row(embedding, token)) {
-      pass->kernels->types[embedding->type].row_dequant(&job->rows, tables_row(pass, embedding, t),
-                                                        pass->hidden + at);
-    }
+    pass->kernels->types[embedding->type].row_dequant(&job->rows, tables_row(pass, embedding, t),
+                                                      pass->hidden + at);
     if (pass->adapters[t] == NULL) continue;
     adapter_add_embedding(pass->adapters[t], embedding, token, t, pass->normed + at,
                           pass->hidden + at);
   }
-}
-
-static void look_up_away(model_pass *pass) {
-  const weight_tensor *embedding = &pass->model->embedding;
-  const shard_host *shards = pass->model->shards;
-  if (embedding->rows_away == 0) return;
-  for (uint32_t t = 0; t < pass->count; t++) {
-    const uint32_t token = (uint32_t)pass->inputs[t].token;
-    if (pass->inputs[t].media != NULL || tensor_has_row(embedding, token)) continue;
-    shards->look_up(shards->context, embedding, token,
-                    pass->hidden + (size_t)t * pass->hidden_stride);
-  }
-  shards->finish_look_ups(shards->context);
 }
 
 static wick_status embed(model_pass *pass, wick_error *error) {
@@ -175,7 +160,6 @@ static wick_status embed(model_pass *pass, wick_error *error) {
   const uint64_t begin = arena_mark(&pass->arena);
   embed_job job = {.pass = pass};
   const wick_status status = tables_rows(pass, embedding, &job.rows, error);
-  look_up_away(pass);
   if (status == WICK_OK) thread_pool_for(pass->threads, pass->count, embed_tokens, &job);
   arena_release(&pass->arena, begin);
   measure_rows(pass->ops, OP_EMBED, pass->count, pass->model->config.hidden);

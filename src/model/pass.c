@@ -109,7 +109,6 @@ void pass_set_aside(model_pass *pass, const float *rows) {
 
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols) {
   return (model_product){.kernels = pass->kernels,
-                         .shards = pass->model->shards,
                          .threads = pass->threads,
                          .x = x,
                          .x_stride = x_stride,

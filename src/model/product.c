@@ -22,7 +22,6 @@ static void add_target(model_product *product, const product_target *target) {
 static product_target whole_target(const model_product *product, const weight_tensor *matrix,
                                    const float *bias, float *y, size_t y_stride) {
   return (product_target){.matrix = tensor_matrix(matrix, 0),
-                          .from = matrix,
                           .scale = matrix->scales,
                           .bias = bias,
                           .y = y,
@@ -48,8 +47,6 @@ void product_add_rows(model_product *product, const weight_tensor *stack, uint32
                       const float *bias, uint32_t first, uint32_t count, float *y,
                       size_t y_stride) {
   const product_target target = {.matrix = tensor_matrix(stack, index),
-                                 .from = stack,
-                                 .index = index,
                                  .bias = bias,
                                  .scale = stack->scales == NULL ? NULL : stack->scales + index,
                                  .y = y,
@@ -69,8 +66,8 @@ static void make_activations(void *context, uint32_t first, uint32_t last, uint3
   }
 }
 
-static void multiply_strip(const model_product *product, const product_target *target,
-                           uint32_t row_first, uint32_t row_last) {
+static void run_strip(const model_product *product, const product_target *target,
+                      uint32_t row_first, uint32_t row_last) {
   const kernel_type_ops *ops = &product->kernels->types[target->matrix.type];
   if (ops->act_form == KERNEL_ACT_Q8) {
     const size_t stride_bytes = product->kernels->act_bytes(KERNEL_ACT_Q8, product->cols);
@@ -81,11 +78,6 @@ static void multiply_strip(const model_product *product, const product_target *t
                 product->x + target->first * product->x_stride, product->x_stride * sizeof(float),
                 target->count, target->y, target->y_stride);
   }
-}
-
-// Factors, adapters, biases and residuals of a strip whose outputs have been computed.
-static void finish_strip(const model_product *product, const product_target *target,
-                         uint32_t row_first, uint32_t row_last) {
   const uint32_t rows = row_last - row_first;
   for (uint32_t t = 0; t < target->count && target->scale != NULL; t++) {
     product->kernels->scale(target->y + t * target->y_stride + row_first, *target->scale, rows);
@@ -116,22 +108,10 @@ static void run_groups(void *context, uint32_t first, uint32_t last, uint32_t th
     while (group < end) {
       const uint32_t stop = end - group > STRIP_GROUPS ? group + STRIP_GROUPS : end;
       const uint32_t row_last = stop * KERNEL_ROW_GROUP < rows ? stop * KERNEL_ROW_GROUP : rows;
-      multiply_strip(product, target, group * KERNEL_ROW_GROUP, row_last);
-      finish_strip(product, target, group * KERNEL_ROW_GROUP, row_last);
+      run_strip(product, target, group * KERNEL_ROW_GROUP, row_last);
       group = stop;
     }
     base += groups;
-  }
-}
-
-// The rows that are away, after their outputs have arrived.
-static void finish_away(const model_product *product) {
-  for (uint32_t i = 0; i < product->target_count; i++) {
-    const product_target *target = &product_targets(product)[i];
-    const uint32_t rows = target->from->dims[1], strip = STRIP_GROUPS * KERNEL_ROW_GROUP;
-    for (uint32_t row = target->matrix.rows; row < rows; row += strip) {
-      finish_strip(product, target, row, rows - row > strip ? row + strip : rows);
-    }
   }
 }
 
@@ -142,24 +122,18 @@ static uint32_t piece_groups(uint32_t cols) {
 }
 
 void product_run(model_product *product) {
-  bool needs_act = false, is_away = false;
+  bool needs_act = false;
   uint32_t groups = 0;
   for (uint32_t i = 0; i < product->target_count; i++) {
-    const product_target *target = &product_targets(product)[i];
-    const kernel_matrix *matrix = &target->matrix;
-    is_away |= target->from->rows_away != 0;
+    const kernel_matrix *matrix = &product_targets(product)[i].matrix;
     needs_act |= product->kernels->types[matrix->type].act_form == KERNEL_ACT_Q8;
     groups += ceil_div_u32(matrix->rows, KERNEL_ROW_GROUP);
   }
   if (needs_act) thread_pool_for(product->threads, product->tokens, make_activations, product);
-  if (is_away) product->shards->begin(product->shards->context, product);
   if (product->adapters != NULL) {
     const uint32_t units = adapter_low_units(product);
     if (units != 0) thread_pool_for(product->threads, units, adapter_low_run, product);
   }
   thread_pool_for_pieces(product->threads, groups, piece_groups(product->cols), run_groups,
                          product);
-  if (!is_away) return;
-  product->shards->finish(product->shards->context, product);
-  finish_away(product);
 }

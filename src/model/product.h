@@ -7,28 +7,24 @@
 
 #include "kernels/kernels.h"
 #include "model/adapter.h"
-#include "model/shards.h"
 #include "tensor/tensor.h"
 #include "thread/pool.h"
 
 enum { PRODUCT_MATRICES_MAX = 4 };
 
 typedef struct product_target {
-  kernel_matrix matrix;       // the rows that are here
-  const weight_tensor *from;  // of which it is matrix `index`
-  uint32_t index;
+  kernel_matrix matrix;
   const float *scale;  // a factor, or NULL
   const float *bias;   // [rows] or NULL, added after it
-  float *y;            // [count, rows], y_stride floats apart; of all rows
+  float *y;            // [count, rows], y_stride floats apart
   size_t y_stride;
   float *residual;        // += y when not NULL, same stride
   uint32_t first, count;  // rows of x that it multiplies
   uint32_t number;        // weight_tensor.number of one whose rows are those of the product, or 0
 } product_target;
 
-struct model_product {
+typedef struct model_product {
   const kernel_table *kernels;
-  const shard_host *shards;  // NULL: the rows of all targets are here
   thread_pool *threads;
   const float *x;   // [tokens, cols], rows on cache lines
   size_t x_stride;  // floats
@@ -38,7 +34,7 @@ struct model_product {
   product_target *many;  // room for more, the caller's; NULL: `few` is enough
   uint32_t target_count;
   const adapter_set *const *adapters;  // [tokens], of each row, NULL: none; NULL: no row has any
-};
+} model_product;
 
 static inline const product_target *product_targets(const model_product *product) {
   return product->many == NULL ? product->few : product->many;

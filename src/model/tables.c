@@ -12,7 +12,7 @@ static int32_t find_table(const loaded_model *model, const model_tensors *tensor
   if (index < 0) return -1;
   const weight_tensor *matrix = model->bindings[index].matrix;
   const bool is_output = matrix == &model->embedding && model->is_tied && !model->is_encoder;
-  return matrix == NULL || matrix->rows_away != 0 || is_output ? -1 : index;
+  return matrix == NULL || is_output ? -1 : index;
 }
 
 void tables_move_out(loaded_model *model, const model_tensors *tensors, const wick_reader *reader) {

@@ -163,13 +163,11 @@ static void finish_plan(model_plan *plan) {
 
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         bool with_predictor, const shard_host *shards, loaded_model **out,
-                         wick_error *error) {
+                         bool with_predictor, loaded_model **out, wick_error *error) {
   loaded_model *model = memory_alloc_zeroed(memory, sizeof *model);
   if (model == NULL) return memory_fail(memory, error, "the model");
   model->memory = memory;
   model->kernels = kernels;
-  model->shards = shards;
   model->output_norm_name = "output_norm.weight";
   wick_status status = read_family(model, directory, error);
   if (status == WICK_OK) {
@@ -269,12 +267,8 @@ wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uin
     place_vector(binding, type, row, first_block, block_count, blocks);
     return WICK_OK;
   }
-  if (binding->matrix->outside != NULL) return WICK_OK;
-  if (tensor_has_row(binding->matrix, row)) {
+  if (binding->matrix->outside == NULL) {
     tensor_place(binding->matrix, model->kernels, row, first_block, block_count, blocks);
-  } else {
-    model->shards->place(model->shards->context, binding->matrix, row, first_block, block_count,
-                         blocks);
   }
   return WICK_OK;
 }

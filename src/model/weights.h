@@ -14,7 +14,6 @@
 #include "model/config.h"
 #include "model/head.h"
 #include "model/rope.h"
-#include "model/shards.h"
 #include "tensor/tensor.h"
 
 enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
@@ -81,8 +80,7 @@ typedef struct loaded_model {
   bool media_sees_all;  // in some layers the rows of an image see later ones of it
   bool is_encoder;  // tokens see all of their text: its passes hold whole texts (whole_attention.h)
   model_head head;
-  const shard_host *shards;  // NULL: all rows are here
-  uint8_t *weights;          // the segment
+  uint8_t *weights;  // the segment
   uint64_t weights_bytes;
   uint64_t outside_bytes;            // of tables that stay in the file (tables.h)
   const wick_reader *tables_reader;  // of their rows
@@ -102,14 +100,12 @@ typedef struct model_tensors {
 
 // Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
 // type, and sums what the weights will take; allocates the lists, not the weights. with_predictor:
-// uses a layer that predicts further tokens where the file has one. `shards`: NULL, or has rows of
-// matrices.
+// uses a layer that predicts further tokens where the file has one.
 // WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
 // WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         bool with_predictor, const shard_host *shards, loaded_model **out,
-                         wick_error *error);
+                         bool with_predictor, loaded_model **out, wick_error *error);
 void model_destroy(loaded_model *model);
 // Takes the weights segment (weights_bytes) and points the tensors into it.
 wick_status model_allocate_weights(loaded_model *model, wick_error *error);

@@ -26,7 +26,7 @@ wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "no product of type %s",
                      type_facts(tensor->type)->name);
   }
-  if (!ops->matrix_bytes(tensor_rows_here(tensor), tensor->dims[0], &tensor->matrix_bytes) ||
+  if (!ops->matrix_bytes(tensor->dims[1], tensor->dims[0], &tensor->matrix_bytes) ||
       !checked_align_u64(tensor->matrix_bytes, CACHE_LINE_BYTES, &tensor->matrix_bytes) ||
       !checked_mul_u64(tensor->matrix_bytes, tensor->dims[2], &tensor->size_bytes)) {
     return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u rows of %u values do not fit",
@@ -38,7 +38,7 @@ wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels
 
 // The rows that pad the last group of a matrix never arrive: they must be zeros.
 static void clear_padding(const weight_tensor *tensor, uint8_t *data) {
-  const uint32_t rows = tensor_rows_here(tensor);
+  const uint32_t rows = tensor->dims[1];
   if (rows % KERNEL_ROW_GROUP == 0) return;
   const uint64_t group_bytes = tensor->matrix_bytes / ceil_div_u32(rows, KERNEL_ROW_GROUP);
   // matrix_bytes is rounded up to a cache line, so this may begin a little late: clear a line more.

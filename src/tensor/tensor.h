@@ -33,7 +33,6 @@ typedef struct weight_tensor {
   uint32_t flags;              // KERNEL_MATRIX_*, of the kernels' layout
   uint64_t matrix_bytes;       // there, from one matrix to the next: a multiple of a cache line
   float *scales;               // [matrices], factors of the products; NULL: none
-  uint32_t rows_away;          // the last ones of each matrix, which other memories have
   uint32_t number;             // of the model's tensors, from 1: what adapters know it by; 0: none
   const gguf_tensor *outside;  // not NULL: it has no data, rows are read there (model/tables.h)
 } weight_tensor;
@@ -44,28 +43,19 @@ typedef struct weight_tensor {
 // come. WICK_E_SHAPE unless the reference has as many bytes.
 wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint32_t count,
                           weight_tensor *tensor, wick_error *error);
-// The rows of each matrix that are here.
-static inline uint32_t tensor_rows_here(const weight_tensor *tensor) {
-  return tensor->dims[1] - tensor->rows_away;
-}
-// Whether a row, counted through all matrices, is here.
-static inline bool tensor_has_row(const weight_tensor *tensor, uint32_t row) {
-  return row % tensor->dims[1] < tensor_rows_here(tensor);
-}
-// From now on it is in the kernels' layout, which has the rows that are here: sets size_bytes and
-// matrix_bytes. WICK_E_UNSUPPORTED when the kernels have no product of the type, WICK_E_OVERFLOW
-// when the bytes do not fit 64 bits.
+// From now on it is in the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED
+// when the kernels have no product of the type, WICK_E_OVERFLOW when the bytes do not fit 64 bits.
 wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
                               wick_error *error);
 // Gives it its place of size_bytes, which stays the caller's.
 void tensor_settle(weight_tensor *tensor, uint8_t *data);
-// Repacks whole blocks of one row of the file, which is here, to their places
-// (kernel_type_ops.repack). Rows of all matrices are counted through.
+// Repacks whole blocks of one row of the file to their places (kernel_type_ops.repack). Rows of all
+// matrices are counted through.
 void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-// The operand of kernels: one matrix of a tensor in their layout, with the rows that are here.
+// The operand of kernels: one matrix of a tensor in their layout.
 static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t index) {
-  return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor_rows_here(tensor),
+  return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor->dims[1],
                          tensor->dims[0], tensor->type, tensor->flags};
 }
 static inline bool tensor_is_present(const weight_tensor *tensor) { return tensor->dims[1] != 0; }

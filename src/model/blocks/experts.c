@@ -417,7 +417,6 @@ static void gate_rows(void *context, uint32_t first, uint32_t last, uint32_t thr
 static model_product rows_product(model_pass *pass, const expert_buffers *buffers, const float *x,
                                   uint32_t x_stride, uint32_t cols, uint32_t rows) {
   return (model_product){.kernels = pass->kernels,
-                         .shards = pass->model->shards,
                          .threads = pass->threads,
                          .x = x,
                          .x_stride = x_stride,

@@ -197,7 +197,6 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   const uint64_t begin = arena_mark(&pass->arena);
   model_product product = {
       .kernels = pass->kernels,
-      .shards = pass->model->shards,
       .threads = pass->threads,
       .x = x.at,
       .x_stride = x.stride,

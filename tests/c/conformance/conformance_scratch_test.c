@@ -102,8 +102,7 @@ static loaded_model *make_model(memory_gate *memory, const gguf_directory *direc
                                  tensor_at, find_tensor};
   loaded_model *model = NULL;
   wick_error error = {0};
-  if (model_create(memory, kernels_bind(), directory, &tensors, false, NULL, &model, &error) !=
-      WICK_OK) {
+  if (model_create(memory, kernels_bind(), directory, &tensors, false, &model, &error) != WICK_OK) {
     check_true(false, error.message, __FILE__, __LINE__);
   }
   return model;

@@ -3,7 +3,6 @@
 #include "api/insides.h"
 #include "fixture_model.h"
 #include "model/paged_attention.h"
-#include "shard_rig.h"
 
 // The long one spans three chunks of attention, and ends in a batch small enough to be split.
 enum { PROMPT_TOKENS = 70, PROMPT_LONG_TOKENS = 1030 };
@@ -31,7 +30,6 @@ typedef struct run_setup {
   wick_kv_type kv;
   const char *kernels;
   uint32_t prompt_tokens;
-  uint32_t groups_here;  // not 0: other rows of matrices are in another memory
 } run_setup;
 
 typedef struct said {
@@ -62,11 +60,7 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   const kernel_table *kernels =
       setup->kernels == NULL ? kernels_bind() : kernels_by_name(setup->kernels);
   if (kernels == NULL) return false;
-  static shard_rig rig;
-  rig = (shard_rig){.kernels = kernels, .groups_here = setup->groups_here};
-  const shard_host shards = shard_rig_host(&rig);
-  const engine_hooks hooks = {.kernels = kernels,
-                              .shards = setup->groups_here == 0 ? NULL : &shards};
+  const engine_hooks hooks = {.kernels = kernels};
   wick_engine *engine;
   wick_error error = {0};
   if (!CHECK_EQ_INT(engine_create(&config, &hooks, &engine, &error), WICK_OK)) return false;
@@ -88,11 +82,6 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   if (!CHECK_EQ_UINT(said.count, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
   CHECK_EQ_UINT(record.count, setup->prompt_tokens);
   wick_engine_destroy(engine);
-  if (setup->groups_here != 0) {
-    CHECK(rig.products > setup->prompt_tokens / setup->batch_tokens);
-    CHECK(rig.look_ups > 0);
-  }
-  shard_rig_free(&rig);
   return true;
 }
 
@@ -124,10 +113,10 @@ static void check_law(const fixture_shape *shape, const fixture_experts *experts
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
     for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
       if ((uint32_t)(k + (int)type) % level_step(3) != 0) continue;
-      const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS, 0};
-      const run_setup others[] = {{1, 1, 0, type, KERNELS[k], PROMPT_TOKENS, 0},
-                                  {7, 1, 1, type, KERNELS[k], PROMPT_TOKENS, 0},
-                                  {33, 3, 977, type, KERNELS[k], PROMPT_TOKENS, 0}};
+      const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
+      const run_setup others[] = {{1, 1, 0, type, KERNELS[k], PROMPT_TOKENS},
+                                  {7, 1, 1, type, KERNELS[k], PROMPT_TOKENS},
+                                  {33, 3, 977, type, KERNELS[k], PROMPT_TOKENS}};
       check_same(&file, &whole, others, 3);
     }
   }
@@ -162,43 +151,6 @@ TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, &(fixture_experts){"qwen2moe", 12, 3, 64, false, NULL});
 }
 
-// ---- Rows of matrices in another memory ----
-
-static void check_shards(const fixture_shape *shape, const fixture_experts *experts) {
-  fixture_file file = fixture_make_experts(shape, experts);
-  for (int k = 0; k < KERNELS_COUNT; k++) {
-    if (kernels_by_name(KERNELS[k]) == NULL || (uint32_t)k % level_step(3) != 0) continue;
-    const run_setup here = {128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 0};
-    const run_setup others[] = {{128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 1},
-                                {7, 1, 1, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 2},
-                                {33, 3, 977, WICK_KV_F16, KERNELS[k], PROMPT_TOKENS, 5}};
-    check_same(&file, &here, others, 3);
-  }
-  free(file.bytes);
-}
-
-TEST(logits_do_not_depend_on_which_memory_has_rows_f32) { check_shards(&FIXTURE_DEFAULT, NULL); }
-
-TEST(logits_do_not_depend_on_which_memory_has_rows_f16) {
-  fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = GGML_TYPE_F16;
-  shape.has_biases = true;
-  check_shards(&shape, NULL);
-}
-
-TEST(logits_do_not_depend_on_which_memory_has_rows_q8_0) {
-  fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = GGML_TYPE_Q8_0;
-  check_shards(&shape, NULL);
-}
-
-// A last group that is not full, and stacks of matrices.
-TEST(logits_of_experts_do_not_depend_on_which_memory_has_rows) {
-  fixture_shape shape = FIXTURE_DEFAULT;
-  shape.ffn = 44;
-  check_shards(&shape, &(fixture_experts){"llama", 5, 2, 0, false, NULL});
-}
-
 // Chunks one after the other, and side by side in threads.
 TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_shape shape = FIXTURE_DEFAULT;
@@ -207,7 +159,7 @@ TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_file file = fixture_make(&shape);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL || (uint32_t)k % level_step(4) != 0) continue;
-    const run_setup whole = {128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS, 0};
+    const run_setup whole = {128, 1, 0, WICK_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS};
     run_setup others[] = {whole, whole};
     others[0].batch_tokens = 7;
     others[1].threads = 3;
@@ -223,8 +175,8 @@ TEST(the_comparison_sees_a_difference) {
   fixture_file file = fixture_make(&shape);
   static float a[ROWS], b[ROWS];
   int32_t text[CONTINUATION];
-  const run_setup exact = {128, 1, 0, WICK_KV_F32, "scalar", PROMPT_TOKENS, 0};
-  const run_setup rounded = {128, 1, 0, WICK_KV_F16, "scalar", PROMPT_TOKENS, 0};
+  const run_setup exact = {128, 1, 0, WICK_KV_F32, "scalar", PROMPT_TOKENS};
+  const run_setup rounded = {128, 1, 0, WICK_KV_F16, "scalar", PROMPT_TOKENS};
   REQUIRE(run_logits(&file, &exact, a, text, CONTINUATION));
   REQUIRE(run_logits(&file, &rounded, b, text, CONTINUATION));
   CHECK(memcmp(a, b, sizeof a) != 0);

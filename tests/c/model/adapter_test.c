@@ -4,7 +4,6 @@
 
 #include "adapter_rig.h"
 #include "base/hash.h"
-#include "shard_rig.h"
 #include "shared_files.h"
 
 static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
@@ -98,16 +97,10 @@ static void ask_alone(const fixture_file *model, const rig_adapter rigs[2], rig_
   }
 }
 
-// groups_here: not 0, other rows of matrices are in another memory (shard_rig.h)
 static void check_together(const fixture_file *model, const rig_adapter rigs[2],
-                           const rig_talk *alone, uint32_t batch_tokens, uint32_t threads,
-                           uint32_t groups_here) {
-  static shard_rig rig;
-  rig = (shard_rig){.kernels = kernels_bind(), .groups_here = groups_here};
-  const shard_host shards = shard_rig_host(&rig);
-  const engine_hooks hooks = {.shards = groups_here == 0 ? NULL : &shards};
+                           const rig_talk *alone, uint32_t batch_tokens, uint32_t threads) {
   const wick_config config = config_of(batch_tokens, threads);
-  wick_engine *engine = rig_engine_with(&config, &hooks, model);
+  wick_engine *engine = rig_engine(&config, model);
   uint32_t ids[2];
   rig_talk talk = {.count = 0};
   add_two(engine, rigs, ids);
@@ -121,8 +114,6 @@ static void check_together(const fixture_file *model, const rig_adapter rigs[2],
     rig_check_same(&alone->asked[kind], &talk.asked[kind]);
   rig_free(&talk);
   wick_engine_destroy(engine);
-  CHECK(groups_here == 0 || rig.products > 0);
-  shard_rig_free(&rig);
 }
 
 static void check_mixed(const fixture_file *model, const rig_adapter rigs[2]) {
@@ -134,10 +125,9 @@ static void check_mixed(const fixture_file *model, const rig_adapter rigs[2]) {
       CHECK_EQ_INT(rig_differs(&alone.asked[a], &alone.asked[b]), !is_same);
     }
   }
-  check_together(model, rigs, &alone, 64, 1, 0);
-  check_together(model, rigs, &alone, 5, 1, 0);
-  check_together(model, rigs, &alone, 100, 3, 0);
-  check_together(model, rigs, &alone, 64, 1, 1);
+  check_together(model, rigs, &alone, 64, 1);
+  check_together(model, rigs, &alone, 5, 1);
+  check_together(model, rigs, &alone, 100, 3);
   rig_free(&alone);
 }
 

@@ -10,7 +10,6 @@
 #include "base/math.h"
 #include "check.h"
 #include "random.h"
-#include "shard_rig.h"
 #include "shared_files.h"
 
 enum {
@@ -126,56 +125,38 @@ static void ask(wick_engine *engine, model_run *run) {
   if (run->ended == WICK_OK) run_to_end(engine, run);
 }
 
-// groups_here: not 0, other rows of matrices are in another memory (shard_rig.h)
-static model_run run_file(const memory_file *file, uint32_t batch_tokens, wick_kv_type kv_type,
-                          uint32_t groups_here) {
+static model_run run_file(const memory_file *file, uint32_t batch_tokens, wick_kv_type kv_type) {
   model_run run = {.loaded = WICK_OK};
-  static shard_rig rig;
-  rig = (shard_rig){.kernels = kernels_bind(), .groups_here = groups_here};
-  const shard_host shards = shard_rig_host(&rig);
-  const engine_hooks hooks = {.shards = groups_here == 0 ? NULL : &shards};
   wick_config config;
   wick_engine *engine = NULL;
   wick_config_default(&config);
   config.memory_bytes_max = MEMORY_BYTES_MAX;
   config.batch_tokens = batch_tokens;
   config.k_type = config.v_type = kv_type;
-  if (!CHECK(engine_create(&config, &hooks, &engine, &run.error) == WICK_OK)) return run;
+  if (!CHECK(wick_engine_create(&config, &engine, &run.error) == WICK_OK)) return run;
   run.loaded = wick_load_bytes(engine, file->bytes, file->size_bytes, &run.error);
   if (run.loaded == WICK_OK) {
     watch_scratch(engine);
     ask(engine, &run);
   }
   wick_engine_destroy(engine);
-  CHECK(groups_here == 0 || run.ended != WICK_OK || rig.products > 0);
-  shard_rig_free(&rig);
   return run;
 }
 
-// Runs it twice, and as often again as `shards` says with rows elsewhere. True when it was not
-// refused.
-static bool check_runs(const memory_file *file, const char *name, uint32_t round, uint32_t shards) {
+// Runs it twice. True when it was not refused.
+static bool check_file(const memory_file *file, const char *name, uint32_t round) {
   const wick_kv_type kv_type = (wick_kv_type)(round % WICK_KV_TYPE_COUNT);
-  const model_run run = run_file(file, 24, kv_type, 0);
+  const model_run run = run_file(file, 24, kv_type);
   if (run.loaded != WICK_OK) {
     CHECK_EQ_INT(run.error.status, run.loaded);
     CHECK(run.error.message[0] != '\0');
     return false;
   }
   if (run.ended != WICK_OK) return true;
-  for (uint32_t groups_here = 0; groups_here <= shards; groups_here++) {
-    const model_run other = run_file(file, 7, kv_type, groups_here);
-    const bool is_same =
-        other.loaded == WICK_OK && other.ended == WICK_OK && other.hash == run.hash;
-    if (!CHECK(is_same) || !CHECK(run.is_finite)) {
-      printf("#   %s, round %u, %u groups here\n", name, round, groups_here);
-    }
-  }
+  const model_run other = run_file(file, 7, kv_type);
+  const bool is_same = other.loaded == WICK_OK && other.ended == WICK_OK && other.hash == run.hash;
+  if (!CHECK(is_same) || !CHECK(run.is_finite)) printf("#   %s, round %u\n", name, round);
   return true;
-}
-
-static bool check_file(const memory_file *file, const char *name, uint32_t round) {
-  return check_runs(file, name, round, 1);
 }
 
 TEST(every_model_says_the_same_in_other_batches) {
@@ -203,9 +184,9 @@ TEST(layers_that_share_keys_by_channel_say_the_same_in_other_batches) {
     memory_file file = shared_read(MODELS[i].folder, MODELS[i].name);
     REQUIRE(file.bytes != NULL);
     for (size_t type = 0; type < sizeof TYPES / sizeof *TYPES; type++) {
-      const model_run one = run_file(&file, 1, TYPES[type], 0);
+      const model_run one = run_file(&file, 1, TYPES[type]);
       REQUIRE(one.loaded == WICK_OK && one.ended == WICK_OK);
-      const model_run all = run_file(&file, PROMPT, TYPES[type], 0);
+      const model_run all = run_file(&file, PROMPT, TYPES[type]);
       const bool is_same = all.ended == WICK_OK && all.hash == one.hash;
       if (!CHECK(is_same)) printf("#   %s, type %d\n", MODELS[i].name, (int)TYPES[type]);
     }
@@ -329,7 +310,7 @@ static uint32_t change_often(const memory_file *file, const char *name, uint64_t
   for (uint32_t round = 0; round < rounds; round++) {
     memcpy(changed.bytes, file->bytes, file->size_bytes);
     change_file(&changed, directory, state);
-    refused += !check_runs(&changed, name, round, 0);
+    refused += !check_file(&changed, name, round);
   }
   wick_engine_destroy(engine);
   file_free(&changed);
@@ -345,7 +326,7 @@ TEST(models_with_other_numbers_are_refused_or_run) {
     const size_t count = shared_list(FOLDERS[i], names);
     for (size_t j = 0; j < count; j++) {
       memory_file file = shared_read(FOLDERS[i], names[j]);
-      if (run_file(&file, 24, WICK_KV_F16, 0).loaded == WICK_OK) {
+      if (run_file(&file, 24, WICK_KV_F16).loaded == WICK_OK) {
         refused += change_often(&file, names[j], &state);
       }
       file_free(&file);
@@ -385,7 +366,7 @@ static void close_changed(changed_model *model) {
 
 // A file with a change is refused with a message, or runs and ends in a status.
 static bool runs_or_is_refused(const memory_file *file) {
-  const model_run run = run_file(file, 24, WICK_KV_F16, 0);
+  const model_run run = run_file(file, 24, WICK_KV_F16);
   if (run.loaded == WICK_OK) return true;
   CHECK_EQ_INT(run.error.status, run.loaded);
   CHECK(run.error.message[0] != '\0');

@@ -3,7 +3,6 @@
 #ifndef WICK_TESTS_ADAPTER_RIG_H
 #define WICK_TESTS_ADAPTER_RIG_H
 
-#include "api/insides.h"
 #include "fixture_model.h"
 
 enum { RIG_TENSORS_MAX = 64 };
@@ -150,18 +149,13 @@ static inline uint32_t rig_add(wick_engine *engine, const rig_adapter *rig) {
   return CHECK_EQ_INT(status, WICK_OK) ? id : 0;
 }
 
-static inline wick_engine *rig_engine_with(const wick_config *config, const engine_hooks *hooks,
-                                           const fixture_file *model) {
+static inline wick_engine *rig_engine(const wick_config *config, const fixture_file *model) {
   wick_engine *engine = NULL;
   wick_error error = {0};
-  CHECK_EQ_INT(engine_create(config, hooks, &engine, &error), WICK_OK);
+  CHECK_EQ_INT(wick_engine_create(config, &engine, &error), WICK_OK);
   CHECK_EQ_INT(fixture_load(engine, model, 0, &error), WICK_OK);
   CHECK_EQ_STR(error.message, "");
   return engine;
-}
-
-static inline wick_engine *rig_engine(const wick_config *config, const fixture_file *model) {
-  return rig_engine_with(config, &(engine_hooks){0}, model);
 }
 
 // ---- Asking ----
