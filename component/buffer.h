@@ -8,7 +8,7 @@
 typedef struct buffer {
   char *bytes;
   size_t size_bytes, capacity;
-  bool has_failed;  // there was no memory; later bytes are lost
+  bool has_failed;  // memory ran out; later bytes are lost
 } buffer;
 
 // A wick_text_sink and a json_sink, whose context is the buffer.

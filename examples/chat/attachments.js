@@ -74,7 +74,7 @@ export async function untilHeld(path) {
   if (missing.length > 0) await (await loadMedia()).hold(missing);
 }
 
-/** @param {HTMLElement} body of a message, before which they stand @param {Medium[]} [media] */
+/** Shows media above the text of a message. @param {HTMLElement} body its text @param {Medium[]} [media] */
 export function showMedia(body, media = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .media')?.remove();

@@ -214,9 +214,9 @@ function costOf(engine, part) {
  * The tokens of a conversation: what each image costs is counted once.
  * @param {Engine} engine
  * @param {import('wick-llm').ChatMessage[]} messages
- * @param {object} told
+ * @param {object} options of countTokens
  */
-export async function countMessages(engine, messages, told) {
+export async function countMessages(engine, messages, options) {
   /** @type {any[]} */
   const parts = [];
   const texts = messages.map((message) => {
@@ -226,7 +226,7 @@ export async function countMessages(engine, messages, told) {
     const said = content.filter(({ type }) => type === 'text');
     return { ...message, content: said.map((/** @type {any} */ { text }) => text).join('') };
   });
-  const all = [engine.countTokens(texts, told), ...parts.map((part) => costOf(engine, part))];
+  const all = [engine.countTokens(texts, options), ...parts.map((part) => costOf(engine, part))];
   return (await Promise.all(all)).reduce((sum, tokens) => sum + tokens, 0);
 }
 

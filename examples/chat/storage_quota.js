@@ -131,7 +131,7 @@ export async function makeRoom() {
   return bytes > 0;
 }
 
-/** @param {string} text that there is no room for @param {HTMLElement[]} [ways] out of it */
+/** @param {string} text that names what does not fit @param {HTMLElement[]} [ways] buttons that free space */
 export const offerRoom = (text, ways) => show(text, ways);
 
 /** @param {string} text @param {HTMLElement[]} [ways] */

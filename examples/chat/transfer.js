@@ -75,7 +75,7 @@ export function toMarkdown({ conversation, turns }) {
 
 /** @typedef {{role: string, lines: string[]}} Section `role`: user, assistant, or the heading of a call */
 
-/** @param {string[]} lines @param {number} from @param {string} kind @returns {{text: string, next: number} | undefined} nothing: there is no block */
+/** @param {string[]} lines @param {number} from @param {string} kind @returns {{text: string, next: number} | undefined} undefined without a block */
 function blockAt(lines, from, kind) {
   const start = lines.findIndex((line, index) => index >= from && line !== '');
   const ticks = /^`{3,}/.exec(lines[start] ?? '')?.[0];

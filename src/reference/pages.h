@@ -36,7 +36,7 @@ uint32_t kv_page_room_tokens(const kv_page *page);
 // ---- The pool ----
 
 kernel_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
-double kv_pool_used_pct(const kv_pool *pool);      // 0 when there is no page
+double kv_pool_used_pct(const kv_pool *pool);      // 0 without pages
 // Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
 double kv_pool_bytes_ratio(const kv_pool *pool);
 

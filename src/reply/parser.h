@@ -149,7 +149,7 @@ bool call_confirm_whole(reply_parser *p);
 bool call_is_certain(const reply_parser *p);
 // Whether it has the name of a tool, and not yet arguments.
 bool call_is_known(const reply_parser *p);
-// Shows the call; false if it is not one. Text before `at` is no longer held.
+// Shows the call; false if it is not one. Text before `at` is released.
 bool call_begin(reply_parser *p);
 void call_end(reply_parser *p);
 static inline void call_put(reply_parser *p, uint8_t byte) {

@@ -110,8 +110,8 @@ function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.ok(stateBytes > 1000);
 }
 
-/** As the package answers them. @param {any} told */
-async function checkChats(told) {
+/** Compares conversations with those of the package. @param {any} found what the guest printed */
+async function checkChats(found) {
   const engine = await createEngine({ file: modelPath, threads: 1, contextSize: 256 });
   const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
   const text = await engine.chat.completions.create(
@@ -120,33 +120,33 @@ async function checkChats(told) {
   await engine.close();
   const contentOf = (/** @type {any} */ { deltas }) =>
     deltas.map((/** @type {any} */ delta) => delta.content ?? '').join('');
-  assert.equal(contentOf(told.reply), /** @type {any} */ (text).choices[0].message.content);
-  assert.equal(told.reply.ending.val.tokensOut, 12);
-  assert.ok(told.reply.deltas.length > 4, 'piece by piece');
-  assert.deepEqual(JSON.parse(contentOf(told.json)), ['fox', 7]);
-  checkCall(told.calls);
+  assert.equal(contentOf(found.reply), /** @type {any} */ (text).choices[0].message.content);
+  assert.equal(found.reply.ending.val.tokensOut, 12);
+  assert.ok(found.reply.deltas.length > 4, 'piece by piece');
+  assert.deepEqual(JSON.parse(contentOf(found.json)), ['fox', 7]);
+  checkCall(found.calls);
 
-  assert.match(told.regex, /^(hen|bus){2}$/);
-  assert.match(told.gbnf, /^ab+\.?$/);
-  assert.equal(told.choice, 'net');
-  assert.equal(told.wrong.tag, 'argument');
-  assert.deepEqual([told.noMessages.tag, told.noJson.tag], ['format', 'format']);
+  assert.match(found.regex, /^(hen|bus){2}$/);
+  assert.match(found.gbnf, /^ab+\.?$/);
+  assert.equal(found.choice, 'net');
+  assert.equal(found.wrong.tag, 'argument');
+  assert.deepEqual([found.noMessages.tag, found.noJson.tag], ['format', 'format']);
 
-  assert.ok(told.tokens.length > 1);
-  assert.equal(told.text, 'The fox');
-  assert.equal(told.unknown.tag, 'argument');
-  const [first, again, other] = told.tenants;
+  assert.ok(found.tokens.length > 1);
+  assert.equal(found.text, 'The fox');
+  assert.equal(found.unknown.tag, 'argument');
+  const [first, again, other] = found.tenants;
   assert.equal(first, 0);
   assert.ok(again >= 16, 'a tenant finds what it had read');
   assert.equal(other, 0, 'another does not');
 
-  assert.match(told.rendered, /Tell me a story about a fox\./);
-  assert.equal(told.changed, 'TELL ME A STORY ABOUT A FOX.');
-  assert.equal(told.refused.tag, 'format');
-  assert.equal(told.again, told.rendered);
+  assert.match(found.rendered, /Tell me a story about a fox\./);
+  assert.equal(found.changed, 'TELL ME A STORY ABOUT A FOX.');
+  assert.equal(found.refused.tag, 'format');
+  assert.equal(found.again, found.rendered);
 }
 
-/** @param {any} told */
+/** @param {any} reply with a call */
 function checkCall({ deltas, ending }) {
   const calls = deltas.flatMap((/** @type {any} */ delta) => delta.tool_calls ?? []);
   const parts = calls.map((/** @type {any} */ part) => part.function.arguments ?? '');

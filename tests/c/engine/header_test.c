@@ -122,7 +122,7 @@ TEST(the_stop_string_that_ended_an_answer_is_reported) {
   request.stop_count = 4;
   ask(engine, &request, 0, &told);
   CHECK_EQ_UINT(told.finish, WICK_FINISH_STOP);
-  CHECK_EQ_UINT(told.stop, 3);  // of those that end with the same byte the longest
+  CHECK_EQ_UINT(told.stop, 3);  // the longest of the stop strings that end with the same byte
   request.stop_count = 2;
   ask(engine, &request, 0, &told);
   CHECK_EQ_UINT(told.stop, 0);

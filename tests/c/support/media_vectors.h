@@ -18,7 +18,7 @@ static inline double vectors_number(const vectors *v, uint32_t node) {
   return strtod(text, NULL);
 }
 
-// 0 when there is no such member.
+// The number of a member; 0 without one.
 static inline double vectors_member_number(const vectors *v, uint32_t node, const char *name) {
   const uint32_t found = document_find(&v->document, node, name);
   return found == 0 ? 0 : vectors_number(v, found);
