@@ -103,6 +103,11 @@ wick_text body_source(const body *read, uint32_t node) {
   return (wick_text){read->bytes + found->at, found->end - found->at};
 }
 
+void body_put_source(const body *read, uint32_t node, buffer *out) {
+  const wick_text source = body_source(read, node);
+  buffer_put(out, source.bytes, source.size_bytes);
+}
+
 bool body_are_tokens(const body *read, uint32_t node) {
   const uint32_t first = body_node(read, node)->first;
   return body_node(read, node)->kind == JSON_ARRAY && body_node(read, first)->kind == JSON_NUMBER;

@@ -3,6 +3,7 @@
 #ifndef WICK_COMPONENT_BODY_H
 #define WICK_COMPONENT_BODY_H
 
+#include "buffer.h"
 #include "grammar/document.h"
 #include "refusal.h"
 
@@ -45,5 +46,6 @@ bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t 
                       bool (*refuse_field)(refusal *), refusal *refused);
 // As written in the body.
 wick_text body_source(const body *read, uint32_t node);
+void body_put_source(const body *read, uint32_t node, buffer *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "reply_constraint.h"
 #include "server.h"
 
 static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
@@ -239,11 +240,6 @@ static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   }
 }
 
-static void put_source(buffer *out, const body *read, uint32_t node) {
-  const wick_text source = body_source(read, node);
-  buffer_put(out, source.bytes, source.size_bytes);
-}
-
 // The object that the template looks at.
 static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   json_writer json;
@@ -253,7 +249,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   json_open(&json, NULL, '{');
   if (effort != 0 && body_find(read, more, "reasoning_effort") == 0) {
     json_member(&json, "reasoning_effort");
-    put_source(out, read, effort);
+    body_put_source(read, effort, out);
   }
   put_thinking(&json, read, more);
   for (uint32_t node = body_node(read, more)->first; node != 0;
@@ -261,12 +257,12 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
     const json_node *member = body_node(read, node);
     if (text_is(member->key, "messages") || text_is(member->key, "tools")) continue;
     json_member(&json, (const char *)member->key.bytes);
-    put_source(out, read, node);
+    body_put_source(read, node, out);
   }
   if (tools != 0) json_member(&json, "tools");
-  if (tools != 0) put_source(out, read, tools);
+  if (tools != 0) body_put_source(read, tools, out);
   json_member(&json, "messages");
-  put_source(out, read, body_find(read, BODY_ROOT, "messages"));
+  body_put_source(read, body_find(read, BODY_ROOT, "messages"), out);
   json_close(&json, '{');
 }
 
@@ -350,54 +346,6 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
   return true;
 }
 
-// Settings of a reply's reader: {tools, has_begun, content}, of WICK_GRAMMAR_TOOLS.
-static void put_told(json_writer *json, buffer *out, const body *read, uint32_t tools,
-                     const wick_grammar *content) {
-  if (tools != 0) json_member(json, "tools");
-  if (tools != 0) put_source(out, read, tools);
-  json_bool(json, "has_begun", false);
-  if (content->kind == WICK_GRAMMAR_NONE) return;
-  json_open(json, "content", '{');
-  json_u64(json, "kind", content->kind);
-  json_string(json, "text", content->text, content->text_bytes);
-  json_close(json, '{');
-}
-
-static void put_reply(buffer *out, const body *read, uint32_t tools, const wick_grammar *content) {
-  json_writer json;
-  json_begin(&json, buffer_put, out);
-  json_open(&json, NULL, '{');
-  put_told(&json, out, read, tools, content);
-  json_close(&json, '{');
-}
-
-// The constraint of a reply that may call tools, or whose content has a required form.
-static void put_wish(buffer *out, const body *read, uint32_t tools, const wick_grammar *content,
-                     wick_text ending) {
-  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
-  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
-  json_writer json;
-  json_begin(&json, buffer_put, out);
-  json_open(&json, NULL, '{');
-  put_told(&json, out, read, tools, content);
-  if (tools != 0) {
-    json_member(&json, "tool_choice");
-    if (choice == 0) buffer_put_text(out, "\"auto\"");
-    if (choice != 0) put_source(out, read, choice);
-    json_bool(&json, "parallel_tool_calls", parallel == 0 || body_is_true(read, parallel));
-  }
-  json_string(&json, "ending", ending.bytes, ending.size_bytes);
-  json_close(&json, '{');
-}
-
-// Nobody requests a call: the model may write anything.
-static bool is_optional(const body *read) {
-  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
-  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
-  return (choice == 0 || body_is(read, choice, "auto")) &&
-         (parallel == 0 || body_is_true(read, parallel));
-}
-
 // ---- the answer ----
 
 typedef struct conversation {
@@ -445,8 +393,8 @@ static bool take_reply(const server *of, const body *read, conversation *chat, r
   chat->has_content = chat->grammar.kind != WICK_GRAMMAR_NONE;
   if (chat->has_content || chat->tools != 0) request->grammar = &chat->grammar;
   if (!chat->has_reply) return true;
-  put_reply(&chat->told, read, chat->tools, &chat->grammar);
-  put_wish(&chat->wish, read, chat->tools, &chat->grammar, chat->ending);
+  reply_put_settings(&chat->told, read, chat->tools, &chat->grammar);
+  reply_put_constraint(&chat->wish, read, chat->tools, &chat->grammar, chat->ending);
   if (chat->told.has_failed || chat->wish.has_failed) {
     return refuse(refused, 503, "nomem", NULL, "Out of memory for the tools");
   }
@@ -485,7 +433,7 @@ static bool submit(const server *of, const body *read, conversation *chat, answe
   const bool is_refused = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
                           strcmp(first.param, generation_format_field(to)) == 0 &&
                           first.status < 500;
-  if (is_refused && is_optional(read) && !chat->has_content) {
+  if (is_refused && reply_is_optional(read) && !chat->has_content) {
     chat->asked.request.grammar = NULL;
     return generation_submit(of, to, 0, &chat->asked, refused);
   }

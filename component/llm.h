@@ -62,6 +62,8 @@ _Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as the cano
 void llm_put_error(llm_error *out, const wick_error *from);
 // Of the calls that answer at once: valid until the next one.
 llm_result *llm_give_error(const wick_error *from);
+// WICK_E_NOMEM, with the error "Out of memory for WHAT".
+wick_status llm_lack_memory(const char *what, wick_error *error);
 llm_result *llm_give_result(void);
 void llm_free(abi_list list);
 

@@ -58,9 +58,8 @@ static int32_t fail(embedding *mine, const wick_error *error) {
 }
 
 static int32_t lack_memory(embedding *mine) {
-  const wick_error error = {.status = WICK_E_NOMEM,
-                            .offset_bytes = WICK_NO_OFFSET,
-                            .message = "Out of memory for the vectors"};
+  wick_error error;
+  llm_lack_memory("the vectors", &error);
   return fail(mine, &error);
 }
 
@@ -68,10 +67,7 @@ static wick_status begin(embedding *mine, wick_error *error) {
   const uint32_t count = mine->texts.count;
   const abi_list *from = mine->texts.items;
   wick_embed_text *texts = calloc(count + 1, sizeof *texts);
-  *error = (wick_error){.status = WICK_E_NOMEM,
-                        .offset_bytes = WICK_NO_OFFSET,
-                        .message = "Out of memory for the texts"};
-  if (texts == NULL) return WICK_E_NOMEM;
+  if (texts == NULL) return llm_lack_memory("the texts", error);
   for (uint32_t i = 0; i < count; i++) {
     texts[i] = (wick_embed_text){.text = from[i].items, .text_bytes = from[i].count};
   }

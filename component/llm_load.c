@@ -53,12 +53,13 @@ static bool make_model(loading *mine) {
 
 // Reports the result: a model, or `error` unless it is NULL.
 static int32_t end(loading *mine, const wick_error *error) {
-  const wick_error no_memory = {.status = WICK_E_NOMEM,
-                                .offset_bytes = WICK_NO_OFFSET,
-                                .message = "Out of memory for the model"};
+  wick_error no_memory;
   set_join(mine->file, 0);
   file_drop(mine->file);
-  if (error == NULL && !make_model(mine)) error = &no_memory;
+  if (error == NULL && !make_model(mine)) {
+    llm_lack_memory("the model", &no_memory);
+    error = &no_memory;
+  }
   if (error != NULL) {
     wick_engine_destroy(mine->engine);
     mine->error = *error;

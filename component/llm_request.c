@@ -59,11 +59,10 @@ static wick_status submit(llm_model *model, const asked *what, wick_request *req
   const abi_list *stops = what->options.stops.items;
   const char **texts = calloc(count + 1, sizeof *texts);
   size_t *sizes = calloc(count + 1, sizeof *sizes);
-  wick_status status = WICK_E_NOMEM;
-  *error = (wick_error){.status = status,
-                        .offset_bytes = WICK_NO_OFFSET,
-                        .message = "Out of memory for the stop strings"};
-  if (texts != NULL && sizes != NULL) {
+  wick_status status;
+  if (texts == NULL || sizes == NULL) {
+    status = llm_lack_memory("the stop strings", error);
+  } else {
     for (uint32_t i = 0; i < count; i++) texts[i] = stops[i].items, sizes[i] = stops[i].count;
     request->stops = texts;
     request->stop_bytes = sizes;

@@ -1,5 +1,4 @@
 // component/llm_session.c — models and sessions of wick:llm: what is answered at once.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +36,8 @@ void llm_session_end(llm_session *session) {
 }
 
 static llm_result *lack_memory(const char *what) {
-  wick_error error = {.status = WICK_E_NOMEM, .offset_bytes = WICK_NO_OFFSET};
-  snprintf(error.message, sizeof error.message, "Out of memory for %s", what);
+  wick_error error;
+  llm_lack_memory(what, &error);
   return llm_give_error(&error);
 }
 

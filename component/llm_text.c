@@ -16,13 +16,6 @@ llm_result *llm_model_render(llm_model *model, char *conversation, uint32_t size
 llm_result *llm_model_template(llm_model *model, char *source, uint32_t size_bytes)
     LLM_EXPORT("[method]model.set-template");
 
-static wick_status lack_memory(wick_error *error) {
-  *error = (wick_error){.status = WICK_E_NOMEM,
-                        .offset_bytes = WICK_NO_OFFSET,
-                        .message = "Out of memory for the tokens"};
-  return WICK_E_NOMEM;
-}
-
 // The list, which belongs to the result until its end, or the error.
 static llm_result *give(wick_status status, abi_list list, const wick_error *error) {
   if (status != WICK_OK) {
@@ -45,7 +38,7 @@ static wick_status tokenize(llm_model *model, abi_list text, uint32_t flags, abi
       wick_tokenize(model->engine, text.items, text.count, flags, NULL, 0, &count, error);
   if (status != WICK_E_FULL) return status;
   *out = (abi_list){.items = calloc(count, sizeof(int32_t)), .count = (uint32_t)count};
-  if (out->items == NULL) return lack_memory(error);
+  if (out->items == NULL) return llm_lack_memory("the tokens", error);
   return wick_tokenize(model->engine, text.items, text.count, flags, out->items, count, &count,
                        error);
 }
@@ -68,7 +61,7 @@ static wick_status detokenize(llm_model *model, abi_list tokens, abi_list *out, 
   const size_t room_bytes = wick_detokenize_bytes_max(model->engine, tokens.count);
   size_t size_bytes = 0;
   out->items = room_bytes < UINT32_MAX ? malloc(room_bytes + 1) : NULL;
-  if (out->items == NULL) return lack_memory(error);
+  if (out->items == NULL) return llm_lack_memory("the tokens", error);
   const wick_status status = wick_detokenize(model->engine, tokens.items, tokens.count, true, true,
                                              out->items, &size_bytes, error);
   out->count = (uint32_t)size_bytes;

@@ -1,4 +1,5 @@
 // component/llm_values.c — results and errors of wick:llm.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,12 @@ llm_result *llm_give_error(const wick_error *from) {
   result->is_error = 1;
   llm_put_error(&result->error, &told);
   return result;
+}
+
+wick_status llm_lack_memory(const char *what, wick_error *error) {
+  *error = (wick_error){.status = WICK_E_NOMEM, .offset_bytes = WICK_NO_OFFSET};
+  snprintf(error->message, sizeof error->message, "Out of memory for %s", what);
+  return WICK_E_NOMEM;
 }
 
 void llm_free(abi_list list) {
