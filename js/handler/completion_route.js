@@ -46,7 +46,7 @@ const fields = withAliases({
 export const completionFields = new Set(Object.keys(fields));
 
 /** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
-export const optionNames = {
+const optionNames = {
   ...{ stop: 'stop', logit_bias: 'logitBias', logprobs: 'logprobs' },
   ...{ grammar: 'grammar', regex: 'regex', choices: 'choices', json_schema: 'jsonSchema' },
   ...Object.fromEntries(samplerOptions),
@@ -178,15 +178,21 @@ async function* chunksOf(completion, wantsUsage) {
   if (wantsUsage) yield completion.bodyOf([], { usage: completion.usage });
 }
 
-/** @param {Record<string, any>} body @param {import('./create_handler.js').Asked} asked */
-function optionsOf(body, { signal, salt }) {
+/**
+ * @param {Record<string, any>} body that was checked
+ * @param {Record<string, import('./fields.js').Check>} known its fields
+ * @param {import('./create_handler.js').Asked} asked
+ * @param {number} [maxTokens] where the body has no limit; undefined: none
+ * @returns {Record<string, any>} options of engine.generate
+ */
+export function optionsOf(body, known, { signal, salt }, maxTokens) {
   /** @type {Record<string, any>} */
   const options = {
-    maxTokens: body.max_tokens ?? MAX_TOKENS,
+    maxTokens: body.max_tokens ?? maxTokens,
     signal,
     salt: saltWithin(salt, body.salt),
   };
-  for (const [name, value] of Object.entries(pickFields(body, fields))) {
+  for (const [name, value] of Object.entries(pickFields(body, known))) {
     if (Object.hasOwn(optionNames, name)) options[optionNames[name]] = value;
   }
   return options;
@@ -215,7 +221,7 @@ export async function answerCompletion(engine, body, asked) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
     throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
   }
-  const options = optionsOf(body, asked);
+  const options = optionsOf(body, fields, asked, MAX_TOKENS);
   options.adapters = await adaptersOf(engine, body.lora, asked.adapters);
   const head = {
     id: `cmpl-${randomName()}`,

@@ -6,7 +6,7 @@ import { optionNumbers } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import { LOGPROBS_MAX } from './chat_route.js';
 import { Choice, merged } from './choice.js';
-import { areTokens, optionNames } from './completion_route.js';
+import { areTokens, optionsOf } from './completion_route.js';
 import {
   boolean,
   checkBody,
@@ -19,13 +19,11 @@ import {
   isText,
   missing,
   must,
-  pickFields,
   text,
   whole,
   withAliases,
 } from './fields.js';
 import { HttpError, invalidField } from './http_errors.js';
-import { saltWithin } from './keys.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -275,14 +273,10 @@ async function* chunksOf(completion) {
  * @param {Record<string, any>} body that was checked
  * @param {import('./create_handler.js').Asked} asked
  */
-async function complete(engine, prompts, body, { signal, salt, adapters, model }) {
-  /** @type {Record<string, any>} */
-  const options = { signal, salt: saltWithin(salt, body.salt) };
-  for (const [name, value] of Object.entries(pickFields(body, ofBoth))) {
-    if (Object.hasOwn(optionNames, name)) options[optionNames[name]] = value;
-  }
+async function complete(engine, prompts, body, asked) {
+  const { signal, adapters, model } = asked;
+  const options = optionsOf(body, ofBoth, asked);
   options.adapters = await adaptersOf(engine, body.lora, adapters);
-  options.maxTokens = body.max_tokens ?? undefined;
   options.seed = body.seed ?? undefined;
   if (body.n_probs) options.logprobs = body.n_probs;
   const whole = prompts.map((one) => (isMixed(one) ? tokensOf(engine, one, signal) : one));
