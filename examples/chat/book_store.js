@@ -2,7 +2,7 @@
 // models have read of it. A state is stored in pieces, which are replaced together: the old one
 // stays until the new one is whole.
 
-import { openInTime } from './open_in_time.js';
+import { Connection } from './open_in_time.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
@@ -21,31 +21,14 @@ const DELETED_MS_MAX = 30 * 24 * 3600e3;
  *   ms: number, size: number, pieces: number}} Reading
  */
 
-/** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
-let opening;
-
-function open() {
-  opening ??= openInTime(NAME, 1, {
-    upgrade: (db) => {
-      db.createObjectStore('books', { keyPath: 'id' });
-      db.createObjectStore('texts');
-      db.createObjectStore('readings', { keyPath: 'key' }).createIndex('book', 'book');
-      db.createObjectStore('pieces');
-      db.createObjectStore('keys', { keyPath: 'id' });
-    },
-    blocking: (_, __, event) => {
-      opening = undefined;
-      /** @type {IDBDatabase} */ (event.target).close();
-    },
-    terminated: () => {
-      opening = undefined;
-    },
-  });
-  opening.catch(() => {
-    opening = undefined;
-  });
-  return opening;
-}
+const connection = new Connection(NAME, 1, (db) => {
+  db.createObjectStore('books', { keyPath: 'id' });
+  db.createObjectStore('texts');
+  db.createObjectStore('readings', { keyPath: 'key' }).createIndex('book', 'book');
+  db.createObjectStore('pieces');
+  db.createObjectStore('keys', { keyPath: 'id' });
+});
+const open = () => connection.open();
 
 /** @param {string} book @param {string} fingerprint */
 export const keyOf = (book, fingerprint) => `${book} ${fingerprint}`;

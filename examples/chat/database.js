@@ -1,7 +1,7 @@
 // examples/chat/database.js — where records are kept: in IndexedDB, or in this page's memory, where a browser
 // has no IndexedDB or the user chooses to store nothing. A transaction is stored as a whole or not at all.
 
-import { openInTime } from './open_in_time.js';
+import { Connection } from './open_in_time.js';
 
 /** Of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
@@ -86,44 +86,26 @@ async function runOnce(db, mode, durability, work) {
  * @returns {Promise<Database>}
  */
 export async function openDatabase(name) {
-  /** @type {Promise<import('idb').IDBPDatabase> | undefined} */
-  let opened;
-  const open = () => {
-    opened ??= openInTime(name, SCHEMA_VERSION, {
-      upgrade: createStores,
-      // a page of a newer version needs the database for itself
-      blocking: (_, __, event) => {
-        opened = undefined;
-        /** @type {IDBDatabase} */ (event.target).close();
-      },
-      terminated: () => {
-        opened = undefined;
-      },
-    });
-    opened.catch(() => {
-      opened = undefined;
-    });
-    return opened;
-  };
-  await open();
+  const held = new Connection(name, SCHEMA_VERSION, createStores);
+  await held.open();
   return {
     kind: 'indexeddb',
     async run(mode, work, isStrict = false) {
       const durability = isStrict ? 'strict' : 'relaxed';
-      const connection = await open();
+      const connection = await held.open();
       try {
         return await runOnce(connection, mode, durability, work);
       } catch (error) {
         if (!isConnectionLost(error)) throw error;
         // nothing of the transaction was stored
-        if ((await opened?.catch(() => undefined)) === connection) opened = undefined;
+        if ((await held.current()) === connection) held.forget();
         connection.close();
-        return runOnce(await open(), mode, durability, work);
+        return runOnce(await held.open(), mode, durability, work);
       }
     },
     async close() {
-      const db = await opened?.catch(() => undefined);
-      opened = undefined;
+      const db = await held.current();
+      held.forget();
       db?.close();
     },
   };

@@ -2,7 +2,7 @@
 // messages have it.
 
 import { attachedMedia, held, USED } from './attachments.js';
-import { openInTime } from './open_in_time.js';
+import { Connection } from './open_in_time.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
@@ -13,27 +13,10 @@ const STORE = 'media';
 /** A medium that no message has is removed after so long: another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
 
-/** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
-let opening;
-
-function open() {
-  opening ??= openInTime(NAME, 1, {
-    upgrade: (db) => {
-      db.createObjectStore(STORE, { keyPath: 'id' });
-    },
-    blocking: (_, __, event) => {
-      opening = undefined;
-      /** @type {IDBDatabase} */ (event.target).close();
-    },
-    terminated: () => {
-      opening = undefined;
-    },
-  });
-  opening.catch(() => {
-    opening = undefined;
-  });
-  return opening;
-}
+const connection = new Connection(NAME, 1, (db) => {
+  db.createObjectStore(STORE, { keyPath: 'id' });
+});
+const open = () => connection.open();
 
 /** @param {Medium} medium @param {Blob} blob */
 export async function keepMedium({ id, kind, name, type }, blob) {

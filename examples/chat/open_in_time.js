@@ -1,4 +1,5 @@
-// examples/chat/open_in_time.js — opens a database of the browser's, or says that the browser's storage does not answer.
+// examples/chat/open_in_time.js — opens a database of the browser's, or says that the browser's storage does not answer; a
+// connection that opens it again after it was lost.
 
 import { openDB } from 'idb';
 
@@ -27,5 +28,44 @@ export async function openInTime(name, version, callbacks) {
     throw error;
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** A connection to a database, opened when it is needed. It gives way to a page of a newer version. */
+export class Connection {
+  /** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
+  #opening;
+  #name;
+  #version;
+  #upgrade;
+
+  /** @param {string} name @param {number} version @param {NonNullable<import('idb').OpenDBCallbacks<any>['upgrade']>} upgrade */
+  constructor(name, version, upgrade) {
+    this.#name = name;
+    this.#version = version;
+    this.#upgrade = upgrade;
+  }
+
+  open() {
+    this.#opening ??= openInTime(this.#name, this.#version, {
+      upgrade: this.#upgrade,
+      blocking: (_, __, event) => {
+        this.forget();
+        /** @type {IDBDatabase} */ (event.target).close();
+      },
+      terminated: () => this.forget(),
+    });
+    this.#opening.catch(() => this.forget());
+    return this.#opening;
+  }
+
+  /** @returns {Promise<import('idb').IDBPDatabase<any> | undefined>} the database, if it is open */
+  async current() {
+    return this.#opening?.catch(() => undefined);
+  }
+
+  /** The next call of open opens the database again. */
+  forget() {
+    this.#opening = undefined;
   }
 }
