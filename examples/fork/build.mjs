@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addServiceWorker, modelFiles, packageFiles } from '../chat/build.mjs';
-import { copyPackages } from '../shared/bundle.mjs';
+import { copyPackages, copyStyles } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -37,7 +37,7 @@ export async function buildFork(folder = site, place = undefined) {
   for (const name of ['icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
+  copyStyles(folder);
   copyPackages(folder);
   await addServiceWorker(folder, files);
 }

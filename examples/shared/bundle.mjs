@@ -1,7 +1,7 @@
 // examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays
 // next to them, unbundled.
 
-import { cpSync } from 'node:fs';
+import { copyFileSync, cpSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -18,6 +18,12 @@ export function copyPackages(site, hasModel = true) {
   const model = resolve(root, 'examples/models');
   const filter = (/** @type {string} */ path) => !basename(path).startsWith('wick-2.6m');
   cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true, filter });
+}
+
+/** The design system's styles, for a page that is not bundled. @param {string} site the page's folder */
+export function copyStyles(site) {
+  for (const name of ['look.css', 'controls.css', 'plain_page.css'])
+    copyFileSync(resolve(root, 'examples/shared', name), resolve(site, name));
 }
 
 /**

@@ -7,10 +7,12 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBench } from '../bench/build.mjs';
 import { buildChat } from '../chat/build.mjs';
+import { buildDesign } from '../design/build.mjs';
 import { buildDocs } from '../docs/build.mjs';
 import { buildFork } from '../fork/build.mjs';
 import { buildNotes } from '../notes/build.mjs';
 import { buildPlayground } from '../playground/build.mjs';
+import { copyStyles } from '../shared/bundle.mjs';
 import { pages } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -71,7 +73,8 @@ export async function buildSite(folder = site) {
   const html = readFileSync(resolve(here, 'index.html'), 'utf8');
   writeFileSync(resolve(folder, 'index.html'), html.replace('<!-- pages -->', listHtml()));
   copyFileSync(resolve(here, 'site.css'), resolve(folder, 'site.css'));
-  copyFileSync(resolve(here, '../shared/look.css'), resolve(folder, 'look.css'));
+  copyStyles(folder);
+  buildDesign(resolve(folder, 'design'), 'design');
   copyFileSync(resolve(here, '../chat/icon.svg'), resolve(folder, 'icon.svg'));
   writeHeaders(folder);
   return folder;

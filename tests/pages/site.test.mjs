@@ -173,6 +173,33 @@ test('the reference has every declaration of the package, each member once, and 
   assert.match(text, /\| `requests\.running: number`/);
 });
 
+test('the design system: readable in both themes, on a phone and on a wide screen', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await page.goto(`${server.url}some/path/design/`);
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page), [], colorScheme);
+    await takePicture(page, `design-${colorScheme}`);
+  }
+  const colour = (/** @type {string} */ theme) =>
+    page
+      .locator(`[data-theme=${theme}] .text-on-back`)
+      .evaluate((element) => getComputedStyle(element).backgroundColor);
+  assert.deepEqual(
+    [await colour('light'), await colour('dark')],
+    ['rgb(250, 249, 247)', 'rgb(22, 21, 19)'],
+  );
+  for (const width of [360, 2560]) {
+    await page.setViewportSize({ width, height: 800 });
+    const scroll = await page.evaluate('document.documentElement.scrollWidth');
+    assert.ok(Number(scroll) <= width, `${scroll} of ${width}`);
+  }
+  await page.setViewportSize({ width: 360, height: 800 });
+  await takePicture(page, 'design-phone');
+});
+
 test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
   skip: skip || !isFull,
 }, async (t) => {
