@@ -4,6 +4,7 @@
 import { contentOf } from './attachments.js';
 import { withBook } from './book.js';
 import { note } from './developer.js';
+import { introduce } from './introductions.js';
 import { inKnownWords } from './known_words.js';
 import { settings } from './settings.js';
 import { keepSpeed } from './speeds.js';
@@ -197,6 +198,7 @@ export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
       const state = finish_reason === 'length' ? 'length' : 'whole';
       endings[index] = { state, facts: describe(timings, state, { isEarly, held }) };
       writers[index].finish();
+      if (isEarly) introduce('ahead');
       if (writers.length === 1 && timings && timings.decodeMs > MEASURED_MS_MIN)
         keepSpeed(bytesOf(), timings.decodeTokensPerSecond);
     }

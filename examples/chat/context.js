@@ -7,6 +7,7 @@ import { attachedMedia, loadMedia } from './attachments.js';
 import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
+import { introduce } from './introductions.js';
 import { settings } from './settings.js';
 import { toolsTold } from './tools.js';
 
@@ -110,7 +111,9 @@ export async function showGauge(engine, path, draft) {
   meter.high = contextSize * FILL_OFFER;
   meter.value = Math.min(tokens, contextSize);
   byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
-  box.classList.toggle('roomy', tokens < contextSize * FILL_SHOWN);
+  const isRoomy = tokens < contextSize * FILL_SHOWN;
+  box.classList.toggle('roomy', isRoomy);
+  if (!isRoomy && path.length > 2) introduce('forget');
   box.classList.remove('unused');
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
   return isEarly ? findOffer(engine, path, contextSize, true) : undefined;

@@ -14,6 +14,7 @@ import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeSureButton } from './dom.js';
 import { takeEarly } from './draft_answers.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
+import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
 import { Live } from './progress_line.js';
@@ -133,7 +134,7 @@ function addControls(message, article) {
     ...arrows,
     ...(isOpenEnded(message) ? [goOn] : []),
     ...makeCopyIcons(() => message.content),
-    makeIconButton('regenerate', 'Regenerate', () => answerAnew(question, 1), REGENERATE),
+    makeIconButton('regenerate', 'Regenerate', () => regenerate(question), REGENERATE),
     ...makeMenu(itemsOf(message, question), figures),
   ]);
   showFork(message, article);
@@ -402,6 +403,12 @@ async function answerAnew(question, count) {
   hideAfter(question);
   log.focus({ preventScroll: true });
   await answer(engine, question, { count }).catch(tell);
+}
+
+/** @param {Message} question */
+async function regenerate(question) {
+  await answerAnew(question, 1);
+  introduce('variants');
 }
 
 /** @param {Message} message an answer */

@@ -81,3 +81,26 @@ test('each row opens what it names, and the panel goes when it is closed', { ski
   await chooseInMenu(page, '#open-developer');
   await panel.waitFor();
 });
+
+test('what the menu of an answer holds is introduced once, also after a reload', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  const notice = page.locator('#notice-text', { hasText: '“3 variants”' });
+  await page.fill('#prompt', 'What is Wick?');
+  await page.keyboard.press('Enter');
+  const regenerate = page.locator('.message.assistant .regenerate').last();
+  await regenerate.click();
+  await notice.waitFor();
+  await page.click('#dismiss-notice');
+  const answered = async () => {
+    await page.locator('.message.assistant footer .versions').waitFor();
+    await page.locator('#send:not([disabled])').waitFor();
+  };
+  await answered();
+  await page.reload();
+  await regenerate.click();
+  await page.locator('.versions', { hasText: '3' }).waitFor();
+  await answered();
+  assert.equal(await notice.isVisible(), false);
+});

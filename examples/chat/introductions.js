@@ -1,0 +1,36 @@
+// examples/chat/introductions.js — what the menus hold is introduced once in a browser, the first time that it helps.
+
+import { showNotice } from './notice.js';
+
+const STORE = 'wick-introduced';
+
+const texts = {
+  ahead: 'This answer began while you were typing. A switch in the settings turns that off.',
+  forget: 'Most of the context is used. “Forget” in the menu of a message makes room.',
+  variants: '“3 variants” in the menu of an answer writes several answers side by side.',
+};
+
+/** Those shown in this page, where nothing can be stored. @type {Set<string>} */
+const shown = new Set();
+
+/** @returns {string[]} names */
+function storedNames() {
+  try {
+    return (localStorage.getItem(STORE) ?? '').split(' ');
+  } catch {
+    return [];
+  }
+}
+
+/** @param {keyof typeof texts} name */
+export function introduce(name) {
+  const stored = storedNames();
+  if (shown.has(name) || stored.includes(name)) return;
+  shown.add(name);
+  showNotice(texts[name]);
+  try {
+    localStorage.setItem(STORE, [...stored, name].join(' ').trim());
+  } catch {
+    // it is shown again in the next visit
+  }
+}
