@@ -1,10 +1,10 @@
 // examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays
 // next to them, unbundled.
 
-import { copyFileSync, cpSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, buildSync } from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -22,8 +22,8 @@ export function copyPackages(site, hasModel = true) {
 
 /** The design system's styles, for a page that is not bundled. @param {string} site the page's folder */
 export function copyStyles(site) {
-  for (const name of ['look.css', 'controls.css', 'plain_page.css'])
-    copyFileSync(resolve(root, 'examples/shared', name), resolve(site, name));
+  const entryPoints = [resolve(root, 'examples/shared/plain_page.css')];
+  buildSync({ entryPoints, outdir: site, bundle: true, logLevel: 'warning' });
 }
 
 /**

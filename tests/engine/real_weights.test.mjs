@@ -166,6 +166,51 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.ok(share > 0.5, `${share} of the proposals were accepted`);
   });
 
+  test('a named tool is called with arguments of its schema', async () => {
+    const parameters = {
+      ...{ type: 'object', additionalProperties: false, required: ['city', 'unit'] },
+      properties: {
+        city: { type: 'string', maxLength: 20 },
+        unit: { type: 'string', enum: ['C', 'F'] },
+        days: { type: 'integer', minimum: 1, maximum: 7 },
+      },
+    };
+    const named = { name: 'get_weather', description: 'The weather of a city.', parameters };
+    const { choices } = await engine.chat.completions.create({
+      ...{ ...ask, messages: [{ role: 'user', content: 'What is the weather in Oslo?' }] },
+      tools: [{ type: 'function', function: named }],
+      tool_choice: { type: 'function', function: { name: 'get_weather' } },
+    });
+    const { message, finish_reason: reason } = choices[0];
+    assert.equal(message.tool_calls?.length, 1);
+    const { name, arguments: text } = message.tool_calls[0].function;
+    assert.equal(name, 'get_weather');
+    const written = JSON.parse(text);
+    assert.match(written.city, /Oslo/);
+    assert.ok(['C', 'F'].includes(written.unit), written.unit);
+    assert.ok([undefined, 1, 2, 3, 4, 5, 6, 7].includes(written.days), written.days);
+    assert.equal(reason, 'tool_calls');
+  });
+
+  test('a draft model with coarser weights is usually right about a real text', {
+    skip: !isFull,
+  }, async (t) => {
+    const coarse = file('draft.gguf');
+    await print('quantize', smollm2.path, coarse, 'q4_0', '--requantize', '--quiet');
+    const drafted = await createEngine({
+      ...{ file: smollm2.path, draft: { file: coarse }, threads: 1, contextSize: 1024 },
+    });
+    t.after(() => drafted.close());
+    const prompt = measuredText(1200);
+    const settings = { temperature: 0, maxTokens: 60, ignoreEnd: true };
+    const plain = await engine.generate(prompt, { ...settings, speculation: false }).text();
+    const always = await drafted.generate(prompt, { ...settings, speculation: 'always' }).text();
+    assert.equal(always, plain);
+    const { proposed, accepted } = (await drafted.stats()).tokens;
+    t.diagnostic(`${accepted} of ${proposed} accepted`);
+    assert.ok(accepted > settings.maxTokens / 2, `${accepted} of ${proposed} were accepted`);
+  });
+
   test('a second question about a text reads it from the cache, with the same answer', async () => {
     const text = measuredText(1500);
     const messages = [

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { openReal } from '../support/chat_real.mjs';
+import { untilTrue } from '../support/package.mjs';
 import { chooseInMenu } from '../support/page_menu.mjs';
 
 const { skip, browser, url } = useChat('page-menu');
@@ -93,14 +94,12 @@ test('what the menu of an answer holds is introduced once, also after a reload',
   await regenerate.click();
   await notice.waitFor();
   await page.click('#dismiss-notice');
-  const answered = async () => {
-    await page.locator('.message.assistant footer .versions').waitFor();
-    await page.locator('#send:not([disabled])').waitFor();
-  };
-  await answered();
+  const versions = page.locator('.message.assistant footer .versions');
+  await versions.filter({ hasText: '2 / 2' }).waitFor();
   await page.reload();
+  await untilTrue(page, 'globalThis.engine !== undefined');
   await regenerate.click();
-  await page.locator('.versions', { hasText: '3' }).waitFor();
-  await answered();
+  await versions.filter({ hasText: '3 / 3' }).waitFor();
+  await page.locator('.message.assistant footer .regenerate').waitFor();
   assert.equal(await notice.isVisible(), false);
 });
