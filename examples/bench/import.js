@@ -12,14 +12,14 @@ const TEXT_MAX = 400;
 /** @param {unknown} value @param {string} name @returns {any[]} */
 function listOf(value, name, most = SAMPLES_MAX) {
   if (Array.isArray(value) && value.length <= most) return value;
-  throw new Error(`${name} is no list of at most ${most}`);
+  throw new Error(`${name} is not a list of at most ${most}`);
 }
 
 /** @param {any} from @param {string} name @returns {number} */
 function numberOf(from, name) {
   const value = from?.[name];
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
-  throw new Error(`${name} is no number`);
+  throw new Error(`${name} is not a number`);
 }
 
 /** @param {any} row @returns {import('./measure.js').Run} */

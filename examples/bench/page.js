@@ -30,7 +30,7 @@ function numbersOf(field) {
     .filter(Boolean)
     .map(Number);
   if (numbers.length > 0 && numbers.every((n) => Number.isInteger(n) && n > 0)) return numbers;
-  throw new Error(`${field}: whole numbers above 0 are wanted, not '${text}'`);
+  throw new Error(`${field}: enter whole numbers above 0, not '${text}'`);
 }
 
 /** @param {string[]} names of several files @returns {boolean} whether they are the parts of one split model */
@@ -209,7 +209,7 @@ async function importFile() {
     if (file.size > FILE_BYTES_MAX) throw new Error('it is too large');
     showSaved(JSON.parse(await file.text()), `from the file ${file.name}`);
   } catch (error) {
-    showProblem(`${file.name} is no result of this page: ${wordsOf(error)}`);
+    showProblem(`${file.name} is not a result of this page: ${wordsOf(error)}`);
   }
 }
 
@@ -219,7 +219,7 @@ async function importLink() {
   try {
     showSaved(await unpackFragment(packed), 'from a link');
   } catch (error) {
-    showProblem(`The link is no result of this page: ${wordsOf(error)}`);
+    showProblem(`The link is not a result of this page: ${wordsOf(error)}`);
   }
 }
 

@@ -48,11 +48,11 @@ function describe(timings, state, { isEarly, held } = {}) {
     const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
     facts.push(`${tokens} tokens`);
     if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
-    facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+    facts.push(`first token after ${Math.round(timings.ttftMs)} ms`);
   }
-  if (isEarly) facts.push('begun before Enter');
+  if (isEarly) facts.push('started before Enter');
   if (held) facts.push(HELD[held]);
-  if (state === 'length') facts.push('it is not finished: as long as was allowed');
+  if (state === 'length') facts.push('the answer reached the length limit');
   return facts.join(SEPARATOR);
 }
 
@@ -63,7 +63,8 @@ function describe(timings, state, { isEarly, held } = {}) {
  */
 export function splitFacts(facts) {
   const parts = facts.split(SEPARATOR);
-  const isFigure = (/** @type {string} */ part) => /^(\d|first after|begun before)/.test(part);
+  const isFigure = (/** @type {string} */ part) =>
+    /^(\d|first (token )?after|(begun|started) before)/.test(part);
   return {
     figures: parts.filter(isFigure).join(SEPARATOR),
     notes: parts.filter((part) => !isFigure(part)).join(SEPARATOR),

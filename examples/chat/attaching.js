@@ -32,7 +32,7 @@ export function makeTeller(name, say) {
       if (performance.now() - told < TELL_MS) return;
       told = performance.now();
       wasTold = true;
-      say(`${name}: page ${page} of ${pages} is read.`);
+      say(`${name}: reading page ${page} of ${pages}`);
     },
     /** The report is outdated. */
     done: () => wasTold && say(''),
@@ -46,7 +46,7 @@ export function makeTeller(name, say) {
  */
 export async function readText(file, onPage) {
   if (await beginsWith(file, '%PDF-')) {
-    if (file.size > PDF_BYTES_MAX) return { refusal: 'a PDF of more than 100 MB' };
+    if (file.size > PDF_BYTES_MAX) return { refusal: 'the PDF is larger than 100 MB' };
     const library = await import('./pdfs.js').catch(() => undefined);
     if (!library) return { refusal: 'the PDF reader could not be loaded' };
     const bytes = new Uint8Array(await file.arrayBuffer());
@@ -57,7 +57,7 @@ export async function readText(file, onPage) {
   }
   const text = await textOf(file);
   return text === undefined
-    ? { refusal: 'neither a model, a PDF, an image, a recording nor a text of at most 1 MB' }
+    ? { refusal: 'not a model, a PDF, an image, a recording or a text file of at most 1 MB' }
     : { text };
 }
 
@@ -65,7 +65,7 @@ export async function readText(file, onPage) {
 async function attachMedia(files) {
   const library = await loadMedia().catch(() => undefined);
   if (library) await library.attachFiles(files);
-  else showNotice('The code for images could not be loaded. Is there a network?');
+  else showNotice('Image support could not be loaded. Check the network connection.');
 }
 
 /** @param {File[]} files */

@@ -91,7 +91,7 @@ let shelf = () => Promise.reject(new Error('no shelf yet'));
 /** Puts documents and books on the shelf, and shows it. @param {File[]} files */
 export const addBooks = (files) => shelf().then((one) => one.add(files), late);
 
-const late = () => showNotice('The code for books could not be loaded. Is there a network?');
+const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 
 /**
  * @param {() => {engine?: Engine, book?: string}} now what is open, and who answers

@@ -182,11 +182,11 @@ export async function readBookFile(file) {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(await textPart.arrayBuffer());
   if (text.trim() === '' || text.includes('\0')) throw damaged();
   const found = { title, created, text };
-  if (!head.state || !statePart) return { ...found, why: 'nothing of it was read yet' };
+  if (!head.state || !statePart) return { ...found, why: 'none of it has been read yet' };
   if (!(await isOwn(signed(headBytes), jsonOf(proof) ?? {})))
-    return { ...found, why: 'no key of yours has signed what was read of it' };
+    return { ...found, why: 'its saved state is not signed by any of your keys' };
   if (own !== head.text.sha256 || (await digestOf(statePart)) !== head.state.sha256)
-    return { ...found, why: 'what was read of it is not what your key has signed' };
+    return { ...found, why: 'its saved state does not match the signature of your key' };
   const bytes = new Uint8Array(await statePart.arrayBuffer());
   return { ...found, state: head.state, bytes, why: '' };
 }

@@ -41,7 +41,7 @@ async function makeKey() {
       // this browser does not know it
     }
   }
-  throw new Error('this browser makes no keys');
+  throw new Error('this browser cannot create keys');
 }
 
 async function ownKey() {
@@ -134,7 +134,7 @@ export async function importKey(text) {
   const signed = await signWith(key, probe).catch(() => undefined);
   const isPair =
     signed && (await isSignedWith(key, new Uint8Array(signed), probe).catch(() => false));
-  if (!isPair) throw new Error(`it is damaged, or this browser does not know ${algorithm}`);
+  if (!isPair) throw new Error(`it is damaged, or this browser does not support ${algorithm}`);
   const same = (await listKeys()).find((one) => one.public.x === shown.x);
   await addKey({ ...key, id: same?.id ?? key.id });
 }

@@ -32,7 +32,7 @@ export async function loadReading(engine, key, wanted) {
   } catch (error) {
     const { code } = /** @type {WickError} */ (error);
     if (!(error instanceof WickError) || !useless.includes(code)) throw error;
-    note('Book', `its state is of no use: ${code}`);
+    note('Book', `its saved state cannot be used: ${code}`);
   }
   const tokens = (await session?.tokens()) ?? [];
   const isOfText =
@@ -91,7 +91,7 @@ export async function openBook(id, engine, isStill) {
   if (!found || found.book.deleted > 0) {
     setBook(undefined);
     const why = found ? 'was deleted' : 'is not in this browser';
-    showAbout(id, `The book of this conversation ${why}: answers are given without it.`);
+    showAbout(id, `The book of this conversation ${why}: the model answers without it.`);
     return;
   }
   const { book, text } = found;

@@ -160,7 +160,7 @@ export class BookReading {
     const { code, message } = /** @type {WickError} */ (error);
     const isGone = error instanceof WickError && ['CLOSED', 'WORKER_CRASHED'].includes(code);
     if (!isGone) remember(this.#key, false);
-    const problem = isGone ? 'Its model is gone.' : `It could not be read: ${message}`;
+    const problem = isGone ? 'Its model is no longer loaded.' : `It could not be read: ${message}`;
     this.#now({ state: isGone ? 'paused' : 'failed', problem });
   }
 
@@ -268,9 +268,9 @@ export class BookReading {
     const { name, message } = /** @type {Error} */ (error);
     const isFull = name === 'QuotaExceededError';
     const why = isFull
-      ? `This browser's storage is full: ${formatBytes(size)} of what was read could not be kept.`
-      : `What was read could not be kept: ${message}`;
+      ? `This browser's storage is full: ${formatBytes(size)} of its saved state could not be stored.`
+      : `Its saved state could not be stored: ${message}`;
     this.#now({ problem: why });
-    if (isFull) offerRoom(`${why} The text is there, and what was kept before.`);
+    if (isFull) offerRoom(`${why} The text and the part that was stored before are kept.`);
   }
 }

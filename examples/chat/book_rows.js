@@ -22,11 +22,11 @@ function minutes(ms) {
 
 /** @param {import('./book_reading.js').Progress} progress */
 function progressInWords({ done, total, begun, ms }, /** @type {number} */ msBefore) {
-  if (total === 0) return 'Beginning';
+  if (total === 0) return 'Starting';
   const words = `Reading ${number.format(done)} of ${number.format(total)} tokens`;
   const spent = ms - msBefore;
   if (spent < MEASURED_MS || done <= begun || done >= total) return words;
-  return `${words}, about ${formatDuration((((total - done) / (done - begun)) * spent) / 1000)} more`;
+  return `${words}, about ${formatDuration((((total - done) / (done - begun)) * spent) / 1000)} left`;
 }
 
 /** @param {Book} book @param {Known} known @returns {string} */
@@ -35,7 +35,7 @@ function facts(book, { own, others, reading, model }) {
   if (progress?.state === 'reading') return progressInWords(progress, reading?.msBefore ?? 0);
   const problem = progress?.problem ? ` ${progress.problem}` : '';
   if (own && own.tokens < own.total)
-    return `${number.format(own.tokens)} of ${number.format(own.total)} tokens are read, ${formatBytes(own.size)}.${problem}`;
+    return `${number.format(own.tokens)} of ${number.format(own.total)} tokens read, ${formatBytes(own.size)}.${problem}`;
   if (own) {
     const saved = book.opened > 0 ? `${minutes(book.savedMs)} saved` : `read in ${minutes(own.ms)}`;
     return `${number.format(own.total)} tokens, ${formatBytes(own.size)}, ${saved}.${problem}`;
@@ -43,7 +43,7 @@ function facts(book, { own, others, reading, model }) {
   if (problem) return problem.trim();
   const whom = [...new Set(others.map((one) => one.model))].join(', ');
   if (whom) return `Read for ${whom}. For ${model || 'another model'} it must be read again.`;
-  return `${number.format(book.letters)} letters, not read yet.`;
+  return `${number.format(book.letters)} characters, not read yet.`;
 }
 
 /** @param {Book} book @param {Known} known @returns {Record<string, () => unknown>} */
@@ -52,7 +52,7 @@ function choices(book, { own, reading, asked, actions }) {
   const state = reading?.progress.state;
   if (state === 'reading') return { Pause: () => actions.pause(book) };
   const isRead = own && own.tokens === own.total;
-  const first = isRead ? 'Ask' : own || state === 'failed' ? 'Go on' : 'Read';
+  const first = isRead ? 'Ask' : own || state === 'failed' ? 'Continue' : 'Read';
   return {
     [first]: () => (isRead ? actions.open(book) : actions.read(book)),
     Export: () => actions.save(book),

@@ -36,7 +36,7 @@ import { askToPersist, makeRoom } from './storage_quota.js';
 
 const KIND = 'wick-chat-book-kind';
 const DRAWN_MS = 80;
-const NONE = 'There are no books yet.';
+const NONE = 'No books yet.';
 
 let isBuilt = false;
 /** @type {() => {engine?: Engine}} */
@@ -91,7 +91,7 @@ function build() {
   Object.assign(fileField, { type: 'file', multiple: true, hidden: true, id: 'book-file' });
   fileField.setAttribute('aria-label', 'Documents and books');
   Object.assign(keyField, { type: 'file', accept: '.json', hidden: true, id: 'book-key-file' });
-  keyField.setAttribute('aria-label', 'File of a key');
+  keyField.setAttribute('aria-label', 'Key file');
   Object.assign(status, { id: 'books-note', className: 'hint', role: 'status' });
   Object.assign(list, { id: 'books', className: 'kept books' });
   for (const [value, text] of [
@@ -116,7 +116,7 @@ function build() {
     ' ',
     makeButton('Import a key', () => keyField.click()),
   );
-  const kind = make('label', {}, 'Precision of what is stored ', kindField);
+  const kind = make('label', {}, 'Precision of the saved state ', kindField);
   const buttons = make('div', { className: 'buttons' });
   buttons.append(
     makeButton('Add a document', () => fileField.click()),
@@ -128,7 +128,7 @@ function build() {
     make('p', {
       className: 'hint',
       textContent:
-        'A document is read once. What the model has read stays in this browser, so every question starts right away.',
+        'The model reads a document once. Its state is saved in this browser, so every question is answered right away.',
     }),
     ...[status, undo, list, deleted, kind, key, fileField, keyField, buttons],
   );
@@ -139,7 +139,7 @@ function build() {
 function tell(error) {
   const { name, message } = /** @type {Error} */ (error);
   const isFull = name === 'QuotaExceededError';
-  say(isFull ? "This browser's storage is full: delete something, and try again." : message);
+  say(isFull ? "This browser's storage is full: delete something and try again." : message);
 }
 
 // ---- drawing ----
@@ -200,7 +200,7 @@ function goneRow(book, kept) {
   item.append(
     make('small', { textContent: formatBytes(size + book.letters) }),
     makeButton('Restore', () => changeBook(book.id, () => ({ deleted: 0 })).catch(tell)),
-    makeButton('Delete for good', () => removeBooks([book.id]).catch(tell)),
+    makeButton('Delete permanently', () => removeBooks([book.id]).catch(tell)),
   );
   return item;
 }
@@ -221,7 +221,7 @@ function answered(id) {
 
 /** @param {Book} book @param {number} tokens @param {number} most @param {number} size */
 function askTooLong(book, tokens, most, size) {
-  const limit = `this model reads ${size} at once, of which ${size - most} stay free for questions`;
+  const limit = `the context of this model has ${size} tokens, of which ${size - most} are reserved for questions`;
   const read = (/** @type {number | undefined} */ count) => () =>
     cutUp(book, most, count).catch(tell);
   ask(book, {
@@ -254,7 +254,7 @@ async function cutUp(book, most, count) {
 /** Reports what prevents reading it, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
 async function read(book, isSure = false) {
   const { engine } = now();
-  if (!engine) return say('No model answers yet.');
+  if (!engine) return say('No model is loaded yet.');
   if (readings.get(book.id)?.progress.state === 'reading') return;
   answered(book.id);
   const found = await readBook(book.id);
@@ -355,9 +355,10 @@ async function saveBook(book) {
     }.wickbook`,
     file,
   );
-  if (!bytes) say('Only its text was exported: it was not read for this model.');
-  else if (!canSign()) say('It was exported without a signature, so other devices read it again.');
-  else say('It was exported. Other devices read it again, unless they have your key.');
+  if (!bytes) say('Only its text was exported: this model has not read it.');
+  else if (!canSign())
+    say('It was exported without a signature, so other devices will read it again.');
+  else say('It was exported. Other devices will read it again, unless they have your key.');
 }
 
 async function saveKey() {
@@ -376,7 +377,7 @@ async function takeKey() {
     throw new Error(`${file.name}: ${error.message}.`);
   });
   say(
-    'This is your key now. What it has signed is not read again. Your previous key is still accepted.',
+    'This is now your key. Books that it signed are not read again. Your previous key is still accepted.',
   );
 }
 
@@ -410,7 +411,7 @@ async function takeBook(file) {
     await withRoom(keep);
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'QuotaExceededError') throw error;
-    return `“${title}” is there as its text. For what was read of it (${formatBytes(bytes.byteLength)}) this browser's storage is full.`;
+    return `Only the text of “${title}” was imported: this browser's storage has no room for its saved state (${formatBytes(bytes.byteLength)}).`;
   }
   return `“${title}” was read by you for ${model}: it is not read again.`;
 }
@@ -418,7 +419,7 @@ async function takeBook(file) {
 /** @param {File[]} files */
 async function takeAll(files) {
   if (!settings.remember)
-    return say('The settings say that nothing is stored in this browser, which books need.');
+    return say('Books need storage, but the settings say that nothing is stored in this browser.');
   const said = [];
   for (const file of files) {
     try {

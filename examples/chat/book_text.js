@@ -80,8 +80,8 @@ export function partsInWords(parts, text) {
   const letters = parts.reduce((sum, { length }) => sum + length, 0);
   const share = Math.floor((100 * letters) / text.length);
   const rest =
-    letters < text.length ? ` They are its first ${share} %: more parts are not made.` : '';
-  return `It is in ${parts.length} parts now. The first one is being read.${rest}`;
+    letters < text.length ? ` They contain its first ${share} %; the rest is left out.` : '';
+  return `It was split into ${parts.length} parts. The first one is being read.${rest}`;
 }
 
 /**

@@ -121,7 +121,7 @@ export async function showGauge(engine, path, draft) {
 
 /** @param {Fit} fit @returns {string} */
 export function wordsFor({ tokens, size, answer, own, tooLong }) {
-  const limit = `the model reads ${size} at once, of which ${answer} are for the answer`;
+  const limit = `the context of the model has ${size} tokens, of which ${answer} are reserved for the answer`;
   if (tooLong) return `This text is ${tooLong} tokens too long: it has ${own}, and ${limit}.`;
   return `With this question the conversation has ${tokens} tokens; ${limit}.`;
 }
@@ -212,10 +212,10 @@ export async function leaveOut(engine, before, start) {
     const tokens = await tokensOf(engine, old);
     await session.truncate(Math.min(tokens.length, (await session.tokens()).length));
     const rest = await dropMiddle(session, await tokensOf(engine, messagesOf(later)));
-    note('Left out', `${rest} tokens behind what was left out are not read again`);
+    note('Left out', `${rest} tokens after the removed part are not read again`);
     kept = { engine, start, session };
   } catch (error) {
-    note('Left out', `what stays is read again: ${error}`);
+    note('Left out', `the rest is read again: ${error}`);
     await session.close().catch(() => {});
   }
 }

@@ -31,7 +31,7 @@ const number = (/** @type {number} */ value) => value.toLocaleString('en');
 /** @param {Size} size */
 function wordsOf({ tokens, moreBytes, fits }) {
   const name = `${number(tokens)} tokens`;
-  if (Math.abs(moreBytes) < 1e5) return `${name}, as now`;
+  if (Math.abs(moreBytes) < 1e5) return `${name} (current)`;
   const cost = `about ${formatBytes(Math.abs(moreBytes))} of memory`;
   if (!fits) return `${name}: ${cost} more, too much here`;
   return `${name}: ${cost} ${moreBytes > 0 ? 'more' : 'less'}`;
@@ -56,7 +56,8 @@ export async function fillSizes(field, hint, engine) {
   if (!isKnown) options.push(new Option(`${number(wanted)} tokens`, String(wanted)));
   field.replaceChildren(...options);
   field.value = wanted === CONTEXT_USUAL ? '' : String(wanted);
-  const limit = `This model was trained to read ${number(trained)} tokens at once.`;
-  const choice = 'Another context loads it again, and is kept with the conversation.';
+  const limit = `This model was trained with a context of ${number(trained)} tokens.`;
+  const choice =
+    'Changing the context reloads the model. The choice is saved with the conversation.';
   hint.textContent = [trained > 0 && limit, sizes.length > 0 && choice].filter(Boolean).join(' ');
 }

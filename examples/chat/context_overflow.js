@@ -89,7 +89,7 @@ async function foldOf(path, start) {
     if (isStill && text !== '') return text;
     if (isStill) showNotice('The model did not write a summary.');
   } catch (error) {
-    showNotice(`There is no summary: ${/** @type {Error} */ (error).message}`);
+    showNotice(`The summary failed: ${/** @type {Error} */ (error).message}`);
   } finally {
     hideContextNote();
   }

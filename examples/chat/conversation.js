@@ -60,7 +60,7 @@ import { keeper } from './write_queue.js';
 /** The number of answers that are written side by side. */
 const VARIANTS = 3;
 
-const UNFINISHED = 'it is not finished';
+const UNFINISHED = 'the answer is incomplete';
 const REGENERATE = 'regenerate branching';
 
 /** Of another version's text. */
@@ -95,7 +95,7 @@ const isOpenEnded = ({ state }) => state !== 'whole';
 const itemsOf = (message, question) => [
   {
     name: `${VARIANTS} variants`,
-    hint: 'Write several answers side by side, and go on with one of them.',
+    hint: 'Write several answers side by side, and continue with one of them.',
     action: () => answerAnew(question, VARIANTS),
     className: 'compare',
   },
@@ -186,7 +186,7 @@ function showFork({ fork, parent }, article) {
   const rest = other.content.slice(fork.at).trim();
   const words = rest.length > FORK_LETTERS_MAX ? `${rest.slice(0, FORK_LETTERS_MAX)}…` : rest;
   line.textContent = `Version ${parent.children.indexOf(other) + 1} continues here: “${words}” `;
-  line.append(makeButton('Go there', () => turnTo(parent, other.id), 'branching'));
+  line.append(makeButton('Show it', () => turnTo(parent, other.id), 'branching'));
   article.append(line);
 }
 
@@ -219,7 +219,7 @@ function addForgotten(question, article, arrows) {
     one.role === 'user' ? [] : makeArrows(one, (id, direction) => turnTo(question, id, direction)),
   );
   const back = makeButton('Bring back', () => forget(question, 'bringBack'), 'branching');
-  const erase = makeSureButton('Forget for good', () => forget(question, 'erase'), 'branching');
+  const erase = makeSureButton('Forget permanently', () => forget(question, 'erase'), 'branching');
   const isThere = question.content !== '' && [back, erase];
   addFooter(article, '', [...arrows, ...versions, ...(isThere || [])]);
 }
@@ -388,7 +388,7 @@ function showAnswers(question, answers, places) {
   compared = question; // the user chooses
   for (const [index, one] of answers.entries()) {
     const button = makeButton(
-      'Go on with this one',
+      'Use this answer',
       () => turnTo(question, one.id),
       'choose branching',
     );

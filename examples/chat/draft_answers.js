@@ -109,7 +109,7 @@ function plan() {
   if (isVoid(own)) return undefined;
   note('Before Enter', 'waiting for a pause');
   pausing = setTimeout(
-    () => begin(own, text).catch((error) => note('Before Enter', `not begun: ${error.message}`)),
+    () => begin(own, text).catch((error) => note('Before Enter', `not started: ${error.message}`)),
     PAUSE_MS,
   );
   return undefined;

@@ -134,7 +134,7 @@ class Attempt {
     await this.session.close().catch(() => {}); // with the engine
   }
 
-  #abort(reason = new DOMException('It is not wanted', 'AbortError')) {
+  #abort(reason = new DOMException('The answer is no longer needed', 'AbortError')) {
     this.#controller.abort(reason);
     this.#wake();
   }
@@ -198,7 +198,7 @@ export function beginFollowUps(engine, bodies, base) {
       if (own !== era) return session.close();
       followUps.push(new Attempt(engine, /** @type {Body} */ (body), session, 'followUp', base));
     }
-    note('Follow-ups', `${followUps.length} answers begun`);
+    note('Follow-ups', `${followUps.length} answers started`);
   });
 }
 
@@ -236,7 +236,7 @@ function giveUp(attempts) {
   if (attempts.length === 0) return;
   inTurn(async () => {
     await Promise.all(attempts.map((one) => one.drop()));
-    note('Before Enter', 'given back');
+    note('Before Enter', 'released');
     note('Follow-ups', '');
   });
 }
@@ -273,6 +273,6 @@ export function take(engine, body, how) {
   followUps = followUps.filter((one) => one !== found);
   dropAll();
   if (!found) return undefined;
-  note('Before Enter', `used: ${found.chunks.length} pieces were there`);
+  note('Before Enter', `used: ${found.chunks.length} pieces were ready`);
   return found.take(how);
 }

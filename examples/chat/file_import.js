@@ -14,7 +14,7 @@ export async function takeInLater({ file: files, mmproj }, onKept) {
   const [file] = files;
   const store = files.length === 1 ? await keptModels() : undefined;
   if (!store) {
-    showNotice(`${file.name} is used for now: choose it again after a reload.`);
+    showNotice(`${file.name} is not saved: choose it again after a reload.`);
     return;
   }
   try {
@@ -25,7 +25,7 @@ export async function takeInLater({ file: files, mmproj }, onKept) {
     showNotice(`${file.name} (${formatBytes(file.size)}) is kept in this browser.`);
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
-    const why = isFull ? 'there is no room to keep it' : `it could not be kept (${error})`;
-    showNotice(`${file.name} is used for now, but ${why}: choose it again after a reload.`);
+    const why = isFull ? 'there is no storage left for it' : `it could not be saved (${error})`;
+    showNotice(`${file.name} is loaded, but ${why}: choose it again after a reload.`);
   }
 }

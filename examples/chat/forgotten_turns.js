@@ -39,7 +39,7 @@ async function readAgain(about) {
   const path = shownAfter(tree);
   const messages = messagesOf(path);
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
-  note('Forgotten', 'what is left is being read');
+  note('Forgotten', 'the rest is being read');
   const tools = settings.tools ? { tools: toolsTold } : {};
   const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
   const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
@@ -75,7 +75,7 @@ async function change(about, question) {
   await untilAnswered(); // a new question reads it, and a running answer is not complete yet
   if (!find(state().tree, question.id)) return;
   await readAgain(about).catch((error) => {
-    note('Forgotten', error?.name === 'AbortError' ? '' : `what is left is read later: ${error}`);
+    note('Forgotten', error?.name === 'AbortError' ? '' : `the rest is read later: ${error}`);
   });
 }
 
@@ -113,7 +113,7 @@ export async function forget(question, about, at) {
     (one) => one !== question && one.parent !== question,
   );
   showNotice(
-    `Forgotten.${isOnly ? '' : ' What is left is being read again.'}`,
+    `Forgotten.${isOnly ? '' : ' The rest is being read again.'}`,
     () => question.forgotten && bringBack(question, about),
   );
   await mark(question, about, at);
@@ -121,7 +121,7 @@ export async function forget(question, about, at) {
 
 /** @param {Message} question @param {Conversation} about */
 export async function bringBack(question, about) {
-  showNotice('It is back.');
+  showNotice('The question and its answer are restored.');
   await mark(question, about, 0);
 }
 

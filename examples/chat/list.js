@@ -173,7 +173,9 @@ async function importFiles() {
   if (wholes.length === 0) return;
   await page.openConversation(wholes[0].conversation.id);
   showNotice(
-    wholes.length === 1 ? 'It was imported.' : `${wholes.length} conversations were imported.`,
+    wholes.length === 1
+      ? 'The conversation was imported.'
+      : `${wholes.length} conversations were imported.`,
   );
 }
 
@@ -263,7 +265,7 @@ function drawDeleted() {
     const item = document.createElement('li');
     const title = document.createElement('span');
     title.textContent = titled(conversation);
-    const really = makeSureButton('Delete for good', () =>
+    const really = makeSureButton('Delete permanently', () =>
       keeper.add((store) => store.remove([conversation.id])),
     );
     item.append(

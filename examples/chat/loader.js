@@ -212,15 +212,15 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
       urls.some((one) => [address, hubNameOf(address)].includes(one)),
     );
     if (part?.storedBytes) {
-      offerRoom(`There is no room for the rest of ${name}. What was downloaded stays.`, [
-        makeButton('Load it without keeping it', () => {
+      offerRoom(`There is no storage left for the rest of ${name}. The downloaded part is kept.`, [
+        makeButton('Load it without saving', () => {
           notToKeep.add(url);
           load({ name, source });
         }),
       ]);
       throw error;
     }
-    offerRoom(`There is no room to keep ${name}: it is loaded for now, and not kept.`);
+    offerRoom(`There is no storage left for ${name}: it is loaded, but not saved.`);
     return unkept;
   }
   return { options: await kept(), isNew: true };
@@ -262,7 +262,7 @@ async function createSized(context, options) {
     if (!(error instanceof WickError) || options.signal.aborted) throw error;
     const made = await createEngine(options);
     const { contextSize } = await made.info();
-    showNotice(`It reads ${contextSize} tokens at once, not ${context}: ${sentence(error)}`);
+    showNotice(`The context has ${contextSize} tokens instead of ${context}: ${sentence(error)}`);
     return made;
   }
 }
@@ -283,7 +283,7 @@ async function createWith(context, { mmproj, ...options }, source) {
     const isNetwork =
       error instanceof WickError && ['NETWORK', 'HTTP', 'CORS'].includes(error.code);
     if (!isNetwork) delete source.mmproj;
-    showNotice(`It reads texts alone: its encoders could not be loaded. ${sentence(error)}`);
+    showNotice(`It reads text only: its encoders could not be loaded. ${sentence(error)}`);
     return made;
   }
 }
@@ -467,7 +467,7 @@ function keepName(kept) {
 /** Encoders alone are those of the model that is loaded. @param {File} mmproj */
 export async function addEncoders(mmproj) {
   if (!loaded || loaded.isBuiltIn)
-    return showNotice(`${mmproj.name} has the encoders of a model: choose the model with it.`);
+    return showNotice(`${mmproj.name} contains only encoders: choose it together with its model.`);
   return choose({ ...loaded, source: /** @type {any} */ ({ ...loaded.source, mmproj }) });
 }
 
@@ -495,7 +495,7 @@ export function leaveInBackground() {
   const wasFetched = isFetched(wished);
   want();
   loading?.abort(new DOMException('It continues in the background', 'AbortError'));
-  if (wasFetched) showNotice(`${name} is downloaded in the background.`);
+  if (wasFetched) showNotice(`${name} is being downloaded in the background.`);
 }
 
 /** @param {Wish} wish */

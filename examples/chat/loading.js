@@ -25,7 +25,7 @@ export function showProgress({ loaded, total, bytesPerSecond, secondsLeft, phase
   if (bytesPerSecond) facts.push(`${formatBytes(bytesPerSecond)}/s`);
   if (secondsLeft !== undefined && secondsLeft > 0)
     facts.push(`${formatDuration(secondsLeft)} left`);
-  if (phase === 'retrying') facts.push('the connection broke, trying again');
+  if (phase === 'retrying') facts.push('connection lost, retrying');
   byId('loading-facts').textContent = facts.join(' · ');
 }
 

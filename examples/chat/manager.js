@@ -26,7 +26,7 @@ export function wishOfEntry({ name, urls, fingerprint }) {
 /** @param {Download} one */
 function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, isWaiting, error }) {
   const share = total ? `${formatBytes(received)} of ${formatBytes(total)}` : formatBytes(received);
-  if (error) return `${share} · it was broken off: ${/** @type {Error} */ (error).message}`;
+  if (error) return `${share} · interrupted: ${/** @type {Error} */ (error).message}`;
   if (isPaused) return `${share} · paused`;
   if (isWaiting) return `${share} · waiting for the network`;
   const left = total && bytesPerSecond > 0 ? (total - received) / bytesPerSecond : undefined;
@@ -60,7 +60,7 @@ function itemOfDownload(one, entry) {
   const item = makeItem(name, wordsOf(one), [toggle, deleteButton(url)]);
   const bar = document.createElement('progress');
   bar.max = 1;
-  bar.setAttribute('aria-label', `How much of ${name} is here`);
+  bar.setAttribute('aria-label', `Downloaded part of ${name}`);
   if (one.progress.total) bar.value = one.progress.received / one.progress.total;
   item.append(bar);
   item.dataset.url = url;
@@ -106,7 +106,7 @@ async function verify({ id }) {
       id,
       count === 0
         ? 'undamaged'
-        : `${count} damaged ${count === 1 ? 'part' : 'parts'}: Resume fetches them again`,
+        : `${count} damaged ${count === 1 ? 'part' : 'parts'}: Resume downloads them again`,
     );
   } catch (error) {
     said.set(id, `it could not be read: ${/** @type {Error} */ (error).message}`);
@@ -124,7 +124,7 @@ async function roomInWords() {
   const store = await keptModels();
   if (!store) {
     const why = sentence(problemOfKept());
-    return `This browser keeps no models: each visit loads them again. ${why}`;
+    return `This browser cannot save models: each visit downloads them again. ${why}`;
   }
   const { usedBytes, freeBytes, isPersisted } = await store.estimate();
   const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} are free`;

@@ -74,7 +74,7 @@ export async function attachFiles(files) {
 async function addMedium(medium, blob) {
   held.set(medium.id, blob);
   await keepMedium(medium, blob).catch(() =>
-    showNotice(`There is no room to keep ${medium.name}: it is gone after a reload.`),
+    showNotice(`There is no storage left for ${medium.name}: it will be gone after a reload.`),
   );
   if (!attachedMedia().some(({ id }) => id === medium.id))
     setAttached([...attachedMedia(), medium]);
@@ -166,8 +166,8 @@ function removeButton(medium) {
 function wordsFor({ kind }) {
   const model = byId('model-name').textContent;
   return kind === 'image'
-    ? `${model} does not read images. SmolVLM in the list of models does, and so does a file of yours with its mmproj file.`
-    : `${model} does not read recordings. Ultravox or Voxtral do, with their mmproj file.`;
+    ? `${model} cannot read images. Choose SmolVLM from the list of models, or a model file of yours together with its mmproj file.`
+    : `${model} cannot read recordings. Choose Ultravox or Voxtral together with its mmproj file.`;
 }
 
 const chooseModel = makeButton('Choose a model', () => byId('choose-model').click());
@@ -191,7 +191,7 @@ export function tellUnread() {
   const unread = unreadMedium();
   if (!unread) return;
   const what = unread.kind === 'image' ? 'images' : 'recordings';
-  const words = `Not sent: ${byId('model-name').textContent} does not read ${what}. Remove them, or choose another model.`;
+  const words = `Not sent: ${byId('model-name').textContent} cannot read ${what}. Remove them, or choose another model.`;
   showNotice(words, () => byId('choose-model').click(), 'Choose a model');
 }
 
@@ -256,7 +256,7 @@ async function record() {
     stream = await navigator.mediaDevices.getUserMedia({ audio: true });
   } catch (error) {
     const isRefused = /** @type {Error} */ (error).name === 'NotAllowedError';
-    showNotice(isRefused ? 'The microphone is not allowed here.' : 'There is no microphone.');
+    showNotice(isRefused ? 'This page may not use the microphone.' : 'No microphone was found.');
     return;
   }
   const own = new MediaRecorder(stream);

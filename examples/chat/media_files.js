@@ -20,7 +20,8 @@ const JPEG_QUALITY = 0.92;
 /** @param {File} file @returns {Promise<Read>} */
 export async function readFile(file) {
   const [kind] = file.type.split('/');
-  if (kind === 'video') return { refusal: 'videos are not read. Attach an image of it' };
+  if (kind === 'video')
+    return { refusal: 'videos are not supported. Attach a frame of it as an image' };
   const found = kind === 'image' ? await readImage(file) : await readAudio(file);
   if (typeof found === 'string') return { refusal: found };
   const id = await hashOf(found);
@@ -69,7 +70,7 @@ async function readImage(file) {
   const scale = Math.min(1, Math.sqrt(PIXELS_MAX / (width * height)));
   const made = await drawn(image, Math.round(width * scale), Math.round(height * scale));
   if (!isElement) image.close();
-  return made ?? 'there is no memory for an image of this size';
+  return made ?? 'there is not enough memory for an image of this size';
 }
 
 /** @param {CanvasImageSource} image @param {number} width @param {number} height @returns {Promise<Blob | undefined>} */
@@ -88,13 +89,14 @@ async function drawn(image, width, height) {
 
 /** @param {File} file @returns {Promise<Blob | string>} a string is why it is refused */
 async function readAudio(file) {
-  if (file.size > AUDIO_BYTES_MAX) return `a recording of more than ${AUDIO_BYTES_MAX / 1e6} MB`;
+  if (file.size > AUDIO_BYTES_MAX)
+    return `the recording is larger than ${AUDIO_BYTES_MAX / 1e6} MB`;
   const context = new OfflineAudioContext(1, 1, 16000);
   const sound = await context.decodeAudioData(await file.arrayBuffer()).catch(() => undefined);
   if (!sound) return 'this browser cannot read this recording';
   const isLong = sound.duration > AUDIO_MINUTES_MAX * 60;
   return isLong
-    ? `a recording of more than ${AUDIO_MINUTES_MAX} minutes`
+    ? `the recording is longer than ${AUDIO_MINUTES_MAX} minutes`
     : new Blob([file], { type: file.type });
 }
 

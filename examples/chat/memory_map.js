@@ -136,7 +136,7 @@ async function linesAhead(engine, pageTokens, level) {
   for (const { messages, text } of begunAhead()) {
     const { tokens, pages } = await engine.findPages(messages, toolsOfPrompt());
     const missing = Math.max(0, Math.floor(tokens / pageTokens) - pages.length);
-    const who = 'Begun before Enter';
+    const who = 'Started before Enter';
     lines.push({
       who,
       text: shortened(text),
@@ -150,7 +150,7 @@ async function linesAhead(engine, pageTokens, level) {
 
 /** @param {Line} line @param {Map<number, number>} branches @returns {string} */
 function wordsFor({ held, text }, branches) {
-  if (text === 'forgotten' && held.tokens === 0) return 'not told to the model';
+  if (text === 'forgotten' && held.tokens === 0) return 'not sent to the model';
   const { places, missing } = held;
   const shared = places.filter((place) => (branches.get(place) ?? 0) > 1).length;
   const parts = [
@@ -245,7 +245,7 @@ async function draw() {
   const there = new Set(lines.flatMap((line) => line.held.places));
   const shared = [...there].filter((place) => (branches.get(place) ?? 0) > 1);
   const more =
-    all.length > LINES_MAX ? ` ${all.length - LINES_MAX} more messages are not drawn.` : '';
+    all.length > LINES_MAX ? ` ${all.length - LINES_MAX} more messages are not shown.` : '';
   find('.memory-sum').textContent =
     `${there.size} pages of this conversation, ${formatBytes(there.size * pageBytes)}; ${shared.length} of them are shared by branches.${more}`;
 }
@@ -270,7 +270,7 @@ for (const name of ['answered', 'memory', 'conversation', 'engine'])
 /** @returns {Promise<void>} that settles when it is drawn */
 export async function openMemory() {
   list.replaceChildren();
-  find('.memory-sum').textContent = 'The pages are looked up …';
+  find('.memory-sum').textContent = 'Looking up the pages …';
   dialog.showModal();
   await draw();
 }

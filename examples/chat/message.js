@@ -191,6 +191,6 @@ export function addElsewhere(version, later, go) {
     item.textContent = `${role === 'user' ? 'You' : 'Model'}: ${content}`;
     list.append(item);
   }
-  section.append(title, list, makeButton('Go there', go, 'branching'));
+  section.append(title, list, makeButton('Show it', go, 'branching'));
   log.append(section);
 }

@@ -32,7 +32,7 @@ export function offerLarger(answer, load) {
     ? [() => load(wishFor(largerModel)), 'Load it']
     : [openChoice, 'Choose a model'];
   showNotice(
-    `This page's own model is a toy that knows little. ${largerModel.name} (${size}) knows more.`,
+    `The built-in model is a tiny demo that knows little. ${largerModel.name} (${size}) knows more.`,
     take,
     label,
   );

@@ -52,7 +52,7 @@ async function showSearch(text, pick, signal) {
     listOf(
       all.map(({ name, downloads, isGated }) => [
         name,
-        `${downloads.toLocaleString('en')} downloads${isGated ? ', asks for a login' : ''}`,
+        `${downloads.toLocaleString('en')} downloads${isGated ? ', requires a login' : ''}`,
         () => pick(name),
       ]),
     ),
@@ -80,7 +80,7 @@ async function showRepository({ name, revision, type }, pick, signal) {
 function cardOf({ fits, verdict, facts }, name) {
   const card = document.createElement('section');
   card.className = `verdict ${fits}`;
-  card.setAttribute('aria-label', `What is known of ${name}`);
+  card.setAttribute('aria-label', `Details of ${name}`);
   const list = document.createElement('dl');
   for (const [term, text] of facts) {
     const [dt, dd] = ['dt', 'dd'].map((tag) => document.createElement(tag));
@@ -121,7 +121,7 @@ async function showFile(text, url, signal) {
   if (encoders > 0)
     verdict.facts.push([
       'Reads',
-      `images or audio, by ${formatBytes(encoders)} that are loaded with it`,
+      `images or audio, with another ${formatBytes(encoders)} of encoders`,
     ]);
   const file = { text, url, fits, mmproj: encoders > 0 };
   return { elements: [cardOf(verdict, nameOfUrl(url))], file };

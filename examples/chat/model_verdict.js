@@ -93,12 +93,12 @@ export function judge(facts, device, measured) {
   if (fits !== 'no' && speed) {
     const { tokensPerSecond, isRough } = speed;
     if (tokensPerSecond >= READING_PER_SECOND) words.push('It writes as fast as you read.');
-    else if (!isRough) words.push('It writes slower than you read.');
-    else words.push('It may write slower than you read.');
+    else if (!isRough) words.push('It writes more slowly than you read.');
+    else words.push('It may write more slowly than you read.');
   }
   if (fits !== 'no' && fileBytes && device.freeBytes !== undefined && fileBytes > device.freeBytes)
     words.push(
-      `There is no room to keep its ${sized(fileBytes)}: ${sized(device.freeBytes)} are free.`,
+      `There is not enough storage to save its ${sized(fileBytes)}: ${sized(device.freeBytes)} is free.`,
     );
   if (!facts.hasTemplate && fits !== 'no')
     words.push(

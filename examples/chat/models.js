@@ -41,7 +41,7 @@ export const models = [
   {
     id: 'wick',
     name: 'Wick 4.2M',
-    note: '4.5 MB, comes with the page: a toy that shows how it works',
+    note: '4.5 MB, comes with the page: a tiny demo model',
     url: 'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
     bytes: 4.5e6,
     temperature: 0,

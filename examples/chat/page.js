@@ -98,7 +98,7 @@ function sendLater() {
     if (conversation.current().id === id) send(promptField.value);
   };
   byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
-  showNotice('Your message will be answered when the model is ready.', end, 'Do not send it');
+  showNotice('Your message will be answered when the model is ready.', end, 'Cancel the message');
 }
 
 byId('composer').addEventListener('submit', (event) => {
@@ -166,7 +166,7 @@ function offer(wish) {
   const problem = problemOfKept();
   const where = problem ? `could not be loaded: ${sentence(problem)}` : 'is not in this browser.';
   showNotice(
-    `This conversation was with ${wish.name}, which ${where}`,
+    `This conversation used ${wish.name}, which ${where}`,
     canFetch ? () => choose(wish) : undefined,
     'Download it',
   );
@@ -178,7 +178,9 @@ async function wantModel() {
   const { engine, loaded, wished, isLoading } = current();
   const wish = about.model && wishOf(about.model);
   if (about.model && !wish && about.model.name !== loaded?.name)
-    return showNotice(`${about.model.name} was a file of yours: choose it again to go on with it.`);
+    return showNotice(
+      `${about.model.name} was loaded from a file: choose the file again to continue with it.`,
+    );
   if (!wish) return undefined;
   const isThere = engine && loaded && isSame(wish, loaded);
   if (isThere) return isLoading ? leaveInBackground() : undefined;
@@ -196,7 +198,7 @@ byId('log').addEventListener(
 onDownload((one) => {
   if (one.done || one.isPaused || one.isWanted || findDownload(one.url)) return;
   const wish = wishOf({ name: one.name, url: one.url, mmproj: one.mmproj });
-  if (wish) showNotice(`${one.name} is here.`, () => choose(wish), 'Use it');
+  if (wish) showNotice(`${one.name} has been downloaded.`, () => choose(wish), 'Use it');
 });
 
 /** The browser ended an earlier page while it loaded this model. @param {Wish} wish */
@@ -257,7 +259,7 @@ const follow = () => conversation.followAddress(location.hash.slice(1)).catch(te
 addEventListener('hashchange', follow);
 follow(); // Back may have been pressed while the page was starting
 takeShared(conversation.openNew, writePrompt);
-if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);
+if (problem) showProblem(`This browser cannot save conversations: ${sentence(problem)}`);
 await loadFirst();
 takeOpened(takeFiles);
 removeFormer();

@@ -10,7 +10,7 @@ import { hideNotice, showNotice } from './notice.js';
 export async function attach(files) {
   const library = await import('./attaching.js').catch(() => undefined);
   if (library) await library.attach(files);
-  else showNotice('The code for files could not be loaded. Is there a network?');
+  else showNotice('File support could not be loaded. Check the network connection.');
 }
 
 /** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
@@ -19,7 +19,7 @@ const PASTED_LETTERS_MAX = 50_000;
 /** @param {File[]} files of a long text each */
 export const offerBooks = (files) =>
   showNotice(
-    'This is long. As a book, it is read only once.',
+    'This text is long. The model reads a book only once.',
     () => addBooks(files),
     'Keep as a book',
   );
@@ -44,7 +44,7 @@ function takePasted(event) {
   const text = copied.replaceAll(/\r\n?/g, '\n'); // as the field has it: the caret is placed by its length
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
-    showNotice('What was pasted is too long for a message: a text has at most 1 MB.');
+    showNotice('The pasted text is too long for a message: the limit is 1 MB.');
     return;
   }
   const { selectionStart: start, selectionEnd } = into;

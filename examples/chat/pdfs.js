@@ -45,9 +45,9 @@ async function read(pdf, onPage) {
     const own = items.map(wordsOf).join('').trim();
     if (own !== '') text += `[Page ${number}]\n${own}\n\n`;
     if (text.length > LETTERS_MAX)
-      throw new PdfError('TOO_LONG', 'its text has more than a million letters');
+      throw new PdfError('TOO_LONG', 'its text has more than a million characters');
   }
-  if (text === '') throw new PdfError('NO_TEXT', 'it has no text: its pages are pictures');
+  if (text === '') throw new PdfError('NO_TEXT', 'it has no text: its pages are images');
   return text.trimEnd();
 }
 

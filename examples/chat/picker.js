@@ -220,12 +220,12 @@ function takeDrops() {
 async function takeHub() {
   const says = byId('hub-state');
   const address = /** @type {HTMLInputElement} */ (byId('hub-address'));
-  says.textContent = 'Asking it …';
+  says.textContent = 'Checking …';
   try {
     const { useHub } = await import('./hub_search.js');
     await useHub(address.value);
     address.value = hubAddress();
-    says.textContent = 'Models are searched for and downloaded there.';
+    says.textContent = 'Models are now found on and downloaded from this hub.';
     lookUp(found, field.value);
   } catch (error) {
     says.textContent = /** @type {Error} */ (error).message;

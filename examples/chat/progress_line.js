@@ -17,7 +17,7 @@ export function readingInWords(done, total, ms) {
   const words = `Reading ${done} of ${total} tokens`;
   if (ms < MEASURED_MS || done === 0 || done >= total) return words;
   const seconds = Math.ceil(((total - done) * ms) / done / 1000);
-  return `${words}, about ${seconds} s more`;
+  return `${words}, about ${seconds} s left`;
 }
 
 /** @param {number} tokens @param {number} ms since the first of them @param {boolean} isThinking */

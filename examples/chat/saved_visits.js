@@ -59,7 +59,7 @@ async function takeUp(own, id) {
     const body = { messages, session, max_tokens: 1, temperature: 0 };
     const { usage } = await own.chat.completions.create(body);
     const { prompt_tokens: all, prompt_tokens_details: details } = usage;
-    return `${details.cached_tokens} of ${all} tokens taken up`;
+    return `${details.cached_tokens} of ${all} tokens restored`;
   } finally {
     await session.close();
   }
@@ -68,7 +68,7 @@ async function takeUp(own, id) {
 function takeUpSoon() {
   const [own, id] = [engine, conversation];
   if (!own || id === undefined) return;
-  if (!settings.remember) return note('Last visit', 'not remembered');
+  if (!settings.remember) return note('Last visit', 'not saved');
   const known = read.get(own) ?? new Set();
   read.set(own, known);
   if (known.has(id)) return;
@@ -102,7 +102,7 @@ export const untilTakenUp = () => taking;
 async function keepOnce({ engine: own, id, messages }) {
   const { pageBytes, pageTokens } = await own.kvStats();
   const guess = ((await own.countTokens(messages)) * pageBytes) / pageTokens;
-  if (!fits(guess)) return `${formatBytes(guess)} are too much to store`;
+  if (!fits(guess)) return `${formatBytes(guess)} is too much to store`;
   const { fingerprint } = await own.info();
   const session = await own.createSession();
   try {
@@ -152,7 +152,7 @@ export async function keepState(own, id, messages) {
 export async function forget() {
   next = undefined;
   await removeStates().catch(() => {}); // there is no storage
-  note('Next visit', 'nothing is kept');
+  note('Next visit', 'nothing is saved');
 }
 
 listenToAll(({ kind, conversation: id }) => {

@@ -6,11 +6,11 @@ import { byId } from './dom.js';
 const shortcuts = [
   ['Enter', 'send the message'],
   ['Shift+Enter', 'a new line'],
-  ['Escape', 'stop the answer; close what is open'],
+  ['Escape', 'stop the answer, or close the open dialog'],
   ['Ctrl+K', 'search all conversations'],
   ['Ctrl+Shift+O', 'a new chat'],
   ['Up, Down', 'move in the list of conversations'],
-  ['?', 'this list, outside of text fields'],
+  ['?', 'show this list (outside of text fields)'],
 ];
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('shortcuts-dialog'));

@@ -35,7 +35,7 @@ function showFold(article, fold) {
   const line = document.createElement('p');
   line.className = 'fold';
   line.dir = 'auto';
-  line.textContent = `What came before, in short: ${fold}`;
+  line.textContent = `Summary of the earlier messages: ${fold}`;
   article.prepend(line);
 }
 

@@ -61,7 +61,7 @@ addEventListener('appinstalled', () => {
 async function stateButtons() {
   const { bytes } = await sizeOfStates();
   if (bytes === 0) return [];
-  return [freeing(`What models have read (${formatBytes(bytes)})`, forget)];
+  return [freeing(`Saved model states (${formatBytes(bytes)})`, forget)];
 }
 
 /** @returns {Promise<HTMLElement[]>} */
@@ -90,7 +90,7 @@ async function bookButtons() {
     ...others
       .slice(0, BOOKS_MAX)
       .map(({ key, book, size: own }) =>
-        freeing(`what was read of “${known.get(book)?.title}” (${formatBytes(own)})`, () =>
+        freeing(`the saved state of “${known.get(book)?.title}” (${formatBytes(own)})`, () =>
           store.removeReading(key),
         ),
       ),
@@ -172,7 +172,7 @@ async function onTrouble(error) {
     ? "This browser's storage is full"
     : `This browser could not store it (${error})`;
   show(
-    `${why}: what you typed last is kept only in this page, until you close it. Delete something, or export what you need.`,
+    `${why}: your last changes exist only in this page, until you close it. Delete something, or export what you need.`,
   );
 }
 

@@ -22,7 +22,7 @@ const PLAIN = `{%- for message in messages -%}
 
 /** @type {Template[]} */
 export const templates = [
-  { id: 'plain', name: 'None: it continues a text', source: PLAIN, stops: [] },
+  { id: 'plain', name: 'None: the model continues a text', source: PLAIN, stops: [] },
   { id: 'chatml', name: 'ChatML', source: 'chatml', stops: ['<|im_end|>'] },
   {
     ...{ id: 'llama3', name: 'Llama 3', stops: ['<|eot_id|>'] },

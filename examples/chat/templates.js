@@ -41,7 +41,7 @@ export function knownTemplate(wish) {
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)
-    return { id, name: 'a template of yours', source, stops: [] };
+    return { id, name: 'a custom template', source, stops: [] };
   return templates.find((one) => one.id === id) ?? plain;
 }
 
@@ -86,17 +86,17 @@ let use = async () => {};
 
 choice.append(
   ...templates.map(({ id, name }) => new Option(name, id)),
-  new Option('One of yours …', 'own'),
+  new Option('Custom …', 'own'),
 );
 choice.addEventListener('change', showChoice);
 form.querySelector('[value=cancel]')?.addEventListener('click', () => dialog.close());
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const known = templates.find(({ id }) => id === choice.value);
-  const own = { id: 'own', name: 'a template of yours', source: sourceField.value, stops: [] };
+  const own = { id: 'own', name: 'a custom template', source: sourceField.value, stops: [] };
   const submit = /** @type {HTMLButtonElement} */ (form.querySelector('.primary'));
   problem.hidden = true;
-  submit.textContent = 'Trying it …';
+  submit.textContent = 'Checking …';
   try {
     await use(known ?? own);
     dialog.close();
@@ -139,7 +139,7 @@ function setContinuing(isContinuing) {
   document.body.classList.toggle('continuing', isContinuing);
   promptField.placeholder = isContinuing ? 'Write the beginning of a text' : 'Ask something';
   promptField.ariaLabel = isContinuing ? 'Your text' : 'Your message';
-  byId('send').textContent = isContinuing ? 'Go on' : 'Send';
+  byId('send').textContent = isContinuing ? 'Generate' : 'Send';
 }
 
 /** The model has its own template. */

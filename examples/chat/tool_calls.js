@@ -91,7 +91,7 @@ function make(tag, className, text = '') {
 
 /** @param {string} text @param {number} [most] letters */
 const cut = (text, most = SHOWN_MAX) =>
-  text.length > most ? `${text.slice(0, most)}… (${text.length} letters)` : text;
+  text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
 
 /** @param {Call} call */
 function cardOf({ name, arguments: json, result }) {

@@ -7,8 +7,8 @@ const TEXT_MAX = 200;
 
 /** @param {unknown} value @param {string} name */
 function shortText(value, name) {
-  if (typeof value !== 'string') throw new Error(`${name} must be a text`);
-  if (value.length > TEXT_MAX) throw new Error(`${name} has at most ${TEXT_MAX} letters`);
+  if (typeof value !== 'string') throw new Error(`${name} must be a string`);
+  if (value.length > TEXT_MAX) throw new Error(`${name} has at most ${TEXT_MAX} characters`);
   return value;
 }
 

@@ -117,7 +117,7 @@ function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   const bar = document.createElement('meter');
   bar.value = probability;
   bar.setAttribute('aria-hidden', 'true');
-  button.append(name, bar, ` ${inPercent(probability)}${isOwn ? ', as it is' : ''}`);
+  button.append(name, bar, ` ${inPercent(probability)}${isOwn ? ', chosen' : ''}`);
   button.disabled = isOwn || !canStand;
   item.append(button);
   return item;
@@ -149,7 +149,7 @@ function fieldOf(words, choose) {
   field.className = 'words-text';
   field.dir = 'auto';
   field.setAttribute('role', 'group');
-  field.setAttribute('aria-label', 'Words of this answer; arrow keys go from one to the next');
+  field.setAttribute('aria-label', 'Words of this answer; use the arrow keys to move');
   for (const [index, word] of words.entries()) {
     const element = document.createElement('span');
     element.textContent = word.text;
@@ -201,17 +201,17 @@ export async function toggleWords(engine, message, article, branch) {
     for (const one of element.parentElement?.children ?? [])
       one.setAttribute('aria-pressed', String(one === element));
     list.replaceChildren();
-    says.textContent = 'The model is asked …';
+    says.textContent = 'Asking the model …';
     const found = await alternativesAt(engine, message, word.at).catch((error) => String(error));
     if (own !== turn) return;
     if (typeof found === 'string') {
-      says.textContent = `It cannot be told: ${found}`;
+      says.textContent = `The alternatives are not available: ${found}`;
       return;
     }
     const isOwn = (/** @type {Alternative} */ one) => !one.isEnd && word.text.startsWith(one.text);
     const has = found.findIndex(isOwn);
-    const odds = has < 0 ? 'not among the likeliest' : inPercent(found[has].probability);
-    says.textContent = `“${word.text.trim()}”: ${odds}. In its place:`;
+    const odds = has < 0 ? 'not among the most likely' : inPercent(found[has].probability);
+    says.textContent = `“${word.text.trim()}”: ${odds}. Alternatives:`;
     const items = found.map((one, index) =>
       itemOf(one, index === has, () =>
         branch(message, word.at, one.isEnd ? '' : one.text, one.isEnd),

@@ -69,7 +69,7 @@ const isOff = (button) => button.getAttribute('aria-disabled') === 'true';
 function showState() {
   setOff(stop, running === 0);
   setOff(begin, running > 0);
-  state.textContent = running > 0 ? `${running} being told` : 'Ready';
+  state.textContent = running > 0 ? `${running} being written` : 'Ready';
 }
 
 /**

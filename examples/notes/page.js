@@ -114,13 +114,13 @@ async function takeFolder(taken) {
 }
 
 const unkeptWords = (/** @type {number} */ count) =>
-  `The storage of this browser is full. ${number(count)} notes can be searched until the page is left. Free some room, and choose the folder again.`;
+  `The storage of this browser is full. ${number(count)} notes can be searched until you leave the page. Free some space, and choose the folder again.`;
 
 /** @param {unknown} error @returns {Error} */
 function storageWords(error) {
   const isFull = /** @type {any} */ (error)?.name === 'QuotaExceededError';
   const full =
-    'The storage of this browser is full. What is indexed stays. Free some room, and go on.';
+    'The storage of this browser is full. The index so far is kept. Free some space, and resume.';
   return new Error(isFull ? full : inWords(error));
 }
 
@@ -128,14 +128,14 @@ function storageWords(error) {
 function showFolder(found, isCut = false) {
   const count = [...notes.values()].reduce((sum, { passages }) => sum + passages.length, 0);
   const changes = found
-    ? ` ${number(found.read)} new or changed, ${number(found.removed)} gone.`
-    : ' As they were the last time.';
+    ? ` ${number(found.read)} new or changed, ${number(found.removed)} removed.`
+    : ' Unchanged since the last visit.';
   const empty = found?.isEmpty
-    ? ' No note is in the folder now: these are those of the last time.'
+    ? ' The folder has no notes now: these are from the last visit.'
     : '';
   byId('folder-state').textContent =
     `${folder}: ${number(notes.size)} notes, ${number(count)} passages.${empty || changes}` +
-    (isCut ? ' The folder has more than are looked at.' : '');
+    (isCut ? ' The folder has more files than are read.' : '');
   byId('again').hidden = !handle;
   byId('try-example').hidden = true;
   byId('forget').hidden = false;
@@ -287,7 +287,7 @@ async function embed() {
   byId('pause').textContent = 'Pause';
   try {
     const { all, done } = progressOf();
-    if (done < all) sayEmbedding('Another tab makes the index, or it begins at once …');
+    if (done < all) sayEmbedding('Starting, unless another tab is building the index …');
     const work = () => embedWhileAlone(own);
     if (navigator.locks) await navigator.locks.request(LOCK, { signal: own.signal }, work);
     else await work();
@@ -307,10 +307,10 @@ function showIndex() {
   const { all, done } = progressOf();
   const isWhole = done === all;
   byId('pause').hidden = isWhole;
-  byId('pause').textContent = 'Go on';
+  byId('pause').textContent = 'Resume';
   byId('embedding-bar').hidden = isWhole;
   if (!model || all === 0) sayEmbedding('');
-  else if (isWhole) sayEmbedding(`The index is whole: ${number(all)} passages.`);
+  else if (isWhole) sayEmbedding(`The index is complete: ${number(all)} passages.`);
   else sayEmbedding(`Paused at ${number(done)} of ${number(all)} passages.`);
   searchSoon();
 }
@@ -375,7 +375,7 @@ const choice = useModelChoice({
       'model-warning',
       isEmbedder
         ? undefined
-        : `${name} was made to write texts, not to compare them: expect poor results. The models of the list are better.`,
+        : `${name} was made to write text, not to compare texts: expect poor results. The models in the list are better.`,
     );
     byId('model-hint').hidden = true;
     setTimeout(async () => {

@@ -40,7 +40,7 @@ async function readNote(folder, { path, file: open }, before) {
   const hash = await hashOf(bytes);
   if (before?.hash === hash) return { ...before, size, modified };
   const text = textOf(bytes);
-  if (text === undefined) return 'no text in UTF-8';
+  if (text === undefined) return 'not UTF-8 text';
   const title = titleOf(text, path);
   return { folder, path, size, modified, hash, title, passages: passagesOf(text) };
 }

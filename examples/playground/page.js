@@ -28,7 +28,7 @@ const names = {
   schema: 'JSON schema',
   grammar: 'Grammar (GBNF)',
   regex: 'Regular expression',
-  choices: 'Choices, one a line',
+  choices: 'Choices, one per line',
 };
 
 /** @returns {Task} */
@@ -89,7 +89,7 @@ async function check() {
   const fault = await findFault(engine, task(), own.signal);
   if (own.signal.aborted) return false;
   showFault(fault);
-  byId('rule-state').textContent = fault ? '' : 'It can be obeyed.';
+  byId('rule-state').textContent = fault ? '' : 'Valid and supported.';
   if (!fault) byId('code').textContent = codeOf(task());
   return fault === undefined;
 }
@@ -167,7 +167,7 @@ async function run() {
     byId('state').textContent = ending.finish === 'length' ? '' : 'Done';
     if (ending.finish === 'length')
       showProblem(
-        `It is not complete after ${ending.tokens} tokens: the context, or the limit of 1,024 tokens, ended it.`,
+        `The output is incomplete: after ${ending.tokens} tokens it reached the limit of 1,024 tokens or the end of the context.`,
       );
   } catch (error) {
     byId('state').textContent = own.signal.aborted ? 'Stopped' : '';
@@ -202,7 +202,7 @@ async function readLink() {
       Object.hasOwn(names, found?.kind) &&
       typeof found.rule === 'string' &&
       typeof found.text === 'string';
-    if (!isTask) throw new Error('it is of another page');
+    if (!isTask) throw new Error('it belongs to another page');
     show(found);
     fillExamples();
     return true;

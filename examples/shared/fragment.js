@@ -20,7 +20,7 @@ async function piped(bytes, way) {
     count += step.value.length;
     if (count > BYTES_MAX) {
       await reader.cancel().catch(() => {});
-      throw new Error(`it holds more than ${BYTES_MAX} bytes`);
+      throw new Error(`it has more than ${BYTES_MAX} bytes`);
     }
     pieces.push(step.value);
   }
@@ -36,7 +36,7 @@ async function piped(bytes, way) {
 /** @param {unknown} value of JSON @returns {Promise<string>} */
 export async function packFragment(value) {
   const bytes = new TextEncoder().encode(JSON.stringify(value));
-  if (bytes.length > BYTES_MAX) throw new Error(`it holds more than ${BYTES_MAX} bytes`);
+  if (bytes.length > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX} bytes`);
   const packed = await piped(bytes, 'compress');
   let binary = '';
   for (const byte of packed) binary += String.fromCharCode(byte);

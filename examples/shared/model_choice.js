@@ -94,7 +94,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     select.replaceChildren(
       ...all.map(({ name, note }, index) => new Option(`${name} (${note})`, String(index))),
       new Option('An address, or a name on the hub', 'address'),
-      new Option('A GGUF file of mine', 'file'),
+      new Option('A GGUF file on this device', 'file'),
     );
     if (value) select.value = value;
     showFields();

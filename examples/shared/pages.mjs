@@ -7,22 +7,22 @@ export const pages = [
   {
     folder: 'chat',
     name: 'Chat',
-    text: 'a chat that forgets nothing, with any model, also without a network',
+    text: 'a chat with any model that keeps every conversation and works offline',
   },
   {
     folder: 'playground',
     name: 'Playground',
-    text: 'a text becomes a record of your JSON schema, or a text of your grammar',
+    text: 'turn a text into JSON of your schema, or into a text of your grammar',
   },
   {
     folder: 'notes',
     name: 'Notes',
-    text: 'a search by meaning over a folder of Markdown, which stays on this machine',
+    text: 'search a folder of Markdown notes by meaning; the notes stay on this machine',
   },
   {
     folder: 'fork',
     name: 'Forks',
-    text: 'one beginning, several stories: what they share is kept once',
+    text: 'several stories from one beginning, which share its memory',
   },
   { folder: 'bench', name: 'Benchmark', text: 'how fast models are on this machine' },
   {

@@ -193,11 +193,11 @@ test('a result is saved, linked to, and shown again elsewhere, without being mea
   assert.equal(await page.locator('#speeds tbody tr').count(), 2);
   /** @type {[string, RegExp][]} */
   const wrong = [
-    ['{', /^old\.json is no result/],
-    ['{}', /rows is no list/],
+    ['{', /^old\.json is not a result/],
+    ['{}', /rows is not a list/],
     [JSON.stringify({ rows: [] }), /rows is empty/],
-    [JSON.stringify({ rows: [{ ...row(1, 1), threads: '1' }] }), /threads is no number/],
-    [JSON.stringify({ rows: Array(401).fill(row(1, 1)) }), /rows is no list of at most 400/],
+    [JSON.stringify({ rows: [{ ...row(1, 1), threads: '1' }] }), /threads is not a number/],
+    [JSON.stringify({ rows: Array(401).fill(row(1, 1)) }), /rows is not a list of at most 400/],
     [`"${'a'.repeat(5 << 20)}"`, /too large/],
   ];
   for (const [text, words] of wrong) {
@@ -205,7 +205,7 @@ test('a result is saved, linked to, and shown again elsewhere, without being mea
     await page.locator('#problem', { hasText: words }).waitFor();
   }
   await page.goto(`${server.url}?#AAAA`);
-  assert.match(await page.locator('#problem').innerText(), /^The link is no result/);
+  assert.match(await page.locator('#problem').innerText(), /^The link is not a result/);
   assert.deepEqual(problems, []);
   await close();
 });

@@ -75,7 +75,7 @@ const states = {
     page.locator('.message.user').getByRole('button', { name: 'Edit' }).first().click(),
   'a question that was forgotten': async (page) => {
     await chooseRow(page.locator('.message.user').first(), '.forget');
-    await page.getByRole('button', { name: 'Forget for good' }).waitFor();
+    await page.getByRole('button', { name: 'Forget permanently' }).waitFor();
   },
   'the words of an answer': async (page) => {
     await chooseRow(lastAnswer(page), '.open-words');

@@ -62,7 +62,7 @@ test('what begins answers cannot be loaded: nothing is begun, and Enter answers'
     return route.abort();
   });
   await page.fill('#prompt', 'What is Wick?');
-  await untilFact(page, 'Before Enter', /^not begun: .*early/);
+  await untilFact(page, 'Before Enter', /^not started: .*early/);
   assert.ok(asked > 0);
   assert.match(await askReal(page, 'What is Wick?'), /\w/);
 });
@@ -82,7 +82,7 @@ test('what is typed is answered at Enter with what would have been answered, and
     await type(page, text);
     await page.keyboard.press('Enter');
     const footer = page.locator('.message.assistant footer').nth(index);
-    const figures = /tokens\/s.*first after 0 ms.*begun before Enter/s;
+    const figures = /tokens\/s.*first token after 0 ms.*started before Enter/s;
     assert.match((await footer.textContent()) ?? '', figures);
   }
   const bodies = await page.locator('.message.assistant .body').allInnerTexts();
@@ -100,7 +100,7 @@ test('unused answers free their pages', { skip }, async (t) => {
   const during = await page.evaluate('engine.kvStats()');
   assert.ok(during.sessions > 0 && during.pages.cached < during.pages.all - during.pages.free);
   await page.fill('#prompt', '');
-  await untilFact(page, 'Before Enter', /^given back/);
+  await untilFact(page, 'Before Enter', /^released/);
   await untilAllReturned(page);
   await type(page, 'What is a fork?');
   await page.click('#new-chat');
@@ -125,7 +125,7 @@ test('not on battery; as soon as there is power, and no longer when there is non
   await untilBegun(page, 'What is Wick?');
   assert.equal(await asked(), before + 1);
   await page.evaluate('plug(false)');
-  await untilFact(page, 'Before Enter', /^given back/);
+  await untilFact(page, 'Before Enter', /^released/);
   await untilAllReturned(page);
   assert.match(await askReal(page, 'What is Wick?'), /\w+ \w+/);
   assert.equal(await page.locator('.follow-ups').count(), 0);
@@ -154,14 +154,14 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   await askReal(page, 'What is Wick?');
   const chips = page.locator('.follow-ups button');
   await chips.nth(1).waitFor();
-  await untilFact(page, 'Follow-ups', /^2 answers begun/);
+  await untilFact(page, 'Follow-ups', /^2 answers started/);
   await untilTrue(page, 'engine.kvStats().then(({ sessions }) => sessions >= 2)');
   await takePicture(page, 'light-follow-ups');
   const question = await chips.first().innerText();
   await untilTrue(page, 'engine.kvStats().then(({ pages }) => pages.shared > 0)');
   await chips.first().click();
   const footer = page.locator('.message.assistant footer').nth(1);
-  assert.match((await footer.textContent()) ?? '', /begun before Enter/);
+  assert.match((await footer.textContent()) ?? '', /started before Enter/);
   assert.equal(await page.locator('.message.user .body').nth(1).innerText(), question);
 });
 
@@ -273,12 +273,12 @@ test('Firefox answers before Enter, too', { skip: locate('firefox').skip }, asyn
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(siteUrl());
   const told = await page.evaluate(`(async () => { ${elsewhere} })()`);
-  assert.match(String(told), /begun before Enter/);
+  assert.match(String(told), /started before Enter/);
 });
 
 test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await page.goto(siteUrl());
-  assert.match(await page.evaluate(elsewhere), /begun before Enter/);
+  assert.match(await page.evaluate(elsewhere), /started before Enter/);
 });

@@ -66,7 +66,7 @@ test('what was written is read, with its state where the key is here', async () 
   assert.equal(found.why, '');
   assert.deepEqual([found.state?.tokens, found.state?.kvType], [12, 'q8']);
   const plain = await writeBook(book, text);
-  assert.match((await readBookFile(plain)).why, /nothing of it was read yet/);
+  assert.match((await readBookFile(plain)).why, /none of it has been read yet/);
 });
 
 test('a byte that is another anywhere is seen: it is refused, or nothing but its text is used', async () => {
@@ -181,7 +181,7 @@ test('sizes and facts that lie are refused before anything of that size is made'
       head.title = 'Hens';
     },
   ])
-    assert.match((await read(withHead(bytes, change))).why, /no key of yours/);
+    assert.match((await read(withHead(bytes, change))).why, /not signed by any of your keys/);
 });
 
 test('another text with the digest of its own is not what was signed; a signature of another book neither', async () => {
@@ -196,7 +196,7 @@ test('another text with the digest of its own is not what was signed; a signatur
   ]);
   const found = await read(swapped);
   assert.equal(found.bytes, undefined);
-  assert.match(found.why, /no key of yours/);
+  assert.match(found.why, /not signed by any of your keys/);
 });
 
 test('a key that is none, or not its own pair, is refused; the one before still proves', async () => {
@@ -274,9 +274,9 @@ test('a text of more parts than are made says how much of it they are', async ()
   assert.equal(all.join(''), long);
   assert.equal(
     partsInWords(all, long),
-    `It is in ${all.length} parts now. The first one is being read.`,
+    `It was split into ${all.length} parts. The first one is being read.`,
   );
   const some = await partsOf(engine, 'Long', long, 500, 3);
   assert.ok(some.length === 3 && long.startsWith(some.join('')));
-  assert.match(partsInWords(some, long), / 3 parts now\. .* They are its first \d\d %: more/);
+  assert.match(partsInWords(some, long), / 3 parts\. .* They contain its first \d\d %; the rest/);
 });

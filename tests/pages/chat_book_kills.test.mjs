@@ -115,7 +115,7 @@ test('killed while a book is read: its text is there, and nothing is read twice 
     // it is whole: the next one begins
     await page.getByRole('button', { name: /^Delete: / }).click();
     await page.locator('#books-dialog summary', { hasText: 'Deleted' }).click();
-    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByRole('button', { name: 'Delete permanently' }).click();
     await page.locator('#books li').waitFor({ state: 'detached' });
     text = '';
   }

@@ -128,7 +128,7 @@ async function ask(page, question) {
   await footer.waitFor();
   const facts = await page.locator('#kv-facts').innerText();
   const [, prompt, cached] = lastPrompt(facts);
-  const [, ms] = /first after (\d+) ms/.exec((await footer.textContent()) ?? '') ?? [];
+  const [, ms] = /first token after (\d+) ms/.exec((await footer.textContent()) ?? '') ?? [];
   return { prompt: Number(prompt), cached: Number(cached), ms: Number(ms) };
 }
 
@@ -170,7 +170,7 @@ test('a document is read once; questions, their variants and the next visit read
   const context = await newContext(t);
   const page = await openPage(context);
   await openShelf(page);
-  await page.getByText('There are no books yet.').waitFor();
+  await page.getByText('No books yet.').waitFor();
   await add(page, 'foxes.txt', textOf(5000));
   const { tokens } = await untilRead(page, 'foxes.txt');
   assert.ok(tokens > 1000, `${tokens}`);
@@ -284,13 +284,13 @@ test('a reading is paused, and goes on after a reload and in another tab without
   await add(page, 'paused.txt', textOf(5000));
   await untilTrue(page, "document.querySelector('#books progress')?.value >= 512");
   await button(page, 'Pause', 'paused.txt').click();
-  await button(page, 'Go on', 'paused.txt').waitFor();
+  await button(page, 'Continue', 'paused.txt').waitFor();
   const facts = await row(page, 'paused.txt').innerText();
-  assert.match(facts, /512 of [\d,]+ tokens are read/);
+  assert.match(facts, /512 of [\d,]+ tokens read/);
   await page.close();
   const going = await openPage(context, `${watchBars} ${holdSteps(0)}`);
   await openShelf(going);
-  await button(going, 'Go on', 'paused.txt').click();
+  await button(going, 'Continue', 'paused.txt').click();
   await untilTrue(going, "document.querySelector('#books progress')?.max > 1");
   await going.close(); // while it is being read
   const next = await openPage(context, watchBars);
@@ -313,12 +313,12 @@ test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull
   await untilTrue(page, "document.querySelector('#books progress')?.value >= 512");
   await button(page, 'Pause', 'late.txt').click();
   await row(page, 'late.txt')
-    .getByText(/1,024 of [\d,]+ tokens are read/)
+    .getByText(/1,024 of [\d,]+ tokens read/)
     .waitFor();
   await page.close();
   const next = await openPage(context, watchBars);
   await openShelf(next);
-  await button(next, 'Go on', 'late.txt').click();
+  await button(next, 'Continue', 'late.txt').click();
   await untilRead(next, 'late.txt');
   assert.ok(Number(await next.evaluate('leastBar')) >= 1024);
 });
@@ -355,7 +355,7 @@ test('a text that is too long says by how much, and is read in parts', {
   const asked = row(page, 'long.txt').locator('small');
   await asked.getByText(/tokens too long/).waitFor();
   const [, has, size, free, tooLong] =
-    /It has (\d+) tokens, and this model reads (\d+) at once, of which (\d+) stay free for questions: it is (\d+) tokens too long/
+    /It has (\d+) tokens, and the context of this model has (\d+) tokens, of which (\d+) are reserved for questions: it is (\d+) tokens too long/
       .exec(await asked.innerText())
       ?.map(Number) ?? [];
   assert.equal(has - (size - free), tooLong);
@@ -407,13 +407,13 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
     .getByText(/storage is full/)
     .waitFor();
   await page
-    .getByText(/The text is there, and what was kept before/)
+    .getByText(/The text and the part that was stored before are kept/)
     .first()
     .waitFor();
   // what can go is offered; the shelf covers it
   for (const name of [
     /^Delete: a deleted book \(\d+ kB\)$/,
-    /^Delete: what was read of “read\.txt” \(/,
+    /^Delete: the saved state of “read\.txt” \(/,
   ])
     await page
       .locator('#room button', { hasText: name })
@@ -421,7 +421,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
   await button(page, 'Read', 'read.txt').waitFor();
   await untilTrue(page, "document.querySelector('#books-dialog details').hidden");
   await page.evaluate(`isFull = false; ${watchBars}`);
-  await button(page, 'Go on', 'full.txt').click();
+  await button(page, 'Continue', 'full.txt').click();
   const { tokens } = await untilRead(page, 'full.txt');
   const least = Number(await page.evaluate('leastBar'));
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
@@ -525,7 +525,7 @@ test('what was deleted comes back, with what was read of it', {
   await untilRead(page, 'gone.txt');
   await button(page, 'Delete', 'gone.txt').click();
   await page.locator('#books-dialog summary', { hasText: 'Deleted' }).waitFor();
-  await page.getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByRole('button', { name: 'Delete permanently' }).click();
   await page.evaluate(withDatabase);
   for (const store of ['pieces', 'texts'])
     await untilTrue(
@@ -557,17 +557,17 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   const other = await openPage(await newContext(t), canBeFull);
   await openShelf(other);
   await add(other, 'mine.wickbook', book);
-  await other.getByText(/is read again from its text: no key of yours has signed/).waitFor();
+  await other.getByText(/is read again from its text: its saved state is not signed/).waitFor();
   await untilRead(other, 'mine.txt');
   await button(other, 'Delete', 'mine.txt').click();
   await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
   await other.locator('#book-key-file').setInputFiles(fileOf('no.json', '{"a": 1}'));
   await other.getByText('no.json: it is not a key of this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
-  await other.getByText(/This is your key now/).waitFor();
+  await other.getByText(/This is now your key/).waitFor();
   await other.evaluate('globalThis.isFull = true');
   await add(other, 'mine.wickbook', book);
-  await other.getByText(/“mine\.txt” is there as its text\. .* storage is full/).waitFor();
+  await other.getByText(/Only the text of “mine\.txt” was imported: .* no room/).waitFor();
   await button(other, 'Read', 'mine.txt').waitFor();
   await button(other, 'Delete', 'mine.txt').click();
   await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
@@ -584,7 +584,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   forged[forged.length - 100] ^= 1;
   await openShelf(other);
   await add(other, 'forged.wickbook', forged);
-  await other.getByText(/what was read of it is not what your key has signed/).waitFor();
+  await other.getByText(/its saved state does not match the signature of your key/).waitFor();
   await add(other, 'cut.wickbook', book.subarray(0, book.length - 1));
   await other.getByText(/cut\.wickbook: it is damaged, or not a book of this page/).waitFor();
 });
@@ -631,7 +631,7 @@ const visit = `
   byId('open-books').click();
   await until('shelf', () => document.querySelector('#books-dialog[open]'));
   await until('drawn', () => document.querySelector('#books li') ||
-    byId('books-note').textContent === 'There are no books yet.');
+    byId('books-note').textContent === 'No books yet.');
   if (!buttonOf('Ask: other.txt')) {
     const transfer = new DataTransfer();
     transfer.items.add(new File([TEXT], 'other.txt', { type: 'text/plain' }));

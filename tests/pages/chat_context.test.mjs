@@ -113,11 +113,11 @@ test('while a model downloads and an answer comes, a conversation is edited, for
   assert.deepEqual(await shown(page), []);
   await page.click('#undo');
   await page
-    .locator('#notice-text', { hasText: 'other.gguf is downloaded in the background.' })
+    .locator('#notice-text', { hasText: 'other.gguf is being downloaded in the background.' })
     .waitFor();
   assert.deepEqual(await shown(page), ['Anew', 'Again one.', 'Second', 'I begin']);
   await page.evaluate('release()');
-  await page.locator('#notice-text', { hasText: 'other.gguf is here.' }).waitFor();
+  await page.locator('#notice-text', { hasText: 'other.gguf has been downloaded.' }).waitFor();
   await talk(page, 'Third', 'Three.');
 });
 
@@ -204,7 +204,7 @@ test('a full disk is said; what was typed stays, and is stored when there is roo
   await page.keyboard.press('Enter');
   await page.locator('.message').nth(3).waitFor();
   await page.evaluate("say('I answer.'); end()");
-  await page.locator('#room-text', { hasText: /storage is full: what you typed/ }).waitFor();
+  await page.locator('#room-text', { hasText: /storage is full: your last changes/ }).waitFor();
   await page.locator('#room').getByText('Delete: a deleted conversation').waitFor();
   await takePicture(page, 'chat-full');
   await page.fill('#prompt', 'a draft, too');
@@ -244,11 +244,13 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
     });
   });
   await choose(page, 'other.gguf');
-  await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
+  await page
+    .locator('#room-text', { hasText: 'no storage left for the rest of other.gguf' })
+    .waitFor();
   await page.locator('#problem-text', { hasText: 'is still loaded' }).waitFor();
   assert.equal((await page.evaluate('loaded')).length, 1);
   await takePicture(page, 'chat-no-room-for-the-rest');
-  await page.getByRole('button', { name: 'Load it without keeping it' }).click();
+  await page.getByRole('button', { name: 'Load it without saving' }).click();
   await untilModel(page, 'other.gguf');
   assert.equal((await page.evaluate('loaded')).length, 2);
 });
@@ -268,7 +270,9 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   const { open } = await newContext(t);
   const script = `IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); };`;
   const page = await open({ script });
-  await page.locator('#problem-text', { hasText: 'This browser keeps no conversations' }).waitFor();
+  await page
+    .locator('#problem-text', { hasText: 'This browser cannot save conversations' })
+    .waitFor();
   await talk(page, 'A question', 'An answer.');
   await page.click('#new-chat');
   await page.getByRole('link', { name: 'A question' }).click();

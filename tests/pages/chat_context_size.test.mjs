@@ -81,10 +81,10 @@ test('a size is chosen with its cost in sight, kept with the conversation, and t
   await untilContext(page, 4096);
   const offered = await openSettings(page);
   assert.equal(offered.length, 3);
-  assert.equal(offered[0], '4,096 tokens, as now');
+  assert.equal(offered[0], '4,096 tokens (current)');
   assert.match(offered[1], /^8,192 tokens: about \d+(\.\d)? MB of memory more$/);
   assert.match(offered[2], /^16,384 tokens: about \d+(\.\d)? MB of memory more$/);
-  assert.match(await page.innerText('#context-hint'), /trained to read 16,384 tokens/);
+  assert.match(await page.innerText('#context-hint'), /trained with a context of 16,384 tokens/);
   await assertAccessible(page);
   await takePicture(page, 'chat-context');
   const before = await page.evaluate('engine.info().then(({ memory }) => memory.usedBytes)');
@@ -137,5 +137,8 @@ test('conversations have contexts of their own; a model that cannot have one say
   await page.check('input[name=model][value=wick]');
   await page.click('#load-model');
   await page.locator('#model-name', { hasText: 'Wick 4.2M' }).waitFor();
-  assert.match(await page.innerText('#notice-text'), /^It reads \d+ tokens at once, not 8192: /);
+  assert.match(
+    await page.innerText('#notice-text'),
+    /^The context has \d+ tokens instead of 8192: /,
+  );
 });

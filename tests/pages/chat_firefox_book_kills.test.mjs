@@ -47,8 +47,8 @@ const look = `
   const isRead = () => button('Ask: foxes.txt');
   /** It goes on by itself where Firefox has had the time to store that it was wanted: some seconds. */
   const goOn = async () => {
-    await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Go on: foxes.txt'));
-    button('Go on: foxes.txt')?.click();
+    await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Continue: foxes.txt'));
+    button('Continue: foxes.txt')?.click();
   };`;
 
 /** Waits after more that is stored than there was, then for a random time. @param {number} ms */

@@ -236,7 +236,7 @@ test('pasted and dropped images; what is no image; a large one is made smaller',
   await page.setInputFiles('#attach-file', file('broken.png', png(2).subarray(0, 60)));
   await page.locator('#notice', { hasText: 'broken.png: this browser cannot read' }).waitFor();
   await page.setInputFiles('#attach-file', file('film.mp4', Buffer.from('film'), 'video/mp4'));
-  await page.locator('#notice', { hasText: 'film.mp4: videos are not read' }).waitFor();
+  await page.locator('#notice', { hasText: 'film.mp4: videos are not supported' }).waitFor();
   await page.setInputFiles('#attach-file', file('wide.png', png(1, 6000, 2000)));
   await attached(page).nth(2).waitFor();
   const large = attached(page).nth(2).locator('img');
@@ -255,13 +255,13 @@ test('a model that reads texts alone: the page says so and sends nothing', { ski
   const page = await openPage(t);
   await page.setInputFiles('#attach-file', file('shot.png', png(3)));
   const note = page.locator('.attached-note');
-  await page.locator('.attached-note', { hasText: 'Wick 4.2M does not read images' }).waitFor();
-  assert.match(await note.innerText(), /SmolVLM in the list of models does/);
+  await page.locator('.attached-note', { hasText: 'Wick 4.2M cannot read images' }).waitFor();
+  assert.match(await note.innerText(), /Choose SmolVLM from the list of models/);
   await takePicture(page, 'images-unread');
   await assertAccessible(page);
   await page.fill('#prompt', 'What is it?');
   await page.keyboard.press('Enter');
-  await page.locator('#notice', { hasText: 'does not read images' }).waitFor();
+  await page.locator('#notice', { hasText: 'cannot read images' }).waitFor();
   assert.equal(await page.locator('.message').count(), 0);
   assert.equal(await page.inputValue('#prompt'), 'What is it?');
   await loadModel(page);

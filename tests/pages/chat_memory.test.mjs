@@ -214,7 +214,7 @@ test('a reload right after the click loses nothing, even if the code of it has n
   await reloadAfter(() => forget(page, 1), ['First', 'One.', line]);
   await reloadAfter(press('Bring back'), ['First', 'One.', 'Second', 'Two.']);
   await reloadAfter(() => forget(page, 1), ['First', 'One.', line]);
-  await press('Forget for good')();
+  await press('Forget permanently')();
   await reloadAfter(press('Really?'), ['First', 'One.', line]);
   assert.equal(await page.getByRole('button', { name: 'Bring back' }).count(), 0);
   const { turns } = await readAll(page);
@@ -299,7 +299,7 @@ test('for good: nothing of it is kept, and it is in no file', {
   const page = await openPage(t);
   await threeTurns(page);
   await forget(page, 1);
-  const erase = page.getByRole('button', { name: 'Forget for good' });
+  const erase = page.getByRole('button', { name: 'Forget permanently' });
   await erase.dblclick(); // which is not meant
   await page.getByRole('button', { name: 'Bring back' }).waitFor();
   await page.getByRole('button', { name: 'Really?' }).click();
@@ -361,7 +361,7 @@ test('exported files have nothing of what is forgotten, and come back whole', {
     await page.setInputFiles('#import-file', {
       ...{ name: 'a.json', mimeType: 'application/json', buffer: Buffer.from(text) },
     });
-    await page.getByText('It was imported.').waitFor();
+    await page.getByText('The conversation was imported.').waitFor();
     await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
   }
 });

@@ -135,7 +135,7 @@ test('in the background a download leaves the page alone, and says when it is he
   await page.locator('#loading').waitFor({ state: 'hidden' });
   await ask(page);
   state.holdAt = Infinity;
-  await page.locator('#notice-text', { hasText: 'slow.gguf is here.' }).waitFor();
+  await page.locator('#notice-text', { hasText: 'slow.gguf has been downloaded.' }).waitFor();
   assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await page.click('#undo');
   await untilModel(page, 'slow.gguf');
@@ -207,7 +207,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
   await line.getByText('undamaged').waitFor();
   await damage(page, 2);
   await line.getByRole('button', { name: 'Verify' }).click();
-  await line.getByText('1 damaged part: Resume fetches them again').waitFor();
+  await line.getByText('1 damaged part: Resume downloads them again').waitFor();
   await takePicture(page, 'models-damaged');
   await line.getByRole('button', { name: 'Resume' }).click();
   await line.getByRole('button', { name: 'Verify' }).click();
@@ -229,7 +229,7 @@ test('where there is no room a model is loaded, not kept, and the page says what
     'StorageManager.prototype.estimate = async () => ({ usage: 0, quota: 5e6 });',
   );
   await untilModel(page, 'large.gguf');
-  await page.locator('#room-text', { hasText: 'no room to keep large.gguf' }).waitFor();
+  await page.locator('#room-text', { hasText: 'no storage left for large.gguf' }).waitFor();
   await ask(page);
   assert.equal(await storedBytes(page), 0);
 });

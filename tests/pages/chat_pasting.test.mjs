@@ -40,7 +40,7 @@ test('1 MB of lines is pasted where the caret is, and can be kept as a book', {
   const caret = await box.evaluate((field) => /** @type {any} */ (field).selectionStart);
   assert.equal(caret, 8 + text.length);
   await page
-    .locator('#notice', { hasText: 'This is long. As a book, it is read only once.' })
+    .locator('#notice', { hasText: 'This text is long. The model reads a book only once.' })
     .waitFor();
   await page.getByRole('button', { name: 'Keep as a book' }).waitFor();
   await page.fill('#prompt', '');

@@ -57,7 +57,7 @@ test('what cannot be read says why, and what was typed stays', {
     ['scan.pdf', pdfOf(['', '']), /^scan\.pdf: it has no text/],
     ['empty.pdf', pdfOf([]), /^empty\.pdf: it has no pages/],
     ['bad.pdf', '%PDF-1.4\nnothing of a PDF', /^bad\.pdf: it is damaged/],
-    ['bytes.bin', 'a\0b', /^bytes\.bin: neither a model, a PDF, an image, a recording nor a text/],
+    ['bytes.bin', 'a\0b', /^bytes\.bin: not a model, a PDF, an image, a recording or a text/],
   ];
   for (const [name, text, says] of cases) {
     await drop(page, { [name]: text });
@@ -83,6 +83,6 @@ test('a PDF whose reading takes a while tells its pages', { skip }, async (t) =>
   await drop(page, { 'long.pdf': pdfOf(lines) });
   await untilTrue(page, `${field}.includes('Line 39')`);
   const told = /** @type {string[]} */ (await page.evaluate('told'));
-  assert.ok(told.includes('long.pdf: page 20 of 40 is read.'), told.join());
+  assert.ok(told.includes('long.pdf: reading page 20 of 40'), told.join());
   assert.equal(await page.locator('#notice').isHidden(), true);
 });

@@ -101,9 +101,12 @@ describe('what is said of a model', () => {
     assert.equal(say({ needBytes: 3e9 }, { memoryGb: 4 }).fits, 'tight');
     assert.match(
       say({}, { freeBytes: 1e8 }).verdict,
-      /no room to keep its 600 MB: 100 MB are free/,
+      /not enough storage to save its 600 MB: 100 MB is free/,
     );
-    assert.match(say({}, {}, [{ bytes: 6e8, tokensPerSecond: 2 }]).verdict, /slower than you read/);
+    assert.match(
+      say({}, {}, [{ bytes: 6e8, tokensPerSecond: 2 }]).verdict,
+      /more slowly than you read/,
+    );
     assert.match(say({ hasTemplate: false }).verdict, /no chat template/);
     const broken = say({ error: 'no such architecture' });
     assert.deepEqual(
@@ -116,7 +119,7 @@ describe('what is said of a model', () => {
   test('a speed of a much smaller model is called a guess', () => {
     const speeds = [{ bytes: 3e6, tokensPerSecond: 1000 }];
     assert.deepEqual(expectSpeed(6e8, speeds), { tokensPerSecond: 5, isRough: true });
-    assert.match(say({}, {}, speeds).verdict, /may write slower/);
+    assert.match(say({}, {}, speeds).verdict, /may write more slowly/);
     const nearer = [...speeds, { bytes: 5e8, tokensPerSecond: 12 }];
     assert.deepEqual(expectSpeed(6e8, nearer), { tokensPerSecond: 10, isRough: false });
     assert.equal(expectSpeed(6e8, []), undefined);
@@ -318,7 +321,7 @@ describe('in the page', { skip }, () => {
     }
     await page.fill('#hub-address', `${fake.url}/`);
     await page.press('#hub-address', 'Enter');
-    await says.getByText('Models are searched for and downloaded there').waitFor();
+    await says.getByText('Models are now found on and downloaded from this hub').waitFor();
     await takePicture(page, 'models-hub');
     await page.reload();
     await page.waitForSelector('#send:not([disabled])');

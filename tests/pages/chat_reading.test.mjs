@@ -56,11 +56,11 @@ test('the line of what is being done: reading, then writing with a speed when th
   await untilTrue(page, 'globalThis.prefill !== undefined');
   await page.evaluate('prefill({ done: 128, total: 2048 })');
   // a slow machine has a time by then
-  await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s more)?$/).waitFor();
+  await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s left)?$/).waitFor();
   await untilTrue(page, 'performance.now() > 1500');
   await page.waitForTimeout(800);
   await page.evaluate('prefill({ done: 1024, total: 2048 })');
-  await live.getByText(/^Reading 1024 of 2048 tokens, about \d+ s more$/).waitFor();
+  await live.getByText(/^Reading 1024 of 2048 tokens, about \d+ s left$/).waitFor();
   await page.evaluate("say('One')");
   await live.getByText('Writing: 1 token', { exact: true }).waitFor();
   await page.waitForTimeout(800);
@@ -249,7 +249,7 @@ test('a text that is dropped goes into the message and is asked about; no file o
   await drop('picture.png', [0x89, 0x50, 0xff, 0]);
   await page
     .locator('#notice-text', {
-      hasText: 'picture.png: neither a model, a PDF, an image, a recording nor a text',
+      hasText: 'picture.png: not a model, a PDF, an image, a recording or a text',
     })
     .waitFor();
   await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('print(1)')));

@@ -61,7 +61,7 @@ test('a model without a template continues the text; Stop, Continue and reload',
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
   await page.fill('#prompt', `${begun} `); // a space at the end is not a word
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Generate' }).click();
   await page.locator('.continue').waitFor();
   const kept = await untilTurns(page, (turns) => turns.some(({ state }) => state === 'length'));
   assert.equal(kept[0].content, begun);
@@ -139,9 +139,9 @@ test('a template that fails is told, and the one before stays', {
     assert.match(await page.locator('.template').innerText(), /continues your text/);
   }
   await choose(page, 'own', "{% for m in messages %}{{ m.content }}{{ '\\n' }}{% endfor %}");
-  await page.locator('.template', { hasText: 'a template of yours' }).waitFor();
+  await page.locator('.template', { hasText: 'a custom template' }).waitFor();
   await page.reload();
-  await page.locator('.template', { hasText: 'a template of yours' }).waitFor();
+  await page.locator('.template', { hasText: 'a custom template' }).waitFor();
 });
 
 /** The model's end token is ChatML's, and it has no token that begins a text. */

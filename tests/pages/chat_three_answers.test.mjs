@@ -96,7 +96,7 @@ const ahead = [
     `${aheadHelpers}
     await askReal('What is Wick?');
     const chip = await until('two', () => all('.follow-ups button').length > 1 && one('.follow-ups button'));
-    await fact('Follow-ups', /^2 answers begun/);
+    await fact('Follow-ups', /^2 answers started/);
     await until('forks', async () => {
       const { sessions, pages } = await engine.kvStats();
       return sessions >= 2 && pages.shared > 0;
@@ -104,7 +104,7 @@ const ahead = [
     const question = chip.textContent;
     chip.click();
     const footer = await until('answered', () => all('.message.assistant footer')[1]);
-    return { isBegun: footer.textContent.includes('begun before Enter'), isAsked: shown()[2] === question };`,
+    return { isBegun: footer.textContent.includes('started before Enter'), isAsked: shown()[2] === question };`,
     { isBegun: true, isAsked: true },
   ],
   [
@@ -118,7 +118,7 @@ const ahead = [
       return sessions > 0 && pages.cached < pages.all - pages.free;
     });
     type('');
-    await fact('Before Enter', /^given back/);
+    await fact('Before Enter', /^released/);
     await untilAllReturned();
     type('What is a fork?');
     await untilBegun('What is a fork?');

@@ -75,11 +75,11 @@ const theirs = (key, book) => `${shelf}
   const book = bytesOf('${book}');
   const add = (name, bytes) => takeIn(name, bytes, one('#book-file'));
   add('mine.wickbook', book);
-  await says(/is read again from its text: no key of yours has signed/);
+  await says(/is read again from its text: its saved state is not signed/);
   await read('mine.txt');
   await remove('mine.txt');
   takeIn('key.json', bytesOf('${key}'), one('#book-key-file'));
-  await says(/This is your key now/);
+  await says(/This is now your key/);
   add('mine.wickbook', book);
   await says(/was read by you for .*: it is not read again/);
   const tokens = await read('mine.txt');
@@ -88,7 +88,7 @@ const theirs = (key, book) => `${shelf}
   const forged = book.slice();
   forged[forged.length - 100] ^= 1;
   add('forged.wickbook', forged);
-  await says(/what was read of it is not what your key has signed/);
+  await says(/its saved state does not match the signature of your key/);
   add('cut.wickbook', book.subarray(0, book.length - 1));
   await says(/cut\\.wickbook: it is damaged, or not a book of this page/);
   return { tokens, cached, wrong };`;

@@ -163,7 +163,7 @@ const passes = [
     drop('a.py', 'print(1)');
     await until('text', () => one('#prompt').value.includes('print(1)'));
     drop('picture.png', new Uint8Array([0x89, 0x50, 0xff, 0]));
-    const refused = await until('refused', () => one('#notice-text').textContent.includes('neither a model') &&
+    const refused = await until('refused', () => one('#notice-text').textContent.includes('not a model') &&
       one('#notice-text').textContent.split(':')[0]);
     one('#composer').requestSubmit();
     await until('asked', () => asked.length === 1);
@@ -194,7 +194,7 @@ const passes = [
     type('Before. Behind.');
     field.setSelectionRange(8, 8);
     const isLeft = [paste('a short one'), paste(line.repeat(1000))];
-    await told('As a book, it is read only once');
+    await told('The model reads a book only once');
     const isThere = field.value === 'Before. ' + line.repeat(1000) + 'Behind.';
     const caret = field.selectionStart;
     type('What was typed');
@@ -225,9 +225,9 @@ const passes = [
     return { tooLong, told: bodies.at(-1).messages[0].content, fold: one('.fold').textContent };`,
     {
       tooLong:
-        'This text is 47 tokens too long: it has 100, and the model reads 60 at once, of which 7 are for the answer.',
+        'This text is 47 tokens too long: it has 100, and the context of the model has 60 tokens, of which 7 are reserved for the answer.',
       told: 'What was said before, in short: They spoke of foxes.',
-      fold: 'What came before, in short: They spoke of foxes.',
+      fold: 'Summary of the earlier messages: They spoke of foxes.',
     },
   ],
   [
@@ -302,11 +302,11 @@ const passes = [
     await told('Reading 128 of 2048 tokens');
     await new Promise((settle) => setTimeout(settle, 1600));
     prefill({ done: 1024, total: 2048 });
-    await until('time', () => /^Reading 1024 of 2048 tokens, about \\d+ s more$/.test(one('#live').textContent));
+    await until('time', () => /^Reading 1024 of 2048 tokens, about \\d+ s left$/.test(one('#live').textContent));
     say('One');
     await told('Writing: 1 token');
     end('length');
-    await until('not finished', () => one('.message.assistant').textContent.includes('it is not finished'));
+    await until('not finished', () => one('.message.assistant').textContent.includes('the answer reached the length limit'));
     await click('Continue');
     await until('asked', () => asked.length === 2);
     await answer(' and two.');
@@ -344,7 +344,7 @@ const passes = [
     await talk('And then', 'I am here.');
     const { length } = fetched;
     release();
-    await until('here', () => one('#notice-text').textContent.includes('third.gguf is here.'));
+    await until('here', () => one('#notice-text').textContent.includes('third.gguf has been downloaded.'));
     return { name: one('#model-name').textContent, isOnce: fetched.length === length, shown: shown() };`,
     {
       ...{ name: 'second.gguf', isOnce: true },

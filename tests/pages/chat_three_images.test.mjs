@@ -33,7 +33,7 @@ const asking = `
   const blob = await new Promise((settle) => canvas.toBlob(settle, 'image/png'));
   const image = new File([blob], 'drawn.png', { type: 'image/png' });
   drop(image);
-  await until('unread', () => one('.attached-note')?.textContent.includes('does not read images'));
+  await until('unread', () => one('.attached-note')?.textContent.includes('cannot read images'));
   const models = await Promise.all(['text.gguf', 'encoders.gguf'].map(async (name) =>
     new File([await (await fetch(name)).blob()], name)));
   drop(...models);

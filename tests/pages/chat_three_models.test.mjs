@@ -109,7 +109,7 @@ const importing = `
 const imported = `
   one('#developer').open = true;
   await untilModel('mine.gguf');
-  const [, count] = await fact('Last visit', /^(\\d+) of \\d+ tokens taken up/);
+  const [, count] = await fact('Last visit', /^(\\d+) of \\d+ tokens restored/);
   return { isThere: shown().length === 2, isTaken: Number(count) > 0, said: /\\w/.test(await askReal('And now?')) };`;
 
 /** Runs in the page: a byte of the third chunk is another one, in a file or in a record. */
@@ -154,7 +154,7 @@ const managing = `${listing}${damaging}
   const size = line().textContent.match(/[\\d.]+ MB/)[0];
   await damage();
   await press('Verify');
-  await says('1 damaged part: Resume fetches them again');
+  await says('1 damaged part: Resume downloads them again');
   await press('Resume');
   await press('Verify');
   await says('undamaged');

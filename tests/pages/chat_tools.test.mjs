@@ -53,7 +53,7 @@ test('a tool that fails says why, whatever the model gave it', async () => {
   const cases = [
     ['clock', '{"timeZone":"Mars/Olympus"}', /^Error: .*Mars/],
     ['calculator', '{"expression":"1/0"}', /^Error: it has no value/],
-    ['calculator', '{"expression":5}', /^Error: expression must be a text/],
+    ['calculator', '{"expression":5}', /^Error: expression must be a string/],
     ['calculator', `{"expression":"${'1+'.repeat(200)}1"}`, /^Error: expression has at most/],
     ['calculator', '{"expr', /^Error: /],
     ['calculator', '{"expression":"123456789 * 987654321"}', /^about 121932631112635\d*$/],
@@ -88,7 +88,7 @@ test('calls of an imported conversation are taken as they are, or not at all', (
 /** @param {Page} page */
 async function allowTools(page) {
   await page.click('#open-settings');
-  await page.getByLabel('The model may use a clock and a calculator').check();
+  await page.getByLabel('Let the model use a clock and a calculator').check();
   await page.getByRole('button', { name: 'Done' }).click();
 }
 

@@ -82,7 +82,7 @@ test('many conversations: New chat deletes nothing; pin, rename, delete and undo
   await page.locator('#deleted-list li', { hasText: 'Light' }).getByText('Restore').click();
   await untilListed(page, ['Light']);
   const foxes = page.locator('#deleted-list li', { hasText: 'foxes' });
-  await foxes.getByText('Delete for good').click();
+  await foxes.getByText('Delete permanently').click();
   await foxes.getByText('Really?').click();
   await untilKept(
     page,
@@ -308,7 +308,7 @@ test('a question whose page is closed is there, and so is half an answer, which 
   const [, begun] = await shown(third);
   assert.match(begun, /^Once upon/);
   await third.evaluate("say(' there was'); end('length')");
-  await third.getByText('it is not finished').waitFor();
+  await third.getByText('the answer reached the length limit').waitFor();
   // twice, before it is known whether there is room
   await third.getByRole('button', { name: 'Continue' }).evaluate((/** @type {any} */ button) => {
     button.click();

@@ -95,7 +95,7 @@ async function choose(page, folder, state) {
 }
 
 const whole = (/** @type {Page} */ page) =>
-  page.locator('#embedding-state', { hasText: 'The index is whole' }).waitFor();
+  page.locator('#embedding-state', { hasText: 'The index is complete' }).waitFor();
 
 /** @param {Page} page @param {string} id @param {RegExp} text of the first hit */
 const firstHit = (page, id, text) =>
@@ -409,7 +409,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
   await page.selectOption('#model', 'file');
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));
   await page.click('#model-load');
-  await page.locator('#model-warning', { hasText: 'made to write texts' }).waitFor();
+  await page.locator('#model-warning', { hasText: 'made to write text' }).waitFor();
   await whole(page); // its own vectors: those of another model are not compared
   await page.fill('#query', 'roses');
   await page.locator('#meaning li').first().waitFor();
@@ -435,7 +435,7 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.click('#choose-folder');
   await page.locator('#folder-state', { hasText: /^picked: 1 notes/ }).waitFor();
   await page.reload();
-  await page.locator('#folder-state', { hasText: 'As they were the last time' }).waitFor();
+  await page.locator('#folder-state', { hasText: 'Unchanged since the last visit' }).waitFor();
   await write('two.md', letter);
   await page.click('#again');
   await page.locator('#folder-state', { hasText: /2 notes, 3 passages\. 1 new/ }).waitFor();
@@ -443,7 +443,7 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.evaluate(`showDirectoryPicker().then((folder) =>
     Promise.all(['one.md', 'two.md'].map((name) => folder.removeEntry(name))))`);
   await page.click('#again');
-  await page.locator('#folder-state', { hasText: 'No note is in the folder now' }).waitFor();
+  await page.locator('#folder-state', { hasText: 'The folder has no notes now' }).waitFor();
   await page.fill('#query', 'bergen');
   await firstHit(page, 'words', /A letter/);
   await page.click('#forget');

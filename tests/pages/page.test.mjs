@@ -109,7 +109,7 @@ for (const [name, options] of Object.entries({
     assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
     assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
     const figures = (await page.locator(answered).last().textContent()) ?? '';
-    assert.match(figures, /tokens\/s.*first after/s);
+    assert.match(figures, /tokens\/s.*first token after/s);
     await takePicture(page, `${name}-chat`);
     await openDeveloper(page);
     await page.locator('#kv-pages .cached').first().waitFor();
@@ -172,7 +172,7 @@ test('a text that is too long says by how much, and stays where it was typed', {
   await page.locator('#context-note:visible').waitFor();
   assert.match(
     await page.innerText('#context-text'),
-    /^This text is \d+ tokens too long: it has \d+, and the model reads 4096 at once, of which .* for the answer\.$/,
+    /^This text is \d+ tokens too long: it has \d+, and the context of the model has 4096 tokens, of which .* reserved for the answer\.$/,
   );
   assert.equal(await page.isHidden('#problem'), true);
   assert.equal(await page.inputValue('#prompt'), long);

@@ -113,7 +113,8 @@ async function ask(page, text) {
   await page.getByText('kept in this browser').waitFor();
   const [, tokens, kept] = /^(\d+) tokens, (\d+) of/.exec(await fact(page, 'Last prompt')) ?? [];
   const [, ms] =
-    /first after (\d+) ms/.exec((await page.locator(answered).last().textContent()) ?? '') ?? [];
+    /first token after (\d+) ms/.exec((await page.locator(answered).last().textContent()) ?? '') ??
+    [];
   const answer = await page.locator('.message.assistant .body').last().innerText();
   return { answer, tokens: Number(tokens), kept: Number(kept), ttftMs: Number(ms) };
 }
@@ -268,13 +269,13 @@ test('who does not want to be remembered is not', { skip }, async (t) => {
     await page.click('#open-settings');
     await page.uncheck('[name=remember]');
     await page.click('#settings-form [value=save]');
-    await page.getByText('nothing is kept').waitFor();
+    await page.getByText('nothing is saved').waitFor();
     await page.fill('#prompt', 'What is a fork?');
     await page.keyboard.press('Enter');
     await page.locator(answered).nth(1).waitFor();
   });
   await visit(profile, async (page) => {
-    assert.equal(await fact(page, 'Last visit'), 'not remembered');
+    assert.equal(await fact(page, 'Last visit'), 'not saved');
     assert.equal(await page.locator('.message').count(), 0);
     assert.deepEqual(await statesKept(page), []);
   });
@@ -323,7 +324,7 @@ test('Firefox remembers, too', { skip: locate('firefox').skip }, async () => {
     assert.equal(second.shown, 2);
     assert.match(
       second.facts.join(' | '),
-      /^\d+ of .* taken up \| \d+ tokens, [1-9]\d* of .* kept in/,
+      /^\d+ of .* restored \| \d+ tokens, [1-9]\d* of .* kept in/,
     );
   } finally {
     await firefox.close();
@@ -342,7 +343,7 @@ test('so does WebKitGTK, which keeps no files for a page', {
     await page.goto(server.url);
     const second = await page.evaluate(askScript);
     assert.equal(second.shown, 2);
-    assert.match(second.facts.join(' | '), /^\d+ of .* taken up \| \d+ tokens, [1-9]\d* of/);
+    assert.match(second.facts.join(' | '), /^\d+ of .* restored \| \d+ tokens, [1-9]\d* of/);
   } finally {
     await page.close();
   }
