@@ -1,6 +1,5 @@
-// wick.h — Wick, an engine for GGUF language models, as C and C++ programs see it. This header
-// reads alone: it includes nothing of the engine's, and a program that links the engine needs no
-// other.
+// wick.h — the public interface of Wick, an engine for GGUF language models, for C and C++
+// programs. It includes no other header of the engine, and a program needs no other.
 //
 //   wick_config config;
 //   wick_engine *engine;
@@ -25,29 +24,29 @@
 //   } while (result != WICK_STEP_IDLE);
 //   wick_engine_destroy(engine);
 //
-// Threads: one thread at a time calls an engine. Engines share nothing and may be called by
-// different threads. No call blocks for long: all work is done inside of wick_load_feed, which
-// copies, and wick_step, which computes and returns after at most its budget and a layer's time.
+// Threads: only one thread at a time may call an engine. Engines share nothing, so different
+// threads may call different engines. No call blocks for long: all work is done in wick_load_feed,
+// which copies, and in wick_step, which returns after its budget and at most one more layer.
 //
-// Lifetimes: what is passed in is copied unless its comment says otherwise, so it may be freed when
-// the call returns. Returned pointers belong to the engine; each comment says until when they are
-// valid, at the latest until wick_engine_destroy. The caller destroys what it has created, engines
-// and constraints, and frees nothing else. After wick_engine_destroy every byte is back.
+// Lifetimes: arguments are copied unless a comment says otherwise, so they may be freed when the
+// call returns. Returned pointers belong to the engine; each comment says how long they are valid,
+// at most until wick_engine_destroy. The caller destroys the engines and constraints that it has
+// created, and frees nothing else. wick_engine_destroy frees all memory of the engine.
 //
 // Errors: a call that can fail returns a wick_status and, unless the pointer is NULL, fills a
-// wick_error of the caller's. A failed call has changed nothing, except where its comment says so.
-// NULL for an engine or for an out parameter is the caller's mistake and is not looked for.
+// wick_error of the caller. A failed call changes nothing unless its comment says otherwise.
+// Passing NULL for an engine or an out parameter is a mistake of the caller that is not checked.
 //
-// Memory: all of it goes through one gate that keeps config.memory_bytes_max. Decoding allocates
-// nothing.
+// Memory: all allocations go through one gate that enforces config.memory_bytes_max. Decoding
+// allocates nothing.
 //
-// Numbers: sizes in bytes and offsets are of the type that the largest file needs; ids of tokens
-// are int32_t, positions and counts of tokens uint32_t. Text is UTF-8 with its length, not
-// terminated.
+// Numbers: offsets in files and sizes of files are uint64_t, token ids int32_t, positions and
+// numbers of tokens uint32_t. Text is UTF-8 with a length, not terminated.
 //
-// Structs: begin with the function that fills in the defaults (wick_request_default, ...), where
-// there is one, else with zeros. A wick_config of zeros has its defaults. `reserved` is room for
-// later fields: it is 0, and while libwick.so has the same name a struct keeps its size.
+// Structs: initialize a struct with the function that fills in its defaults (wick_request_default,
+// ...) if it has one, otherwise with zeros. A wick_config of zeros means the defaults. `reserved`
+// is space for later fields and must be 0; a struct keeps its size as long as libwick.so keeps its
+// name.
 #ifndef WICK_H
 #define WICK_H
 
@@ -59,8 +58,9 @@
 extern "C" {
 #endif
 
-// Before each function. WICK_SHARED says that libwick.so is linked (wick-shared.pc defines it), so
-// that code with hidden visibility finds it there. A build of the library may define WICK_API.
+// The prefix of each function. WICK_SHARED (defined by wick-shared.pc) means that libwick.so is
+// linked: code with hidden visibility then finds the functions there. A build of the library may
+// define WICK_API itself.
 #ifndef WICK_API
 #if defined(WICK_SHARED) && defined(__GNUC__)
 #define WICK_API __attribute__((visibility("default")))
@@ -74,7 +74,7 @@ extern "C" {
 #define WICK_VERSION_MAJOR 0
 #define WICK_VERSION_MINOR 1
 #define WICK_VERSION_PATCH 0
-// Rises with every version: 1.2.3 is 10203.
+// Grows with every version: 1.2.3 is 10203.
 #define WICK_VERSION (WICK_VERSION_MAJOR * 10000 + WICK_VERSION_MINOR * 100 + WICK_VERSION_PATCH)
 
 // WICK_VERSION of the library that is linked.
@@ -85,28 +85,28 @@ WICK_API uint32_t wick_version(void);
 typedef enum wick_status {
   WICK_OK = 0,
   WICK_E_ARG = 1,           // the caller broke the contract: null, zero, unknown id or enum
-  WICK_E_PAGES = 2,         // KV pool short of pages
+  WICK_E_PAGES = 2,         // the KV pool has too few pages
   WICK_E_SEQ = 3,           // no such session
-  WICK_E_RANGE = 4,         // position or offset outside of what is there
+  WICK_E_RANGE = 4,         // position or offset out of range
   WICK_E_CORRUPT = 5,       // a saved state is damaged, or an invariant of the engine is broken
-  WICK_E_OVERFLOW = 6,      // arithmetic on sizes does not fit
+  WICK_E_OVERFLOW = 6,      // arithmetic on sizes overflows
   WICK_E_NOMEM = 7,         // allocation or growth refused, or over the budget
   WICK_E_SHAPE = 8,         // dimensions, bytes and type do not agree
   WICK_E_NONFINITE = 9,     // NaN or Inf where numbers were expected
   WICK_E_FULL = 10,         // capacity reached (context, queue, room of the caller)
   WICK_E_BUSY = 11,         // referenced or in use
-  WICK_E_NODATA = 12,       // nothing there yet
+  WICK_E_NODATA = 12,       // not available yet
   WICK_E_MISMATCH = 13,     // saved for another model or version
   WICK_E_IO = 14,           // the host's storage or stream failed
-  WICK_E_FORMAT = 15,       // the file is not what its format promises
-  WICK_E_UNSUPPORTED = 16,  // well formed, but not something this build runs
+  WICK_E_FORMAT = 15,       // the file violates its format
+  WICK_E_UNSUPPORTED = 16,  // well formed, but this build does not run it
   WICK_E_TRUNCATED = 17,    // the file ended early
-  WICK_E_ABORTED = 18,      // the caller asked to stop
+  WICK_E_ABORTED = 18,      // stopped by the caller
   WICK_STATUS_COUNT = 19
 } wick_status;
 
-// The setting that an error is about (a field of wick_config, wick_request or wick_sampling) that
-// a caller would change, where there is one. The comments say what wick_error.numbers hold.
+// The setting to change (a field of wick_config, wick_request or wick_sampling), if an error is
+// about one. The comments list the values of wick_error.numbers.
 typedef enum wick_subject {
   // begin of subjects: made of include/options.mjs
   WICK_SUBJECT_NONE = 0,       // no setting: the file, the model, the host, ...
@@ -169,25 +169,25 @@ enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
 typedef struct wick_error {
   wick_status status;
   wick_subject subject;
-  uint64_t offset_bytes;                   // where in the file, or WICK_NO_OFFSET
-  uint64_t numbers[WICK_ERROR_NUMBERS];    // of the subject, 0 where it has fewer
+  uint64_t offset_bytes;                   // position in the file, or WICK_NO_OFFSET
+  uint64_t numbers[WICK_ERROR_NUMBERS];    // of the subject; unused ones are 0
   char message[WICK_ERROR_MESSAGE_BYTES];  // for people, always terminated
 } wick_error;
 
-// The name of a status as written above, e.g. "WICK_E_FORMAT"; "WICK_E_?" when out of range.
+// The name of a status, for example "WICK_E_FORMAT"; "WICK_E_?" if it is out of range.
 WICK_API const char *wick_status_name(wick_status status);
-// The field that a subject names as written below, e.g. "context_tokens"; "" for none.
+// The name of a subject's field, for example "context_tokens"; "" for none.
 WICK_API const char *wick_subject_name(wick_subject subject);
 
 // ---- Text in and out ----
 
-// Bytes of the engine's, not terminated.
+// Bytes that belong to the engine, not terminated.
 typedef struct wick_text {
   const char *bytes;
   size_t size_bytes;
 } wick_text;
 
-// A part of a rendered conversation: it reaches from the end of the part before to `end`.
+// A part of a rendered conversation, from the end of the previous part to `end`.
 typedef struct wick_span {
   uint32_t end;         // in bytes
   uint32_t is_content;  // 1: from the conversation, 0: written by the template
@@ -211,59 +211,58 @@ typedef enum wick_kv_type {
   WICK_KV_TYPE_COUNT = 4
 } wick_kv_type;
 
-// The store for pages of requests that give way, by the id of their request. Each function does
-// all of its work before it returns, and may refuse: then the request reads its tokens again, so
-// nothing is lost. Everything the host returns is checked, so a host may also be wrong.
+// Storage for pages of preempted requests, by the id of the request. Each function finishes its
+// work before it returns. If one fails, the request computes its pages again, so nothing is lost.
+// The engine checks all data that the host returns.
 typedef struct wick_swap_host {
   void *context;
-  // A place for a record of this many bytes; every one that was opened is dropped once.
+  // Reserves space for a record of this many bytes. Each opened record is dropped exactly once.
   bool (*open)(void *context, uint32_t id, uint64_t size_bytes);
-  // Pieces follow each other from 0 on.
+  // Pieces are written in order, from offset 0.
   bool (*write)(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
                 size_t size_bytes);
   bool (*read)(void *context, uint32_t id, uint64_t offset_bytes, void *bytes, size_t size_bytes);
   void (*drop)(void *context, uint32_t id);
-  bool always;  // whatever it costs (tests, measurements)
+  bool always;  // swap even if computing again is cheaper (tests, measurements)
 } wick_swap_host;
 
-// The reader of a model's bytes: wick_load_from, and wick_config.tables_reader. `read` reads at
-// most `size_bytes` of file `file` (0 unless the model is split) from `offset_bytes` on. It returns
-// how many were read, 0 where the file ends, SIZE_MAX when it failed.
+// Reads a model's bytes, for wick_load_from and wick_config.tables_reader. `read` reads up to
+// `size_bytes` of file `file` (0 unless the model is split) starting at `offset_bytes`. It returns
+// the number of bytes read, 0 at the end of the file, SIZE_MAX on failure.
 typedef struct wick_reader {
   void *context;
   size_t (*read)(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                  size_t size_bytes);
-  // wick_load_from's room for what is read, best 1 MiB; the caller's, needed during the call.
+  // A buffer of the caller for wick_load_from, needed during the call; 1 MiB is a good size.
   void *piece;
   size_t piece_bytes;
 } wick_reader;
 
-// Storage for tables whose rows are only looked up: per-layer embeddings, and embeddings of tokens
-// where the output has its own matrix.
+// Storage for tables whose rows are only looked up: per-layer embeddings, and token embeddings if
+// the output has a separate matrix.
 typedef enum wick_tables {
-  WICK_TABLES_AUTO = 0,    // inside where the plan fits into the memory limit, else outside
+  WICK_TABLES_AUTO = 0,    // inside if the plan fits the memory limit, else outside
   WICK_TABLES_INSIDE = 1,  // in memory
   WICK_TABLES_OUTSIDE = 2  // in the model's files: each pass reads the rows of its tokens
 } wick_tables;
 
-// The functions that an engine needs from its host. A pair or a function that is NULL is the
-// library's own: the C library's memory, clock and threads, natively and with Emscripten; WASI has
-// no threads. Random numbers are not among them, since an engine draws none: seeds are the caller's
-// (wick_sampling.seed).
+// The functions that an engine needs from its host. For NULL the library uses the C library's
+// memory, clock and threads (WASI has no threads). An engine draws no random numbers: seeds come
+// from the caller (wick_sampling.seed).
 typedef struct wick_host {
   void *context;
-  // A block at a multiple of 64 bytes, not zeroed, or NULL; free gets the size back. Both or none.
-  // A block elsewhere is freed and counts as NULL.
+  // Returns a block aligned to 64 bytes, not zeroed, or NULL. free gets the same size. Set both or
+  // neither. A misaligned block is freed and counts as NULL.
   void *(*alloc)(void *context, size_t size_bytes);
   void (*free)(void *context, void *block, size_t size_bytes);
-  // Microseconds from any beginning, never fewer than before: budgets of steps, figures of requests
-  // and ops. A clock is the whole program's, so this has no context.
+  // A monotonic clock in microseconds, for budgets of steps and figures of requests and ops. It is
+  // shared by the whole program, so it has no context.
   uint64_t (*now_us)(void);
   // One line for a developer, without a newline.
   void (*log)(void *context, const char *line);
-  // Runs entry(argument) in parallel with the caller, once and until it returns; false: it does
-  // not. join is called once for each that was started, from the thread that destroys the engine,
-  // and returns when entry has returned. Both or none.
+  // Runs entry(argument) once, in parallel with the caller; false: it could not be started. join
+  // is called once for each started thread, from the thread that destroys the engine, and returns
+  // when entry has returned. Set both or neither.
   bool (*thread_start)(void *context, void (*entry)(void *argument), void *argument,
                        uintptr_t *thread);
   void (*thread_join)(void *context, uintptr_t thread);
@@ -273,66 +272,65 @@ typedef struct wick_host {
 enum { WICK_THREADS_MAX = 64, WICK_BATCH_TOKENS_MAX = 512 };
 
 typedef struct wick_config {
-  uint64_t memory_bytes_max;  // budget of everything; 0: what the host can give
-  uint32_t threads;           // with the caller's, 1..WICK_THREADS_MAX; 0: 1, no helpers
-  bool choose_threads;        // use as many of them as prove fastest, not always all
-  uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
+  uint64_t memory_bytes_max;  // limit for all memory; 0: the limit of the host
+  uint32_t threads;           // including the caller's, 1..WICK_THREADS_MAX; 0: 1, no helpers
+  bool choose_threads;        // use the number of them that is measured to be fastest
+  uint32_t context_tokens;    // of one request, at most the trained length; 0: min(trained, 4096)
   uint32_t batch_tokens;      // micro-batch of prefill, 1..WICK_BATCH_TOKENS_MAX; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
-  uint32_t running_max;       // running at once, at most batch_tokens; 0: that many
-  uint64_t queue_tokens_max;  // prompts that wait may have this many tokens together; 0: no limit
-  // A grammar that takes more working memory or steps to compile is refused with WICK_E_FULL. A
-  // step takes about 0.05 us. 0: 192 MiB, 60 million.
+  uint32_t running_max;       // running at once, at most batch_tokens; 0: batch_tokens
+  uint64_t queue_tokens_max;  // sum of the prompts that wait; 0: no limit
+  // Limits of memory and steps for compiling a grammar, beyond which it is refused with
+  // WICK_E_FULL. A step takes about 0.05 us. 0: 192 MiB, 60 million.
   uint64_t grammar_bytes_max, grammar_steps_max;
-  uint64_t media_bytes_max;  // rows of images and recordings that were removed; 0: 64 MiB
+  uint64_t media_bytes_max;  // cache of rows of removed images and recordings; 0: 64 MiB
   // Limits of an image: pictures that it is cut into, and rows. A larger image is cut into fewer
   // pictures, then made smaller. 0: none.
   uint32_t media_tiles_max, media_rows_max;
   bool media_like_llama_cpp;  // follow llama.cpp where it differs from the published model
   wick_kv_type k_type, v_type;
-  uint32_t kv_tokens_max;  // of all requests, sessions and the prefix cache; 0: 4 contexts
-  bool no_prefix_cache;    // every prompt is read from its beginning
-  bool no_predictor;       // a layer that predicts further tokens proposes none, and takes no
-                           // memory
-  bool beyond_trained;     // context_tokens may be more than the model was trained on, unless it
-                           // has a table of positions
-  const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
-                               // they always read their tokens again
+  uint32_t kv_tokens_max;      // of all requests, sessions and the prefix cache; 0: 4 contexts
+  bool no_prefix_cache;        // every prompt is computed completely
+  bool no_predictor;           // the layer for multi-token prediction is left out, with its memory
+  bool beyond_trained;         // context_tokens may exceed the trained length, unless the model
+                               // has a table of positions
+  const wick_swap_host *swap;  // stores pages of preempted requests; outlives the engine; NULL:
+                               // their pages are always computed again
   wick_tables tables;          // results are the same to the last bit
-  const wick_reader *tables_reader;  // where a pass reads tables that are kept outside, from the
-                                     // thread that steps; `piece` is not used; outlives the engine;
-                                     // NULL: everything is inside
+  const wick_reader *tables_reader;  // reads tables that are kept outside, on the stepping thread;
+                                     // `piece` is not used; outlives the engine; NULL: all tables
+                                     // are inside
   const wick_host *host;             // outlives the engine; NULL: the library's own functions
   const char *kernels;        // by name (wick_kernels_name); NULL: the best of this processor
-  const char *pre_tokenizer;  // use this instead of the file's tokenizer.ggml.pre, for files whose
-                              // name is missing, wrong or not known here; copied; NULL: the file's
+  const char *pre_tokenizer;  // replaces the file's tokenizer.ggml.pre if that is missing, wrong or
+                              // unknown; copied; NULL: the file's
   bool directory_only;        // metadata, tensor list and tokenizer, no weights
   bool metrics;               // ops are timed: wick_metrics_json
-  uint32_t timer_grain_us;    // how fine the host's clock is, reported with the metrics; 0: 1
+  uint32_t timer_grain_us;    // resolution of the host's clock, reported with the metrics; 0: 1
   uint64_t reserved[16];
 } wick_config;
 
-// The name of the kernels that this processor and build have by the name `wanted` ("scalar",
-// "simd128", "avx2", ...), of the best of them for NULL; NULL when there are none such. Valid for
-// ever.
+// The name of the kernels `wanted` ("scalar", "simd128", "avx2", ...), or of the best ones for
+// NULL; returns NULL if this processor or build does not have them. A static string.
 WICK_API const char *wick_kernels_name(const char *wanted);
 
 // All of it 0.
 WICK_API void wick_config_default(wick_config *config);
 
-// Makes an engine without a model. It allocates little: the big segments come when the directory of
-// the model is known. WICK_E_ARG for settings out of range or half a pair of a wick_host,
-// WICK_E_UNSUPPORTED for a KV type or kernels that are not there, and for more
-// threads than can be started, WICK_E_NOMEM.
+// Creates an engine without a model. It allocates little: the large segments are allocated when the
+// model's directory is known. WICK_E_ARG for settings out of range or half a pair of a wick_host,
+// WICK_E_UNSUPPORTED for a KV type or kernels that this build does not have and for more threads
+// than can be started, WICK_E_NOMEM.
 WICK_API wick_status wick_engine_create(const wick_config *config, wick_engine **out,
                                         wick_error *error);
 // Ends all requests without events and frees all memory. NULL is fine.
 WICK_API void wick_engine_destroy(wick_engine *engine);
 
-// The configuration in force: zeros replaced by what was chosen. Valid as long as the engine.
+// The configuration in force, with zeros replaced by the chosen values. Valid as long as the
+// engine.
 WICK_API const wick_config *wick_engine_config(const wick_engine *engine);
-// The threads that have come up (helpers start asynchronously); and how many of them a pass of a
-// given number of tokens uses.
+// The number of threads that are running (helpers start asynchronously), and the number that a pass
+// of `tokens` tokens uses.
 WICK_API uint32_t wick_engine_threads(const wick_engine *engine);
 WICK_API uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
 
@@ -340,101 +338,100 @@ typedef struct wick_memory_state {
   uint64_t budget_bytes;  // 0: none
   uint64_t bytes_now;     // held by the engine now
   uint64_t bytes_peak;
-  uint64_t calls;       // allocations requested since creation; decoding does not move it
+  uint64_t calls;       // allocations since creation; decoding adds none
   uint64_t blocks_now;  // allocations not yet freed
   uint64_t reserved[4];
 } wick_memory_state;
 WICK_API void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
-// A model whose plan needs more is refused before its weights are fetched: the budget, or what the
-// host could give when the engine was made, whichever is less. The limit of a wick_host is not
-// known. 0: none.
+// The smaller of the budget and the host's memory when the engine was created. A model whose plan
+// needs more is refused before its weights are fetched. The limit of a wick_host is unknown. 0:
+// none.
 WICK_API uint64_t wick_engine_memory_limit(const wick_engine *engine);
 
-// "f32", "f16", "q8", "q4"; "?" when out of range.
+// "f32", "f16", "q8", "q4"; "?" if it is out of range.
 WICK_API const char *wick_kv_type_name(wick_kv_type type);
 
-// ---- Loading: ask and offer ----
+// ---- Loading: the engine requests ranges, the caller feeds them ----
 
-// The next bytes wanted: file (0 unless the model is split), offset, length (0: nothing more is
-// wanted). In file order while the directory is unknown, in steps of up to 1 MiB, then up to 8 MiB.
-// Asking again without feeding gives the same answer.
+// The next range to feed: file (0 unless the model is split), offset, length (0: nothing more is
+// needed). Ranges are up to 1 MiB, in file order, until the directory is known, then up to 8 MiB.
+// Calling it again without feeding returns the same range.
 WICK_API void wick_load_next_range(const wick_engine *engine, uint32_t *file,
                                    uint64_t *offset_bytes, uint64_t *length_bytes);
-// Takes bytes of a file: any number, in any order once the directory is there (before that: from
-// the next wanted byte on). Bytes that nobody needs are skipped. The bytes go to their places
-// before the call returns. A failure is final for this engine: every later call answers the same
-// error. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when
-// the plan is over the budget: nothing of the weights was requested then), WICK_E_ARG.
+// Takes bytes of a file: any number, in any order once the directory is complete (before that, in
+// order from the next requested byte). Unneeded bytes are skipped. The bytes are placed before the
+// call returns. A failure is final for this engine: every later call returns the same error.
+// WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also if the plan
+// exceeds the budget, before any weights are requested), WICK_E_ARG.
 WICK_API wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
                                     const void *bytes, size_t size_bytes, wick_error *error);
-// The size of the file, known from the start or found at its end: a truncated file is reported as
-// early as possible (WICK_E_TRUNCATED, naming the tensor).
+// Reports the size of a file, at the start or at its end, so that a truncated file is refused as
+// early as possible (WICK_E_TRUNCATED, with the tensor's name).
 WICK_API wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
                                    wick_error *error);
 
-// Loads a whole model of one file that is in memory; the bytes may be freed afterwards. Errors as
-// wick_load_feed, WICK_E_UNSUPPORTED for a split model, WICK_E_BUSY when the engine already has a
+// Loads a model from one file in memory; the bytes may be freed afterwards. Errors as
+// wick_load_feed, WICK_E_UNSUPPORTED for a split model, WICK_E_BUSY if the engine already has a
 // model.
 WICK_API wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
                                      wick_error *error);
 
-// Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
-// WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
-// may be repeated. WICK_E_BUSY when the engine already has a model.
+// Loads a model through a reader. Errors as wick_load_feed, and WICK_E_IO if the reader failed or
+// WICK_E_ARG if its buffer is empty, after which the call may be repeated. WICK_E_BUSY if the
+// engine already has a model.
 WICK_API wick_status wick_load_from(wick_engine *engine, const wick_reader *reader,
                                     wick_error *error);
 
-// Loads a whole model from a file, or, by the name of the first one, from the files of a split
-// model (NAME-00001-of-00003.gguf). Of libwick.a alone: it reads by <stdio.h>. Errors as
+// Loads a model from a file, or a split model by the name of its first file
+// (NAME-00001-of-00003.gguf). Only the C library has this function: it uses <stdio.h>. Errors as
 // wick_load_from; WICK_E_IO names a file that cannot be opened, and the call may be repeated.
 WICK_API wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error);
 
 typedef struct wick_load_state {
-  uint64_t bytes_wanted, bytes_placed;  // so far known; equal when complete
+  uint64_t bytes_wanted, bytes_placed;  // known so far; equal when complete
   uint64_t fingerprint;                 // of the model, when complete
   uint32_t files;                       // of a split model, 1 otherwise
-  uint32_t layers_ready;                // complete from the first on
-  bool is_directory_ready;              // metadata, tokenizer, plan can be requested
+  uint32_t layers_ready;                // number of complete layers, from the first one
+  bool is_directory_ready;              // metadata, tokenizer and plan are available
   bool is_complete;
   uint64_t reserved[4];
 } wick_load_state;
 WICK_API void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 
-// ---- Adapters: low-rank changes of a model's weights (LoRA), which requests choose ----
+// ---- Adapters (LoRA): low-rank changes of a model's weights, chosen by each request ----
 
 // An adapter is a GGUF file (general.type "adapter", adapter.type "lora") with two tensors, lora_a
 // and lora_b, for each weight that it changes. The product of a changed weight becomes W x + scale
 // * alpha / rank * B (A x), without alpha W x + scale * B (A x), for the rows of requests that
-// chose it; the others' results stay the same to the last bit. A and B stay as they are in F32, F16
-// and BF16; of other types they are kept in F32. Adapter changes that this engine does not support
-// are refused by name: norms, biases, stacked experts, an embedding that is the output, too.
+// chose it; results of other requests are bit-identical. A and B of the types F32, F16 and BF16
+// keep their type, others become F32. Unsupported changes are refused by name: norms, biases,
+// stacked experts, an embedding that is also the output.
 
 enum { WICK_ADAPTERS_MAX = 8 };  // of one request
 
-// Begins an adapter, whose file is fed next. WICK_E_NODATA before the model's directory is ready,
+// Creates an adapter; its file is fed next. WICK_E_NODATA before the model's directory is ready,
 // WICK_E_NOMEM.
 WICK_API wick_status wick_adapter_create(wick_engine *engine, uint32_t *adapter, wick_error *error);
-// As wick_load_next_range, of one file. Unknown id: nothing is wanted.
+// As wick_load_next_range, for the adapter's file. Unknown id: length 0.
 WICK_API void wick_adapter_next_range(const wick_engine *engine, uint32_t adapter,
                                       uint64_t *offset_bytes, uint64_t *length_bytes);
-// As wick_load_feed and wick_load_end, with their errors; WICK_E_NOMEM also when model and adapters
-// are over the budget; WICK_E_MISMATCH: for another architecture, WICK_E_ARG: unknown id. A failure
-// removes the adapter, its memory is back, and its id is unknown.
+// As wick_load_feed and wick_load_end, with their errors; WICK_E_NOMEM also if model and adapters
+// exceed the budget; WICK_E_MISMATCH for another architecture, WICK_E_ARG for an unknown id. A
+// failure removes the adapter and frees its memory.
 WICK_API wick_status wick_adapter_feed(wick_engine *engine, uint32_t adapter, uint64_t offset_bytes,
                                        const void *bytes, size_t size_bytes, wick_error *error);
 WICK_API wick_status wick_adapter_end(wick_engine *engine, uint32_t adapter, uint64_t size_bytes,
                                       wick_error *error);
-// Loads a whole adapter that is in memory. Errors as wick_adapter_feed.
+// Loads an adapter from memory. Errors as wick_adapter_feed.
 WICK_API wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes,
                                              size_t size_bytes, uint32_t *adapter,
                                              wick_error *error);
-// Loads a whole adapter, reading what is wanted as file 0. Also WICK_E_IO, WICK_E_ARG as
-// wick_load_from.
+// Loads an adapter through a reader, as file 0. Also WICK_E_IO and WICK_E_ARG as wick_load_from.
 WICK_API wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
                                             uint32_t *adapter, wick_error *error);
-// Frees all memory of the adapter. WICK_E_BUSY while a request or an embedding uses it, also
-// one that waits: end those first. Pages that sessions and the prefix cache have computed with it
-// stay theirs, and count again when the same file is loaded again. WICK_E_ARG: unknown id.
+// Frees all memory of the adapter. WICK_E_BUSY while a running or waiting request or an embedding
+// uses it: end those first. Sessions and the prefix cache keep pages that were computed with it,
+// and use them again if the same file is loaded again. WICK_E_ARG: unknown id.
 WICK_API wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);
 
 typedef struct wick_adapter_info {
@@ -443,12 +440,12 @@ typedef struct wick_adapter_info {
   uint32_t rank;         // the largest
   float alpha;           // 0: none
   uint32_t users;        // requests and embeddings that use it now
-  uint64_t bytes;        // that it holds
+  uint64_t bytes;        // of memory
   uint64_t fingerprint;  // of the file, when complete
   bool is_complete;      // requests may choose it
   uint64_t reserved[4];
 } wick_adapter_info;
-// Adapter `index`, from 0 on, in the order of loading; false: there are no more.
+// Adapter `index`, from 0, in the order of loading; false: there are no more.
 WICK_API bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
 
 // An adapter that a request selects: scale 1 applies it as trained, 0 disables it.
@@ -457,43 +454,43 @@ typedef struct wick_adapter_use {
   float scale;
 } wick_adapter_use;
 
-// ---- The model: what it is and what it needs, before a byte of weights is fetched ----
+// ---- The model: its shape and memory plan, before any weights are fetched ----
 
 typedef struct wick_plan {
-  uint64_t directory_bytes;  // metadata and tensor list as kept
+  uint64_t directory_bytes;  // metadata and tensor list
   uint64_t tokenizer_bytes;
   uint64_t weights_bytes;  // in kernel layout
   uint64_t scratch_bytes;  // activations of a micro-batch, logits, sampling
   uint64_t kv_bytes;       // one full context
-  uint64_t adapter_bytes;  // of those that are loaded or loading now
+  uint64_t adapter_bytes;  // of the loaded and loading adapters
   uint64_t total_bytes;
-  uint64_t outside_bytes;  // of the file: tables that stay there (wick_config.tables); not in total
+  uint64_t outside_bytes;  // of tables that stay in the file (wick_config.tables); not in total
   uint32_t context_tokens;
   uint32_t kv_page_bytes;  // 16 tokens, all layers
   uint64_t reserved[4];
 } wick_plan;
-// For the engine's configuration. WICK_E_NODATA before the directory is ready; why a model that was
-// opened with directory_only does not run.
+// For the engine's configuration. WICK_E_NODATA before the directory is ready. With directory_only,
+// the error that keeps the model from running.
 WICK_API wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan,
                                       wick_error *error);
 
-// How the vectors of a text's tokens become one. The file's numbers are one less.
+// Combines the vectors of a text's tokens into one. The numbers in files are one less.
 typedef enum wick_pooling {
-  WICK_POOLING_MODEL = 0,  // as the file says; else the mean, of causal models the last token's
-  WICK_POOLING_NONE = 1,   // they stay: one for each token
+  WICK_POOLING_MODEL = 0,  // as the file says; else the mean, for causal models the last token
+  WICK_POOLING_NONE = 1,   // one vector for each token
   WICK_POOLING_MEAN = 2,
-  WICK_POOLING_CLS = 3,   // the first token's
-  WICK_POOLING_LAST = 4,  // the last token's
-  WICK_POOLING_RANK = 5   // scores, by the head of a reranker or classifier
+  WICK_POOLING_CLS = 3,   // the first token
+  WICK_POOLING_LAST = 4,  // the last token
+  WICK_POOLING_RANK = 5   // scores of the head of a reranker or classifier
 } wick_pooling;
 
 typedef struct wick_model_info {
   wick_text architecture, name;  // valid as long as the engine
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
   uint64_t parameters;         // values of all tensors
-  bool is_encoder;             // it embeds texts and cannot continue them
+  bool is_encoder;             // embeds texts and cannot generate
   wick_pooling pooling;        // of wick_embed by default
-  uint32_t embedding, scores;  // numbers of a vector, and of scores (0: it gives none)
+  uint32_t embedding, scores;  // length of a vector, and number of scores (0: none)
   uint64_t reserved[8];
 } wick_model_info;
 // Errors as wick_memory_plan.
@@ -504,13 +501,13 @@ WICK_API wick_status wick_model_get_info(const wick_engine *engine, wick_model_i
 // k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template (in force) | null,
 // types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error: {status, message,
 // offset_bytes} | null (why the model does not run), memory: {bytes_now, bytes_peak, ...},
-// load: {files, bytes_wanted, ...}}. Before the directory is there: only what is known.
+// load: {files, bytes_wanted, ...}}. Before the directory is ready, only the known members.
 WICK_API void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context);
 
-// ---- The file: metadata and tensors, of models that do not run here, too (directory_only) ----
+// ---- The file: metadata and tensors, also of models that do not run (directory_only) ----
 
 typedef struct wick_file_info {
-  uint32_t version, alignment;  // of the GGUF file, the first one of a split model
+  uint32_t version, alignment;  // of the GGUF file; the first one of a split model
   uint64_t directory_bytes;
   uint64_t data_offset_bytes;  // of the tensors' data
   uint32_t metadata_count, tensor_count;
@@ -522,27 +519,27 @@ WICK_API wick_status wick_file_get_info(const wick_engine *engine, wick_file_inf
 
 typedef struct wick_metadata {
   wick_text key;          // valid as long as the engine
-  const char *type;       // "u32", "string", "array", ...; valid for ever
+  const char *type;       // "u32", "string", "array", ...; a static string
   const char *item_type;  // of an array, else NULL
   uint64_t count;         // of an array's items, else 1
   uint64_t reserved[2];
 } wick_metadata;
 // Entry `index` below metadata_count, in the order of the file; false: there is none.
 WICK_API bool wick_metadata_get(const wick_engine *engine, uint32_t index, wick_metadata *metadata);
-// Its value as JSON; of an array the first `items_max` (arrays of arrays are empty here).
+// Its value as JSON; of an array the first `items_max` items (arrays of arrays are empty).
 WICK_API void wick_metadata_json(const wick_engine *engine, uint32_t index, uint64_t items_max,
                                  wick_text_sink sink, void *context);
 
 typedef struct wick_tensor_info {
   wick_text name;        // valid as long as the engine
-  const char *type;      // "Q8_0", ...; valid for ever
+  const char *type;      // "Q8_0", ...; a static string
   uint32_t type_number;  // GGML's
   uint32_t dim_count;
   uint64_t dims[4];       // dims[0]: columns; 1 after dim_count
   uint32_t file;          // of a split model
   uint64_t offset_bytes;  // in its file's data
   uint64_t size_bytes;
-  bool is_unread;  // the model runs here without it
+  bool is_unread;  // the model runs without it
   uint64_t reserved[4];
 } wick_tensor_info;
 // Tensor `index` below tensor_count; false: there is none.
@@ -550,11 +547,11 @@ WICK_API bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_te
 
 // {gguf: {version, alignment, directory_bytes, data_offset}, metadata: [{key, type, value}]
 // (arrays: {key, type: "array", item_type, count, first}), tensors: [{name, type, shape, file,
-// offset_bytes, size_bytes}] (with unread: true where the model runs here without it), info: as
+// offset_bytes, size_bytes}] (with unread: true if the model runs without it), info: as
 // wick_info_json}.
 WICK_API void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context);
 
-// How many items of a metadata array wick_inspect_json shows.
+// The number of items of a metadata array that wick_inspect_json writes.
 enum { WICK_INSPECT_ITEMS = 8 };
 
 // ---- Tokens ----
@@ -563,57 +560,56 @@ enum { WICK_TOKEN_NONE = -1 };
 
 enum {
   WICK_TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model requires
-  WICK_TOKENIZE_PARSE_SPECIAL = 2  // control tokens in the text become their ids, else plain text
+  WICK_TOKENIZE_PARSE_SPECIAL = 2  // read control tokens in the text as such, not as plain text
 };
 
-// WICK_OK when there is a tokenizer. Why there is none: it has not arrived yet (WICK_E_NODATA), or,
-// where the directory alone was opened, what is wrong with the file's (WICK_E_UNSUPPORTED, ...).
-// The functions below answer the same where they need one.
+// WICK_OK if the tokenizer is available. WICK_E_NODATA if it has not arrived yet; with
+// directory_only also the error of the file's tokenizer (WICK_E_UNSUPPORTED, ...). The functions
+// below return the same errors.
 WICK_API wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
-// Ids are 0 to one below this; 0 when there is no tokenizer.
+// The number of token ids; 0 if there is no tokenizer.
 WICK_API uint32_t wick_tokenizer_vocab(const wick_engine *engine);
 
-// Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
-// then WICK_E_FULL and nothing else is wrong). `flags`: of WICK_TOKENIZE_*. The text need not be
-// valid UTF-8. Time is linear in the text up to a logarithm. Also WICK_E_NOMEM.
+// Writes at most `capacity` ids and sets *count to the number of tokens; if that is larger, the
+// status is WICK_E_FULL. `flags`: of WICK_TOKENIZE_*. The text need not be valid UTF-8. The time is
+// O(n log n) in its length. Also WICK_E_NOMEM.
 WICK_API wick_status wick_tokenize(wick_engine *engine, const char *text, size_t text_bytes,
                                    uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);
 
-// Room that the text of `count` tokens may need; 0 when there is no tokenizer, SIZE_MAX, which
-// nobody has, where that is more than an address can tell.
+// The most bytes that the text of `count` tokens may have; 0 if there is no tokenizer, SIZE_MAX if
+// the number overflows.
 WICK_API size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
 // The text of tokens [count] into `out` [wick_detokenize_bytes_max]; *size_bytes is its length.
-// is_whole: they are a text from its beginning (SPM drops the added space); has_special: control
-// tokens are written, too. Bytes that are not UTF-8 become U+FFFD. WICK_E_ARG for an id that is not
-// in the vocabulary.
+// is_whole: the tokens begin a text (SPM drops the added space); has_special: control tokens are
+// written, too. Invalid UTF-8 becomes U+FFFD. WICK_E_ARG for an id outside of the vocabulary.
 WICK_API wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count,
                                      bool is_whole, bool has_special, char *out, size_t *size_bytes,
                                      wick_error *error);
-// The bytes that one token stands for in the middle of a text, control tokens too; an unknown id
-// has none. They lie in the engine, or in `scratch` [wick_detokenize_bytes_max of 0 tokens], and
-// are valid as long as both.
+// The bytes of one token in the middle of a text, also of control tokens; an unknown id has none.
+// They are stored in the engine or in `scratch` [wick_detokenize_bytes_max of 0 tokens], and are
+// valid as long as both.
 WICK_API wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch,
                                       wick_text *bytes, wick_error *error);
 
-// ---- Conversations: a chat template makes a prompt of messages ----
+// ---- Conversations: a chat template renders messages as a prompt ----
 
-// The template is a stranger's program (Jinja, as transformers sets it up). A rendering has limits
-// on steps and memory, so it ends within a fraction of a second.
+// The template is untrusted code (Jinja, with the settings of transformers). Limits on steps and
+// memory end a rendering within a fraction of a second.
 typedef struct wick_chat {
-  // A JSON object of what the template may look at: {"messages": [{"role", "content", ...}],
+  // A JSON object of the template's variables: {"messages": [{"role", "content", ...}],
   // "tools", "enable_thinking", ...}. "add_generation_prompt" is true unless it says otherwise.
-  // "reasoning_effort" none, minimal, low, medium, high, xhigh or max becomes what the template
-  // knows: its nearest word, and the variables enable_thinking and thinking.
+  // "reasoning_effort" none, minimal, low, medium, high, xhigh or max becomes the
+  // nearest word that the template supports, and the variables enable_thinking and thinking.
   const char *json;
   size_t json_bytes;
   int64_t now_s;       // local time in seconds since 1970, for templates that write a date
   bool has_now;        // now_s is given
   bool parse_special;  // control tokens in message content are parsed, not escaped
-  // Messages and the arguments of their tool calls stay as they are given. Otherwise members
-  // without a value are removed, and what the template refuses is written in another form: several
-  // or later system messages, ids of calls. Arguments become objects, or JSON text where the
-  // template accepts only that.
+  // Passes messages and the arguments of their tool calls to the template unchanged. Otherwise
+  // members without a value are removed, and forms that the template refuses are changed: several
+  // or later system messages, ids of calls. Arguments become objects, or JSON text if the template
+  // accepts only that.
   bool keeps_arguments;
   uint64_t reserved[4];
 } wick_chat;
@@ -621,25 +617,24 @@ typedef struct wick_chat {
 // All of it 0.
 WICK_API void wick_chat_default(wick_chat *chat);
 
-// Replaces the model's own template. In addition to Jinja text, `source` may be a name: "chatml",
-// which many models share; of a model that is loaded, NAME of `tokenizer.chat_template.NAME`, or
-// "default" for `tokenizer.chat_template`. NULL: the model's own again, which is the one named
-// "tool_use" for conversations with tools. WICK_E_ARG: the model has no template of this name
-// (letters, digits, _ and - alone are a name). WICK_E_FORMAT with the line, WICK_E_FULL (too long,
-// nested too deep), WICK_E_NOMEM.
+// Replaces the model's template. `source` is Jinja text or a name (letters, digits, _ and - only):
+// "chatml", which many models share, NAME of the loaded model's `tokenizer.chat_template.NAME`, or
+// "default" for `tokenizer.chat_template`. NULL: the model's template again, which for
+// conversations with tools is the one named "tool_use". WICK_E_ARG: the model has no template of
+// this name. WICK_E_FORMAT with the line, WICK_E_FULL (too long, nested too deep), WICK_E_NOMEM.
 WICK_API wick_status wick_chat_set_template(wick_engine *engine, const char *source,
                                             size_t source_bytes, wick_error *error);
 
 typedef struct wick_chat_text {
   wick_text text;
-  const wick_span *spans;  // [span_count]: what of it the messages have brought
+  const wick_span *spans;  // [span_count]: which parts are the messages'
   size_t span_count;
   uint64_t reserved[4];
 } wick_chat_text;
 // *out is valid until the next call about conversations. WICK_E_NODATA: there is no template.
-// WICK_E_ARG: the template refuses these messages, with its words. WICK_E_FORMAT: an error in the
-// template or in the JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
-// over a limit. Also WICK_E_OVERFLOW, WICK_E_NOMEM.
+// WICK_E_ARG: the template refuses these messages; the message is the template's. WICK_E_FORMAT: an
+// error in the template or in the JSON. WICK_E_UNSUPPORTED: a filter or test that is not known.
+// WICK_E_FULL: over a limit. Also WICK_E_OVERFLOW, WICK_E_NOMEM.
 WICK_API wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat,
                                       wick_chat_text *out, wick_error *error);
 // The tokens of the rendered conversation: control tokens that the template writes are control
@@ -763,7 +758,7 @@ WICK_API void wick_reply_destroy(wick_reply *reply);  // NULL is fine
 // {"name", "arguments"}}]}; further pieces of a call's arguments have no id, type and name, and an
 // id is empty where the model gave none. WICK_E_FORMAT: the text of a call broke, with its number
 // and place; WICK_E_TRUNCATED: with `is_last`, within a call; WICK_E_FULL, WICK_E_NOMEM. After an
-// error *deltas is what came before it, and each call answers the same. error->numbers[0] is the
+// error *deltas has the deltas before it, and each call answers the same. error->numbers[0] is the
 // byte of the reply where the text of the broken call begins, with the mark and the white space
 // before it; numbers[1] is how many calls before it are whole.
 WICK_API wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
@@ -1058,15 +1053,15 @@ WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session,
 WICK_API wick_status wick_session_create_salted(wick_engine *engine, const char *salt,
                                                 size_t salt_bytes, uint32_t *session,
                                                 wick_error *error);
-// Shares every page; the first write of either to a shared page copies that page alone.
+// Shares every page; the first write of either session to a shared page copies only that page.
 WICK_API wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
                                        wick_error *error);
 // Keeps the first `tokens`; also WICK_E_RANGE.
 WICK_API wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
                                            wick_error *error);
-// Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
-// Tokens that have not been read, or have lost their pages to others, are read later and have not
-// seen them: to have the same text whoever else is there, let a request drop them
+// Drops the tokens [first, last) from the middle; later tokens keep their keys, moved by rotation.
+// Tokens that have not been read yet, or have lost their pages, are read later without having seen
+// the dropped ones. For a text that does not depend on other requests, let a request drop them
 // (wick_request.drop_last).
 WICK_API wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first,
                                        uint32_t last, wick_error *error);
@@ -1078,13 +1073,13 @@ WICK_API wick_status wick_session_tokens(const wick_engine *engine, uint32_t ses
 
 // ---- Saved state: versioned, checksummed, for this model and these KV types only ----
 
-// Takes bytes in order; false: it failed.
+// Receives bytes in order; false: failure.
 typedef struct wick_state_sink {
   void *context;
   bool (*write)(void *context, const void *bytes, size_t size_bytes);
 } wick_state_sink;
 
-// Returns exactly this many of the next bytes; false: it failed.
+// Reads exactly this number of the next bytes; false: failure.
 typedef struct wick_state_source {
   void *context;
   bool (*read)(void *context, void *bytes, size_t size_bytes);
@@ -1092,17 +1087,17 @@ typedef struct wick_state_source {
 } wick_state_source;
 
 // Writes a session; session 0: the prefix cache. Also WICK_E_NODATA while the model is loading,
-// WICK_E_IO when the sink says no.
+// WICK_E_IO if the sink fails.
 WICK_API wick_status wick_state_save(wick_engine *engine, uint32_t session,
                                      const wick_state_sink *sink, wick_error *error);
-// How many bytes wick_state_save would write now.
+// The number of bytes that wick_state_save would write now.
 WICK_API wick_status wick_state_bytes(const wick_engine *engine, uint32_t session,
                                       uint64_t *size_bytes, wick_error *error);
 
-// Writes a session with its keys and values in other types, such as WICK_KV_Q8 of an engine that
-// has F16: a smaller record, which an engine of this engine's own types loads. Evicted content is
-// lost; a session loaded from it shares no pages with other requests. Recurrent states stay as they
-// are. As above; also WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be.
+// Writes a session with its keys and values in other types, for example as WICK_KV_Q8 in an engine
+// with F16: a smaller record, which an engine with this engine's types loads. A session loaded from
+// it is less exact and shares no pages with other requests. Recurrent states are unchanged. As
+// above; also WICK_E_ARG, and WICK_E_UNSUPPORTED for unsupported types.
 WICK_API wick_status wick_session_save_packed(wick_engine *engine, uint32_t session,
                                               wick_kv_type k_type, wick_kv_type v_type,
                                               const wick_state_sink *sink, wick_error *error);
@@ -1111,24 +1106,24 @@ WICK_API wick_status wick_session_packed_bytes(const wick_engine *engine, uint32
                                                uint64_t *size_bytes, wick_error *error);
 
 typedef struct wick_state_loaded {
-  uint32_t session;  // a new one; 0: it was a prefix cache
-  uint32_t entries;  // of it that were entered
+  uint32_t session;  // the new session; 0: it was a prefix cache
+  uint32_t entries;  // of the prefix cache that were added
   uint64_t reserved[2];
 } wick_state_loaded;
-// Sizes are checked against what the source has before anything is allocated. Another model, KV
-// type or shape, or an adapter that the session was read under is not loaded: WICK_E_MISMATCH. Not
-// a record, or of a version that is not read: WICK_E_FORMAT. Ends early: WICK_E_TRUNCATED. Damaged:
-// WICK_E_CORRUPT. The source says no: WICK_E_IO. Also WICK_E_PAGES, WICK_E_NOMEM, WICK_E_FULL.
-// After a failure everything is as it was.
+// Sizes are checked against those of the source before anything is allocated. WICK_E_MISMATCH: the
+// record is of another model, KV type or shape, or needs an adapter that is not loaded.
+// WICK_E_FORMAT: not a record, or of an unknown version. WICK_E_TRUNCATED: it ends early.
+// WICK_E_CORRUPT: it is damaged. WICK_E_IO: the source failed. Also WICK_E_PAGES, WICK_E_NOMEM,
+// WICK_E_FULL. A failure changes nothing.
 WICK_API wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
                                      wick_state_loaded *loaded, wick_error *error);
 
 // ---- Working ----
 
 typedef enum wick_step_result {
-  WICK_STEP_IDLE = 0,       // nothing more to do; this step may have left events to take
+  WICK_STEP_IDLE = 0,       // nothing left to do; this step may have written events
   WICK_STEP_PROGRESS = 1,   // call again (take the events first)
-  WICK_STEP_WAIT_BYTES = 2  // the next layer's weights are not there yet
+  WICK_STEP_WAIT_BYTES = 2  // the weights of the next layer have not arrived
 } wick_step_result;
 
 // Works for about budget_us (0: one unit of work), a unit being one layer of one pass or one round
@@ -1142,11 +1137,11 @@ WICK_API wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
 
 // A text, a pair of texts for a reranker, or tokens.
 typedef struct wick_embed_text {
-  const char *text;  // of a pair the query
+  const char *text;  // the query of a pair
   size_t text_bytes;
-  const char *document;  // NULL: no pair
+  const char *document;  // NULL: not a pair
   size_t document_bytes;
-  const int32_t *tokens;  // not NULL: instead, fed as they are, nothing is added
+  const int32_t *tokens;  // if not NULL, used instead of the text, unchanged
   size_t token_count;
 } wick_embed_text;
 
@@ -1154,9 +1149,9 @@ typedef struct wick_embed_request {
   const wick_embed_text *texts;  // [text_count], at least one
   uint32_t text_count;
   wick_pooling pooling;
-  uint32_t dimensions;  // the first ones are kept; 0: all
-  bool normalizes;      // divide vectors by their length; scores never are
-  bool truncates;       // texts over the context are cut, but for their last token; else refused
+  uint32_t dimensions;  // keep only the first ones; 0: all
+  bool normalizes;      // divide vectors (not scores) by their length
+  bool truncates;       // cut texts over the context, keeping their last token; else refuse them
   const wick_adapter_use *adapters;  // as wick_request.adapters
   uint32_t adapter_count;
   uint64_t reserved[8];
@@ -1165,17 +1160,17 @@ typedef struct wick_embed_request {
 // All of it 0.
 WICK_API void wick_embed_default(wick_embed_request *request);
 
-// Begins: makes tokens of the texts and copies them. Jobs that were begun are processed by
-// wick_embed_step, next to requests. A request may take the pages of a text, which is then read
-// again. A vector depends on its text alone. WICK_E_ARG (no texts, an empty one, an id out of the
+// Starts a job: tokenizes the texts and copies them. wick_embed_step processes it alongside
+// requests. A request may take the pages of a text, which is then read again. A vector depends only
+// on its text. WICK_E_ARG (no texts, an empty one, an id out of the
 // vocabulary, a setting out of its range), WICK_E_FULL (a text over the context),
-// WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (what was begun before was not
+// WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (the previous job was not
 // ended), WICK_E_NODATA (directory not ready), WICK_E_NOMEM.
 WICK_API wick_status wick_embed(wick_engine *engine, const wick_embed_request *request,
                                 wick_error *error);
 // Works for about budget_us (0: one unit). Texts wait for pages while requests run. *result:
 // WICK_STEP_IDLE when all is done. Final errors: WICK_E_PAGES (no room for a text even without
-// requests), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA when nothing was begun.
+// requests), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA if no job was started.
 WICK_API wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us,
                                      wick_step_result *result, wick_error *error);
 
@@ -1187,15 +1182,15 @@ typedef struct wick_vectors {
 } wick_vectors;
 // Of text `index`, once all is done. False before, and for other numbers.
 WICK_API bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
-// Frees a job, done or not. Nothing begun is fine.
+// Frees the job, done or not. Does nothing without a job.
 WICK_API void wick_embed_end(wick_engine *engine);
 
-// ---- Events: what happened, as records in one buffer ----
+// ---- Events: records in one buffer ----
 
 typedef enum wick_event_kind {
   WICK_EVENT_TOKEN = 1,    // a sampled token and the text that can be shown now (may be empty)
-  WICK_EVENT_PREFILL = 2,  // tokens_prompt of which tokens_cached (= done so far) are processed
-  WICK_EVENT_DONE = 3,     // the last one of a request; text: what was held back, or the error's
+  WICK_EVENT_PREFILL = 2,  // tokens_cached of tokens_prompt are processed
+  WICK_EVENT_DONE = 3,     // the last one of a request; text: the text held back, or the error
   WICK_EVENT_LOGITS = 4    // the request waits for the host (wick_request.asks_host)
 } wick_event_kind;
 
@@ -1219,7 +1214,7 @@ typedef struct wick_event {
   uint32_t top_count;
   uint32_t text_bytes;
   uint16_t finish;   // wick_finish, of DONE
-  uint16_t stop;     // of DONE: 1 + the number of the stop string that ended it; 0: none did
+  uint16_t stop;     // of DONE: 1 + the index of the stop string that ended it; 0: none
   uint16_t status;   // wick_status, of DONE by error
   uint16_t subject;  // wick_subject, of DONE by error
   uint32_t tokens_prompt;
@@ -1229,9 +1224,9 @@ typedef struct wick_event {
   double ttft_ms;                          // from submit to the first token
 } wick_event;
 
-// All events since the last call; *size_bytes is 0 when there are none. They stay valid until the
-// next wick_step, submit or cancel. A full buffer parks wick_step (it answers PROGRESS) until
-// events are taken.
+// All events since the last call; *size_bytes is 0 if there are none. They stay valid until the
+// next wick_step, submit or cancel. With a full buffer wick_step does nothing (it returns
+// PROGRESS) until the events are taken.
 WICK_API const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
 // The record after `event` among those that wick_events_take returned, the first one for NULL; NULL
 // after the last.
@@ -1251,21 +1246,21 @@ WICK_API wick_logprob wick_event_top(const wick_event *event, uint32_t index);
 
 enum { WICK_STATS_ROWS_MAX = 16 };
 
-// Since the engine began, but for the first line, which is of now; zeros before the directory is
-// ready.
+// Totals since the engine was created; the first line has current values. Zeros before the
+// directory is ready.
 typedef struct wick_stats {
   uint32_t running, waiting, paused;
   uint32_t running_max, waiting_max;
-  uint64_t submitted, refused;                // refused: the queue was full
-  uint64_t stopped, length, aborted, failed;  // how they ended
+  uint64_t submitted, refused;                // refused: because the queue was full
+  uint64_t stopped, length, aborted, failed;  // by the way they ended
   uint64_t preempted;                         // pages given up for others
-  uint64_t swapped_out, swapped_in;           // their pages kept by the host; taken back
-  uint64_t swap_failed;                       // refused, or damaged: read again instead
+  uint64_t swapped_out, swapped_in;           // preempted pages stored by the host, and read back
+  uint64_t swap_failed;                       // refused or damaged, so computed again
   uint64_t passes, rows;                      // rows: tokens that went through the model
-  uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
+  uint64_t tokens_prompt, tokens_cached;      // read; taken from the prefix cache
   uint64_t tokens_recomputed;                 // read again after a preemption
   uint64_t tokens_out;
-  float pass_us[WICK_STATS_ROWS_MAX + 1];     // lately, of one request's 1, 2, ... rows; 0: unknown
+  float pass_us[WICK_STATS_ROWS_MAX + 1];     // recent, for 1, 2, ... rows of a request; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
   uint64_t draft_failed;  // passes of the draft model, or of a predicting layer, that failed
   uint64_t reserved[16];
@@ -1278,31 +1273,31 @@ WICK_API void wick_stats_json(wick_engine *engine, wick_text_sink sink, void *co
 typedef struct wick_pages_state {
   uint32_t page_tokens;      // of one page
   uint32_t pages_used;       // by requests, sessions and the prefix cache
-  uint32_t pages_available;  // that may still be taken, without what is kept for requests
+  uint32_t pages_available;  // that may still be taken, less those reserved for requests
   uint64_t reserved[4];
 } wick_pages_state;
 // Zeros before the directory is ready.
 WICK_API void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
-// The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
-// {all, free, available, shared, cached, used_max}, bytes: {used, capacity} (of all groups and
-// states), groups: [{layers, window_tokens, page_bytes, pages: {all, free}, bytes}], states:
+// The KV pages, their users, and the running requests: {page_tokens, page_bytes, k_type, v_type,
+// pages: {all, free, available, shared, cached, used_max}, bytes: {used, capacity} (of all groups
+// and states), groups: [{layers, window_tokens, page_bytes, pages: {all, free}, bytes}], states:
 // {state_bytes, slots, free, cached} | null, sequences, forks, cow_copies, pages_allocated,
 // pages_freed, nonfinite_values, fragmentation: {...}, sessions, prefix: {...} | null, requests:
 // {running, waiting} and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private,
 // 's' shared, 'c' cached only]}. A group is layers whose keys and values have one shape and one
-// sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} before
-// there is a model.
+// sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} without
+// a model.
 WICK_API void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink,
                               void *context);
-// The KV pages that the prefix cache has of a prompt (without a salt), from its beginning, the last
-// one first: [places in the map of wick_pages_json]. Nothing is read and no counter changes.
+// The cached KV pages of a prompt (without a salt), from its beginning, the last one first: [places
+// in the map of wick_pages_json]. Nothing is computed and no counter changes.
 WICK_API void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count,
                               wick_text_sink sink, void *context);
 
 // The time that the ops of the forward pass took since the start or the last reset; empty unless
 // config.metrics. {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed,
 // time_us, latency_us: {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}},
-// dispatch}. Rates are null when the clock saw no time pass.
+// dispatch}. Rates are null if the measured time is 0.
 WICK_API void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context);
 // Prometheus text format 0.0.4.
 WICK_API void wick_metrics_prometheus(const wick_engine *engine, wick_text_sink sink,
@@ -1310,15 +1305,15 @@ WICK_API void wick_metrics_prometheus(const wick_engine *engine, wick_text_sink 
 WICK_API void wick_metrics_reset(wick_engine *engine);
 
 typedef struct wick_op_metrics {
-  const char *pass, *op;    // "prefill" or "decode"; "qkv", "attention", ...; valid for ever
-  uint64_t count;           // of all passes; the rest is of those that were timed
-  uint64_t time_us, bytes;  // bytes: that the op has to read and write
+  const char *pass, *op;    // "prefill" or "decode"; "qkv", "attention", ...; a static string
+  uint64_t count;           // of all passes; the other members are of the timed ones
+  uint64_t time_us, bytes;  // bytes: read and written by the op
   uint64_t macs;            // multiply-adds
   double mean_us, p50_us, p99_us;
   double share;  // of the time of its kind of pass
   uint64_t reserved[4];
 } wick_op_metrics;
-// Row `index`, from 0 on; those of prefill come first. False: there are no more, or no metrics.
+// Row `index`, from 0; prefill first. False: there are no more, or no metrics.
 WICK_API bool wick_metrics_get(const wick_engine *engine, uint32_t index, wick_op_metrics *metrics);
 
 #ifdef __cplusplus
