@@ -429,7 +429,7 @@ check-quick: setup-dev
 	$(Q)$(NPX)biome ci --error-on-warnings .
 	$(Q)$(NPX)tsc --project tsconfig.json
 
-layout: ## what is made of web/layout.mjs and include/options.mjs
+layout: ## writes the files that are generated from web/layout.mjs and include/options.mjs
 	$(Q)$(NODE) tools/build/layout.mjs
 
 format: setup-dev ## rewrites the sources in the house's format
@@ -464,7 +464,7 @@ bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitG
 bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs
 
-bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## what weights in several memories gain on a page without isolation
+bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## measures weights in several memories on a page without isolation
 	$(Q)$(NODE) tools/bench/spread.mjs
 
 bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium

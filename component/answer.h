@@ -38,7 +38,7 @@ typedef struct answer {
   // both terminated, empty: no such header
   bool varies, is_preflight;
   buffer origin, asked_headers;
-  buffer ignored;  // what of the request was left out, terminated; empty: nothing
+  buffer ignored;  // ignored fields of the request, terminated; empty: none
   // Its body. The sender empties `out`; when is_done, nothing follows what is in it.
   buffer out;
   bool is_done;

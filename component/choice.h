@@ -25,7 +25,7 @@ typedef struct choice {
   bool has_called;    // a tool, and no call has broken
   wick_reply *reply;  // NULL: all is content
   buffer said;        // with a reply: all of the text, as a broken call begins in an earlier piece
-  // what a whole answer keeps
+  // kept for an answer that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;

@@ -110,7 +110,7 @@ static abi_handle make_request(const fetch_url *url, const char *range, abi_hand
   fields_append(fields, "range", strlen("range"), range, strlen(range), &ignored);
   request_new(fields, 0, 0, trailers, 1, make_options(url->timeout_ms), &made);
   *transmitted = made.second;
-  // what cannot be set is left for the host to refuse
+  // the host refuses invalid values itself
   request_set_scheme(made.first, 1, url->is_https ? SCHEME_HTTPS : SCHEME_HTTP, NULL, 0);
   request_set_authority(made.first, 1, url->authority, strlen(url->authority));
   request_set_path(made.first, 1, url->path, strlen(url->path));

@@ -1,5 +1,5 @@
 // The public types of wick-llm/prompt-api. They are those of @types/dom-chromium-ai, whose names are global, without
-// what only Chrome's own model has.
+// the members of Chrome's own model.
 
 type Engine = import('./index.js').Engine;
 type EngineOptions = import('./index.js').EngineOptions;

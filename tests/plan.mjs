@@ -18,7 +18,7 @@ export const onlyInAll = [
   // killed browsers, three browsers side by side
   /_kills\.test/,
   /\/pages\/chat_three_/,
-  // what is next to the main path of each page
+  // beyond the main path of each page
   /\/pages\/chat_(accessible|ahead|browsers|context_size|dragging|installed|known_words|pasting|pdf|templates)\.test/,
   /\/pages\/(csp|second_visit|site_offline)\.test/,
   /\/package\/(js_integrity|js_leak|js_policy|web_golden)\.test/,

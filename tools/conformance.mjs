@@ -18,7 +18,7 @@ const ids = Object.entries(parts).flatMap(([part, count]) =>
 /** @typedef {{name: string, verdict: 'ok' | 'failed' | 'skipped', notes: string[]}} Outcome */
 
 /**
- * @param {string} report what a test program printed
+ * @param {string} report output of a test program
  * @returns {Map<string, Outcome[]>} by id of the case
  */
 function readOutcomes(report) {

@@ -193,7 +193,7 @@ const hasFailed = ({ counts, failures }) =>
  * @param {Phase} phase
  * @param {Report} report
  * @param {Map<string, Outcome>} outcomes that get the second result
- * @returns {Promise<string[]>} what failed the first time, as lines
+ * @returns {Promise<string[]>} lines about the first failures
  */
 async function runAgain({ level, files }, report, outcomes) {
   const failed = [...outcomes].filter(([, outcome]) => hasFailed(outcome));

@@ -77,7 +77,7 @@ function metricsOf(metrics) {
 }
 
 /**
- * @param {any} saved what toJson (report.js) wrote
+ * @param {any} saved the output of toJson (report.js)
  * @returns {{result: Result, environment: Environment}} throws with words where it is something else
  */
 export function readReport(saved) {

@@ -30,7 +30,7 @@ function addIcon(button, icon) {
 export const makeIconButton = (icon, name, action, className) =>
   addIcon(makeButton(name, action, className), icon);
 
-/** @param {() => string} textOf what is copied @returns {HTMLElement[]} one, or none where a page may not copy */
+/** @param {() => string} textOf the text to copy @returns {HTMLElement[]} one, or none where a page may not copy */
 export const makeCopyIcons = (textOf) =>
   makeCopyButtons('', textOf).map((button) => addIcon(button, 'copy'));
 

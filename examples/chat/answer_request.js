@@ -141,7 +141,7 @@ export function bodyFor({ question, count, continued, suits }) {
  * @param {Engine} engine
  * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
  *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./progress_line.js').Live}} wanted `forks`: one for each answer
- * @param {typeof import('./draft_answers.js').takeEarly} takeEarly what was begun before it was requested
+ * @param {typeof import('./draft_answers.js').takeEarly} takeEarly an answer that was started early
  * @returns {Promise<AsyncIterable<import('./tool_calls.js').Chunk>>}
  */
 export async function request(engine, wanted, takeEarly) {

@@ -52,7 +52,7 @@ export function takeShared(openNew, write) {
   if (address.href !== location.href) history.replaceState(null, '', address); // not once more after a reload
 }
 
-/** @param {(files: File[]) => Promise<void>} take what is opened with the application */
+/** @param {(files: File[]) => Promise<void>} take receives the files that are opened with the application */
 export function takeOpened(take) {
   const { launchQueue } = /** @type {any} */ (globalThis);
   launchQueue?.setConsumer(async (/** @type {{files?: readonly any[]}} */ { files = [] }) => {

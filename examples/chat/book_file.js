@@ -46,7 +46,7 @@ async function digestOf(blob) {
   return Array.from(all, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** @param {Uint8Array} head what is signed */
+/** @param {Uint8Array} head the signed part */
 const signed = (head) => new Uint8Array([...encode(MARK), ...head]);
 
 /** @param {...number} words @returns {Uint8Array<ArrayBuffer>} */

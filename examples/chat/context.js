@@ -197,7 +197,7 @@ async function dropMiddle(session, wanted) {
  * Reads the branch, which was read before, into a session, and drops the oldest turns from it.
  * @param {Engine} engine
  * @param {Message[]} before all that was read so far
- * @param {Message} start what the model reads first from now on; marked as such
+ * @param {Message} start the first message that the model still reads; it is marked
  */
 export async function leaveOut(engine, before, start) {
   await forgetSession();

@@ -29,7 +29,7 @@ let now = () => {
   throw new Error('no conversation yet');
 };
 
-/** @param {typeof now} conversation what is open, and who answers */
+/** @param {typeof now} conversation the open conversation and its engine */
 export function watchRoom(conversation) {
   now = conversation;
 }

@@ -62,7 +62,7 @@ const COPIED_MS = 1500;
 
 /**
  * @param {string} className
- * @param {() => string} textOf what is copied
+ * @param {() => string} textOf the text to copy
  * @returns {HTMLButtonElement[]} one, or none: only pages served over HTTPS or from localhost may copy
  */
 export function makeCopyButtons(className, textOf) {

@@ -72,7 +72,7 @@ function makeMeter(one) {
   /** @type {{at: number, received: number}[]} */
   let marks = [];
   return (progress) => {
-    if (!progress && marks.length === 0) return; // what is stored has not come now
+    if (!progress && marks.length === 0) return; // the stored part was not downloaded now
     progress ??= one.progress;
     one.progress = progress;
     const at = performance.now();
@@ -167,7 +167,7 @@ async function run(one) {
     release();
     one.done = undefined;
     one.bytesPerSecond = 0;
-    const { loaded } = one.progress; // what was on its way is gone
+    const { loaded } = one.progress; // chunks in flight are lost
     one.progress = { ...one.progress, received: loaded };
     writeList();
     tell(one);

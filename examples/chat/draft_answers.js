@@ -191,7 +191,7 @@ export function takeEarly(engine, body, how) {
 }
 
 /**
- * @param {typeof now} conversation what is open, and who answers
+ * @param {typeof now} conversation the open conversation and its engine
  * @param {{say: typeof say, known: typeof known}} page
  */
 export function startAhead(conversation, page) {

@@ -4,14 +4,14 @@ import temml from 'temml';
 
 /**
  * A formula that cannot be read stays as it was written, in the colour of what is wrong.
- * @param {HTMLElement} element what becomes the formula
+ * @param {HTMLElement} element is filled with the formula
  * @param {string} tex
  * @param {boolean} isBlock on a separate line
  */
 export function typeset(element, tex, isBlock) {
   temml.render(tex, element, {
     displayMode: isBlock,
-    annotate: true, // what is copied is TeX again
+    annotate: true, // so that copying gives TeX
     maxSize: [20, 20],
     maxExpand: 200,
     trust: false,

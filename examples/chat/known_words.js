@@ -32,7 +32,7 @@ export async function useWords(engine) {
 
 /**
  * @param {Engine} engine
- * @param {any} body what was asked
+ * @param {any} body the request
  * @param {AsyncIterable<Chunk>} chunks of the answer
  * @param {AbortSignal} signal
  * @returns {AsyncIterable<Chunk>} the same where it is not held: other models, and answers with a form, tools or a book

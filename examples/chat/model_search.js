@@ -128,7 +128,7 @@ async function showFile(text, url, signal) {
 }
 
 /**
- * @param {string} text what was typed
+ * @param {string} text as typed
  * @param {(text: string) => void} pick one of what is listed
  * @param {AbortSignal} signal
  * @returns {Promise<Found>}

@@ -61,7 +61,7 @@ function takeBack(event) {
   const isUndo = (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === 'z';
   if (!isUndo || !pasted || event.target !== pasted.into) return;
   const { into, start, end, replaced, value } = pasted;
-  if (into.value !== value) return; // what was typed since is taken back first
+  if (into.value !== value) return; // undo removes later typing first
   event.preventDefault();
   pasted = undefined;
   into.setRangeText(replaced, start, end, replaced ? 'select' : 'end');

@@ -175,7 +175,7 @@ function turnsOf(list, conversation, idFor) {
 /**
  * A conversation from outside, with new ids: existing conversations are not replaced.
  * @param {any} found
- * @param {string} [base] what ids are made of; random without
+ * @param {string} [base] the beginning of ids; random by default
  * @returns {Whole | undefined} nothing: it is not a record
  */
 export function wholeFrom(found, base) {
@@ -211,7 +211,7 @@ export function wholeFrom(found, base) {
 /**
  * The one conversation of the page before there were several: a list, in which `parent` is an index and -1 the beginning.
  * @param {unknown} list
- * @param {string} base what its ids are made of
+ * @param {string} base the beginning of its ids
  * @returns {Whole | undefined} nothing: it is not a record
  */
 export function wholeFromList(list, base) {

@@ -64,7 +64,7 @@ export function render(element, text, isWhole) {
   }
   for (const image of element.querySelectorAll('img'))
     image.replaceWith(image.alt ? `Picture: ${image.alt}` : '');
-  // what is wider than the page is scrolled with the keyboard, too
+  // wide content can also be scrolled with the keyboard
   for (const wide of element.querySelectorAll('pre > code, table'))
     wide.setAttribute('tabindex', '0');
   enrich(element, isWhole);

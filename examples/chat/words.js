@@ -75,7 +75,7 @@ async function isMark(engine, text) {
  * @param {Engine} engine
  * @param {Message} message an answer
  * @param {number} at how much of it stays
- * @returns {Promise<Alternative[]>} what the model could write next, the most probable first
+ * @returns {Promise<Alternative[]>} possible next words, the most probable first
  */
 async function alternativesAt(engine, message, at) {
   const path = saidUntil(message);

@@ -27,7 +27,7 @@ function drawSquares(picture, map) {
 /**
  * @param {HTMLElement} legend
  * @param {string} map
- * @param {Record<string, string>} words what the page calls them; a kind without a word is left out
+ * @param {Record<string, string>} words the name of each kind on the page; a kind without a name is left out
  * @returns {string} the same in words
  */
 function drawLegend(legend, map, words) {

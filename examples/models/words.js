@@ -189,7 +189,7 @@ class Answer {
   /**
    * @param {string} piece
    * @param {boolean} isEnd nothing follows
-   * @returns {string} what can be shown now
+   * @returns {string} the text that can be shown now
    */
   take(piece, isEnd = false) {
     this.waiting += piece;
@@ -206,12 +206,12 @@ class Answer {
     return this.#show(isEnd || this.#isCode ? this.waiting.length : end);
   }
 
-  /** @returns {string} what waits, but for a word that has not ended */
+  /** @returns {string} the waiting text without an unfinished word */
   rest() {
     return this.isWrong ? '' : this.#show(this.#whole);
   }
 
-  /** @returns {string} what waits of an answer that was cut: its last word may be the beginning of one */
+  /** @returns {string} the waiting text of an answer that was cut off; its last word may be incomplete */
   cut() {
     const begun = plain(this.waiting.slice(Math.max(this.#free, this.#whole)));
     this.isWrong = ![...this.#known.keys(), ...this.#told].some((word) => word.startsWith(begun));
@@ -262,7 +262,7 @@ class Answer {
 
 /**
  * @param {Answer} answer that has an invented word
- * @param {Body} body what was asked
+ * @param {Body} body the request
  * @param {Ask} ask
  * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'],
  * usage?: Chunk['usage']}>} how it continues; `usage`: of what was asked again

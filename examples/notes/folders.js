@@ -65,7 +65,7 @@ function newId(name, all) {
 /**
  * @param {Listing} listing
  * @param {any} [handle] of the folder, where the browser gives one
- * @returns {Promise<string>} what its notes are kept under
+ * @returns {Promise<string>} the key of its notes
  */
 export async function idOfFolder(listing, handle) {
   const all = await readFolders();

@@ -36,7 +36,7 @@ export function abortError(reason) {
   return reason ?? new DOMException('The operation was aborted', 'AbortError');
 }
 
-/** @param {AbortSignal | null | undefined} signal what a caller passed in */
+/** @param {AbortSignal | null | undefined} signal of the caller */
 export function checkSignal(signal) {
   if ((signal ?? undefined) === undefined) return;
   if (typeof signal?.addEventListener !== 'function') {

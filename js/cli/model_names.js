@@ -10,7 +10,7 @@ const HUB_NAME = /^(?:hf:)?[\w.-]+\/[\w.-]+(?:@[\w.-]+)?(?:\/.+\.gguf|:[\w.-]+)?
 const SPLIT_FILE = /-\d{5}-of-(?!00001)\d{5}\.gguf$/i;
 const DATA = 'model.gguf';
 
-/** @param {string} model what the user wrote for MODEL @returns {boolean} whether it does not name a file of this machine */
+/** @param {string} model the argument MODEL @returns {boolean} whether it does not name a file of this machine */
 export function isModelName(model) {
   if (existsSync(model)) return false;
   if (/^https?:\/\//i.test(model)) return true;

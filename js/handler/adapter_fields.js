@@ -21,7 +21,7 @@ export const lora = must(
  * @param {import('../index.js').Engine} engine
  * @param {{id: number, scale?: number}[] | null | undefined} list
  * @param {import('../index.js').AdapterUse[] | undefined} [otherwise] without a list
- * @returns {Promise<import('../index.js').AdapterUse[] | undefined>} what a request of the engine chooses
+ * @returns {Promise<import('../index.js').AdapterUse[] | undefined>} the adapters for the engine's request
  */
 export async function adaptersOf(engine, list, otherwise) {
   if (!list) return otherwise;

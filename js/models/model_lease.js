@@ -279,7 +279,7 @@ export class OpenModel {
     if (performance.now() - this.#signMs < REPORT_MS) this.#isWaiting = false;
   }
 
-  /** @returns {Promise<ModelRecord>} what is to be completed, under the lock */
+  /** @returns {Promise<ModelRecord>} the record to complete, under the lock */
   async #prepare() {
     const { known } = this.#options;
     let record = await this.#backend.readRecord(this.#id);

@@ -160,7 +160,7 @@ export class ModelStore extends EventTarget {
    * undefined>} how a worker reads them directly; undefined if it cannot, or one is not whole
    */
   async describe(files) {
-    await Promise.allSettled(this.#ending); // what an engine has just read whole is being stored
+    await Promise.allSettled(this.#ending); // models that engines have just read are still being stored
     /** @type {string[]} */
     const paths = [];
     /** @type {import('../bytes/chunk_source.js').ChunkedFile[]} */

@@ -1,5 +1,5 @@
-// js/models/records.js — what the store writes down of a model: the journal of its chunks while it is being kept, and
-// what it is when it is whole. A record is JSON, and is replaced as a whole.
+// js/models/records.js — the store's record of a model: the journal of its chunks during a download, and its metadata
+// when it is complete. A record is JSON and is replaced as a whole.
 
 import { WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
@@ -57,7 +57,7 @@ export function newRecord(id, { name, urls = [], size, sha256 }) {
   };
 }
 
-/** @param {unknown} found what was read @returns {ModelRecord | undefined} */
+/** @param {unknown} found the parsed file @returns {ModelRecord | undefined} */
 export function checkRecord(found) {
   const record = /** @type {any} */ (found);
   if (record?.version !== VERSION || !Array.isArray(record.sums)) return undefined;

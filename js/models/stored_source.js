@@ -198,7 +198,7 @@ export class KeptSource {
     this.#isClosed = true;
     for (const plain of this.#plain) plain.close();
     for (const model of this.#models.values()) {
-      this.#store.release(model).catch(() => {}); // what is stored stays
+      this.#store.release(model).catch(() => {}); // stored chunks are kept
     }
     this.#models.clear();
   }

@@ -55,7 +55,7 @@ export async function fastifyPlugin(fastify, { handle }) {
   const respond = (/** @type {any} */ request, /** @type {any} */ reply) => {
     reply.hijack();
     const { raw } = request;
-    // what hooks of the application have set, such as those of CORS
+    // headers that the application's hooks have set, such as those of CORS
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) reply.raw.setHeader(name, value);
     }

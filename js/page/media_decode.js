@@ -34,7 +34,7 @@ const isA = (value, name) => {
 /** @param {unknown} from @returns {boolean} */
 const isBytes = (from) => from instanceof ArrayBuffer || ArrayBuffer.isView(from);
 
-/** @param {unknown} from what a file is given by @returns {Promise<Blob | undefined>} */
+/** @param {unknown} from a Blob, bytes or an address @returns {Promise<Blob | undefined>} */
 async function blobOf(from) {
   if (from instanceof Blob) return from;
   if (isBytes(from)) return new Blob([/** @type {ArrayBuffer} */ (from)]);

@@ -29,7 +29,7 @@ function chatToolsOf(tools) {
   });
 }
 
-/** @param {unknown} value what a tool gave @returns {string} */
+/** @param {unknown} value the result of a tool @returns {string} */
 const textOf = (value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 /**

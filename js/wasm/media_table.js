@@ -62,7 +62,7 @@ export class MediaTable {
     this.#isLoaded = true;
   }
 
-  /** @returns {('image' | 'audio')[]} what can be encoded */
+  /** @returns {('image' | 'audio')[]} the kinds that can be encoded */
   kinds() {
     if (!this.#isLoaded) return [];
     return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);

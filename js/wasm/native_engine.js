@@ -299,12 +299,12 @@ export class NativeEngine {
 
   // ---- the model ----
 
-  /** @returns {any} what include/wick.h's wick_info_json says */
+  /** @returns {any} the object of wick_info_json (include/wick.h) */
   info() {
     return this.#json(this.#exports.info_json);
   }
 
-  /** @returns {any} what src/metrics/ops.h's ops_json says; undefined when metrics are off */
+  /** @returns {any} the object of ops_json (src/metrics/ops.h); undefined if metrics are off */
   metrics() {
     const text = this.#text(this.#exports.metrics_json);
     return text === '' ? undefined : JSON.parse(text);
@@ -411,7 +411,7 @@ export class NativeEngine {
     });
   }
 
-  /** @param {string} json what the template may look at @param {number} nowS local time @returns {string} */
+  /** @param {string} json the template's variables @param {number} nowS local time @returns {string} */
   renderChat(json, nowS) {
     return this.#with((passed) => {
       const { address, sizeBytes } = passed.text(json);
@@ -421,7 +421,7 @@ export class NativeEngine {
   }
 
   /**
-   * @param {string} json what the template may look at
+   * @param {string} json the template's variables
    * @param {number} nowS local time
    * @param {boolean} parseSpecial allow control tokens in the messages
    * @returns {Int32Array}
@@ -609,7 +609,7 @@ export class NativeEngine {
   /**
    * @param {NativeCall} call
    * @param {any[]} args as many as the call takes
-   * @returns {unknown} what the call gives
+   * @returns {unknown} the result of the call
    */
   call({ native, takes, gives }, args) {
     const run = this.#exports[native];

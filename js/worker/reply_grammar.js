@@ -9,7 +9,7 @@ import { GRAMMAR_TOOLS } from '../wasm/layout.js';
 /**
  * The settings of the engine's reader of replies and its grammar.
  * @param {import('../connection/messages.js').Input} input of a conversation
- * @param {string} ending what the template wrote after the last message, and the prefix of the
+ * @param {string} ending the template's text after the last message, and the prefix of the
  * reply
  * @param {Grammar} content the form that the caller requires
  * @returns {{reply: {tools: string, ending: string}, grammar: Grammar}} a grammar where something is requested
@@ -51,7 +51,7 @@ function optionOfTools(message) {
  * cannot be honoured.
  * @param {import('../wasm/native_engine.js').NativeEngine} native
  * @param {import('../wasm/engine_records.js').NativeRequest} request
- * @returns {number} what the engine numbers it
+ * @returns {number} its number in the engine
  */
 export function submitReply(native, request) {
   try {

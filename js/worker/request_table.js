@@ -198,7 +198,7 @@ export class RequestTable {
       const passes = this.#native.passes();
       const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
       if (!this.#hasPlace(entries, passes)) return;
-      // what was compiled has been dropped meanwhile
+      // the compiled grammar has been dropped meanwhile
       if (!this.#native.prepareGrammar(entries[0].request)) {
         this.#waiting.take(entries);
         this.#hold(entries);

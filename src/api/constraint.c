@@ -112,7 +112,7 @@ static void check_item(wick_constraint *constraint, grammar_work *work,
   } else {
     work_fail(work, WICK_E_ARG, item->at, "item %u is not a text", item->index);
   }
-  // what stopped it may be allowed
+  // the limit that stopped it may be higher now
   if (!fits && machine_is_full(matcher.grammar->machine)) {
     work_fail(work, WICK_E_UNSUPPORTED, item->at, "item %u: grammar state exceeds %d positions",
               item->index, (int)MACHINE_PLACES_MAX);

@@ -46,7 +46,7 @@ typedef struct engine_media {
 struct wick_engine {
   memory_gate memory;
   wick_config config;
-  char pre_tokenizer[64];  // what the configuration points to
+  char pre_tokenizer[64];  // a copy of the configuration's
   const kernel_table *kernels;
   thread_pool *threads;
   loader *loader;
@@ -69,7 +69,7 @@ struct wick_engine {
   predictor *predictor;      // NULL: no layer of the model proposes
   op_records *ops;           // NULL: metrics are off
   uint64_t (*now_us)(void);  // the host's clock
-  uint64_t host_bytes_max;   // what the host could give when the engine was made; 0: unknown
+  uint64_t host_bytes_max;   // memory of the host when the engine was created; 0: unknown
   uint32_t context_tokens;
   uint32_t kernel_checks;  // how many steps have begun with a check of kernels
   bool is_directory_ready;

@@ -32,7 +32,7 @@ typedef struct perplexity_text {
   size_t count;
   int32_t *window;  // [window_tokens]: the one that is running
   uint32_t window_tokens;
-  int32_t bos;    // what begins each window, or WICK_TOKEN_NONE
+  int32_t bos;    // first token of each window, or WICK_TOKEN_NONE
   bool as_llama;  // whole windows, of which the second half is predicted
 } perplexity_text;
 

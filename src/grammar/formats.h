@@ -14,7 +14,7 @@ typedef enum format_kind {
 } format_kind;
 
 typedef enum format_level {
-  FORMAT_AGREED,   // what common validators agree about
+  FORMAT_AGREED,   // accepted by all common validators
   FORMAT_EVERY,    // everything that the format allows
   FORMAT_AT_MOST,  // the same and maybe more
 } format_level;

@@ -13,7 +13,7 @@ enum {
 typedef enum grammar_edge_kind {
   EDGE_BYTES,      // a byte of [low, high]
   EDGE_SKIP,       // nothing
-  EDGE_CALL,       // what rule `value` says
+  EDGE_CALL,       // matches rule `value`
   EDGE_END,        // the end of the rule
   EDGE_TOKEN,      // the token `value`
   EDGE_NOT_TOKEN,  // any token but `value`

@@ -347,7 +347,7 @@ uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t 
   const wick_status before = c->work->status;
   const uint32_t types = schema_types(c, schema_set(c, terms, count), 0);
   c->check_depth--;
-  // what cannot be expanded may be anything; what is broken is found again elsewhere
+  // a schema that cannot be expanded may be anything; a broken one is reported elsewhere
   if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;
   return types;
 }

@@ -101,7 +101,7 @@ typedef struct array_plan {
   uint32_t prefix;  // items with a schema by their place
   uint32_t least, most;
   uint32_t unique;       // the node of uniqueItems; 0: none
-  schema_term contains;  // what items are counted that are it; 0: none
+  schema_term contains;  // items that match it are counted; 0: none
   uint32_t contains_least, contains_most;
   // some item is the first of these, some item the second, ..., from a place on
   schema_term wanted[WANTED_MAX];

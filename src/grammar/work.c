@@ -58,7 +58,7 @@ void work_resume(grammar_work *work) {
 bool work_pause(grammar_work *work) {
   if (work->status != WICK_OK) return true;
   const uint64_t slice = work->slice_steps;
-  // what is done again at the beginning of each slice is not all of it
+  // a slice must do more than the work that each slice repeats at its beginning
   if (slice == 0 || work->slice_taken < slice || work->slice_lasting < slice / 4) return false;
   work->status = WICK_E_BUSY;
   return true;

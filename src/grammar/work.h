@@ -45,15 +45,15 @@ typedef struct grammar_work {
   uint64_t steps, lasting_steps;
   bool is_lasting;  // memory and steps count as lasting
   uint64_t slice_steps, slice_taken, slice_lasting;
-  work_memo *paused;  // what was being made at the pause
+  work_memo *paused;  // the memo that was being computed at the pause
   work_memo **memos;  // [memo_slots], a power of two
   uint32_t memo_count, memo_slots;
-  void *kept;          // what a compilation continues with after a pause, or NULL
+  void *kept;          // state of a paused compilation, or NULL
   void *kept_calls;    // the same of the calls around it (reply/hold_slices.c)
   void *kept_built;    // a built_grammar that is not finished, or NULL
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
-  const char *left_out;  // what is refused if no text is left without it, or NULL
+  const char *left_out;  // refused if no text remains without it, or NULL
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);

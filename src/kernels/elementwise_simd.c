@@ -1,5 +1,5 @@
-// kernels/elementwise_simd.c — norm, rotation, activation, residual in 128-bit vectors, bit for bit
-// what elementwise.c gives, so that ends that fill no vector are left to it.
+// kernels/elementwise_simd.c — norm, rotation, activation, residual in 128-bit vectors,
+// bit-identical to elementwise.c, which computes the remainders of rows.
 #include "kernels/exp_simd.h"
 #include "kernels/families.h"
 

@@ -107,14 +107,14 @@ typedef struct kernel_bias {
 // Attention of the query heads that share one KV head, online softmax over steps of pages (Milakov
 // and Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
 typedef struct kernel_attention {
-  uint32_t group;     // query heads of this KV head
-  uint32_t head_dim;  // a multiple of 4
-  const float *q;     // [group][head_dim], rotated, multiplied by the softmax scale, then made
-                      // what the keys' type takes (kernel_kv_ops.queries_make)
-  float *acc;         // [group][head_dim], sum of p * V
-  float *max;         // [group], running maximum
-  float *sum;         // [group], running sum of p
-  float cap;          // not 0: scores become cap * tanh(score / cap)
+  uint32_t group;             // query heads of this KV head
+  uint32_t head_dim;          // a multiple of 4
+  const float *q;             // [group][head_dim], rotated, multiplied by the softmax scale, then
+                              // converted for the keys' type (kernel_kv_ops.queries_make)
+  float *acc;                 // [group][head_dim], sum of p * V
+  float *max;                 // [group], running maximum
+  float *sum;                 // [group], running sum of p
+  float cap;                  // not 0: scores become cap * tanh(score / cap)
   const kernel_bias *biases;  // [group] or NULL; added after the cap
   const uint8_t *factors;     // [group] rows of kernel_kv_ops.factors_make, or NULL
   kernel_ahead ahead;

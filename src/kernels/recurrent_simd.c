@@ -71,7 +71,7 @@ enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
 // Sums of columns while the rows of a token are read.
 typedef struct delta_sums {
-  float d[DELTA_COLUMNS];      // what the token adds, times its key
+  float d[DELTA_COLUMNS];      // the token's addition, times its key
   float known[DELTA_COLUMNS];  // S^T k of the next token
 } delta_sums;
 

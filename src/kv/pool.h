@@ -140,9 +140,9 @@ wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position,
 // it. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // `tokens` positions were written (kv_row_write): counts them as stored. WICK_E_RANGE past
-// what was reserved.
+// the reserved ones.
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
+// Sets the stored count; reserved pages stay. WICK_E_RANGE past the reserved ones.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Drops the tokens from position `tokens` on, and some before it where kv_seq_cut says so, and
 // frees the pages that become empty. WICK_E_RANGE past the stored count, or where the window

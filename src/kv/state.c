@@ -392,8 +392,8 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
                    "a saved state of kind %u is not known", header->kind);
 }
 
-// The types of the record's pages, which are the pool's own, those that a sequence is packed in, or
-// what the pool's were in 0.1.0.
+// The types of the record's pages, which are the pool's own, those of a packed sequence, or
+// the pool's types in 0.1.0.
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;

@@ -20,7 +20,7 @@ typedef enum head_activation {
 // A vector goes through dense_2 and dense_3, if the file has them (sentence-transformers' Dense). A
 // score: output(norm(act(dense(vector)))), of which all parts but the last are optional.
 typedef struct model_head {
-  wick_pooling pooling;        // what the file specifies; WICK_POOLING_MODEL: nothing
+  wick_pooling pooling;        // of the file; WICK_POOLING_MODEL: not specified
   wick_pooling score_pooling;  // of the vector that scores are made of
   head_activation activation;
   bool is_softmax;          // scores are probabilities

@@ -51,7 +51,7 @@ struct model_pass {
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
   uint8_t *open[MODEL_GROUPS_MAX];  // keys of pages that the pass fills, of a layer; or NULL
-  scratch_arena arena;              // what blocks take their buffers from
+  scratch_arena arena;              // buffers of blocks
 };
 
 // out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.
@@ -73,7 +73,7 @@ typedef struct pass_output {
   const float *bias;            // [hidden] or NULL
   const float *post_norm;       // [hidden] or NULL
   float scale;
-  op_kind op;  // what it is counted as
+  op_kind op;  // the op that it is counted as
 } pass_output;
 
 // hidden[t] += scale * norm(rows[t] W^T + bias), rows [tokens, cols] `stride` floats apart. Takes

@@ -60,11 +60,11 @@ static inline const char *params_attributes_end(const reply_params *params) {
 }
 
 typedef struct reply_form {
-  const char *trait;  // what a template of this form contains
+  const char *trait;  // a string in every template of this form
   const char *open;   // the mark that begins it in content
   const char *head;   // pattern of what precedes the arguments of each call
   const char *tail;   // pattern of what follows them, or NULL
-  const char *close;  // what ends the calls; NULL: there is one call
+  const char *close;  // ends the calls; NULL: there is one call
   uint8_t arguments;
   uint16_t flags;
   const reply_params *params;  // or NULL

@@ -29,7 +29,7 @@ typedef struct hold {
   uint64_t forms, own;  // of reply_format
   const reply_thought *thought;
   uint32_t wrappers;
-  document_text ending;  // what the template wrote after the last message
+  document_text ending;  // the template's text after the last message
   bool is_required, is_parallel;
   bool has_begun;        // the prompt has a beginning of the content
   bool any_spelling;     // of JSON that is content

@@ -121,7 +121,7 @@ void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, si
 void parser_put_text(reply_parser *p, const char *text);  // of arguments
 // A byte of a JSON string in the arguments.
 void parser_put_escaped(reply_parser *p, uint8_t byte);
-void parser_show(reply_parser *p);  // what is collected
+void parser_show(reply_parser *p);  // emits the collected text
 void parser_fail(reply_parser *p, wick_status status, const char *what);
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, after a mark.

@@ -10,7 +10,7 @@
 // Logits to select from.
 typedef struct selection {
   const int32_t *ids;  // NULL: 0, 1, 2, ...
-  const float *keys;   // what is compared
+  const float *keys;   // sort keys
   const float *logits;
   const float *weights;  // NULL: 1 each
   uint32_t count;

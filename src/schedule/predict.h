@@ -1,7 +1,7 @@
 // schedule/predict.h — the model's own layer for the token after the next
-// (model/blocks/predictor.h) proposes tokens. It reads what the layers made of each token, after
-// their last norm, together with the token that follows. It proposes greedily, further tokens from
-// what it made of its own proposals; schedule/speculation.h needs no more.
+// (model/blocks/predictor.h) proposes tokens. It reads the model's last hidden row of each token,
+// after the norm, together with the next token. It proposes greedily, further tokens from its own
+// rows; schedule/speculation.h needs no more.
 //
 // Its keys and values are in separate pages, of no more than one context in all. They begin where
 // a request began to be read: after a cached beginning, on a session or in a fork it has not seen

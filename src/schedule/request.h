@@ -56,11 +56,11 @@ typedef struct request {
   uint32_t stopped_by;         // 1 + the number of the stop string that was found; 0: none was
   const tokenizer *tokenizer;  // the engine's
   sampler *sampler;
-  stop_matcher *stops;      // NULL: none
-  constraint *constraint;   // NULL: any text
-  constraint *spent;        // what healing had, when the end of the prompt has come again; or NULL
-  size_t healing_bytes;     // of the prompt's end that are still to come
-  bool heals_token;         // they were one token: the first one sampled begins with it
+  stop_matcher *stops;     // NULL: none
+  constraint *constraint;  // NULL: any text
+  constraint *spent;     // healing's constraint, once the end of the prompt is reproduced; or NULL
+  size_t healing_bytes;  // of the prompt's end that are still to come
+  bool heals_token;      // they were one token: the first one sampled begins with it
   grammar_matcher matcher;  // where the text is in it
   thought *thought;         // NULL: reasoning has no limit
   // Tokens that nobody has a choice of (schedule/jump.h): [jump_next, jump_count) are to come. They

@@ -63,7 +63,7 @@ typedef struct speculation {
 // One for each scheduler.
 typedef struct speculation_costs {
   float one_us;  // a pass of one row; 0: not measured
-  float row;     // what each further row adds, as a share of one_us
+  float row;     // cost of each further row, as a share of one_us
   // For each number of rows: measured time / time by the line; 0: not measured.
   float unlike[SPECULATION_ROWS_MAX + 1];
   float doubt;   // 0 to 1: rows may have become this much cheaper since they were measured

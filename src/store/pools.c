@@ -14,8 +14,8 @@ uint32_t window_first(const kv_shape *shape, uint32_t position) {
   return shape->window == 0 || position < shape->window ? 0 : position + 1 - shape->window;
 }
 
-// Pages that a sequence of a group has of `all` at once: with a window those for the window, for
-// what may be gone back, and for a pass, wherever in a page these begin.
+// Pages of `all` that a sequence of a group has at once: with a window those for the window, for
+// cuts and for a pass, wherever in a page these begin.
 static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t all) {
   if (shape->window == 0) return all;
   const uint64_t kept = (uint64_t)shape->window + STORE_BACK_TOKENS + batch_tokens;

@@ -197,7 +197,7 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
 }
 
 void store_mark(seq_store *store, kv_seq_id id) {
-  // what cannot be read again with the same values
+  // a second reading would give other values
   if (!store_is_plain(store, id)) kv_open_mark(store->pool, id);
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;

@@ -14,7 +14,7 @@ typedef struct jinja_arena_block jinja_arena_block;
 typedef struct jinja_arena {
   memory_gate *memory;
   jinja_arena_block *blocks;  // the newest first
-  char *at, *end;             // what is free of the newest
+  char *at, *end;             // free part of the newest block
   size_t held_bytes;          // of all blocks
   size_t limit_bytes;
   bool is_over;  // a request would have gone over the limit; otherwise the host refused

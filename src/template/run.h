@@ -37,7 +37,7 @@ struct jinja_loop {
   uint32_t index0, depth0;
   uint32_t node;        // the for
   jinja_scope *scope;   // around it
-  jinja_value changed;  // what changed() was given last
+  jinja_value changed;  // last argument of changed()
 };
 
 struct jinja_macro {

@@ -134,7 +134,7 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   const jinja_value loop_value = {.kind = JINJA_LOOP, .loop = loop};
   for (uint32_t i = 0; i < loop->items->count && run->status == WICK_OK; i++) {
     loop->index0 = i;
-    scope->count = 0;  // what the last round has set is forgotten
+    scope->count = 0;  // variables of the last round are dropped
     jinja_set_variable(run, scope, run->program->name_loop, loop_value);
     jinja_assign(run, node->a, loop->items->items[i]);
     if (jinja_execute(run, body) == FLOW_BREAK) break;

@@ -139,7 +139,7 @@ function rounded(value) {
 /** @param {any} answer */
 const constant = ({ object, model, choices, usage }) => ({
   ...{ object, model, choices: rounded(choices).map(withoutIds) },
-  usage: { ...usage, prompt_tokens_details: {} }, // what the cache held differs
+  usage: { ...usage, prompt_tokens_details: {} }, // the number of cached tokens differs
 });
 
 const skip = locate('wasmtimeCommand').skip;

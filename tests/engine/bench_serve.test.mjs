@@ -55,7 +55,7 @@ describe('requests that arrive by themselves', () => {
       const wanted = row.served_well / (load.elapsed_ms / 1e3);
       assert.ok(Math.abs(row.goodput_per_s - wanted) < 1e-9);
     }
-    // what was read and written, without the last tokens, which are not read
+    // read and written tokens, without the last ones, which are not read
     const prompts = sum(classes.map((/** @type {any} */ row) => row.tokens_in * row.requests));
     assert.equal(load.rows, prompts + tokens - 8);
   });

@@ -33,7 +33,7 @@ const cli = (args, options) => wick(native, args, options);
 
 /**
  * @param {string[]} args @param {Parameters<typeof wick>[2]} [options]
- * @returns {Promise<string>} what it printed; it must have ended well
+ * @returns {Promise<string>} its output; it must have succeeded
  */
 async function text(args, options) {
   const { code, stdout, stderr } = await cli(args, options);
@@ -763,7 +763,7 @@ describe('bench', () => {
     const args = ['bench', model, ...short, '--threads', '1,2', '--format', 'json'];
     const start = performance.now();
     const { prompt_tokens, decode_tokens, runs } = JSON.parse(await text(args));
-    let leftMs = performance.now() - start; // what was measured took place meanwhile
+    let leftMs = performance.now() - start; // the measurement was part of this time
     assert.deepEqual([prompt_tokens, decode_tokens], [40, 20]);
     assert.deepEqual(
       runs.map((/** @type {any} */ one) => one.threads),

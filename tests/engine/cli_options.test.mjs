@@ -427,7 +427,7 @@ test('a file that is written may be standard output, and failures tell which ste
   const full = await runProgram('/bin/sh', ['-c', command]);
   assert.equal(full.code, 3);
   assert.match(full.stderr.toString(), /^wick: cannot write -: /);
-  // what fails ends at once: all 5 GB take much longer than these seconds of processor time
+  // a failure ends at once: reading all 5 GB takes much longer than these seconds of processor time
   const long = `ulimit -t 3; ${built('native/wick')} synth llama3.2-1b f32 - > /dev/full`;
   assert.equal((await runProgram('/bin/sh', ['-c', long])).code, 3);
 });

@@ -22,7 +22,7 @@ const shim = built('test/host_shim.so');
 
 /**
  * @param {string[]} args @param {Parameters<typeof wick>[2]} [options]
- * @returns {Promise<Buffer>} what it wrote; it must have ended well
+ * @returns {Promise<Buffer>} its output; it must have succeeded
  */
 async function bytesOf(args, options) {
   const { code, stdout, stderr } = await wick(native, args, options);

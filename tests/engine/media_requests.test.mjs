@@ -342,7 +342,7 @@ describe('memory', { concurrency: 2, skip: shared.skip }, () => {
   test('every command frees what it took, whether it ends well or not', async () => {
     const counted = join(temporary, 'blocks');
     const env = { LD_PRELOAD: shim, SHIM_BLOCK_COUNT: counted };
-    // what the C library keeps of the time zone
+    // the C library caches the time zone
     const [model, text] = [join(folder, type.text_model), ['--template', strings, '-n', '1']];
     await run(built(native.program), ['chat', model, '-p', 'x', ...text], { env });
     const ofZone = readFileSync(counted, 'utf8');

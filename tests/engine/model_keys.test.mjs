@@ -109,7 +109,7 @@ const defaults = [
   ['smallthinker', 'rope.freq_base_swa', { f32: 1500000 }, { f32: 10000 }],
   ['gemma3', 'attention.sliding_window_pattern', { u32: 6 }, { u32: 1 }],
   ['dots1', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
-  ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // what older files say for none
+  ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // older files write 0 for none
   ['dots1', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
   ['dots1', 'expert_weights_norm', { flag: false }, { flag: true }],
   ['glm4moe-mtp', 'expert_weights_norm', { flag: true }, { flag: false }],

@@ -99,7 +99,7 @@ test('a further module imports from the first one of its build alone', {
       );
     }
     assert.deepEqual(exports, []);
-    // what is exported for it alone begins with a name that no other build has
+    // exports for this module alone begin with a name that no other build has
     const prefix = file.includes('grammar') ? 'g%' : 'e%';
     const own = first.exports.filter((name) => name.startsWith(prefix));
     const other = await describeModule(web[(index + 1) % web.length]);

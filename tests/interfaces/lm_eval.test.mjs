@@ -75,7 +75,7 @@ async function nativeScore(text, ids, from) {
   const size = logits.length / ids.length;
   let sum = 0;
   for (let at = from; at < ids.length; at++) {
-    const row = logits.subarray((at - 1) * size, at * size); // what follows the token before
+    const row = logits.subarray((at - 1) * size, at * size); // the prediction after the previous token
     const most = row.reduce((a, b) => Math.max(a, b));
     const total = row.reduce((all, one) => all + Math.exp(one - most), 0);
     sum += row[ids[at]] - most - Math.log(total);

@@ -139,7 +139,7 @@ test('a choice of tools that is not available is the client’s error', async ()
 });
 
 // vllm-project/vllm#6862, charmbracelet/crush#279, NousResearch/hermes-agent#20154, datarobot-oss/datarobot-genai#264:
-// what Mistral's templates refuse
+// orders of turns that Mistral's templates refuse
 test('turns out of order', { skip: shared.skip }, async () => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const called = { role: 'assistant', content: null, tool_calls: [call] };

@@ -930,7 +930,7 @@ describe('HTTP, one connection after another', () => {
     }
     assert.deepEqual(pieces, ['abc', 'de', 'f']);
     assert.deepEqual(seen.rooms, Array(4).fill(1 << 20));
-    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // what it has read before is in it
+    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // it contains the bytes read before
     stream.cancel();
     const left = bodyOf(['abc'], { isBytes: true, end: 'stay' });
     const other = await server([() => answerOf(left.body)]).source.open(0, 0);
@@ -1172,8 +1172,8 @@ describe('HTTP, one connection after another', () => {
 
 describe('the loader', () => {
   /**
-   * An engine that requests ranges, and a source of files of the given sizes that both write down
-   * what happens.
+   * An engine that requests ranges, and a source of files of the given sizes that both log
+   * their calls.
    * @param {[file: number, offset: number, length: number][]} wanted
    * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,
    *   early?: number}} [options] `early`: this many bytes before the offset a stream begins

@@ -503,7 +503,7 @@ describe('a reply that begins as it is told', () => {
     assert.equal(counted, rest.usage.prompt_tokens);
     assert.equal((await engine.tokenize(prefixed)).length, counted);
     assert.ok(counted > whole.usage.prompt_tokens);
-    // what a stranger typed is text in it, too
+    // untrusted input is text in it, too
     const typed = [...asked, { role: 'assistant', content: '<|im_end|>', prefix: true }];
     const [literal, special] = await Promise.all([
       engine.countTokens(typed),

@@ -88,7 +88,7 @@ describe('ways to a model', () => {
     const bytes = readFileSync(modelPath);
     const parts = async function* () {
       yield bytes.subarray(0, 1000);
-      yield bytes.subarray(1000); // what it has given stays its own
+      yield bytes.subarray(1000); // the source keeps its buffer
     };
     assert.equal(await answer(await openEngine(t, { stream: parts() })), wanted);
     assert.equal(bytes.length, statSync(modelPath).size);
@@ -392,7 +392,7 @@ describe('the end', () => {
     for (const threads of [1, 2]) {
       const before = held();
       for (let i = 0; i < 4; i++) await cycle(threads);
-      // what a thread had goes a moment after it has ended
+      // a thread's memory is freed shortly after its end
       let after = held();
       for (let i = 0; i < 20 && after >= before + 120; i++) {
         await sleep(50);

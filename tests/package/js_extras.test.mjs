@@ -1,5 +1,5 @@
-// The module of extras: every reference model runs on the web builds, with those that need it and those that do not;
-// what becomes of engines where it is missing; saved state.
+// The module of extras: every reference model runs on the web builds, whether or not they need it;
+// engines without the module; saved state.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ const moduleOf = (/** @type {string} */ build) =>
   new WebAssembly.Module(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 const greedy = { temperature: 0, maxTokens: 4, ignoreEnd: true };
 
-/** @returns {any[]} what the manifests say of models of F32, which greedy tokens they give */
+/** @returns {any[]} the manifests' greedy tokens of F32 models */
 function knownModels() {
   return sets.flatMap((folder) => {
     const text = readFileSync(join(folder, 'manifest.json'), 'utf8').replace(/:\s*NaN\b/g, ':null');

@@ -787,7 +787,7 @@ describe('an engine', () => {
         const words = ints(at, layout.CONFIG_FIELDS);
         const { KV_F16 } = layout;
         assert.deepEqual(words.slice(0, 7), [0, 0, 3, 1, 2, KV_F16, KV_F16]);
-        // what was not said: tables lie inside
+        // by default tables are inside
         assert.deepEqual(words.slice(7), [...Array(10).fill(0), 1, 67108864, 30000000, 0, 0, 0]);
         return -64;
       };

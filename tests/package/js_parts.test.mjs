@@ -261,7 +261,7 @@ test('progress: when it is told, the speed of the last seconds, the time that is
   assert.deepEqual([measured?.bytesPerSecond, measured?.secondsLeft], [1000, 8.75]);
   assert.equal(at(1350, 300, undefined)?.secondsLeft, undefined);
   assert.equal(at(5000, 4000, 3000)?.secondsLeft, 0);
-  // what is older than four seconds counts no more: from (1250, 250) on
+  // samples older than four seconds are dropped: from (1250, 250) on
   assert.equal(at(5250, 4250, 9000)?.bytesPerSecond, 1000);
   assert.equal(at(5300, 8300, 9000, 'ready')?.bytesPerSecond, (8000 / 3950) * 1000);
   assert.equal(at(60_000, 8300, 9000)?.bytesPerSecond, 0);

@@ -71,7 +71,7 @@ describe('the package on phones', { skip }, () => {
    * A second page gives the same text by the model that the first one has stored, without the server.
    * @param {import('playwright-core').BrowserContext} context
    * @param {() => Promise<import('playwright-core').Page>} open
-   * @param {() => Promise<unknown>} [change] what is different for the second page
+   * @param {() => Promise<unknown>} [change] applied before the second page
    */
   async function assertKept(context, open, change) {
     const kept = { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 };

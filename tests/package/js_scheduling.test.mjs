@@ -287,7 +287,7 @@ describe('what nobody reads', () => {
       collect();
       return left.filter((one) => one.deref() !== undefined).length;
     };
-    // what the last message brought is let go of in a later task
+    // the last message's data is released in a later task
     for (let i = 0; i < 20 && kept() > 0; i++) await sleep(50);
     assert.equal(kept(), 0, 'of the generations that were left are kept');
   });

@@ -475,7 +475,7 @@ describe('saved sessions', () => {
       await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));
       for (const one of [loaded, ...forks]) await one.close();
     }
-    // what was packed is found by no other request
+    // packed pages are not found by other requests
     const fresh = await openEngine(t);
     const { session: packed } = await fresh.loadState(path);
     await packed?.prompt(' And', greedy).text();

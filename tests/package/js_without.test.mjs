@@ -161,7 +161,7 @@ describe('storage full', () => {
 });
 
 describe('await using', () => {
-  // what the words do, which Node 20 does not know
+  // the effect of the syntax that Node 20 does not have
   const dispose = (/** @type {any} */ one) => one[Symbol.asyncDispose]();
 
   test('ends an engine, and what is under way', async (t) => {

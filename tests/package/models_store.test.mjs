@@ -433,7 +433,7 @@ describe('the source of a model that is kept', () => {
     source.close();
     source.close();
     assert.deepEqual(told.slice(1), [['release', model]]);
-    await late.read(); // what had come
+    await late.read(); // the received part
     await assert.rejects(late.read(), /left/);
   });
 

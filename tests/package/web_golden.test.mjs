@@ -1,5 +1,5 @@
-// The published story in Chromium, by every browser build, to the letter: what users' tabs compute is
-// what the native build computes.
+// The published story in Chromium, by every browser build, to the letter: tabs compute the same
+// text as the native build.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -189,7 +189,7 @@ test('an answer that fails can be asked for again, an engine that crashed is loa
   await page.evaluate("say('I was'); fail('PAGES')");
   await page.locator('#problem:visible').waitFor();
   assert.equal(await page.isVisible('#retry-loading'), false);
-  // what was written stays, and can be continued
+  // the written part is kept and can be continued
   assert.equal(await page.locator('.message.assistant .body').innerText(), 'I was');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.evaluate("say(' here.'); end()");

@@ -68,7 +68,7 @@ test('killed while a book is read: its text is there, and nothing is read twice 
     close: () => page.close(),
     crash: () => crash(page),
     offline: async () => {
-      await context.setOffline(true); // what is read continues
+      await context.setOffline(true); // reading continues
       await pause();
       await page.reload({ waitUntil: 'commit' });
       await pause();

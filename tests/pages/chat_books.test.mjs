@@ -410,7 +410,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
     .getByText(/The text and the part that was stored before are kept/)
     .first()
     .waitFor();
-  // what can go is offered; the shelf covers it
+  // deletable items are offered; the shelf covers the offer
   for (const name of [
     /^Delete: a deleted book \(\d+ kB\)$/,
     /^Delete: the saved state of “read\.txt” \(/,

@@ -138,7 +138,7 @@ test('the model of a conversation comes back with it', { skip }, async (t) => {
   await untilModel(page, 'other.gguf');
   await page.click('#new-chat');
   await page.reload();
-  await untilModel(page, 'other.gguf'); // what answered last
+  await untilModel(page, 'other.gguf'); // the last model
 });
 
 test('the browser is asked to keep what is stored once there is something to lose', {

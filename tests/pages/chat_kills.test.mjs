@@ -189,7 +189,7 @@ test('killed while tools run and questions are forgotten: what was kept of both 
     const after = stateOf(turns);
     for (const [id, was] of before) {
       const is = after.get(id);
-      // what was clicked just now may have been stored after the look
+      // the last click may have been stored after this look
       const isSame = is?.forgotten === was.forgotten || (isForgetting && is?.forgotten);
       const isKept = is && isSame && is.calls >= was.calls && is.results >= was.results;
       assert.ok(isKept, `${what}: ${JSON.stringify(was)} became ${JSON.stringify(is)}`);
@@ -264,7 +264,7 @@ test('two tabs at random: the union of what was typed is there, and both show it
     turns.every(({ parent }) => parent === '' || ids.has(parent)),
     'no turn hangs in the air',
   );
-  // what the list of each tab shows is what is kept
+  // the list of each tab shows the stored conversations
   for (const page of tabs) {
     const { conversations } = await readAll(page);
     await page.reload();
@@ -280,7 +280,7 @@ test('two tabs at random: the union of what was typed is there, and both show it
 /**
  * Does one thing with the mouse, where it can be done now.
  * @param {Page} page @param {string} kind @param {number} where from 0 to 1 @param {string} text
- * @returns {Promise<string | undefined>} what it was done with: the id of the conversation, or what was shown
+ * @returns {Promise<string | undefined>} the id of the conversation, or the text that was shown
  */
 const act = (page, kind, where, text) =>
   page.evaluate(

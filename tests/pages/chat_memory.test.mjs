@@ -503,7 +503,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.match(facts[0], /^[1-9]\d* shared of \d+ pages?$/);
   assert.match(facts[1], /\d+ own/);
   assert.match(facts[2], /\d+ own/);
-  // what the page says is what the engine has: both branches begin with the same pages, and diverge
+  // the page shows the engine's pages: both branches begin with the same ones, and diverge
   const [one, two] = /** @type {{pages: number[]}[]} */ (
     await page.evaluate(`(async () => {
       const question = { role: 'user', content: document.querySelector('.message.user .body').innerText };

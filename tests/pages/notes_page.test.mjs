@@ -311,7 +311,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
     return Number(told.exec(text ?? '')?.[1].replaceAll(',', ''));
   };
   const paused = await numberIn(/^Paused at ([\d,]+) of/);
-  await page.waitForTimeout(1000); // what was on its way comes after the pause, and says nothing
+  await page.waitForTimeout(1000); // results in flight arrive after the pause and report nothing
   assert.match((await page.textContent('#embedding-state')) ?? '', /^Paused at /);
   assert.ok(paused >= 256, `${paused} passages`);
   await page.reload();

@@ -9,8 +9,8 @@ import { chromium } from 'playwright-core';
 import { locate } from './locate.mjs';
 
 /**
- * How long a browser may take for anything. Tests wait for what happens, not for a while: this only ends
- * what would never end, on a machine however busy.
+ * How long a browser may take for anything. Tests wait for events, not for a while: this only ends
+ * a wait that would never end, even on a busy machine.
  */
 export const PATIENCE_MS = 300_000;
 

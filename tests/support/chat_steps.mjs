@@ -85,7 +85,7 @@ export const begin = `
     await until(action, () => one('.actions') && button(action));
     button(action).click();
   };
-  /** What the page saves goes to it. */
+  /** Receives the page's downloads. */
   const saving = () => {
     const saved = {};
     URL.createObjectURL = (blob) => { saved.file = blob; return 'data:,'; };
@@ -98,7 +98,7 @@ export const begin = `
     field.files = transfer.files;
     field.dispatchEvent(new Event('change'));
   };
-  /** What the model answers by itself. */
+  /** The model's default answer. */
   const askReal = async (question) => {
     const { length } = all('.message.assistant footer');
     submit(question);

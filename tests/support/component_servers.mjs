@@ -120,7 +120,7 @@ async function freePort() {
 export async function startJco(component, folder) {
   for (let tries = 1; ; tries++) {
     const port = await freePort();
-    const made = { TMPDIR: folder }; // what jco makes of the component
+    const made = { TMPDIR: folder }; // for the files that jco writes
     const options = ['--isolate-requests', 'instance', '--host', '127.0.0.1', '--port', `${port}`];
     const args = [locate('jco').path, 'serve', ...options, component];
     const originOf = (/** @type {string} */ line) =>

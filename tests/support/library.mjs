@@ -80,7 +80,7 @@ export const strangerSource = resolve(root, 'tests/library/stranger.c');
 export const model = resolve(root, 'examples/models/wick-2.6m-q8_0.gguf');
 export const questions = ['Tell me a story about a fox.', 'And then?'];
 
-/** @returns {Promise<string>} what the command line answers to `questions` in one conversation */
+/** @returns {Promise<string>} the command line's answers to `questions` in one conversation */
 export const wantedChat = () =>
   succeed(built('native/wick'), ['chat', model, '-n', '256'], {
     input: `${questions.join('\n')}\n`,

@@ -93,7 +93,7 @@ async function measure(name) {
   const { origin, pid } = server;
   try {
     const one = { max_tokens: 1 };
-    await complete(origin, { prompt: promptOf(1), ...one }); // what V8 compiles is compiled
+    await complete(origin, { prompt: promptOf(1), ...one }); // V8 has compiled everything
     /** @type {Record<'miss' | 'hit', number[]>} */
     const first = { miss: [], hit: [] };
     let [tokens, missMs] = [0, 0];

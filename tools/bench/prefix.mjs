@@ -4,7 +4,7 @@
 //     [--forks 200] [--document]
 // It also forks a session that has read such a prompt, `--forks` times, and prints the times from the call until the fork
 // is ready. They include the messages to the worker and back; a call that changes nothing, measured alternately, shows
-// what these take. With --document it writes its section of docs/benchmarks.md.
+// their cost. With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -3,7 +3,7 @@
 //   node tools/bench/records_peers.mjs [--models smollm2-135m:q4_0,qwen2.5-0.5b:q4_0] [--rounds 11] [--threads 1] [--document]
 // "strings" are texts without anything certain: each token is sampled from all that fit. "records" have four keys that are
 // certain. The free text of a round has as many tokens. wllama gets the schema as GBNF, which llama.cpp makes of schemas, too;
-// what a string costs is asked of Wick alone, since wllama takes minutes for it.
+// the cost of strings is measured only in Wick, since wllama takes minutes for it.
 // Exit code 1: a token of a string surely takes over 3 % longer than a free one, or a record as long as wllama's or longer.
 
 import { existsSync, readFileSync } from 'node:fs';

@@ -78,9 +78,9 @@ const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingf
 
 /**
  * @param {string} file a path from the root
- * @param {string} target what it imports
+ * @param {string} target the imported file
  * @param {boolean} isType
- * @returns {string | undefined} what is wrong with that
+ * @returns {string | undefined} the fault
  */
 function faultOf(file, target, isType) {
   const [, room, inside] = file.split('/');

@@ -54,7 +54,7 @@ function sourcesBelow(folder) {
 /**
  * @param {string} file a path from the root
  * @param {string} header
- * @returns {string | undefined} what is wrong with including it
+ * @returns {string | undefined} the fault
  */
 function faultOfSystemHeader(file, header) {
   if (file.startsWith('include/')) {

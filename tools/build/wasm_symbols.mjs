@@ -139,7 +139,7 @@ function renameLinking(payload, rename) {
 
 /**
  * @param {Uint8Array} object
- * @param {Map<string, string>} names what is renamed, defined there or not
+ * @param {Map<string, string>} names the symbols to rename, defined there or not
  * @returns {Buffer}
  */
 export function renameSymbols(object, names) {

@@ -29,7 +29,7 @@ export const runCounted = (name, words, folder) =>
  * @param {string} folder of the counts
  * @param {string[]} names of the tests that they are of
  * @param {string} form the format of `llvm-cov export`, e.g. "-format=lcov"
- * @returns {string | undefined} what it prints; undefined where no test has left counts
+ * @returns {string | undefined} its output; undefined if no test has left counts
  */
 export function exportCounts(folder, names, form) {
   const raw = readdirSync(folder).filter((name) => name.endsWith('.profraw'));

@@ -290,7 +290,7 @@ async function tryMutant(place, mutant, baseline) {
   }
 }
 
-/** @returns {Map<string, Result>} what a run before this one found */
+/** @returns {Map<string, Result>} the results of an earlier run */
 function before() {
   if (process.env.RESUME !== '1' || !existsSync(resultsPath)) {
     rmSync(resultsPath, { force: true });

@@ -1,5 +1,5 @@
 // One worker's place to try mutants in: a copy of the sources and tests below build/mutants/, with links to
-// what is not changed. A mutant is built there and its room's tests run until one of them fails.
+// the unchanged files. A mutant is built there and its room's tests run until one of them fails.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -156,7 +156,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
       clearTimeout(timer);
       unwatch();
       child.stdout.destroy();
-      await new Promise((done) => setTimeout(done, 1)); // what it printed last
+      await new Promise((done) => setTimeout(done, 1)); // its last output
       child.stderr.destroy();
       const [, user, system] = /cpu ([\d.]+) ([\d.]+)/.exec(errors) ?? [];
       const cpuMs = 1000 * (Number(user ?? 0) + Number(system ?? 0));
@@ -216,7 +216,7 @@ export const limitsOf = ({ cpuMs, idleMs }) => ({
  * Runs tests until one does not pass, or their processor time is used up.
  * @param {Pick<Place, 'runTest'>} place
  * @param {string[]} tests in their order
- * @param {(test: string) => Times} usual what a test takes without a mutant
+ * @param {(test: string) => Times} usual times of a test without a mutant
  * @param {string} object
  * @returns {Promise<{outcome: 'killed' | 'timeout' | 'survived', by: string}>}
  */

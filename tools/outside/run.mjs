@@ -128,7 +128,7 @@ function wholeMaskBench(folder) {
  * integer of draft 4 may be written as 1.0.
  * @param {Group} group
  * @param {string} text
- * @param {boolean} holds what Wick says
+ * @param {boolean} holds Wick's verdict
  */
 function isOnPurpose({ label, schema }, text, holds) {
   if (!holds) return /^(format|vocabulary)\.json/.test(label);

@@ -99,7 +99,7 @@ def written_words(turns_wanted=LEXICON_TURNS, seed=7):
         seen += len(told)
         asked = _words(" ".join([system or ""] + [turn.user for turn in told]))
         for turn in told:
-            known |= {word for word in _WORD.findall(turn.answer) if word.lower() not in asked}  # what was copied may be made up
+            known |= {word for word in _WORD.findall(turn.answer) if word.lower() not in asked}  # copied words may be invented
     return known
 
 

@@ -114,7 +114,7 @@ def plain(source):
     rng = source.rng
     sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 4))[0]
     a, b = _numbers(source, sign)
-    spelled = rng.random() < (0.22 if source.held_out else 0.4)  # what is hard is practised more often than visitors ask it
+    spelled = rng.random() < (0.22 if source.held_out else 0.4)  # hard sums are practised more often than visitors ask them
     if sign in _ORDERS and rng.random() < 0.27:
         text = haste.expand(rng, rng.choice(_ORDERS[sign])) + rng.choice(["", "", "?"])
     else:

@@ -624,7 +624,7 @@ experts_gating experts_read_gating(model_plan *plan, experts_gating usual) {
 
 float experts_read_scale(model_plan *plan) {
   const float scale = (float)keys_number_or_none(plan->keys, "expert_weights_scale");
-  return scale == 0 ? 1 : scale;  // what older files say for none
+  return scale == 0 ? 1 : scale;  // older files write 0 for none
 }
 
 model_block *experts_make(model_plan *plan, const experts_settings *settings) {

@@ -12,7 +12,7 @@ static void plan_mistral3(model_plan *plan) {
   attention.rope = plan_rope(plan, attention.head_dim, true);
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[attention.rope];
-  // what YaRN makes rotated parts larger by is divided out again, by 1 wholly
+  // YaRN's factor of the rotated parts is divided out, completely with 1
   const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
   if (rope->yarn.is_on && rope->scale > 1 && keys->status == WICK_OK) {
     rope->magnitude /= 1 + 0.1 * multiplier * math_log(rope->scale);

@@ -16,7 +16,7 @@ enum { TOKENS_MAX = ENTRIES_MAX * PAGE, OPERATIONS = 1500, OPERATIONS_FAILING = 
 
 typedef struct naive_page {
   uint32_t refs;
-  uint64_t rows[PAGE];  // what was written; 0: nothing that is known
+  uint64_t rows[PAGE];  // written values; 0: unknown
 } naive_page;
 
 typedef struct naive_seq {
@@ -30,7 +30,7 @@ typedef struct naive_pool {
   kv_pool *pool;
   naive_page pages[PAGES_MAX];
   naive_seq seqs[SEQS_MAX];
-  kv_stats stats;  // what the pool should count
+  kv_stats stats;  // expected counters of the pool
   uint64_t random, row_last;
   uint32_t refused;  // operations that found no pages
   bool has_failed;   // the one allocation

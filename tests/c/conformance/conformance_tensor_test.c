@@ -32,7 +32,7 @@ TEST(tn_02_fused_projections) {
   CHECK_EQ_UINT(rows, 3);
   CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 4096, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 1);
-  // what the original cut off or divided by
+  // cut off, or a divisor, in the original
   CHECK_EQ_INT(qkv_out_dim(&qkv, 4095, &rows, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(qkv_out_dim(&qkv, 0, &rows, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL), WICK_E_SHAPE);  // 4 rows cannot be 3 parts
@@ -83,7 +83,7 @@ TEST(tn_05_a_bound_fused_tensor_has_the_rows_of_the_configuration) {
   bound.fused.values = qkv_out_rows(&qkv) * 4;
   CHECK_EQ_INT(qkv_q_dim_mha(&bound, 4, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 4);
-  // what the file says of the same tensor
+  // the same tensor in the file
   CHECK_EQ_INT(qkv_out_dim(&ref, 4, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 3);
   CHECK_EQ_INT(qkv_q_dim_mha(&ref, 4, &rows, NULL), WICK_OK);

@@ -381,7 +381,7 @@ TEST(refused_grammars_take_bounded_memory) {
     blocks[i] = state.blocks_now;
   }
   for (int i = 1; i < REFUSALS; i++) {
-    const uint64_t kept_blocks = i < SHELF_REFUSED_MAX ? 2 : 0;  // what it is, and its text
+    const uint64_t kept_blocks = i < SHELF_REFUSED_MAX ? 2 : 0;  // the record and its text
     CHECK_EQ_UINT(blocks[i], blocks[i - 1] + kept_blocks);
   }
   wick_engine_destroy(engine);

@@ -1,5 +1,5 @@
 // Block facts, the GGUF directory from chunks of every size, typed access,
-// what reading costs, and the writer. Files that are refused are gguf_refusal_test.c's.
+// the cost of reading, and the writer. gguf_refusal_test.c has the refused files.
 #include "format/gguf.h"
 
 #include <math.h>

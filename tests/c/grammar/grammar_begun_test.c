@@ -1,6 +1,5 @@
-// Grammars whose text has begun in the prompt: what is begun and
-// what follows are one text of the grammar, wherever it is cut; what no text begins with is
-// refused.
+// Grammars whose text begins in the prompt: prefix and continuation are one text of the grammar,
+// wherever it is cut; a prefix that does not match is refused.
 #include "fixture_model.h"
 #include "grammar_rig.h"
 

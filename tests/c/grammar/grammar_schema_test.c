@@ -15,7 +15,7 @@ typedef struct writer {
   uint64_t random;
   uint32_t dialect;
   bool is_within_definition, has_rest;  // "unevaluated...": then no value is an array or an object
-  // what the check has to know of a schema
+  // facts of a schema for the check
   bool has_choices;
 } writer;
 

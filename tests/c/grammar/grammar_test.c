@@ -91,7 +91,7 @@ static const grammar_case CASES[] = {
      "{\"type\":[\"integer\",\"string\"],\"format\":\"date\"}",
      {"5", "99999999999", "\"2024-02-28\""},
      {"\"x\"", "\"2024-13-01\"", "null"}},
-    // what only common validators know: a time may have no offset
+    // accepted only by common validators: a time without an offset
     {WICK_GRAMMAR_JSON_SCHEMA,
      true,
      "{\"type\":\"string\",\"format\":\"iso-time\"}",

@@ -135,7 +135,7 @@ static void check_attention(attention_case *c) {
     v_pages[p] = aligned_alloc(64, align_size(v_bytes, 64));
     open[p] = aligned_alloc(64, align_size(rows->k_bytes(c->head_dim), 64));
     memset(open[p], 0xff, rows->k_bytes(c->head_dim));
-    memset(k_pages[p], 0xff, k_bytes);  // what is not written is NaN
+    memset(k_pages[p], 0xff, k_bytes);  // unwritten values are NaN
     memset(v_pages[p], 0xff, v_bytes);
   }
   for (uint32_t t = c->first; t < c->tokens; t++) {
@@ -159,7 +159,7 @@ static void check_attention(attention_case *c) {
   c->open = is_coded && c->tokens % 16 != 0 ? open[c->tokens / 16] : NULL;
   double *wanted = malloc(n * sizeof(double));
   float *out = malloc(n * sizeof(float));
-  // what meets codes is rounded to 16 bits
+  // factors of codes are rounded to 16 bits
   const bool has_codes = c->k_type >= KERNEL_KV_Q8 || c->v_type >= KERNEL_KV_Q8;
   attention_reference(c, q, k, v, wanted);
   for (size_t i = 0; i < count; i++) {

@@ -65,7 +65,7 @@ static uint32_t over(uint32_t a, uint32_t b) { return a > b ? a - b : 0; }
 static void check_reserve(const situation *at, uint32_t wanted) {
   const uint32_t available = at->free + at->held + at->made_max - at->made;
   const uint32_t missing = over(wanted, at->free);
-  // what nobody holds is made; more of it, as far as the pool may keep
+  // free pages are created, as many as the pool may keep
   const uint32_t needed = over(missing, at->held);
   uint32_t growth = less(missing, over(at->keep, at->made));
   if (growth < needed) growth = needed;

@@ -169,7 +169,7 @@ TEST(spare_slots_are_as_many_as_checkpoints_and_two_for_each_sequence) {
     while (slot_take_spare(r.store) != SLOT_NONE) count++;
     CHECK_EQ_UINT(count, CHECKPOINTS + 2 * sequences);
     CHECK_EQ_UINT(r.store->slot_count, count);
-    CHECK_EQ_INT(slot_take(r.store), (int)count);  // what is needed comes all the same
+    CHECK_EQ_INT(slot_take(r.store), (int)count);  // needed slots are still available
     slot_id last = (slot_id)count - 1;
     if (count != 0) {
       slot_release(r.store, &last);

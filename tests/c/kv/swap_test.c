@@ -21,7 +21,7 @@ typedef struct memory_host {
   uint64_t random;
   uint32_t fails_one_in;    // calls that are refused; 0: none
   uint32_t damages_one_in;  // pieces of which a bit is turned when they are read; 0: none
-  uint64_t us_per_kib;      // what writing and reading takes
+  uint64_t us_per_kib;      // time of writing and reading
 } memory_host;
 
 static memory_host host;

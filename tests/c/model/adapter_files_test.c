@@ -271,7 +271,7 @@ TEST(files_cut_anywhere_are_refused) {
   wick_memory_state before;
   wick_memory_get_state(engine, &before);
   size_t cuts = 0;
-  // what pads the last tensor may be missing
+  // the padding of the last tensor may be missing
   for (size_t size = 0; size + 32 < file.size_bytes; size += size < 1500 ? 1 : 37, cuts++) {
     wick_error error = {0};
     uint32_t id = 0;

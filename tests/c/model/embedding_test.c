@@ -195,7 +195,7 @@ TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
       CHECK_NEAR((double)vectors.values[d], (double)whole[i][d] / __builtin_sqrt(square), 1e-6);
     }
   }
-  wick_engine_destroy(engine);  // what was begun goes with it
+  wick_engine_destroy(engine);  // frees the running job, too
   free(file.bytes);
 }
 

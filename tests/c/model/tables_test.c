@@ -15,7 +15,7 @@ typedef struct rows_reader {
   const uint8_t *bytes;
   size_t size_bytes, piece_bytes;
   uint64_t calls, fail_at_call, fail_from_call;  // from 1; 0: never
-  size_t failure;                                // what a failing call answers
+  size_t failure;                                // result of a failing call
   uint64_t failed_at;                            // offset
 } rows_reader;
 

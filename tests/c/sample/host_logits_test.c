@@ -231,7 +231,7 @@ enum { SESSION_CONTEXT = 64, SESSION_PROMPT = 30, RIVAL_PROMPT = 50, RIVAL_OUT =
 typedef struct session_run {
   uint32_t session, preempted;
   wick_finish finish;
-  int32_t after[OUT];  // what the session says next
+  int32_t after[OUT];  // the session's next logits
 } session_run;
 
 static wick_request session_request(const int32_t *tokens, uint32_t count, uint32_t session) {

@@ -68,7 +68,7 @@ TEST(only_what_may_become_a_stop_string_is_held_back) {
   feed(m, "x", "ababx", -1);
   feed(m, "ab", "", -1);
   flush(m, "ab");
-  feed(m, "ab!", "ab!", -1);  // what was flushed does not count
+  feed(m, "ab!", "ab!", -1);  // flushed text does not count
   feed(m, "zb", "z", -1);
   feed(m, "?", "", 1);
   matcher_close(m);

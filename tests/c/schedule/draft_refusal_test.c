@@ -72,7 +72,7 @@ TEST(what_is_no_draft_is_refused_with_its_reason) {
   CHECK_EQ_INT(wick_request_submit(third, &request, &id, &error), WICK_OK);
   check_refused(model, third, WICK_E_BUSY, BUSY);
   CHECK_EQ_INT(wick_request_cancel(third, id), WICK_OK);
-  // what was refused changed nothing: now it is taken, and only once
+  // the refusal changed nothing: now it is accepted, and only once
   CHECK_EQ_INT(wick_engine_set_draft(model, draft, &error), WICK_OK);
   check_refused(model, other, WICK_E_BUSY, BUSY);
   check_refused(other, draft, WICK_E_BUSY, BUSY);

@@ -48,7 +48,7 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
   CHECK_EQ_UINT(stats.refused, t.refused);
   CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
-  // what it is about has happened
+  // the tested event occurred
   CHECK(stats.preempted > long_requests() / 100);
   CHECK(stats.refused > 0);
   CHECK(stats.tokens_cached > stats.tokens_prompt / 20);

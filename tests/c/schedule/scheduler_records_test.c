@@ -1,6 +1,6 @@
-// The scheduler's decisions for random traffic, pass by pass:
-// who takes part with how many rows, what each has read and found, which pages and states are free,
-// and all that is counted. tests/c/schedule/scheduler_records.txt keeps it (told_lines.h).
+// The scheduler's decisions for random traffic, pass by pass: the rows of each request, the tokens
+// it has read and found in the cache, free pages and states, and all counters.
+// tests/c/schedule/scheduler_records.txt keeps it (told_lines.h).
 #include <inttypes.h>
 
 #include "scheduler_traffic.h"

@@ -451,7 +451,7 @@ static void change_session(uint32_t sessions[SESSIONS], uint32_t which, uint64_t
         wick_session_drop(engine, id, at, at + (uint32_t)random_below(state, count - at + 1), NULL);
       }
       break;
-    case 3:  // what needs most pages
+    case 3:  // the case with the most pages
       ask_more(engine, 0, SMALL_CONTEXT - MORE, MORE, random_u64(state));
       break;
     case 4: {

@@ -189,7 +189,7 @@ static chain_state sim_read(const forward_pass *forward, const model_input *in, 
 // ---- A recurrent state in addition to the pages: the chain's newest one ----
 
 // The state before input i, which is not the first of its text: that of the input before it, or
-// what the sequence keeps.
+// the sequence's.
 static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   const chain_state paged = sim_read(forward, in, in->position - 1);

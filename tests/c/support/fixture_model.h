@@ -436,7 +436,7 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   uint16_t half = 0;
   for (uint64_t c = 0; c < t->dims[0]; c++) {
     float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
-    // what decays
+    // the decay
     if (strcmp(t->name + strlen(t->name) - 6, ".ssm_a") == 0)
       value = is_norm ? -0.1f * value : -__builtin_fabsf(value);
     if (poison != 0 && c == 0) value = poison;

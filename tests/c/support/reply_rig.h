@@ -26,7 +26,7 @@ typedef struct reply_rig {
   memory_gate memory;
   reply_format format;
   reply_tools *tools;
-  const char *prompt;  // what the template wrote last
+  const char *prompt;  // the end of the template's text
   rig_text content, reasoning;
   rig_call calls[RIG_CALLS];
   uint32_t call_count;

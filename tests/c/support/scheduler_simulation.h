@@ -502,7 +502,7 @@ static void sim_take_event(simulation *sim, const wick_event *event, const char 
   }
   of->tokens[of->count++] = event->token;
   sim->tokens_out++;
-  // what cannot become a stop string is shown at once
+  // text that cannot become a stop string is shown at once
   if (of->stop[0] == 0 && of->text_bytes != of->count) CHECK_EQ_UINT(of->text_bytes, of->count);
 }
 

@@ -80,7 +80,7 @@ TEST(templates_come_and_go) {
   check_render(engine, &done, "<|im_start|>system\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n");
   CHECK_EQ_INT(use(engine, "{{ messages | length }}", &error), WICK_OK);
   check_render(engine, &done, "2");
-  // what is wrong leaves the one before
+  // an invalid template leaves the previous one in force
   CHECK_EQ_INT(use(engine, "{{ messages", &error), WICK_E_FORMAT);
   CHECK(strstr(error.message, "the chat template is not valid: line 1") != NULL);
   check_render(engine, &done, "2");
