@@ -24,7 +24,7 @@ export interface ModelSource {
   stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Response;
 }
 
-/** How far the loading of a model is. */
+/** The progress of loading a model. */
 export interface Progress {
   /** Bytes of the model that have arrived. */
   loaded: number;
@@ -44,7 +44,7 @@ export interface Progress {
 }
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
-/** Where tables lie whose rows are only looked up (`EngineOptions.tables`). */
+/** The place of tables whose rows are only looked up (`EngineOptions.tables`). */
 export type TablesPlace = 'auto' | 'inside' | 'outside';
 
 /** A web Worker, or one of node:worker_threads. */
@@ -69,7 +69,7 @@ export type NamedModel = { [Name in keyof ModelSource]?: undefined } & {
   model: string;
 };
 
-/** The options of createEngine: where the model is, and settings. */
+/** The options of createEngine: the source of the model, and settings. */
 export type EngineOptions = EngineSettings & ((OneSource & { model?: undefined }) | NamedModel);
 
 /** The options of `new Headers(...)`. */
@@ -85,33 +85,32 @@ export type WasmModule = typeof globalThis extends {
 export interface EngineSettings {
   /** Sent with every request for the model. */
   headers?: HeaderFields;
-  /** Used instead of the worker's own: then the page fetches and passes the bytes on. */
+  /** Replaces the worker's fetch: the page then downloads the bytes and passes them to the worker. */
   fetch?: typeof globalThis.fetch;
-  /** How often in a row a broken download is resumed; 5 by default. */
+  /** The number of consecutive attempts to resume a broken download; 5 by default. */
   retries?: number;
   /**
    * A connection that delivers no byte for this many milliseconds is considered broken; 30000 by
-   * default. 0 waits for ever.
+   * default. 0: no limit.
    */
   stallMs?: number;
   /**
-   * Whether a model that has an address is kept for the next visit, and taken from what is kept. True by
-   * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' asks no server: a model that is
-   * not kept is NOT_FOUND. `wick-llm/models` is the store.
+   * Whether a model that has an address is stored for the next visit (`wick-llm/models` is the store). True by
+   * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' sends no
+   * request: a model that is not stored is NOT_FOUND.
    */
   cache?: boolean | 'only';
-  /** Where `model` is looked for: by default https://huggingface.co, without a token. */
+  /** The hub of `model`; https://huggingface.co without a token by default. */
   hub?: { endpoint?: string; token?: string };
   /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
   signal?: AbortSignal | null;
   /** Called at most ten times a second. */
   onProgress?: (progress: Progress) => void;
   /**
-   * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
-   * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
-   * 1 to 64 may be requested, and all of them are used; above twice the number of processors (8 if
-   * there are fewer than four) only that many are started, and a warning is logged. They start
-   * when the engine is ready: `info().threads` counts those that have started.
+   * Threads that compute, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be shared;
+   * the first passes then measure whether all, half or one of them are fastest (`info().threadsUsed`). A given number
+   * is used as it is, up to twice the number of processors (8 on fewer than four); for more a warning is logged.
+   * `info().threads` counts the threads that have started.
    */
   threads?: number;
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */
@@ -121,23 +120,22 @@ export interface EngineSettings {
   /** Type of the cached keys and values, or of each; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
-   * Tokens whose keys and values all requests, sessions and the prefix cache may hold together; four
-   * contexts by default. Requests that find no room wait.
+   * Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default.
+   * Requests wait until there is room.
    */
   kvTokens?: number;
-  /** Bytes of working memory that compiling one grammar may take; 64 MiB by default. */
+  /** Limit on the working memory for compiling one grammar, in bytes; 64 MiB by default. */
   grammarMemory?: number;
-  /** Steps that compiling one grammar may take; 30 million, about 2 s, by default. */
+  /** Limit on the steps for compiling one grammar; 30 million (about 2 s) by default. */
   grammarSteps?: number;
   /**
-   * Requests that may run and wait together, each of `n` completions counted; one more is refused
-   * (QUEUE_FULL) at once. By default there is no limit.
+   * Limit on running and waiting requests, where each of `n` completions counts; one more is refused at once
+   * (QUEUE_FULL). No limit by default.
    */
   queueLimit?: number;
   /**
-   * A smaller model of the same vocabulary: it proposes what may follow, several tokens at once are
-   * checked in one pass, and the text stays the same. It is loaded after the model, into the same
-   * memory; a url, a file or a Blob. Another vocabulary is a MISMATCH.
+   * A smaller model with the same vocabulary (a url, a file or a Blob) that proposes tokens, which are checked
+   * several at a time; the text stays the same. It is loaded into the same memory. Another vocabulary is a MISMATCH.
    */
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
@@ -157,60 +155,54 @@ export interface EngineSettings {
   /** Images and audio are prepared and encoded as the published model does, by default, or as llama.cpp does where that differs. */
   mediaLike?: 'published' | 'llama.cpp';
   /**
-   * If pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
-   * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens
-   * again. In Node a string is the folder to keep it in; `always` does so whatever it costs. Without
-   * a file there is no swapping. False by default.
+   * If pages (`kvTokens`) run out: writes the pages of a preempted request to a temporary file (OPFS in browsers)
+   * and reads them back, if that is measured to be cheaper than computing them again; `always` swaps in any case. In
+   * Node a string is the folder of the file. False by default.
    */
   swap?: boolean | string | { folder?: string; always?: boolean };
-  /** Keeps what prompts began with, so that it is read once; true by default. */
+  /** Caches the beginnings of prompts, so that they are computed once; true by default. */
   prefixCache?: boolean;
   /**
-   * If the file has a layer that predicts the token after the next (multi-token prediction, as
-   * files of Qwen3.5 may have), it proposes what may follow; true by default. False leaves the layer
-   * out: it takes no memory then.
+   * Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default.
+   * False leaves the layer and its memory out.
    */
   predictor?: boolean;
   /**
-   * Bytes for all together; a model that needs more is refused before its weights are fetched. Never
-   * more than WebAssembly's memory may grow to, which is also the default: 4 GiB, and 2, 1 or half of
-   * one where the host refuses to reserve so much, without what the module itself takes.
+   * Limit on all memory in bytes; a model that needs more is refused before its weights are fetched. The default and
+   * maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less the
+   * module's memory.
    */
   memoryLimit?: number;
   /**
-   * The place of per-layer embeddings (Gemma 3n and 4), and of token embeddings if the output has
-   * its own matrix: only rows of them are looked up. `inside`: in memory. `outside`: in the model's
-   * file, where each pass reads the rows of its tokens; so a model runs where only its layers fit,
-   * with the same answers. The file must be one that a worker can read at once: a path in Node, a
-   * Blob in a browser, or a kept model. `auto`, the default: outside where the model would not fit
-   * otherwise.
+   * The place of per-layer embeddings (Gemma 3n and 4), and of token embeddings if the output has a separate matrix.
+   * `inside`: in memory. `outside`: in the model's file, from which each pass reads the rows of its tokens, so only the
+   * layers have to fit; results are the same. The worker must be able to read the file synchronously: a path in Node, a
+   * Blob in a browser, or a stored model. `auto`, the default: outside if the model would not fit otherwise.
    */
   tables?: TablesPlace;
   /**
-   * Resolves as soon as metadata and tokenizer have arrived, while the weights are still loading. A
-   * generation then begins to read its prompt with the complete layers, and its text is the same.
-   * If the download fails later, every call gets its error; close() ends it.
+   * Resolves as soon as metadata and tokenizer have arrived. Prompts are then read with the layers that have arrived,
+   * and texts are the same. If the download fails later, every call rejects with its error.
    */
   eager?: boolean;
   /**
-   * Tabs (and workers) of one origin that give the same name, model and options share one engine: the
-   * model is loaded once, by one of them, and when that one goes by the next. `info().sharing`
-   * tells who has it; where there are no Web Locks or no BroadcastChannel, each has its own.
+   * Tabs (and workers) of one origin with the same name, model and options share one engine: one of them loads the
+   * model, and when it is closed, another one does. `info().sharing` is the role of this tab. Without Web Locks or
+   * BroadcastChannel each tab has a separate engine.
    */
   shared?: string;
   /**
-   * With `shared`: called when the tab that had the engine has gone and this one has loaded the model in
-   * its place. The text that engine had read is gone, too: here `engine.loadState` can bring back what
-   * `engine.saveState` has kept before.
+   * With `shared`: called when this tab has taken over the engine and loaded the model. The prefix cache is empty
+   * then; `engine.loadState` can restore one that `engine.saveState` has saved.
    */
   onLead?: () => void;
   /** Times the ops of the forward pass, for metrics(). */
   metrics?: boolean;
-  /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */
+  /** Loads only metadata and tokenizer, for inspect() and tokenize(). */
   directoryOnly?: boolean;
   /**
-   * In place of the file's `tokenizer.ggml.pre`, for files whose name is missing, wrong or not known
-   * here: `'qwen2'`, `'llama-bpe'`, `'gpt-2'` and the other names of llama.cpp.
+   * Replaces the file's `tokenizer.ggml.pre` if that is missing, wrong or unknown: `'qwen2'`, `'llama-bpe'`,
+   * `'gpt-2'` and the other names of llama.cpp.
    */
   preTokenizer?: string;
   /**
@@ -220,24 +212,23 @@ export interface EngineSettings {
    */
   chatTemplate?: 'chatml' | (string & {});
   /**
-   * The worker's file where a bundler has lost it (`wick-llm/worker`), or a function that starts
-   * one worker a call. A single Worker runs without threads.
+   * The worker's file (`wick-llm/worker`), if a bundler has moved it, or a function that starts a worker on each
+   * call. A single Worker runs without threads.
    */
   worker?: string | URL | WorkerLike | (() => WorkerLike);
-  /** The engine's WebAssembly: a file, or a folder (ending in `/`) that holds all builds. */
+  /** The engine's WebAssembly: a file, or a folder (ending in `/`) with all builds. */
   wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * The second module of the build that `wasm` is (`wick-…-grammar.wasm`). The first request with a grammar or tools
-   * loads it. If `wasm` is an address, it is looked for next to that.
+   * The grammar module of the same build as `wasm` (`wick-…-grammar.wasm`), which the first request with a grammar or
+   * tools loads; by default next to the address `wasm`.
    */
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * The module of extras of the build that `wasm` is (`wick-…-extras.wasm`): models of rarer families, types and
-   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state load it. If `wasm` is an address,
-   * it is looked for next to that.
+   * The extras module of the same build as `wasm` (`wick-…-extras.wasm`), for models of rarer families, types and
+   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state; by default next to the address `wasm`.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
-  /** The module of media of the build that `wasm` is (`wick-…-media.wasm`): `mmproj` loads it. */
+  /** The media module of the same build as `wasm` (`wick-…-media.wasm`), for `mmproj`. */
   mediaWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
 
@@ -248,13 +239,13 @@ export interface ImagePixels {
   data: ArrayLike<number>;
 }
 
-/** An encoded image becomes pixels. */
+/** Decodes an image to pixels. */
 export type DecodeImage = (image: Blob) => ImagePixels | Promise<ImagePixels>;
 
-/** Starts a worker, loads a model into it, and answers when it is ready. */
+/** Starts a worker and loads a model into it. Resolves when the engine is ready. */
 export function createEngine(options: EngineOptions): Promise<Engine>;
 
-/** The samplers by llama.cpp's names. */
+/** The samplers, with llama.cpp's names. */
 export type SamplerName =
   // begin of samplers: made of include/options.mjs
   | 'penalties'
@@ -272,11 +263,11 @@ export type SamplerName =
 /** llama.cpp's samplers. */
 export interface SamplerOptions {
   /**
-   * The samplers in their order, at most 16; what is not among them is off. By default all in the order of SamplerName.
-   * Regardless of its place, `adaptive_p` chooses the token at the end.
+   * The samplers in their order, at most 16; others are off. By default all, in the order of SamplerName. `adaptive_p`
+   * always runs last.
    */
   samplers?: SamplerName[] | null;
-  /** No repetition of DRY reaches over one of these; a line's end, `:`, `"` and `*` by default. At most 16, of 40 bytes. */
+  /** Strings that end a repetition for DRY: by default a newline, `:`, `"` and `*`. At most 16, of 40 bytes. */
   drySequenceBreakers?: string[] | null;
   // begin of sampling: made of include/options.mjs
   /** Set the temperature; default 0.8, 0: greedy. Of equally likely tokens, greedy takes the one with the lowest id. */
@@ -332,17 +323,17 @@ export interface SamplerOptions {
 }
 
 export interface SamplingOptions extends SamplerOptions {
-  /** The same seed gives the same text, on every host. -1: a random one, as without. */
+  /** The same seed gives the same text. -1, the default: a random one. */
   seed?: number | bigint | null;
   /** Added to the logits of tokens, by id; -100 forbids one. */
   logitBias?: Record<string | number, number> | Map<number, number>;
 }
 
-/** Constraints of the text: at most one of these. Only tokens that it allows are sampled, and the text ends where it does. */
+/** Constraints of the text, at most one of them. Only tokens that it allows are sampled. */
 export interface GrammarOptions {
   /** GBNF as llama.cpp reads it, from its rule `root`. */
   grammar?: string | null;
-  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. A constraint that cannot be honoured is refused by name. */
+  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. Unsupported keywords are refused by name. */
   jsonSchema?: Record<string, unknown> | boolean | string | null;
   /** The whole text matches this expression (ECMA-262 with the flag u). */
   regex?: RegExp | string | null;
@@ -351,9 +342,9 @@ export interface GrammarOptions {
 }
 
 /**
- * Called for each token with a copy of the logits, of the whole vocabulary, and the ids of all tokens so far, of which
- * there are `position`: the prompt's and those of the text. The token is drawn from what it returns, a Float32Array of
- * the same length, or from the copy as it left it; -Infinity forbids a token.
+ * Called for each token with a copy of the logits of the whole vocabulary, and with the ids of all tokens so far and
+ * their number, `position`. The token is drawn from the returned Float32Array of the same length, or from the copy as
+ * the hook left it; -Infinity forbids a token.
  */
 export type LogitsHook =
   | ((logits: Float32Array, context: LogitsContext) => Float32Array)
@@ -366,16 +357,15 @@ export interface LogitsContext {
 
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /**
-   * How the text begins in the prompt already, with one of `jsonSchema`, `grammar`, `regex` and `choices`: what is begun and
-   * the answer are then one text that it allows. A prefix that no text begins with is refused (ARG). UTF-8 bytes may end
-   * inside a character, as a text that `maxTokens` ended may.
+   * With a constraint: the beginning of its text, at the end of the prompt. It and the answer are then one text that
+   * the constraint allows. A beginning that does not match is refused (ARG). UTF-8 bytes may end inside a character.
    */
   begun?: string | Uint8Array | null;
   /** Adapters (engine.adapters), several at once; their order does not matter. */
   adapters?: AdapterUse[] | null;
-  /** At least 1; until the context is full by default. */
+  /** At least 1; by default until the context is full. */
   maxTokens?: number;
-  /** The text ends before any of these. */
+  /** Strings that end the text and are not part of it. */
   stop?: string | string[] | null;
   signal?: AbortSignal | null;
   /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
@@ -394,42 +384,39 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   logprobsAfter?: boolean;
   // end of flags
   /**
-   * At most this many tokens of reasoning; then the mark that ends it follows, and the answer. The
-   * marks are those of the model's chat template, and the prompt may have opened the reasoning. -1,
-   * the default: any number.
+   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The marks are those
+   * of the model's chat template, and the prompt may have opened the reasoning. -1, the default: no limit.
    */
   thinkingBudgetTokens?: number;
   /**
-   * For experiments, and slow: all logits of each token go to this thread and back. Bias, grammar and samplers come
-   * after it. Not where tabs share the engine.
+   * For experiments; slow, because all logits of each token are passed to this thread and back. Bias, grammar and
+   * samplers are applied afterwards. Not with `shared`.
    */
   logitsHook?: LogitsHook | null;
   /**
-   * From -100 to 100, 0 by default: higher ones go first, and lower ones give their pages up to them
-   * when there are too few. A request that has waited for 512 passes goes before all later ones.
+   * From -100 to 100, 0 by default. Higher priorities start first and keep their pages. A request that has waited for
+   * 512 passes precedes all later ones.
    */
   priority?: number;
   /**
-   * Whether what may follow is proposed (from what followed the same words earlier in the text) and
-   * checked several tokens at once. The text is the same; it is skipped automatically where it does
-   * not pay, unless it is 'always', for measurements. True by default.
+   * Speculative decoding: proposes the tokens that followed the same words earlier in the text and checks several at
+   * once. The text is the same. It pauses automatically if it does not pay, unless it is 'always' (for measurements).
+   * True by default.
    */
   speculation?: boolean | 'always';
   /**
-   * The owner of the prompt. Text that was read for one salt is not found by requests with another
-   * salt or without one: `cachedTokens` reveals nothing about other users' prompts. A session has
-   * its own.
+   * The owner of the prompt. Requests with different salts, or without one, share no cached text, so `cachedTokens`
+   * reveals nothing about other users' prompts. A session has a separate salt.
    */
   salt?: string | null;
   /**
-   * Token ids that come out, whatever the logits say, for measurements with random weights, whose own
-   * text would repeat itself.
+   * Token ids that are generated regardless of the logits, for measurements with random weights.
    */
   forced?: number[];
   onPrefill?: (progress: { done: number; total: number }) => void;
-  /** Called for each token; its text may come with a later one (half a character, a stop string). */
+  /** Called for each token. Its text may arrive with a later one (part of a character, a possible stop string). */
   onToken?: (token: TokenDetail) => void;
-  /** How many alternatives onToken receives, up to 20; 0: only the token's own logprob. */
+  /** The number of alternatives that onToken receives, up to 20; 0: only the token's logprob. */
   logprobs?: number;
 }
 
@@ -449,7 +436,7 @@ export interface TokenAlternative {
 export interface TokenDetail extends Omit<TokenAlternative, 'logprob'> {
   /** Set if `logprobs` was requested. */
   logprob?: number;
-  /** The most probable alternatives, as many as `logprobs` says. */
+  /** The `logprobs` most probable alternatives. */
   top: TokenAlternative[];
 }
 
@@ -469,7 +456,7 @@ export interface Timings {
   decodeTokensPerSecond: number;
 }
 
-/** How a generation ended. */
+/** The result of a generation. */
 export interface GenerationResult {
   /**
    * `stop`: an end token or a stop string. `length`: maxTokens or the end of the context. `abort`: the signal
@@ -479,7 +466,7 @@ export interface GenerationResult {
   finishReason: 'stop' | 'length' | 'abort';
   /** The stop string that ended it; missing after an end token. */
   stop?: string;
-  /** Tokens of the prompt, of the text, and of the prompt that were found in the cache. */
+  /** Tokens of the prompt, of the text, and of the prompt's cached part. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Times of the request. */
   timings: Timings;
@@ -496,7 +483,7 @@ export interface Generation extends AsyncIterable<string> {
 
 // ---- sessions ----
 
-/** How a session is saved. */
+/** Options for saving a session. */
 export interface SaveOptions {
   /** A path (Node, Deno) or a name in the origin private file system. */
   to?: string | undefined;
@@ -588,13 +575,13 @@ export interface EngineStats {
     aborted: number;
     /** Requests that ended with an error. */
     failed: number;
-    /** How often a request gave its pages up for others, to continue later. */
+    /** Preemptions: a request gave up its pages, to continue later. */
     preempted: number;
-    /** How often its pages were written to the swap file. */
+    /** Preempted requests whose pages were written to the swap file. */
     swappedOut: number;
-    /** How often they were read back. */
+    /** Preempted requests whose pages were read back. */
     swappedIn: number;
-    /** How often the file failed or was damaged, so that the tokens were read again. */
+    /** Failures of the swap file, after which the tokens were read again. */
     swapFailed: number;
   };
   /** Tokens of all requests. */
@@ -622,15 +609,15 @@ export interface EngineStats {
   /** Tokens in all passes. */
   rows: number;
   /**
-   * How often the draft model could not continue, for lack of pages, memory or context, or because its values
-   * were not finite. The text is the same without it.
+   * Failures of the draft model, for lack of pages, memory or context, or because its values were not finite.
+   * The text is the same without it.
    */
   draftFailed: number;
   /** Pages of keys and values. */
   kv: KvStats;
 }
 
-/** Pages of keys and values, and who has them. */
+/** Pages of keys and values, and their users. */
 export interface KvStats {
   /** Tokens of a page. */
   pageTokens: number;
@@ -684,7 +671,7 @@ export interface KvStats {
   pagesFreed: number;
   /** Values that were not finite when they were stored. */
   nonfiniteValues: number;
-  /** How scattered the used pages are. */
+  /** Fragmentation of the used pages. */
   fragmentation: {
     holes: number;
     largestFreeRegion: number;
@@ -725,7 +712,7 @@ export interface ChatImagePart {
   image: string | URL | object;
 }
 
-/** An image by its address or data URL, as OpenAI has it. */
+/** An image by its address or data URL, in OpenAI's format. */
 export interface ChatImageUrlPart {
   type: 'image_url';
   image_url: { url: string; detail?: string | null };
@@ -737,7 +724,7 @@ export interface ChatAudioPart {
   audio: string | URL | object | { samples: Float32Array; sampleRate: number };
 }
 
-/** A recording in base64, as OpenAI has it. */
+/** A recording in base64, in OpenAI's format. */
 export interface ChatInputAudioPart {
   type: 'input_audio';
   input_audio: { data: string; format: string };
@@ -751,7 +738,7 @@ export type ChatPart = ChatTextPart | ChatMediaPart;
 /** A text, token ids, or texts, images and recordings. */
 export type Prompt = string | ArrayLike<number> | ChatPart[];
 
-/** Parts that OpenAI's types have, so that its messages are of these types; they are refused with UNSUPPORTED. */
+/** Parts of OpenAI's types that are refused with UNSUPPORTED. */
 export interface ChatOtherPart {
   type: 'file' | 'refusal';
 }
@@ -778,17 +765,17 @@ export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_ca
   tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
 }
 
-/** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
+/** JSON answers: any object, or JSON of a schema (GrammarOptions.jsonSchema). */
 export type ResponseFormat =
   | { type: 'text' }
   | { type: 'json_object'; schema?: object }
   | {
       type: 'json_schema';
-      /** `schema` is always obeyed; the others have no effect. */
+      /** `schema` is always enforced; the other members have no effect. */
       json_schema: {
         name?: string;
         description?: string;
-        /** Needed. */
+        /** Required. */
         schema?: Record<string, unknown>;
         strict?: boolean | null;
       };
@@ -804,9 +791,9 @@ export interface ChatCompletionRequest {
   max_completion_tokens?: number | null;
   /** Choices, 1 to 16; the prompt is read once for all of them. */
   n?: number | null;
-  /** As GenerateOptions'. */
+  /** As in GenerateOptions. */
   adapters?: AdapterUse[] | null;
-  /** GenerateOptions says what these three do. */
+  /** These three are described in GenerateOptions. */
   priority?: number | null;
   speculation?: boolean | 'always' | null;
   salt?: string | null;
@@ -818,17 +805,17 @@ export interface ChatCompletionRequest {
   top_logprobs?: number | null;
   /** Any other type is refused with UNSUPPORTED. */
   response_format?: ResponseFormat | null;
-  /** GrammarOptions says what these four do; none of them goes with a response_format. */
+  /** These four are described in GrammarOptions; they exclude response_format. */
   grammar?: string | null;
   json_schema?: Record<string, unknown> | string | null;
   regex?: RegExp | string | null;
   choices?: string[] | null;
   /**
-   * Becomes this conversation and its reply: what it has in common with the prompt is not read again, the rest of it is
-   * dropped.
+   * A session that becomes this conversation and its reply. The part that it has in common with the prompt is not read
+   * again, the rest is dropped.
    */
   session?: Session | null;
-  /** From here on as llama.cpp's server; SamplerOptions says what they mean. */
+  /** From here on fields of llama.cpp's server, described in SamplerOptions. */
   samplers?: SamplerName[] | null;
   dry_sequence_breakers?: string[] | null;
   // begin of fields: made of include/options.mjs
@@ -862,40 +849,38 @@ export interface ChatCompletionRequest {
   /** Report logprobs of the distribution after the samplers, not the model's. */
   post_sampling_probs?: boolean | null;
   // end of flag fields
-  /** The tools that the model may call. The template tells it of them, and its calls come as `tool_calls`. */
+  /** The tools that the model may call. Its calls arrive as `tool_calls`. */
   tools?: (ChatTool | ChatCustomTool)[] | null;
   /**
-   * `auto`, the default: the model calls tools or not. `none`: they are hidden from it. `required`,
-   * or a name (`{type: 'function', function: {name}}`): it calls at least one, or this one.
-   * Arguments always satisfy the tool's `parameters`; a schema that cannot be honoured is refused
-   * with UNSUPPORTED, or with `auto` not enforced.
+   * `auto`, the default: the model may call tools. `none`: the model does not see them. `required`, or a name
+   * (`{type: 'function', function: {name}}`): it calls at least one, or this one. Arguments always match the tool's
+   * `parameters`; an unsupported schema is refused with UNSUPPORTED, or with `auto` not enforced.
    */
   tool_choice?: 'auto' | 'none' | 'required' | object | null;
-  /** False: one call at most. */
+  /** False: at most one call. */
   parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
   /**
-   * At most this many tokens of reasoning; then the mark that ends it follows as if the model had
-   * written it, and the answer. -1, the default: any number. Nothing changes where the template has
-   * no marks of reasoning.
+   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. -1, the default: no
+   * limit. No effect if the template has no marks of reasoning.
    */
   thinking_budget_tokens?: number | null;
   /**
-   * How much the model should reason: `enable_thinking` and `reasoning_effort` of its template, unless
+   * The amount of reasoning: sets `enable_thinking` and `reasoning_effort` of the template, unless
    * `chat_template_kwargs` has them.
    */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null;
   /** As in GenerateOptions. */
   logitsHook?: LogitsHook | null;
   /**
-   * Control tokens such as `<|im_end|>` that stand in messages are control tokens. False, the default: they are text,
-   * so nothing that a stranger has typed ends a message or begins one.
+   * True: control tokens such as `<|im_end|>` in messages are read as such. False, the default: they are text, so
+   * untrusted input cannot end or begin a message.
    */
   parseSpecial?: boolean | null;
   signal?: AbortSignal | null;
   onPrefill?: (progress: { done: number; total: number }) => void;
-  /** OpenAI's own from here on: accepted, and without effect. */
+  /** From here on OpenAI's fields that are accepted without effect. */
   user?: string;
   store?: boolean | null;
   metadata?: Record<string, string> | null;
@@ -931,7 +916,7 @@ export interface ChatToolCall {
 export interface TokenLogprob {
   token: string;
   logprob: number;
-  /** A token need not be whole characters. */
+  /** A token may have parts of characters. */
   bytes: number[];
 }
 
@@ -1014,7 +999,7 @@ export interface ChatCallOptions {
   timeout?: number | null;
 }
 
-/** The interface of standardschema.dev, with the JSON schema that some libraries tell. */
+/** The interface of standardschema.dev, with the JSON schema that some libraries provide. */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -1035,7 +1020,7 @@ type StandardResult<Output> =
       }[];
     };
 
-/** The parsed answer: a Standard Schema's output, or what OpenAI's helper parses. */
+/** The parsed answer: the output of a Standard Schema or of OpenAI's helper. */
 export type Parsed<Format> = Format extends { '~standard': { types?: infer Types } }
   ? NonNullable<Types> extends { output: infer Output }
     ? Output
@@ -1051,7 +1036,7 @@ export type ParseRequest<Format> = Omit<ChatCompletionRequest, 'response_format'
 
 export type ParsedCompletion<Output> = Omit<ChatCompletion, 'choices'> & {
   choices: (Omit<ChatCompletion['choices'][0], 'message'> & {
-    /** Null where the model called a tool. */
+    /** Null if the model called a tool. */
     message: ChatCompletion['choices'][0]['message'] & { parsed: Output | null };
   })[];
 };
@@ -1127,12 +1112,12 @@ export interface ChatTurnOptions
   onPrefill?: (progress: { done: number; total: number }) => void;
 }
 
-/** How a turn ended. */
+/** The result of a turn. */
 export interface ChatReplyResult {
   /** The message that was added to the history. */
   message: ChatMessage;
   finishReason: 'stop' | 'length' | 'tool_calls' | 'abort';
-  /** `cachedTokens` are those that the chat had read before. */
+  /** `cachedTokens`: tokens that the chat had read before. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Undefined after an abort. */
   timings: Timings | undefined;
@@ -1144,7 +1129,7 @@ export interface ChatReplyResult {
  * the history is unchanged.
  */
 export interface ChatReply extends AsyncIterable<string> {
-  /** The content as it comes. */
+  /** The content as it arrives. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
   /** Chunks as chat.completions streams them, with reasoning and tool calls. */
   chunks(): AsyncGenerator<ChatCompletionChunk, void, void>;
@@ -1357,7 +1342,7 @@ export interface LaneMetrics {
 
 export interface EngineMetrics {
   elapsed_s: number;
-  /** How fine the clock is: single latencies below it mean little, sums do. */
+  /** Resolution of the clock. Single latencies below it are unreliable, sums are not. */
   timer_grain_us: number;
   kernels: 'scalar' | 'simd128' | 'relaxed' | 'webgpu';
   passes: Record<'prefill' | 'decode', Record<OpName, OpMetrics>>;
@@ -1390,7 +1375,7 @@ export interface ModelInspection {
     file: number;
     offset_bytes: number;
     size_bytes: number;
-    /** The model runs here without it. */
+    /** The model runs without it. */
     unread?: true;
   }[];
   info: Record<string, unknown>;
@@ -1456,9 +1441,9 @@ export interface EmbedOptions {
   /** Adapters that the texts are read with. */
   adapters?: AdapterUse[] | null;
   /**
-   * How the vectors of a text's tokens become one. 'model' (default): as the file says, otherwise the mean, or
-   * for causal models the last token. 'none': the vectors of all tokens, one after the other. 'rank': the
-   * scores of a reranker or classifier.
+   * Combines the vectors of a text's tokens. 'model' (default): as the file says, otherwise the mean, or for causal
+   * models the last token. 'none': the vectors of all tokens, one after the other. 'rank': the scores of a reranker or
+   * classifier.
    */
   pooling?: 'model' | 'none' | 'mean' | 'cls' | 'last' | 'rank';
   /** Vectors are divided by their length; true by default. Scores are not. */
@@ -1473,7 +1458,7 @@ export interface EmbedOptions {
 }
 
 export interface ClassifyOptions {
-  /** The text before the input and the labels. A model with a head for labels reads the input alone. */
+  /** The text before the input and the labels. A model with a head for labels reads only the input. */
   instructions?: string;
   /** For a model with a head: a text over its context is cut. Otherwise it rejects with PROMPT_TOO_LONG. */
   truncate?: boolean;
@@ -1502,7 +1487,7 @@ export type ToolSet = Record<
   {
     /** Its description, for the model. */
     description?: string;
-    /** The JSON schema of its argument, an object. None: it takes none. */
+    /** The JSON schema of its argument, an object. Without it the tool takes no argument. */
     schema?: object;
     /** Gets the arguments, parsed. Its return value, text or else JSON, is the result that the model reads. */
     run(
@@ -1581,7 +1566,7 @@ export interface Engine {
     texts: string | ArrayLike<number> | (string | ArrayLike<number>)[],
     options?: EmbedOptions,
   ): Promise<Float32Array[]>;
-  /** How well documents fit a query. Needs a model with a ranking head; others reject with UNSUPPORTED. */
+  /** Ranks documents by their relevance to a query. Needs a model with a ranking head; others reject with UNSUPPORTED. */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
   /**
    * The labels with their probabilities. A model with a head gives a score for each, in the head's order. Any
@@ -1630,7 +1615,7 @@ export interface Engine {
   }>;
   /** The cost of an image or a recording, known before it is encoded. */
   mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
-  /** A conversation with memory: each turn reads only what is new. */
+  /** A conversation with memory: each turn reads only the new messages. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
    * Restores the output of a chat's `save`. Another model or KV type reads the conversation again; damaged
@@ -1682,11 +1667,11 @@ export interface Engine {
   loadState(
     from: string | Blob | ArrayBuffer | Uint8Array,
   ): Promise<{ session: Session | undefined; entries: number }>;
-  /** The pages of keys and values, who has them, and what is running. */
+  /** The pages of keys and values, their users, and the running requests. */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
-   * The number of tokens of a conversation's prompt, and the pages that the prefix cache has of it, as places
-   * in kvStats' map. Nothing is read.
+   * The number of tokens of a conversation's prompt, and its pages in the prefix cache, as places in kvStats' map.
+   * Nothing is computed.
    */
   findPages(
     messages: ChatMessageParam[],
@@ -1717,7 +1702,7 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** docs/js-api.md lists what the codes mean. */
+/** docs/js-api.md explains the codes. */
 export type WickErrorCode =
   | 'ARG'
   | 'BUSY'
