@@ -170,7 +170,7 @@ for (const [name, start] of Object.entries(servers)) {
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
     const post = (path, body, init) => ask(server.origin, path, body, init);
 
-    test('answers are those of Node, whole and streamed', async () => {
+    test('answers equal those of Node, whole and streamed', async () => {
       for (const [path, body] of bodies) {
         const response = await post(path, body);
         const theirs = constant(await (await reference(path, body)).json());
@@ -287,7 +287,7 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
     }
   });
 
-  test('who leaves is cancelled, and the others go on', async () => {
+  test('a client that leaves is cancelled, and the others continue', async () => {
     const long = { messages, temperature: 0, max_tokens: 3000, stream: true };
     const stays = ask(server.origin, CHAT, { messages, temperature: 0, max_tokens: 60 });
     for (let round = 0; round < 12; round++) {
@@ -332,7 +332,7 @@ test('a snapshot has the model, not the environment that it was made in', { skip
   assert.match(stderr.toString(), /cannot open \/models\/model\.gguf/);
 });
 
-test('embed-component refuses what is no model, no component, or has a model', {
+test('embed-component refuses files that are not a model or a component, and components with a model', {
   skip,
 }, async () => {
   const plain = built('edge/wick-p2.wasm');

@@ -188,7 +188,7 @@ for (const name of ['p2', 'p3']) {
     });
 
     for (const url of ['ftp://a/b', 'http://', 'http://me:word@127.0.0.1/', 'model.gguf', '']) {
-      test(`${JSON.stringify(url)} is no such URL`, async (t) => {
+      test(`${JSON.stringify(url)} is refused as a URL`, async (t) => {
         const component = built(`edge/wick-${name}.wasm`);
         const args = ['--env', `WICK_MODEL_URL=${url}`];
         const server = await startWasmtime(name, { component, args });

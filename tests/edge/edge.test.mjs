@@ -258,7 +258,7 @@ describe('the bytes of the model', () => {
   });
 });
 
-describe('a source by itself', () => {
+describe('a source on its own', () => {
   const most = 4 << 20;
 
   /** @param {import('../../js/bytes/model_sources.js').ByteStream} stream @returns {Promise<number[][]>} positions and sizes */
@@ -300,7 +300,7 @@ describe('a source by itself', () => {
     ]);
   });
 
-  test('a range may be whole, short or empty, and no longer than was asked for', async () => {
+  test('a range may be whole, short or empty, and no longer than was requested', async () => {
     /** @type {number[][]} */
     const asked = [];
     const sizes = [most, 5, 0];
@@ -332,7 +332,7 @@ describe('a source by itself', () => {
     await assert.rejects((await failing.open(0, 7)).read(), failed);
   });
 
-  test('an answer that is read in pieces goes on where it ended, and is cancelled with its stream', async () => {
+  test('an answer that is read in pieces continues where it ended, and is cancelled with its stream', async () => {
     let given = 0;
     let isCancelled = false;
     /** @param {number} pieces @returns {any} */
@@ -392,7 +392,7 @@ describe('a source by itself', () => {
 describe('the plan of the memory', () => {
   const kept = (1 << 20) + (1 << 18) + (20 << 20);
 
-  test('is what is asked for, within what an isolate leaves', () => {
+  test('is as requested, within the memory of an isolate', () => {
     const limit = (/** @type {any} */ options, held = 0) => memoryLimitOf(options, held);
     assert.equal(limit({}), 0);
     assert.equal(limit({ isolateBytes: null, memoryLimit: 7 }), 7);
@@ -478,7 +478,7 @@ describe('a connection over an engine that is made up', () => {
     return { connection, events, told, generate };
   }
 
-  test('pieces are acknowledged for their request: one that is not read rests, and goes on', async () => {
+  test('pieces are acknowledged for their request: one that is not read rests, and continues', async () => {
     const { events, told, generate } = connect();
     generate(1);
     const { outputs, running } = generate(1);
@@ -494,7 +494,7 @@ describe('a connection over an engine that is made up', () => {
     ]);
   });
 
-  test('what comes for others waits until they read; nothing is kept for who has gone', async () => {
+  test('data for others waits until they read; nothing is kept for readers that have gone', async () => {
     const { connection, events, told, generate } = connect();
     const [one, two] = [generate(1), generate(1)];
     events.push(
@@ -547,7 +547,7 @@ describe('a connection over an engine that is made up', () => {
     }
   });
 
-  test('a call is the engine’s by its name; who has aborted asks for nothing', async () => {
+  test('a call reaches the engine by its name; an aborted caller requests nothing', async () => {
     /** @type {any[]} */
     const asked = [];
     const detokenize = (/** @type {any} */ tokens) => {
@@ -633,7 +633,7 @@ describe('options', () => {
     await assert.rejects(createEngine({ wasm: other, bytes }), wanted);
   });
 
-  test('progress is told, a template is taken, a limit of the queue is kept', async (t) => {
+  test('progress is reported, a template is taken, a limit of the queue is kept', async (t) => {
     const phases = /** @type {string[]} */ ([]);
     const engine = await openEdge(t, {
       ...{ bytes, queueLimit: 2, chatTemplate: '{{ messages[0].content }}!' },
@@ -684,7 +684,7 @@ describe('memory', () => {
     assert.equal(await limitOf({ range, isolateBytes: 128e6, memoryLimit: 120e6 }), all);
   });
 
-  test('closing gives it back, and ends what was asked', async (t) => {
+  test('closing frees it, and ends pending calls', async (t) => {
     const engine = await openEdge(t);
     const reading = engine.generate('Once', { ...greedy, maxTokens: 1000 })[Symbol.asyncIterator]();
     await reading.next();
@@ -709,7 +709,7 @@ describe('who reads computes', () => {
     await texts.return();
   });
 
-  test('a request that is left gives its pages back at once', async (t) => {
+  test('a request that is left frees its pages at once', async (t) => {
     const engine = await openEdge(t, { bytes, prefixCache: false });
     const controller = new AbortController();
     const { signal } = controller;
@@ -789,7 +789,7 @@ describe('who reads computes', () => {
     running.cancel(); // it touches the module no more
   });
 
-  test('a call whose caller has gone is embedded by those behind it', async () => {
+  test('a call whose caller has gone is embedded by the calls after it', async () => {
     /** @type {string[]} */
     const begun = [];
     let left = 0;
@@ -838,7 +838,7 @@ describe('one engine for all requests of an isolate', () => {
     await next.close();
   });
 
-  test('when the request that loads it leaves or is ended, another goes on', async () => {
+  test('when the request that loads it leaves or is ended, another continues', async () => {
     for (const isTold of [true, false]) {
       const open = openOnce({ wasm });
       const controller = new AbortController();
@@ -906,7 +906,7 @@ describe('one engine for all requests of an isolate', () => {
     await (await open({ bytes })).close();
   });
 
-  test('after a failure the next request begins anew', async () => {
+  test('after a failure the next request begins again', async () => {
     const open = openOnce({ wasm });
     for (const model of /** @type {any[]} */ ([undefined, null, 5])) {
       await assert.rejects(open(model), refused('ARG', /^model must be an object/));

@@ -199,7 +199,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.ok(residentOf(server.pid).peakKb < 140_000);
   });
 
-  test('SmolLM2-135M’s shape in Q4_0 keeps to 128 MB beside a worker without engine and model', async (t) => {
+  test('SmolLM2-135M’s shape in Q4_0 keeps to 128 MB next to a worker without engine and model', async (t) => {
     const bare = await startWorkerOf('bare', "export default { fetch: () => new Response('ok') };");
     t.after(() => bare.close());
     for (let i = 0; i < 20; i++) await (await fetch(bare.origin)).text();

@@ -114,7 +114,7 @@ async function assertEmbedded({ pages, model, ...rest }) {
   for (const section of rest.more ?? []) assert.ok(made.includes(section));
 }
 
-test('the model stands behind the memory, and its place is told', async () => {
+test('the model is stored after the memory, and its place is reported', async () => {
   // on both sides of each step of a number's length, and of a page
   for (const size of [4, 127, 128, 16383, 16384, 65535, 65536, 65537, 1 << 20, 2100000]) {
     await assertEmbedded({ pages: 2, model: modelOf(size) });
@@ -126,7 +126,7 @@ test('the model stands behind the memory, and its place is told', async () => {
   await assertEmbedded({ pages: 3, model: modelOf(99), counted: true, more: [name] });
 });
 
-test('what is no component for a model is refused', async () => {
+test('a component that cannot take a model is refused', async () => {
   const model = modelOf(99);
   const good = componentOf(moduleOf());
   const told = Buffer.from(place);
@@ -165,7 +165,7 @@ test('what is no component for a model is refused', async () => {
   assert.equal((await embed(of({ memory: [1, 0, 130, 0] }), model)).code, 0);
 });
 
-test('what is no model that fits is refused', async () => {
+test('a model that does not fit is refused', async () => {
   const good = componentOf(moduleOf());
   for (const bytes of [Buffer.alloc(0), Buffer.from('GGU'), Buffer.from('GGUX, and more')]) {
     const { code, stderr } = await embed(good, bytes);

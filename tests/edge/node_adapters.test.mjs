@@ -139,7 +139,7 @@ for (const [name, base, start] of servers) {
     });
     after(() => server.close());
 
-    test('answers whole and streamed are those of the handler', async () => {
+    test('answers equal those of the handler, whole and streamed', async () => {
       const response = await ask(origin, CHAT, greedy);
       const whole = await response.json();
       assert.equal(response.status, 200, JSON.stringify(whole));
@@ -216,7 +216,7 @@ test('Express and Fastify keep what the handler has no route for', {
   assert.deepEqual(await echoed.json(), { a: 1 });
 });
 
-test('a handler that fails ends its connection alone; what is no handler is refused', async (t) => {
+test('a handler that fails ends its connection alone; anything that is not a handler is refused', async (t) => {
   const handle = async (/** @type {Request} */ request) => {
     if (request.url.endsWith('/bad')) throw new Error('a fault');
     return new Response('good');

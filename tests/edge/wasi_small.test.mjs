@@ -180,7 +180,7 @@ describe('commands', () => {
     }
   });
 
-  test('help lists those that are there, and names the program with the others', async () => {
+  test('help lists the available commands, and names the program with the others', async () => {
     const { code, text } = await said(small, ['--help']);
     assert.equal(code, 0);
     const listed = [...text.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);

@@ -25,7 +25,7 @@ async function measure(...words) {
 
 const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
 
-describe('requests that arrive by themselves', () => {
+describe('requests that arrive on their own', () => {
   const options = ['serve', '--requests', '8', '--rate', '1000', '--mix', '20/4:3,8/6:1'];
   /** @type {Promise<any>} */
   const first = measure(...options, '--seed', '7');
@@ -121,7 +121,7 @@ describe('requests that arrive by themselves', () => {
     }
   });
 
-  test('rates that nobody can wait for are refused, whatever asks for them', async () => {
+  test('rates that would take forever are refused everywhere', async () => {
     for (const rate of ['1e-30', '1e-60', '0.0009', '-1', 'nan', '1e9']) {
       for (const what of ['serve', 'convoy']) {
         const { code, stdout, stderr } = await bench(what, `--rate=${rate}`);
@@ -172,7 +172,7 @@ describe('the convoy', () => {
   /** @type {Promise<any>} */
   const first = measure(...options);
 
-  test('short requests arrive as they do alone, behind the long ones', async () => {
+  test('short requests arrive as they do alone, after the long ones', async () => {
     const { kind, config, baseline, convoy } = await first;
     assert.equal(kind, 'convoy');
     assert.deepEqual([config.long.requests, config.short.requests], [2, 6]);
@@ -207,7 +207,7 @@ describe('the convoy', () => {
     assert.equal(verdict.passed, reasons.length === 0);
   });
 
-  test('the table says the same; a verdict is no failure of the command', async () => {
+  test('the table says the same; a verdict is not a failure of the command', async () => {
     const { code, stdout } = await bench(...options);
     assert.equal(code, 0);
     assert.match(
@@ -255,7 +255,7 @@ test('saturation: the verdict follows from the raw samples', async () => {
   );
 });
 
-test('memory that runs out in any allocation of the measurements is told', async () => {
+test('memory that runs out in any allocation of the measurements is reported', async () => {
   const counted = resolve(temporary, 'callocs');
   const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CALLOC_COUNT: counted };
   const serve = ['serve', '--requests', '3', '--rate', '1000', '--mix', '8/3'];

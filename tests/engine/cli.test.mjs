@@ -166,7 +166,7 @@ describe('the command line itself', () => {
   });
 });
 
-test('in a terminal it says what it waits for, and ends its last line', async () => {
+test('in a terminal it reports what it waits for, and ends its last line', async () => {
   const typed = 'Once\n\x04'; // Ctrl-D
   const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
   const terminal = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
@@ -184,18 +184,18 @@ test('in a terminal it says what it waits for, and ends its last line', async ()
 });
 
 describe('files', () => {
-  test('a file that is not there: exit 3', () =>
+  test('a file that does not exist: exit 3', () =>
     assertRefused(['inspect', join(temporary, 'none.gguf')], 3, /cannot open .*none.gguf/));
 
   test('a folder: exit 3', () => assertRefused(['inspect', temporary], 3, /wick-cli-/));
 
-  test('a file that is no GGUF: exit 3', () =>
+  test('a file that is not GGUF: exit 3', () =>
     assertRefused(['run', program, '-p', 'a'], 3, /not a GGUF file.*WICK_E_FORMAT at byte 0/));
 
   test('an empty pipe: exit 3', () =>
     assertRefused(['inspect', '-'], 3, /standard input: the file is empty \(WICK_E_TRUNCATED/));
 
-  test('a prompt from a file that is not there: exit 3', () =>
+  test('a prompt from a file that does not exist: exit 3', () =>
     assertRefused(['run', 'x', '-f', join(temporary, 'none')], 3, /cannot open/));
 
   test('names in a file cannot steer a terminal', async () => {
@@ -235,7 +235,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(await text(['run', stories, '-f', '-', '-n', '20'], { input: prompt[1] }), wanted);
   });
 
-  test('a cut pipe and a cut file are told as such', async () => {
+  test('a cut pipe and a cut file are reported as such', async () => {
     const cut = readFileSync(stories).subarray(0, 500_000);
     const file = join(temporary, 'cut.gguf');
     writeFileSync(file, cut);
@@ -374,7 +374,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(complaint, '');
   });
 
-  test('text that is lost is told: exit 3', async () => {
+  test('lost text is reported: exit 3', async () => {
     const args = ['-c', `"${program}" run "${stories}" -p Once -n 5 >/dev/full`];
     const { code, stderr } = await run('/bin/sh', args);
     assert.equal(code, 3);
@@ -444,7 +444,7 @@ describe('perplexity', { skip: shared.skip }, () => {
     assert.ok(Math.abs(kl_nats_mean) < 1e-12);
   });
 
-  test('how far it is is told every ten seconds', async () => {
+  test('progress is reported every ten seconds', async () => {
     const env = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CLOCK_MS: '11000' };
     const { stdout, stderr } = await run(program, ['perplexity', stories], { input, env });
     const { tokens } = JSON.parse(stdout.toString());
@@ -506,7 +506,7 @@ describe('perplexity', { skip: shared.skip }, () => {
     await assertRefused(args, 2, /at least 16 are needed/, { input: 'Once' });
   });
 
-  test('a file that cannot be written is told after the first window', async () => {
+  test('a file that cannot be written is reported after the first window', async () => {
     const long = input.repeat(20);
     const args = ['perplexity', stories, '--ctx', '16', '--save'];
     const nowhere = join(temporary, 'none', 'x.f32');

@@ -196,7 +196,7 @@ describe('bench', () => {
     assert.ok(Math.abs(gap - slow.itl_ms.p50) < 0.25 * slow.itl_ms.p50);
   });
 
-  test('without options: 128 tokens, 32 behind them, five times, one thread', async () => {
+  test('without options: 128 tokens, 32 after them, five times, one thread', async () => {
     const { text } = await bench(even, model, '--format', 'json');
     const { prompt_tokens, decode_tokens, repetitions, runs } = JSON.parse(text);
     assert.deepEqual([prompt_tokens, decode_tokens, repetitions], [128, 32, 5]);
@@ -436,7 +436,7 @@ describe('wick-lab serve', () => {
     assert.ok(plain.text.endsWith('| share |\n|---|---|---|---|---|---|---|---|\n'), plain.text);
   });
 
-  test('what surrounds a run is told', async () => {
+  test('the environment of a run is reported', async () => {
     const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
     const more = ['--ctx', '128', '--kv', 'q8:f16', '--kv-tokens', '256', '--seed', '9'];
     const { text, json } = await both(even, builtIn, ...options, ...more);
@@ -495,7 +495,7 @@ describe('wick-lab serve', () => {
     }
   });
 
-  test('until the speed is steady: a hundred requests, and two checks behind the first', async () => {
+  test('until the speed is steady: a hundred requests, and two checks after the first', async () => {
     const options = ['serve', '--requests', '0', '--mix', '4/3', '--rate', '1', '--clock', 'cpu'];
     const { text } = await bench(even, builtIn, ...options, '--format', 'json');
     const { workload, overall, result, summary } = JSON.parse(text);
@@ -505,7 +505,7 @@ describe('wick-lab serve', () => {
     assert.ok(result.cv_at_stop < 0.05 && summary.cv_final < 0.05);
   });
 
-  test('how far it is is told every ten seconds', async () => {
+  test('progress is reported every ten seconds', async () => {
     const slow = { ...shim, SHIM_CLOCK_STEP_US: '1000000' };
     const options = ['serve', '--requests', '3', '--mix', '4/3', '--rate', '0'];
     const { told } = await bench(slow, builtIn, ...options);
@@ -524,7 +524,7 @@ describe('wick-lab serve', () => {
     }
   });
 
-  test('what is no mix, and the most that is one', async () => {
+  test('invalid mixes, and the largest valid one', async () => {
     const eight = Array.from({ length: 8 }, (_, i) => `${i + 1}/1`);
     const env = { ...even };
     const options = ['serve', '--requests', '1', '--rate', '0', '--format', 'json'];

@@ -212,7 +212,7 @@ test('samplers have a name and a letter, and others are refused', { concurrency:
   await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' is one too many");
 });
 
-describe('every option says what it takes', { concurrency: 2 }, () => {
+describe('every option documents its value', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {
       const { stdout } = await run(command, ['--help']);
@@ -468,7 +468,7 @@ describe('run with a grammar', () => {
     assert.equal(seen.size, 3);
   });
 
-  test('one that is refused is told with its place: exit status 2', async () => {
+  test('one that is refused is reported with its place: exit status 2', async () => {
     for (const [args, told] of /** @type {[string[], RegExp][]} */ ([
       [['--regex', '(a'], /^wick: the grammar: .* \(WICK_E_ARG/],
       [['--regex', '(a)\\1'], /^wick: the grammar: .* \(WICK_E_UNSUPPORTED/],
@@ -500,7 +500,7 @@ describe('adapters', { skip: shared.skip }, () => {
       ...given.flatMap((file) => ['--lora', file]),
     ]);
 
-  test('a number behind the last colon is the scale, anything else is of the path', async () => {
+  test('a number after the last colon is the scale, anything else is of the path', async () => {
     const strange = join(temporary, 'a:b.gguf');
     writeFileSync(strange, readFileSync(adapter));
     const [none, usual, one, half, two, nothing, named, scaled] = await Promise.all([
@@ -524,7 +524,7 @@ describe('adapters', { skip: shared.skip }, () => {
     assert.deepEqual(twice.stdout, half.stdout);
   });
 
-  test('a scale that is no finite number is told: exit status 2', async () => {
+  test('a scale that is not a finite number is reported: exit status 2', async () => {
     for (const scale of ['', 'nan', 'inf', '-inf', '1x', 'half', '1e39', '1e400']) {
       const { code, stdout, stderr } = await logits(`${adapter}:${scale}`);
       assert.deepEqual([code, stdout.length], [2, 0], stderr);
@@ -535,7 +535,7 @@ describe('adapters', { skip: shared.skip }, () => {
     }
   });
 
-  test('one that cannot be read is told by its path: exit status 3', async () => {
+  test('one that cannot be read is reported by its path: exit status 3', async () => {
     for (const file of [absent, `${absent}:0.5`, `${absent}:half`, `${absent}:`]) {
       const { code, stdout, stderr } = await logits(file);
       const path = file.replace(':0.5', '');

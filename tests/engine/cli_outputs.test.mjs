@@ -1122,7 +1122,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     );
   });
 
-  test('a text that is too long is refused, or cut when that is asked for', async () => {
+  test('a text that is too long is refused, or cut when that is requested', async () => {
     const long = 'a '.repeat(400);
     const refused = await wick(native, ['embed', bert, '-p', long, '--ctx', '64']);
     assert.deepEqual([refused.code, refused.stdout.length], [2, 0], refused.stderr);
@@ -1155,7 +1155,7 @@ describe('quantize', () => {
     writeFileSync(source, weightsFile({ 'general.architecture': 'llama' }, tensors));
   });
 
-  test('every tensor and the sums are told', async () => {
+  test('every tensor and the sums are reported', async () => {
     for (const type of ['q8_0', 'f32']) {
       const out = at(`told-${type}.gguf`);
       const told = await wick(native, ['quantize', source, out, type]);
@@ -1383,7 +1383,7 @@ describe('streams', () => {
 
 // ---- memory that runs out ----
 
-test('memory that runs out in any allocation of a command is told', async () => {
+test('memory that runs out in any allocation of a command is reported', async () => {
   const counted = at('calls');
   const text = at('memory.txt');
   writeFileSync(text, 'Once upon a time there was a girl.');
@@ -1443,7 +1443,7 @@ test('memory that runs out in any allocation of a command is told', async () => 
   }
 });
 
-test('every command gives back the memory that it took, whether it ends well or not', async () => {
+test('every command frees the memory that it took, whether it ends well or not', async () => {
   const counted = at('blocks');
   const tiny = at('blocks.gguf');
   const text = at('blocks.txt');

@@ -14,7 +14,7 @@ const F32 = 0;
 
 describe('projections of zeros', { skip: shared.skip }, () => {
   for (const name of ['altup_proj.weight', 'altup_unembd_proj.weight']) {
-    test(`${name}: rows of zeros stay as they are`, async () => {
+    test(`${name}: rows of zeros stay zero`, async () => {
       const model = join(shared.path, 'vectors/reference-more/models/gemma3n.gguf');
       const pieces = readPieces(model);
       const tensor = pieces.tensors.get(name);

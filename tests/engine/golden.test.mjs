@@ -161,7 +161,7 @@ for (const host of hosts) {
       });
     }
 
-    test('a model in three files gives what the whole one gives', async () => {
+    test('a model in three files gives the result of the whole one', async () => {
       const { files, same_case_as: whole } = manifest.split;
       const { model, cases } = findModel(whole);
       for (const one of cases) {

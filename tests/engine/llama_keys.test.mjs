@@ -115,7 +115,7 @@ function told([type, bytes]) {
   return type === types.string ? bytes.toString('utf8', 8) : bytes.toString('hex');
 }
 
-describe('keys beside llama.cpp', { skip: noLlama || shared.skip }, () => {
+describe('keys compared with llama.cpp', { skip: noLlama || shared.skip }, () => {
   const folder = temporaryFolder();
   const llama = new Llama();
   after(() => llama.close());

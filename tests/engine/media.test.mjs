@@ -252,7 +252,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.equal(single.encode_bytes, cost.encode_bytes);
   });
 
-  test('a PPM file gives what its pixels give', async () => {
+  test('a PPM file gives the result of its pixels', async () => {
     const { width, height } = image;
     const path = join(temporary, 'image.ppm');
     const pixels = readFileSync(join(folder, image.image));
@@ -278,7 +278,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     }
   });
 
-  test('a WAV file gives what its samples give', async () => {
+  test('a WAV file gives the result of its samples', async () => {
     const listener = manifest.types.find((/** @type {any} */ t) => t.id === 'qwen3a');
     const samples = floatsOf(join(folder, listener.cases[0].parts[1].audio));
     const wav = (/** @type {number} */ rate) => {

@@ -106,7 +106,7 @@ describe('in Node', () => {
     assert.equal(shorter.watched.wantsWeights, true, String(shorter.error));
   });
 
-  test('just below, its weights are asked for', async (t) => {
+  test('just below, its weights are requested', async (t) => {
     const { watched, error } = await open(t, largest);
     assert.equal(watched.wantsWeights, true, String(error));
     assert.notEqual(error.code, 'NOMEM');

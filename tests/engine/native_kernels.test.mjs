@@ -35,14 +35,14 @@ async function statsAt(level, args) {
 }
 
 describe('native kernels', () => {
-  test('the best for this processor run unless others are asked for', async () => {
+  test('the best for this processor run unless others are requested', async () => {
     for (const level of [...levels, undefined]) {
       const { kernels } = await statsAt(/** @type {any} */ (level), ['-p', 'Once', '-n', '1']);
       assert.equal(kernels, level ?? levels.at(-1));
     }
   });
 
-  test('what is not there is refused by name', async () => {
+  test('missing values are refused by name', async () => {
     for (const level of ['avx9', 'simd128', 'relaxed-quads']) {
       const { code, stdout, stderr } = await wickAt(level, ['run', own, '-p', 'Once']);
       assert.equal(code, 2);

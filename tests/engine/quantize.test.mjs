@@ -131,7 +131,7 @@ async function readFloats(file) {
 /** @param {Float32Array} a @param {Float32Array} b */
 const squaredError = (a, b) => a.reduce((sum, value, i) => sum + (value - b[i]) ** 2, 0);
 
-describe('beside llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
+describe('compared with llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
   const shapes = {
     plain: () => llama(256),
     tied: () => llama(256, { tied: true }),
@@ -212,7 +212,7 @@ describe('the file', { concurrency: 2 }, () => {
     assert.equal(values['general.quantization_version'], 2);
   });
 
-  test('each tensor and the sum are told, unless it is to be quiet', async () => {
+  test('each tensor and the sum are reported, unless --quiet is given', async () => {
     makeSource();
     const { stderr } = await quantize([source, at('told.gguf'), 'q4_0']);
     assert.match(stderr, /\[ +\d+\/ +93\] blk\.3\.ffn_down\.weight +F16 -> Q4_0 +0\.04 MB/);
@@ -266,7 +266,7 @@ describe('refused', () => {
     assert.deepEqual(readFileSync(source), bytes);
   });
 
-  test('no file, and one that is no model', async () => {
+  test('no file, and one that is not a model', async () => {
     await assertRefused([at('nowhere'), at('x'), 'q8_0'], 3, /cannot open .*nowhere/);
     writeFileSync(at('text'), 'this is a text and no model');
     await assertRefused([at('text'), at('x'), 'q8_0'], 3, /GGUF/);
@@ -290,7 +290,7 @@ describe('refused', () => {
     }
   });
 
-  test('what is quantised already, unless it is asked for', async () => {
+  test('an already quantised file, unless it is requested', async () => {
     await quantize([source, at('q8.gguf'), 'q8_0']);
     const args = [at('q8.gguf'), at('again.gguf'), 'q4_0'];
     await assertRefused(args, 3, /'blk\.0\.ffn_up\.weight' is quantised already \(Q8_0\)/);

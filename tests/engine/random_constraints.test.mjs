@@ -93,7 +93,7 @@ async function beside(engine, trunk, state, { text, options, way }) {
   return found;
 }
 
-test('a constrained request says the same, whatever the engine does beside it', async (t) => {
+test('a constrained request gives the same text, whatever else the engine does', async (t) => {
   const plain = await openEngine(t, { file: modelPath, prefixCache: false, contextSize: 192 });
   const full = await openEngine(t, {
     ...{ file: modelPath, contextSize: 192, kvTokens: 192, threads: 2 },

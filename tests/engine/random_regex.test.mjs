@@ -168,7 +168,7 @@ async function compare(index, counts) {
   }
 }
 
-test('a pattern holds what RegExp says', async () => {
+test('a pattern matches what RegExp matches', async () => {
   const count = soakCount(6000);
   const counts = { wanted: 0, refused: 0, large: 0, ahead: 0 };
   let index = 0;

@@ -248,7 +248,7 @@ const refusedThere = /is not subscriptable|concatenate list/;
 /** Operations that we refuse so that an author sees the mistake; jinja2 has something undefined, or takes it as a key. */
 const refusedHere = /a dict's key is neither text nor a number|an index of a slice is not/;
 
-test('a random program renders what jinja2 renders', { skip: python.skip }, async () => {
+test('a random program renders as in jinja2', { skip: python.skip }, async () => {
   const count = soakCount(4000);
   const paths = Array.from({ length: count }, (_, index) => {
     const path = join(folder, `${index}.jinja`);

@@ -45,7 +45,7 @@ describe('next to llama.cpp', { skip: noLlama || smollm2.skip || !isFull }, () =
   const llama = new Llama('haswell');
   after(() => llama.close());
 
-  test('SmolLM2: the likeliest token of 300 positions', async (t) => {
+  test('SmolLM2: the most likely token of 300 positions', async (t) => {
     const all = await tokensOf(smollm2.path, measuredText(4000));
     const tokens = [...all.slice(0, 150), ...all.slice(-150)];
     assert.ok(await llama.logits(smollm2.path, tokens, file('theirs')));

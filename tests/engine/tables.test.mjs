@@ -104,7 +104,7 @@ describe('the command line', () => {
     assert.match(refused.stderr, /keeping tables outside is not in this program; wick-full\.wasm/);
   });
 
-  test('a file that has lost its end is told by tensor and place', async () => {
+  test('a file that has lost its end is reported by tensor and place', async () => {
     const cut = join(folder, 'cut.gguf');
     copyFileSync(path, cut);
     truncateSync(cut, 2_000_000);
@@ -131,7 +131,7 @@ describe('the command line', () => {
     return { code, told };
   }
 
-  test('a file that loses its end while it is open is told as such', async () => {
+  test('a file that is truncated while it is open is reported as such', async () => {
     const file = join(folder, 'cut-later.gguf');
     const { told } = await toldAfter(file, () => {
       truncateSync(file, 0);
@@ -178,7 +178,7 @@ describe('the package in Node', () => {
     );
   });
 
-  test('has the same logits of the whole vocabulary, behind the prompt and behind each token', async (t) => {
+  test('has the same logits of the whole vocabulary, after the prompt and after each token', async (t) => {
     const shared = locate('shared');
     const names = shared.skip ? [] : Object.values(models).slice(0, 3);
     const files = [path, ...names.map((name) => join(shared.path, 'vectors', name))];
@@ -202,7 +202,7 @@ describe('the package in Node', () => {
     if (shared.skip) t.diagnostic('without the shared folder: one model alone');
   });
 
-  test('sessions, saved states and threads go on with tables outside', async (t) => {
+  test('sessions, saved states and threads continue with tables outside', async (t) => {
     const inside = await openEngine(t, { file: path, tables: 'inside' });
     const outside = await openEngine(t, { file: path, tables: 'outside', threads: 2 });
     const session = await inside.createSession();
@@ -256,7 +256,7 @@ describe('the package in Node', () => {
     await assert.rejects(say(engine), isError('IO', /reading failed at byte \d+ of file 1/));
   });
 
-  test('files that are small beside the limit stay inside by themselves, a plan alone tells the same', async (t) => {
+  test('tables of files that are small compared with the limit stay inside, and a plan alone says so, too', async (t) => {
     const { size } = statSync(path);
     for (const directoryOnly of [false, true]) {
       const small = { file: path, directoryOnly, memoryLimit: 8 * size };

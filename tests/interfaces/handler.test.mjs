@@ -640,7 +640,7 @@ describe('who reads slowly, and who leaves', () => {
     return Object.fromEntries(ends.map((id) => [id, -1000]));
   }
 
-  test('an aborted request ends, before and behind its first token', async (t) => {
+  test('an aborted request ends, before and after its first token', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     for (const isStream of [true, false]) {
@@ -668,7 +668,7 @@ describe('who reads slowly, and who leaves', () => {
     assert.match(await (await get(handle, '/metrics')).text(), /^wick_http_generations 0$/m);
   });
 
-  test('an engine that fails ends its streams with an error that is no end', async (t) => {
+  test('an engine that fails ends its streams with an error that is not an end', async (t) => {
     const engine = await openEngine(t);
     /** @type {any[]} */
     const errors = [];

@@ -117,7 +117,7 @@ describe('OpenAI’s client for Node', () => {
     assert.match(await metrics(), /\{route="\/v1\/responses",status="400"\} 1$/m);
   });
 
-  test('embeddings, as numbers and in base64, which its client asks for', async () => {
+  test('embeddings, as numbers and in base64, which its client requests', async () => {
     const body = { model: 'any', input: ['a fox', 'a hen'] };
     const packed = await client.embeddings.create(body);
     const plain = await client.embeddings.create({ ...body, encoding_format: 'float' });
@@ -155,7 +155,7 @@ describe('connections', () => {
     assert.equal((await response.json()).error.code, 'body_too_large');
   });
 
-  test('what is no HTTP, and requests that no Request can be', async () => {
+  test('input that is not HTTP, and requests that no Request can represent', async () => {
     for (const text of ['nonsense\r\n\r\n', 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n']) {
       const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
       socket.end(text);
@@ -294,7 +294,7 @@ test('more than the queue holds are refused, and the others are answered', async
 describe('the command', () => {
   const serve = (/** @type {string[]} */ ...args) => run(process.execPath, [cli, 'serve', ...args]);
 
-  test('help, and what is wrong', async () => {
+  test('help, and errors', async () => {
     const { code, stdout } = await serve('--help');
     assert.equal(code, 0);
     for (const option of ['--port', '--key', '--cors']) assert.ok(String(stdout).includes(option));
@@ -359,7 +359,7 @@ describe('the command', () => {
   });
 });
 
-test('wick serve writes a line of JSON for each request, unless it is told not to', async () => {
+test('wick serve writes a line of JSON for each request, unless that is switched off', async () => {
   for (const args of [[], ['--no-log']]) {
     const child = spawn(process.execPath, [cli, 'serve', modelPath, '--port', '0', ...args]);
     let log = '';

@@ -64,7 +64,7 @@ async function collect(stream) {
 }
 
 describe('text', () => {
-  test('generateText: what chat.completions says, with usage and the model’s name', async (t) => {
+  test('generateText returns the text of chat.completions, with usage and the model’s name', async (t) => {
     const { engine, wick } = await open(t);
     const instructions = 'You are Wick, a small and friendly assistant.';
     const result = await generateText({
@@ -113,7 +113,7 @@ describe('text', () => {
     assert.ok(parts.at(-1).totalUsage.outputTokens > 5);
   });
 
-  test('a model says what it is, and a stream once whose answer it is', async (t) => {
+  test('a model describes itself, and a stream names its model once', async (t) => {
     const { wick } = await open(t);
     const model = wick();
     const { specificationVersion, provider, supportedUrls } = model;
@@ -187,7 +187,7 @@ describe('text', () => {
     assert.equal(begin + text, whole.text);
   });
 
-  test('reasoning comes apart from the text, and in its own block', async (t) => {
+  test('reasoning arrives separately from the text, in its own block', async (t) => {
     const { wick } = await open(t, turns);
     const providerOptions = written('<think>Hm.</think>Cold.');
     const ask = { ...greedy, model: wick(), prompt: 'Is it cold?', providerOptions };
@@ -239,7 +239,7 @@ describe('text', () => {
   });
 });
 
-describe('a request by itself', () => {
+describe('a request on its own', () => {
   const user = (/** @type {string} */ text) => ({
     role: 'user',
     content: [{ type: 'text', text }],
@@ -450,7 +450,7 @@ describe('a request by itself', () => {
   });
 });
 
-describe('parts of a stream by themselves', () => {
+describe('parts of a stream on their own', () => {
   const chunk = (/** @type {any} */ delta, /** @type {any} */ more = {}) => {
     const { finish_reason = null, ...others } = more;
     const choices = delta ? [{ index: 0, delta, finish_reason }] : [];
@@ -472,7 +472,7 @@ describe('parts of a stream by themselves', () => {
     outputTokens: { total: undefined, text: undefined, reasoning: undefined },
   };
 
-  test('blocks follow each other, each with a number of its own', () => {
+  test('blocks follow each other, each with a separate number', () => {
     const maker = new PartMaker(false);
     const parts = [
       ...[
@@ -531,7 +531,7 @@ describe('parts of a stream by themselves', () => {
     ]);
   });
 
-  test('calls are told in pieces, and are calls if the reply ended with them', () => {
+  test('calls are reported in pieces, and are calls if the reply ended with them', () => {
     for (const reason of ['tool_calls', 'length']) {
       const maker = new PartMaker(true);
       const call = (/** @type {number} */ index, /** @type {any} */ part, id = '') => ({
@@ -655,7 +655,7 @@ describe('tools', () => {
     }),
   });
 
-  test('generateText runs the tool and gives its result to the model', async (t) => {
+  test('generateText runs the tool and passes its result to the model', async (t) => {
     const { engine, wick } = await open(t, turns);
     const ask = { ...greedy, maxOutputTokens: 200, model: wick(), tools: { weather } };
     const result = await generateText({ ...ask, ...steps(call, 'Yes.'), prompt: 'Is it cold?' });
@@ -725,7 +725,7 @@ describe('tools', () => {
     );
   });
 
-  test('a call that is cut off is no call', async (t) => {
+  test('a call that is cut off is not a call', async (t) => {
     const { wick } = await open(t, turns);
     const ask = { ...greedy, maxOutputTokens: 12, model: wick(), tools: { weather } };
     const wanted = { ...ask, providerOptions: written(call), prompt: 'Is it cold?' };
@@ -795,7 +795,7 @@ describe('vectors and rankings', () => {
 });
 
 describe('what goes wrong', () => {
-  test('an abort ends a text and a stream, and the engine goes on', async (t) => {
+  test('an abort ends a text and a stream, and the engine continues', async (t) => {
     const { engine, wick } = await open(t);
     const ask = {
       model: wick(),
@@ -918,7 +918,7 @@ describe('useChat without a server', () => {
     assert.equal(textOf(chat.messages[3]), last?.content);
   });
 
-  test('stop keeps what came; an error is the chat’s', async (t) => {
+  test('stop keeps the received part; an error is the chat’s', async (t) => {
     const { wick } = await open(t);
     const transport = new WickChatTransport({ model: wick(), providerOptions: endless });
     const chat = new TestChat({ transport });

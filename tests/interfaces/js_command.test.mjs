@@ -12,7 +12,7 @@ import { openTerminal } from '../support/terminal.mjs';
 const cli = join(dist, 'cli.js');
 const model = join(modelFolder, 'wick-4.2m-q8_0.gguf');
 
-test('-h, --help and help say what there is', async () => {
+test('-h, --help and help list the commands', async () => {
   const told = [];
   for (const word of ['-h', '--help', 'help']) {
     const { code, stdout } = await run(process.execPath, [cli, word]);
@@ -116,7 +116,7 @@ describe('a model by its name', () => {
     assert.equal(hub.state.starts.filter((start) => start === 0).length, 1, 'downloads');
   });
 
-  test('that the hub has not ends with the code of files, and a path is no name', async (t) => {
+  test('that the hub does not have ends with the code of files, and a path is not a name', async (t) => {
     const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
     t.after(() => hub.close());
     const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };

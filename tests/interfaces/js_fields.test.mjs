@@ -185,7 +185,7 @@ test('lora: each place is the name of an adapter, with the scale that is given, 
   await assert.rejects(adaptersOf(engine, [{ id: 0 }, { id: 2 }]), { param: 'lora[1].id' });
 });
 
-test('a response repeats the fields of its request, and what stands for those that were not given', () => {
+test('a response repeats the fields of its request, with the defaults of missing ones', () => {
   const given = {
     ...{
       instructions: 'i',

@@ -130,7 +130,7 @@ function headless({ id, created, system_fingerprint, ...body }, object, model) {
 const sha256 = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex');
 
 describe('completions', () => {
-  test('each choice of each prompt, whole, and what all of them took', async () => {
+  test('each choice of each prompt, and their usage together', async () => {
     const { engine, asked } = engineOf([
       new Speech().say('a').say('b').end('length', [7, 2, 3]),
       new Speech().end('stop', [7, 4, 1]),
@@ -381,7 +381,7 @@ describe('completions', () => {
     Object.assign(new Error('n is too many'), { name: 'WickError', code: 'RANGE' });
   const refusal = { message: 'n is too many', type: 'invalid_request_error', param: 'n' };
 
-  test('one that fails ends the others: with a status before the first piece, with an event behind it', async () => {
+  test('one that fails ends the others: with a status before the first piece, with an event after it', async () => {
     for (const stream of [false, true]) {
       const speeches = [new Speech(), new Speech()];
       speeches[1].fail(full());
@@ -677,7 +677,7 @@ describe('chats', () => {
     assert.equal((await handle(post(CHAT, { messages, top_logprobs: 0 }))).status, 200);
   });
 
-  test('a stream answers behind the chunks of the roles and one more', async () => {
+  test('a stream answers after the chunks of the roles and one more', async () => {
     for (const n of [undefined, 2]) {
       let [given, isLeft] = [0, false];
       /** @type {(value?: unknown) => void} */
@@ -706,7 +706,7 @@ describe('chats', () => {
     }
   });
 
-  test('a stream that fails behind its roles is refused; one that is short ends', async () => {
+  test('a stream that fails after its roles is refused; one that is short ends', async () => {
     let isLeft = false;
     const failing = chatting(() => ({
       [Symbol.asyncIterator]: () => {
@@ -843,7 +843,7 @@ describe('embeddings and rankings', () => {
 });
 
 describe('routes', () => {
-  test('methods, what is not there, and what is missing', async () => {
+  test('methods, unknown paths, and missing fields', async () => {
     const { engine } = engineOf([]);
     const handle = createHandler(engine);
     const reads = 'GET, HEAD, OPTIONS';
@@ -1320,7 +1320,7 @@ describe('bodies', () => {
 });
 
 describe('errors of the engine', () => {
-  test('are told to the server’s owner if they are the server’s', async () => {
+  test('are reported to the server’s owner if they are the server’s', async () => {
     /** @type {[string, string, number, boolean][]} name, code, status, whether it is reported */
     const cases = [
       ['WickError', 'NOMEM', 503, true],

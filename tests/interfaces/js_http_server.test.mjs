@@ -36,7 +36,7 @@ test('a request and its answer come whole; who has an answer has not left', asyn
   );
 });
 
-test('who leaves before the answer is told by the signal, and its answer is cancelled', async (t) => {
+test('a client that leaves before the answer is reported by the signal, and its answer is cancelled', async (t) => {
   let isAborted = false;
   let isCancelled = false;
   const stop = new AbortController();
@@ -56,7 +56,7 @@ test('who leaves before the answer is told by the signal, and its answer is canc
   await waitUntil(() => isAborted && isCancelled, 'the server to hear of it');
 });
 
-test('who leaves in the midst of an answer is told, and nothing more of it is read', async (t) => {
+test('a client that leaves during an answer is reported, and no more of it is read', async (t) => {
   let isCancelled = false;
   /** @type {AbortSignal | undefined} */
   let signal;

@@ -31,7 +31,7 @@ describe('parse', () => {
     assert.equal(two[0].message.parsed, 3);
   });
 
-  test('OpenAI’s helper, and a format as it is', async (t) => {
+  test('OpenAI’s helper, and an unchanged format', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const helper = zodResponseFormat(Person, 'person');
     const { choices } = await completions.parse({ ...ask, response_format: helper });
@@ -45,7 +45,7 @@ describe('parse', () => {
     assert.ok(['a', 'b'].includes(/** @type {any} */ (plain.choices[0].message.parsed)));
   });
 
-  test('what the schema refuses, what is cut off, what is no schema', async (t) => {
+  test('a refusal by the schema, a reply that is cut off, an invalid schema', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const Odd = z.object({
       deep: z.object({ name: z.enum(['Ada']).refine(() => false, 'never') }),

@@ -180,7 +180,7 @@ describe('text-generation', () => {
     assert.equal(await tokenizer.decode(tokens, { skip_special_tokens: true }), 'Hello there');
   });
 
-  test('what is not supported is refused by name, and what asks for nothing is not', async (t) => {
+  test('unsupported fields are refused by name, unless they request nothing', async (t) => {
     const { generator } = await open(t);
     const wrong = [{ num_beams: 4 }, { no_repeat_ngram_size: 3 }, { max_tokens: 5 }];
     for (const options of /** @type {any[]} */ (wrong)) {
@@ -210,7 +210,7 @@ describe('text-generation', () => {
   });
 });
 
-describe('answers by themselves', () => {
+describe('answers on their own', () => {
   const chat = [{ role: 'user', content: 'a' }];
 
   /** @param {any[]} chunks of a chat @param {string[][]} [pieces] of each text */
@@ -379,7 +379,7 @@ describe('answers by themselves', () => {
     }
   });
 
-  test('an interrupt ends a text behind the piece that has come; a streamer hears no empty piece', async () => {
+  test('an interrupt ends a text after the received piece; a streamer gets no empty piece', async () => {
     const stop = new InterruptableStoppingCriteria();
     /** @type {string[]} */
     const told = [];
@@ -664,7 +664,7 @@ describe('pipeline', () => {
     }
   });
 
-  test('what is no task, no model or no option', async () => {
+  test('invalid tasks, models and options', async () => {
     for (const task of ['translation', 'toString']) {
       const wrong = pipeline(/** @type {any} */ (task), modelPath);
       await assert.rejects(wrong, /there are text-generation, feature-extraction/);

@@ -179,7 +179,7 @@ describe('tools that are none', () => {
     ['an error of the page', { ...good, inputSchema: { ...inputSchema, toJSON: thrown } }, /mine/],
   ];
 
-  test('are refused, each for itself and beside others', async (t) => {
+  test('are refused, each for itself and next to others', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     const expectedOutputs = [{ type: /** @type {const} */ ('tool-call') }];
     for (const [what, tool, expected] of wrong) {
@@ -333,7 +333,7 @@ describe('create', () => {
 });
 
 describe('prompt', () => {
-  test('says what chat completions say, and goes on', async (t) => {
+  test('says what chat completions say, and continues', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -397,7 +397,7 @@ describe('prompt', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('prompts that say nothing, and what is no string', async (t) => {
+  test('empty prompts, and prompts that are not strings', async (t) => {
     const { session } = await open(t);
     const of = (/** @type {any} */ content) => [{ role: 'user', content }];
     const inputs = /** @type {any[]} */ ([null, undefined, {}, '', [], of([]), of('')]);
@@ -592,7 +592,7 @@ describe('tools', () => {
     assert.equal(asked[0].tools[0].function.name, 'weather');
   });
 
-  test('a tool that is not there is an error for the model to read', async (t) => {
+  test('a tool that does not exist is an error for the model to read', async (t) => {
     const { LanguageModel, asked } = await scripted(t, [call('Oslo', 'fly'), 'No.']);
     const session = await LanguageModel.create({
       tools: [{ ...described, execute: async () => '' }],
@@ -793,7 +793,7 @@ describe('a counter of messages', () => {
 describe('operations', () => {
   const turn = () => new Promise((settle) => setImmediate(settle));
 
-  test('one after the other, also behind one that fails or is aborted; they are counted', async () => {
+  test('one after the other, also after one that fails or is aborted; they are counted', async () => {
     const operations = new Operations();
     /** @type {string[]} */
     const told = [];
@@ -876,7 +876,7 @@ describe('operations', () => {
 });
 
 describe('append, measure, the context', () => {
-  test('append reads ahead: the prompt then reads what is new', async (t) => {
+  test('append reads ahead: the prompt then reads the new part', async (t) => {
     const { engine, session } = await open(t);
     const story = 'A fox went to the sea. '.repeat(20);
     assert.equal(await session.append(story), undefined);
@@ -978,7 +978,7 @@ describe('append, measure, the context', () => {
 });
 
 describe('clone, abort, destroy', () => {
-  test('a clone goes its own way, and what was read is shared', async (t) => {
+  test('a clone diverges, and shares what was read', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -1093,7 +1093,7 @@ describe('clone, abort, destroy', () => {
     await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both are aborted');
   });
 
-  test('destroy rejects what runs and what waits, and errors streams', async (t) => {
+  test('destroy rejects running and waiting prompts, and errors streams', async (t) => {
     const { session, engine } = await open(t);
     const endless = { responseConstraint: /([a-z]+ )+[.]/ };
     const reader = session.promptStreaming('One', endless).getReader();
@@ -1152,7 +1152,7 @@ describe('a backend of Google’s polyfill', () => {
     return { engine, Backend, backend };
   }
 
-  test('answers a conversation, whole and in pieces, and reads only what is new', async (t) => {
+  test('answers a conversation, whole and in pieces, and reads only the new part', async (t) => {
     const { engine, backend } = await begin(t, { systemInstruction: system });
     assert.equal(backend.modelName, 'mine');
     const schema = { type: 'STRING', minLength: 3, maxLength: 12, nullable: false };

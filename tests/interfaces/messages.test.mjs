@@ -119,7 +119,7 @@ describe('Anthropic’s client', () => {
     assert.equal(any(message.content[0]).text, chat.choices[0].message.content);
   });
 
-  test('a text has the format that is asked for', async () => {
+  test('a text has the format that is requested', async () => {
     const schema = {
       ...{ type: 'object', additionalProperties: false, required: ['legs'] },
       properties: { legs: { type: 'integer', maximum: 9, minimum: 0 } },

@@ -136,7 +136,7 @@ describe('the shape of llama.cpp’s server', () => {
     );
   });
 
-  test('only the members that are asked for', async () => {
+  test('only the members that are requested', async () => {
     const names = ['content', 'generation_settings/n_predict', 'nothing'];
     const told = await ask({ ...brief, response_fields: names });
     assert.deepEqual(Object.keys(told), ['content', 'generation_settings/n_predict']);

@@ -48,7 +48,7 @@ test('a reply that was only reasoning comes back without content', async () => {
 });
 
 // vllm-project/vllm#17553: 0 and -1 both turn it off, by server
-test('top_k -1 is no limit, as 0', async () => {
+test('top_k -1 means no limit, as 0', async () => {
   const texts = await Promise.all(
     [0, -1].map(async (top_k) => {
       const more = { top_k, top_p: 1, min_p: 0, temperature: 2, seed: 7, max_tokens: 30 };
@@ -391,7 +391,7 @@ test('a path that does not exist is 404', async () => {
 });
 
 // ggml-org/llama.cpp#19051, #24097, guidance-ai/llguidance#265
-test('a schema is obeyed or refused, never ignored', async () => {
+test('a schema is enforced or refused, never ignored', async () => {
   const withSchema = (/** @type {object} */ schema, status = 200) =>
     ask(
       CHAT,

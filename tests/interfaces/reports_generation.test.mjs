@@ -35,7 +35,7 @@ const warm = { temperature: 1.5, top_k: 0, top_p: 1, min_p: 0, max_tokens: 16 };
 // ---- sampling ----
 
 // vllm-project/vllm#51226
-test('a seed is obeyed next to requests without one', async () => {
+test('a seed is respected next to requests without one', async () => {
   const alone = await textOf({ ...warm, seed: 42 });
   for (let round = 0; round < 4; round++) {
     const asked = [{ ...warm, seed: 42 }, warm, { ...warm, seed: 7 }, warm];
@@ -45,7 +45,7 @@ test('a seed is obeyed next to requests without one', async () => {
 });
 
 // ollama/ollama#5044
-test('a seed leaves the temperature as it is: other seeds, other texts', async () => {
+test('a seed leaves the temperature unchanged: other seeds, other texts', async () => {
   const texts = [];
   for (let seed = 1; seed <= 6; seed++) texts.push(await textOf({ ...warm, seed }));
   assert.equal(new Set(texts).size, 6);

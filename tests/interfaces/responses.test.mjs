@@ -123,7 +123,7 @@ describe('OpenAI’s client', () => {
     }
   });
 
-  test('a text has the format that is asked for', async () => {
+  test('a text has the format that is requested', async () => {
     const schema = {
       ...{ type: 'object', additionalProperties: false, required: ['animal', 'legs'] },
       properties: { animal: { enum: ['fox', 'hen'] }, legs: { type: 'integer', maximum: 9 } },
@@ -142,7 +142,7 @@ describe('OpenAI’s client', () => {
     assert.deepEqual(more, {});
   });
 
-  test('tokens have their probabilities if they are asked for, whole and streamed', async () => {
+  test('tokens have their probabilities if they are requested, whole and streamed', async () => {
     const { client } = server;
     const body = any({ model: 'any', input: question, temperature: 0, max_output_tokens: 12 });
     const include = ['message.output_text.logprobs'];

@@ -84,7 +84,7 @@ test('a page of an extension answers', { skip }, async (t) => {
   });
 });
 
-test('without wasm-unsafe-eval it is told why not', { skip }, async (t) => {
+test('without wasm-unsafe-eval the error says why', { skip }, async (t) => {
   const found = await visit(t, "script-src 'self'; object-src 'self'");
   assert.deepEqual(found, { refused: 'EvalError', code: 'WASM', isPolicy: true });
 });

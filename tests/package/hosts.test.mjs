@@ -154,7 +154,7 @@ async function assertAnswered(t, found) {
   assert.equal(found.threads, 1);
 }
 
-test('a scheme that is no secure context, and streams without a length', { skip }, async (t) => {
+test('a scheme without a secure context, and streams without a length', { skip }, async (t) => {
   const found = await visit(t, `http://app.test:${port}/plain.html`);
   assert.equal(found.isSecure, false);
   await assertAnswered(t, found);

@@ -81,7 +81,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.equal(alone[5], alone[0]);
   });
 
-  test('a list of those that are there; one in use is not removed', async (t) => {
+  test('lists the adapters; one in use is not removed', async (t) => {
     const engine = await openEngine(t, { file: model });
     assert.deepEqual(await engine.adapters.list(), []);
     const { memory: before } = await engine.info();

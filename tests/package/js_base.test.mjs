@@ -95,7 +95,7 @@ describe('the host', () => {
     }
   });
 
-  test('a host without WebAssembly or SIMD is told', async (t) => {
+  test('a host without WebAssembly or SIMD is reported', async (t) => {
     const { detectSimd } = await fresh();
     pretend(t, { WebAssembly: wasmOf({ simd: false }).wasm });
     const simd = 'WebAssembly has no 128-bit SIMD here: the engine needs it';

@@ -96,7 +96,7 @@ test('what no text begins with is refused by its byte, and wrong types by name',
   assert.equal(whole.result?.finishReason, 'stop');
 });
 
-describe('chat completions: a prefix beside response_format', () => {
+describe('chat completions: a prefix next to response_format', () => {
   const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
   const templates = {
     plain: turns,

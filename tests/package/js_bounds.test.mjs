@@ -337,7 +337,7 @@ describe('of an engine', () => {
     }
   });
 
-  test('a path that is given as url is told from an address', () => {
+  test('a path that is given as url is distinguished from an address', () => {
     const hint = /is not an address: a path of the disk is given as file/;
     for (const url of ['/srv/x/model.gguf', 'C:\\x.gguf', 'c:/x.gguf', './x.gguf', '~/x.gguf']) {
       assert.throws(() => sourceOf({ url }), { ...refused, message: hint }, url);
@@ -349,7 +349,7 @@ describe('of an engine', () => {
     assert.deepEqual('urls' in description && description.urls, urls);
   });
 
-  test('a number that is a text, or no exact one, is told from the number', () => {
+  test('a number in a string, or an inexact one, differs from the number', () => {
     assert.throws(() => checkThreads('2'), { message: /number from 1 to 64, not the string "2"$/ });
     assert.throws(() => checkThreads(Symbol('x')), { message: /not Symbol\(x\)$/ });
     const seed = (/** @type {any} */ one) => plain({ seed: one }).seed;
@@ -363,7 +363,7 @@ describe('of an engine', () => {
     assert.equal(seed(2n ** 53n), 2n ** 53n);
   });
 
-  test('what is no boolean, no type and no number is told as it was given', async () => {
+  test('values that are not a boolean, a type or a number are reported as given', async () => {
     const chat = new ChatCompletions(/** @type {any} */ ({}), 'm');
     const body = { messages: [{ role: 'user', content: 'a' }] };
     for (const [stream, words] of [
@@ -384,7 +384,7 @@ describe('of an engine', () => {
     assert.throws(() => config({ kvType: Symbol('x') }), refused);
   });
 
-  test('names of other engines are told by those that they have here', () => {
+  test('for names of other engines the names here are suggested', () => {
     const [engine, request] = [
       ['contextSize', 'threads', 'batchSize', 'file', 'url', 'signal', 'onProgress'],
       ['max_tokens', 'signal', 'stop'],

@@ -464,7 +464,7 @@ describe('HTTP in a page', () => {
   const location = { origin: 'http://page.example' };
   const failing = () => Promise.reject(new TypeError('Failed to fetch'));
 
-  test('a server that lets nobody read is told from one that is not there', async (t) => {
+  test('a server without CORS is distinguished from one that does not exist', async (t) => {
     /** @type {any[]} */
     const probed = [];
     let isThere = true;
@@ -952,7 +952,7 @@ describe('HTTP, one connection after another', () => {
     }
   });
 
-  test('a file that ends too soon is taken up; one of unknown size has ended', async (t) => {
+  test('a file that ends too soon is resumed; one of unknown size is complete', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const short = () => answerOf(bodyOf([file.slice(0, 5)]).body, sized);
     const one = server([short, () => part(5)]);
@@ -993,7 +993,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual(retries, [1, 1, 1, 1]);
   });
 
-  test('each try has a signal of its own; the connection before is hung up', async (t) => {
+  test('each try has a separate signal; the connection before is hung up', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     /** @type {AbortSignal[]} */
     const signals = [];
@@ -1029,7 +1029,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(cancels, 0); // it is no more among the open ones
   });
 
-  test('a response that comes too late is hung up', async (t) => {
+  test('a response that arrives too late is closed', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     /** @type {(response: any) => void} */
     let arrive = () => {};
@@ -1050,7 +1050,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([(await two.source.open(0, 1)).position, two.source.canSeek], [0, false]);
   });
 
-  test('a range behind the end: refused at first, asked again with the last byte behind bytes', async (t) => {
+  test('a range past the end: refused at first, requested again with the last byte after other bytes', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const none = () => new Response('', { status: 416 });
     const first = server([none]);
@@ -1104,7 +1104,7 @@ describe('HTTP, one connection after another', () => {
     await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
   });
 
-  test('a changed file is no reason to try again', async (t) => {
+  test('a changed file is not a reason to try again', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { source, asked, retries } = server([
       () => broken(7, { ETag: '"a"' }),
@@ -1230,7 +1230,7 @@ describe('the loader', () => {
     return { native: any(native), source: any(source), log };
   }
 
-  test('reads each range, on from where a stream is or anew, and ends with all streams', async () => {
+  test('reads each range, from an open stream or a new one, and ends with all streams', async () => {
     const far = 4 << 20;
     const { native, source, log } = loading(
       [
@@ -1347,7 +1347,7 @@ describe('the loader', () => {
     await loadModel(within.native, within.source); // only the beginning of a file tells
   });
 
-  test('an engine that is closed is asked no more, wherever the loader was', async () => {
+  test('a closed engine is not called again, wherever the loader was', async () => {
     const opened = ['open 0 0'];
     const logs = [
       opened.concat('cancel 0'),
@@ -1392,7 +1392,7 @@ describe('bytes that only the page can read', () => {
   });
   const settled = () => new Promise((done) => setImmediate(done));
 
-  test('one piece is asked for ahead, and answers find their question', async () => {
+  test('one piece is requested ahead, and answers find their question', async () => {
     const { bytes, asked, source } = posts();
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const opening = source.open(1, 7);

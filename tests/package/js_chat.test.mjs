@@ -55,7 +55,7 @@ async function answerOf(engine, messages) {
 }
 
 describe('turns', () => {
-  test('each says what chat.completions says, and reads only what is new', async (t) => {
+  test('each says what chat.completions says, and reads only the new part', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     /** @type {ChatMessage[]} */
     const messages = [{ role: 'system', content: system }];
@@ -99,7 +99,7 @@ describe('turns', () => {
     assert.match(matched.text, /^\d{3}$/);
   });
 
-  test('countTokens counts what send would read, with every setting', async (t) => {
+  test('countTokens counts the tokens that send would read, with every setting', async (t) => {
     const chatTemplate =
       '{{ reasoning_effort }} {{ enable_thinking }} {{ tools is defined }} {{ a }} {{ messages[0].content }}';
     const engine = await openEngine(t, { chatTemplate, file: modelFile() });
@@ -118,7 +118,7 @@ describe('turns', () => {
     }
   });
 
-  test('countTokens is what the next prompt has', async (t) => {
+  test('countTokens is the length of the next prompt', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'Hello');
     const counted = await chat.countTokens('What is Wick?');
@@ -187,7 +187,7 @@ function modelFile() {
 }
 
 describe('forks and edits', () => {
-  test('a fork goes its own way and has read what its parent had', async (t) => {
+  test('a fork diverges, and has read what its parent had', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const other = await chat.fork();
@@ -239,7 +239,7 @@ describe('forks and edits', () => {
 });
 
 describe('turns that do not end well', () => {
-  test('an abort keeps what came, and the next turn goes on from there', async (t) => {
+  test('an abort keeps the received part, and the next turn continues from there', async (t) => {
     const { engine, chat } = await openChat(t);
     const stop = new AbortController();
     const reply = chat.send('Tell me a story about a fox.', { signal: stop.signal, ...endless });
@@ -285,7 +285,7 @@ describe('turns that do not end well', () => {
     await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both have ended');
   });
 
-  test('an abort before anything came leaves the history as it was', async (t) => {
+  test('an abort before the first piece leaves the history unchanged', async (t) => {
     const { chat } = await openChat(t);
     const signal = AbortSignal.abort();
     await assert.rejects(chat.send('Hello', { signal }).text(), isAbort);
@@ -296,7 +296,7 @@ describe('turns that do not end well', () => {
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
   });
 
-  test('so does an error, and the chat goes on', async (t) => {
+  test('so does an error, and the chat continues', async (t) => {
     const { chat } = await openChat(t, { system });
     await turn(chat, 'Hello');
     const before = chat.history;
@@ -385,7 +385,7 @@ describe('turns that do not end well', () => {
 });
 
 describe('what is saved', () => {
-  test('a chat comes back with what it had read', async (t) => {
+  test('a restored chat has the text that it had read', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const bytes = await chat.save();
@@ -489,8 +489,8 @@ describe('chat completions on a session', () => {
   });
 });
 
-describe('a reply that begins as it is told', () => {
-  test('prefix: the text goes on behind it', async (t) => {
+describe('a reply that begins with the given text', () => {
+  test('prefix: the text continues after it', async (t) => {
     const engine = await openEngine(t);
     const asked = [{ role: 'user', content: 'What is Wick?' }];
     const whole = await engine.chat.completions.create({ ...greedy, messages: asked });
@@ -513,7 +513,7 @@ describe('a reply that begins as it is told', () => {
     assert.ok(literal > special);
   });
 
-  test('in a chat it becomes a part of the answer, and the next turn goes on from there', async (t) => {
+  test('in a chat it becomes a part of the answer, and the next turn continues from there', async (t) => {
     const { engine, chat } = await openChat(t);
     const question = { role: 'user', content: 'What is Wick?' };
     const said = [question, { role: 'assistant', content: 'I am', prefix: true }];

@@ -120,7 +120,7 @@ describe('completions of one prompt', () => {
 });
 
 describe('best-of', () => {
-  test('all completions, the likeliest first, from one reading of the prompt', async (t) => {
+  test('all completions, the most likely first, from one reading of the prompt', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const options = { n: 4, maxTokens: 20, seed: 11, temperature: 1.5 };
     const many = engine.generateMany(prompt, options);
@@ -204,7 +204,7 @@ describe('beam search', () => {
     assert.equal((await engine.kvStats()).sessions, 0);
   });
 
-  test('a beam ends by itself or with the last token that it may have', async (t) => {
+  test('a beam ends on its own or with the last token that it may have', async (t) => {
     const engine = await openEngine(t);
     const ends = new Set();
     for (const width of [2, 4]) {

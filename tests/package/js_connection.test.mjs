@@ -192,7 +192,7 @@ describe('bytes that only the page can read', () => {
     await Promise.all([connection.close(), assert.rejects(ready)]);
   });
 
-  test('a failure is told to the worker', async () => {
+  test('a failure is reported to the worker', async () => {
     const open = async () => {
       throw new TypeError('no bytes');
     };
@@ -242,7 +242,7 @@ describe('the end of a worker', () => {
     });
   }
 
-  test('a worker of Node that ends by itself ends the engine, one that is ended does not', async () => {
+  test('a worker of Node that ends on its own ends the engine, one that is ended does not', async () => {
     const { worker, ready } = connect({ isWeb: false });
     worker.emit('exit', 3);
     await assert.rejects(ready, { message: /ended with code 3/ });

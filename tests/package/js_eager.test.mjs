@@ -64,7 +64,7 @@ function speak(engine, onPrefill) {
   return generation.text().then((text) => ({ text, logprobs }));
 }
 
-test('a generation that begins during the download says what one after it says', async (t) => {
+test('a generation that starts during the download gives the text of one after it', async (t) => {
   const wanted = await speak(await openEngine(t));
   for (const threads of [1, 2]) {
     const server = await serveByPieces(t);

@@ -51,7 +51,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     assert.ok(Math.abs(short.reduce((sum, value) => sum + value * value, 0) - 1) < 1e-5);
   });
 
-  test('a prefix stands before each text; tokens are texts; without pooling each has a vector', async (t) => {
+  test('a prefix is put before each text; tokens are texts; without pooling each has a vector', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const [one] = await engine.embed('hen', { prefix: 'a ' });
     assert.deepEqual(one, (await engine.embed('a hen'))[0]);
@@ -99,7 +99,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     });
   }
 
-  test('a causal model embeds beside its generations', async (t) => {
+  test('a causal model embeds next to its generations', async (t) => {
     const engine = await openEngine(t);
     const options = { temperature: 0, maxTokens: 40 };
     const text = await engine.generate('Once', options).text();
@@ -152,7 +152,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     assert.equal((await engine.embed('a')).length, 1);
   });
 
-  test('an engine that is closed ends what it embeds', async (t) => {
+  test('closing an engine ends its embeddings', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const many = engine.embed(Array(400).fill(texts[2]));
     const ended = assert.rejects(many, hasCode('CLOSED'));

@@ -197,7 +197,7 @@ describe('ways to a model', () => {
     await assert.rejects(refused, { code: 'NODATA', message: /directoryOnly/ });
   });
 
-  test('progress is told from the first bytes to the last', async (t) => {
+  test('progress is reported from the first bytes to the last', async (t) => {
     /** @type {import('../../js/index.js').Progress[]} */
     const told = [];
     await openEngine(t, { file: slowModel, onProgress: (progress) => told.push(progress) });
@@ -376,7 +376,7 @@ describe('the end', () => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test('close gives the memory back', async () => {
+  test('close frees the memory', async () => {
     // memory that only a collection would free is freed
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
@@ -419,7 +419,7 @@ describe('the end', () => {
     await engine.close();
   });
 
-  test('a worker that dies while loading, and one that is not there', async () => {
+  test('a worker that dies while loading, and one that does not exist', async () => {
     const worker = () => {
       const made = new Worker(join(dist, 'worker.js'));
       setTimeout(() => made.terminate(), 150);
@@ -458,7 +458,7 @@ describe('the end', () => {
     assert.equal(`${code} ${stdout}${stderr}`, '0 true\n');
   });
 
-  test('what Node warns of in the worker is told', async () => {
+  test('Node’s warnings in the worker are reported', async () => {
     const { run } = await import('../support/process.mjs');
     const warning = join(folder, 'warning.cjs');
     writeFileSync(

@@ -111,7 +111,7 @@ describe('a stream', () => {
   });
 });
 
-test('options that are null are left out; an address that is none is refused', async (t) => {
+test('options that are null are left out; an invalid address is refused', async (t) => {
   const none = /** @type {any} */ ({ worker: null, wasm: null, signal: null, swap: null });
   await openEngine(t, { file: modelPath, ...none });
   const lost = createEngine({ file: modelPath, worker: './worker.js' });

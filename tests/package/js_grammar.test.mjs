@@ -289,7 +289,7 @@ test('schemas of the world: what is generated is valid', { skip }, async (t) => 
   assert.ok(tally.stopped >= 0.95 * (tally.stopped + tally.cut), JSON.stringify(tally));
 });
 
-test('multiples are told by whole numbers', () => {
+test('multiples are distinguished by whole numbers', () => {
   for (const [value, isValid] of /** @type {const} */ ([
     [0.29, true],
     [999936654.06, true],
@@ -323,7 +323,7 @@ test('Python’s jsonschema tells valid texts from others', { skip: python.skip 
 describe('text that nothing else can follow', () => {
   const text = 'The quick brown fox jumps over the lazy dog, and nobody minds, 1234 times.';
 
-  test('has the tokens of the tokenizer, takes one pass, and its logprobs when they are asked for', async (t) => {
+  test('has the tokens of the tokenizer, takes one pass, and has logprobs when they are requested', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const wanted = await engine.tokenize(text);
     for (const [settings, passes] of /** @type {const} */ ([
@@ -476,7 +476,7 @@ describe('chat completions', () => {
   const { mail, ...properties } = schemas[0].properties; // an address may be long
   const schema = { ...schemas[0], properties };
 
-  test('response_format is obeyed, streamed, and by all choices', async (t) => {
+  test('response_format is enforced, also streamed and for all choices', async (t) => {
     const { chat } = await openEngine(t, { file: modelPath });
     const isValid = validatorOf(schema);
     const body = { messages: [...question], seed: 1, temperature: 1.5, max_tokens: 300 };

@@ -393,7 +393,7 @@ describe('mmproj files', { skip: shared.skip }, () => {
     assert.deepEqual(await names(), []);
   });
 
-  test('what is no file is refused', async (t) => {
+  test('anything but a file is refused', async (t) => {
     await assert.rejects(openEngine(t, any({ ...filesOf(first), mmproj: 7 })), hasCode('ARG'));
   });
 });

@@ -58,7 +58,7 @@ async function startInstance({ helpers = 0 } = {}) {
   return { memory, exports };
 }
 
-test('the allocator: blocks are aligned, apart, kept, and join when they are free', async () => {
+test('the allocator: blocks are aligned, do not overlap, are kept, and join when they are free', async () => {
   const { memory, exports } = await startInstance();
   const random = makeRandom();
   /** @type {{address: number, size: number, mark: number}[]} */

@@ -674,7 +674,7 @@ describe('requests', () => {
   });
 });
 
-test('the adapters of a request are told one behind the other, each by number and scale', () => {
+test('the adapters of a request are passed one after the other, each by number and scale', () => {
   let made = 0;
   const engine = { run: () => ++made, check: () => {} };
   const table = new AdapterTable(/** @type {any} */ (engine));
@@ -710,7 +710,7 @@ describe('a reply whose grammar is refused', () => {
     assert.deepEqual(submit(refusal(), tools), { number: 7, grammars: [tools, undefined] });
   });
 
-  test('is an error where a call is demanded, of what is no grammar, and without memory', () => {
+  test('is an error if a call is required, if it is not a grammar, and without memory', () => {
     for (const [error, grammar, told] of /** @type {[Error, any, RegExp][]} */ ([
       [refusal('NOMEM'), tools, /^too large$/],
       [refusal('ARG', 'topP'), tools, /^too large$/],
@@ -956,7 +956,7 @@ describe('an engine', () => {
     assert.deepEqual(Object.keys(none).sort(), Object.keys(envs[0]).sort());
   });
 
-  test('a helper has a stack of its own', async (t) => {
+  test('a helper has a separate stack', async (t) => {
     const made = instanceOf();
     pretend(t, made);
     const module = new WebAssembly.Module(threaded);

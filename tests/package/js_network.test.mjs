@@ -115,7 +115,7 @@ describe('overcome', () => {
     );
   });
 
-  test('a connection that breaks is taken up where it broke, again and again', async (t) => {
+  test('a connection that breaks repeatedly is resumed where it broke', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       answer(request, response, { limit: count <= 4 ? 600_000 : Number.POSITIVE_INFINITY });
     });
@@ -179,7 +179,7 @@ describe('overcome', () => {
     await assertWhole(await openEngine(t, { url }));
   });
 
-  test('a range that begins earlier than asked for', async (t) => {
+  test('a range that begins earlier than requested', async (t) => {
     const { url } = await listen(t, (request, response, count) => {
       if (count === 1) {
         answer(request, response, { limit: 500_123 });
@@ -237,7 +237,7 @@ describe('overcome', () => {
     assert.equal(asked.length, 1);
   });
 
-  test('416 after a connection that broke: from the last byte that is there', async (t) => {
+  test('416 after a broken connection: resumes from the last available byte', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       if (count === 1) answer(request, response, { limit: 600_000 });
       else if (count === 2) response.writeHead(416).end();
@@ -460,7 +460,7 @@ describe('said in words', () => {
     await assertFails(createEngine({ blob: new Blob([pointer]) }), 'NOT_GGUF', words);
   });
 
-  test('headers that cannot be sent, before anything is asked for', async (t) => {
+  test('headers that cannot be sent, before anything is requested', async (t) => {
     const { url, asked } = await listen(t, (_, response) => response.end());
     const headers = { 'a b': 'c' };
     await assertFails(createEngine({ url, headers }), 'ARG', /"a b" cannot be sent/);

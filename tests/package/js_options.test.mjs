@@ -31,7 +31,7 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
 
-  test('what is true or false is no text and no number', async (t) => {
+  test('a boolean is neither a text nor a number', async (t) => {
     const wrong = ['false', 'no', 1, 0, NaN, {}, []];
     const names = ['metrics', 'directoryOnly', 'prefixCache'];
     for (const [name, value] of names.flatMap((one) => wrong.map((value) => [one, value]))) {
@@ -306,7 +306,7 @@ describe('names that are no options', () => {
     }
   });
 
-  test('a body for OpenAI’s service goes through as it is', async (t) => {
+  test('a body for OpenAI’s service goes through unchanged', async (t) => {
     const { chat } = await openEngine(t);
     /** @type {any} */
     const answer = await chat.completions.create(

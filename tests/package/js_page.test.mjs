@@ -295,7 +295,7 @@ describe('records of a text', () => {
     }
   });
 
-  test('without a template the prompt is plain; other errors are told', async () => {
+  test('without a template the prompt is plain; other errors are reported', async () => {
     const { engine, connection, asked } = engineOf();
     const record = engine.extract('the text', schema, { seed: 1 });
     await turn();
@@ -322,7 +322,7 @@ describe('records of a text', () => {
     assert.equal(other.asked.filter((one) => one[0] === 'generate').length, 1);
   });
 
-  test('a record that is not complete, or not asked for rightly', async () => {
+  test('a record that is incomplete, or requested wrongly', async () => {
     const { engine, connection, asked } = engineOf();
     const cut = engine.extract('the text', schema);
     const message = 'The record was not complete after 5 tokens: maxTokens or the context ended it';
@@ -581,7 +581,7 @@ describe('adapters', () => {
     assert.throws(() => adaptersOf([{ name: 'a', scales: 1 }]), refused(/scale/));
   });
 
-  test('the bytes of one are fed in their order, and its record is told', async () => {
+  test('the bytes of one are fed in their order, and its record is reported', async () => {
     const { adapters, asked } = adaptersWith();
     const { signal } = new AbortController();
     async function* stream() {
@@ -607,7 +607,7 @@ describe('adapters', () => {
     }
   });
 
-  test('who aborts before asks for nothing; who aborts or fails under way leaves no name', async () => {
+  test('an abort before the start requests nothing; an abort or failure later leaves no name', async () => {
     const before = adaptersWith();
     const aborted = { name: 'b', signal: AbortSignal.abort() };
     const call = before.adapters.add({ bytes: Uint8Array.of(1) }, aborted);
@@ -746,7 +746,7 @@ describe('sessions', () => {
     await assert.rejects(other.close(), { message: 'odd' });
   });
 
-  test('one that is made behind an abort is closed; none is made when it came before', async () => {
+  test('one that is made after an abort is closed; none is made when it came before', async () => {
     const { engine, connection, asked } = engineOf();
     const aborted = AbortSignal.abort(new Error('before'));
     await assert.rejects(engine.createSession({ signal: aborted }), { message: 'before' });
@@ -893,7 +893,7 @@ describe('where the model is', () => {
     assert.deepEqual(any(await described({ url: 'm.gguf' })).urls, ['http://b.example/y/m.gguf']);
   });
 
-  test('what is no source, and why', () => {
+  test('invalid sources, and why', () => {
     const need = 'createEngine needs one of url, file, blob, bytes and stream:';
     const kinds = 'must be a Blob, a File or a path, or an array of them';
     const locked = new ReadableStream();
@@ -1150,7 +1150,7 @@ describe('createEngine', () => {
     }
   });
 
-  test('progress is told until the caller aborts; an error of the callback is the call’s', async () => {
+  test('progress is reported until the caller aborts; an error of the callback is the call’s', async () => {
     const progress = { loaded: 1, total: 2, phase: 'loading' };
     const tell = (/** @type {any} */ message, /** @type {PretendedWorker} */ worker) => {
       if (message.type !== 'init') return;

@@ -174,7 +174,7 @@ describe('stats', () => {
   });
 });
 
-test('messages of the engine name the option behind their subject', () => {
+test('messages of the engine name the option of their subject', () => {
   /** @param {string} name */
   const number = (name) => subjects.findIndex(([subject]) => subject === name);
   for (const [subject, said, told] of [
@@ -213,7 +213,7 @@ describe('names', () => {
     assert.deepEqual(splitNames('a-00001-of-00001.gguf'), ['a-00001-of-00001.gguf']);
   });
 
-  test('one that was not given is told', () => {
+  test('one that was not given is reported', () => {
     assert.equal(nameOfFile(['a', 'b'], 1), 'b');
     assert.throws(() => nameOfFile(['a', 'b'], 2), {
       code: 'ARG',
@@ -241,7 +241,7 @@ describe('names', () => {
   });
 });
 
-test('progress: when it is told, the speed of the last seconds, the time that is left', () => {
+test('progress: when it is reported, the speed of the last seconds, the remaining time', () => {
   /** @type {import('../../js/connection/messages.js').Progress[]} */
   const told = [];
   const meter = new ProgressMeter((progress) => told.push(progress));
@@ -268,7 +268,7 @@ test('progress: when it is told, the speed of the last seconds, the time that is
   assert.equal(told.at(-1)?.secondsLeft, undefined);
 });
 
-test('progress: a total that becomes known is told at once, however little time has passed', () => {
+test('progress: a total that becomes known is reported at once, however little time has passed', () => {
   /** @type {(number | undefined)[]} */
   const totals = [];
   const meter = new ProgressMeter(({ total }) => totals.push(total));
@@ -304,7 +304,7 @@ describe('errors', () => {
     assert.match(String(toPlainError(new WickError('A', 'b', () => 1)).cause), /=> 1/);
   });
 
-  test('refusals are told, traps are thrown on', () => {
+  test('refusals are reported, traps are rethrown', () => {
     const error = new WickError('A', 'b');
     assert.equal(refusalOf(error), error);
     assert.equal(refusalOf(new TypeError('t')).code, 'ARG');
@@ -324,7 +324,7 @@ describe('errors', () => {
   });
 });
 
-test('of what comes over a channel only messages of ours are taken', () => {
+test('only our own messages of a channel are accepted', () => {
   const output = { id: 1, texts: ['a'], tokens: [{}], prefill: { done: 0, total: 3 } };
   const error = { code: 'A', message: 'b' };
   const call = { index: 0, function: { arguments: '' } };
@@ -716,7 +716,7 @@ describe('chat', () => {
     assert.deepEqual(askedBy(nulls).settings, settingsOf({ seed: 7 }));
   });
 
-  test('what is left out, or null, is the default', () => {
+  test('an option that is left out, or null, has its default', () => {
     const names = [
       ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_k', 'top_p', 'min_p', 'stop'],
       ...['repeat_penalty', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'priority'],
@@ -850,7 +850,7 @@ describe('closing a session', () => {
     assert.equal(ended.link.calls, 0);
   });
 
-  test('that is refused is told, and can be tried again', async () => {
+  test('that is refused is reported, and can be tried again', async () => {
     let answer = failing('BUSY');
     const { link, session } = sessionOf(() => answer());
     await assert.rejects(session.close(), { code: 'BUSY' });
@@ -862,7 +862,7 @@ describe('closing a session', () => {
 });
 
 describe('storage full', () => {
-  test('is told by type, whatever the system calls it', () => {
+  test('is reported by type, whatever the system calls it', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
@@ -890,7 +890,7 @@ describe('storage full', () => {
   }
   const bytes = new Uint8Array(10);
 
-  test('in a page: what was there stays, an empty file goes', async (t) => {
+  test('in a page: existing data stays, an empty file is removed', async (t) => {
     let aborted = 0;
     let size = 5;
     const full = new DOMException('no', 'QuotaExceededError');
@@ -953,7 +953,7 @@ describe('the table of calls', () => {
     }
   });
 
-  test('what no row names is no call, whatever every object has', () => {
+  test('a name without a row is not a call, even if every object has it', () => {
     const parts = /** @type {any} */ ({});
     for (const name of ['', 'toString', '__proto__', 'constructor', 'native']) {
       assert.equal(callNamed(name), undefined);

@@ -147,7 +147,7 @@ describe('a reply that is read', () => {
   }
   const broken = (/** @type {string} */ code) => new WickError(code, 'x', { numbers: [2, 1, 0] });
 
-  test('its parts come beside its pieces, and it is closed at its end', () => {
+  test('its parts arrive with its pieces, and it is closed at its end', () => {
     const { log, say, end } = tableOf((text, isLast) => ({
       deltas: isLast ? [] : [{ content: text }],
     }));
@@ -171,7 +171,7 @@ describe('a reply that is read', () => {
     assert.deepEqual(log, ['open [] <a>', 'close 7']);
   });
 
-  test('a call that is cut off by the limit stays, one that stops by itself is content', () => {
+  test('a call that is cut off by the limit stays, one that stops on its own is content', () => {
     for (const [finish, deltas] of /** @type {[number, any][]} */ ([
       [1, [[{ content: 'c', callsWhole: 1 }]]],
       [2, undefined],
@@ -339,7 +339,7 @@ describe('cancelling', () => {
   });
 });
 
-describe('what the page is told', () => {
+describe('the reports to the page', () => {
   /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
   function tableOf(events) {
     let submitted = 0;
@@ -356,7 +356,7 @@ describe('what the page is told', () => {
     return new RequestTable(/** @type {any} */ (native));
   }
 
-  test('a first piece and an end at once, what lies between together', () => {
+  test('the first piece and the end arrive at once, the pieces between them together', () => {
     /** @type {{request: number, kind: number, text: string, finish?: number}[]} */
     const events = [];
     const table = tableOf(events);
@@ -376,7 +376,7 @@ describe('what the page is told', () => {
     assert.deepEqual(table.collect(), []);
   });
 
-  test('where details are asked for, each piece has those of its token', () => {
+  test('where details are requested, each piece has those of its token', () => {
     /** @type {any[]} */
     const events = [];
     const native = {

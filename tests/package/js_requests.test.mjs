@@ -335,7 +335,7 @@ describe('a reader of pieces', () => {
     assert.deepEqual(connection.log, ['read 32 of 0', 'read 32 of 0']);
   });
 
-  test('cancelled: once, and what had come is gone', async () => {
+  test('cancelled once, and the received part is dropped', async () => {
     const { connection, reader } = open();
     reader.start();
     connection.give(0, ['a'], { prefill: { done: 3, total: 9 } });
@@ -352,14 +352,14 @@ describe('a reader of pieces', () => {
     assert.equal(reader.done, undefined);
   });
 
-  test('cancelled before it began: nothing is asked', async () => {
+  test('cancelled before its start: nothing is requested', async () => {
     const { connection, reader } = open();
     reader.cancel();
     await assert.rejects(reader.next(), { name: 'AbortError' });
     assert.equal(connection.messages.length, 0);
   });
 
-  test('an error ends it, and is no abort', async () => {
+  test('an error ends it, and is not an abort', async () => {
     const { connection, reader } = open();
     const next = reader.next();
     connection.give(0, ['a'], { error: { code: 'NOMEM', message: 'no memory' } });
@@ -369,7 +369,7 @@ describe('a reader of pieces', () => {
     await assert.rejects(reader.next(), { code: 'NOMEM' });
   });
 
-  test('callbacks are told, and their errors end their request', async () => {
+  test('callbacks are called, and their errors end their request', async () => {
     /** @type {any[]} */
     const told = [];
     const { connection, reader } = open({
@@ -662,7 +662,7 @@ describe('beam search', () => {
     assert.equal(engine.open, 0);
   });
 
-  test('the defaults and limits of its options, and what it asks for', async () => {
+  test('the defaults and limits of its options, and its requests', async () => {
     const engine = new MarkovEngine(30, random);
     assert.equal((await beamSearch(any(engine), [1], { maxTokens: 2 })).length, 4);
     const { logprobs, temperature, maxTokens, ignoreEnd, speculation, signal, priority } =
@@ -711,7 +711,7 @@ describe('calls of an engine', () => {
     return { asked, connection, engine: new Engine(any(connection), any({ name: 'm' })) };
   };
 
-  test('their arguments, and what is left out', async () => {
+  test('their arguments, and omitted ones', async () => {
     const { signal } = new AbortController();
     const { asked, engine } = make([5, 6, 7]);
     await engine.tokenize('a');

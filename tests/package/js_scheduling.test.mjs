@@ -450,7 +450,7 @@ describe('a queue with a limit', () => {
 });
 
 describe('figures', () => {
-  test('stats count what came and went, in JSON and for Prometheus', async (t) => {
+  test('stats count requests and tokens, in JSON and for Prometheus', async (t) => {
     const engine = await openEngine(t);
     const { result } = await generateAll(engine);
     const stats = await engine.stats();

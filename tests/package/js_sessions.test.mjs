@@ -59,7 +59,7 @@ describe('the prefix cache', () => {
     });
   }
 
-  test("a chat's next turn reads only what is new", async (t) => {
+  test('the next turn of a chat reads only the new part', async (t) => {
     const engine = await openEngine(t);
     const messages = [
       { role: 'system', content: story },
@@ -93,7 +93,7 @@ describe('the prefix cache', () => {
     assert.equal((await alone.kvStats()).prefix, null);
   });
 
-  test('a saved cache: the next engine starts without reading; a session likewise', async (t) => {
+  test('a saved cache: the next engine starts without reading, also with a session', async (t) => {
     const one = await openEngine(t);
     const cold = await read(one.generate(story, greedy));
     const path = join(folder, 'cache.wick');
@@ -112,7 +112,7 @@ describe('the types of keys and values', () => {
   const types = /** @type {const} */ (['f32', 'f16', 'q8', 'q4']);
   const pairs = types.flatMap((k) => types.filter((v) => v !== k).map((v) => ({ k, v })));
 
-  test('each pair has pages of its own size, and forks and hits say what fresh texts say', async (t) => {
+  test('each pair has pages of a separate size, and forks and hits say what fresh texts say', async (t) => {
     /** @type {Map<string, number>} */
     const pageBytes = new Map();
     for (const kvType of pairs) {
@@ -162,7 +162,7 @@ describe('the types of keys and values', () => {
     }
   });
 
-  test('what is no type is refused by name', async (t) => {
+  test('an unknown type is refused by name', async (t) => {
     for (const kvType of [{ k: 'f8' }, { v: 8 }, { keys: 'q8' }, ['q8'], 'f8', 8, true]) {
       await assert.rejects(openEngine(t, { kvType: /** @type {any} */ (kvType) }), hasCode('ARG'));
     }
@@ -175,7 +175,7 @@ describe('the types of keys and values', () => {
 });
 
 describe('requests side by side', () => {
-  test('each says what it says alone, in any company', async (t) => {
+  test('each gives the same text as alone, in any company', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
     const wanted = [];
@@ -228,7 +228,7 @@ describe('requests side by side', () => {
 });
 
 describe('sessions', () => {
-  test('go on where they were, with what was read before', async (t) => {
+  test('continue where they were, with what was read before', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const session = await engine.createSession();
     const appended = await session.append(story);
@@ -249,7 +249,7 @@ describe('sessions', () => {
     await assert.rejects(session.tokens(), hasCode('SEQ'));
   });
 
-  test('an empty prompt goes on with what is there', async (t) => {
+  test('an empty prompt continues the existing text', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     await assert.rejects(session.prompt([], { temperature: 0 }).text(), hasCode('ARG'));
@@ -334,7 +334,7 @@ describe('sessions', () => {
     await assert.rejects(session.truncate(-1), hasCode('ARG'));
   });
 
-  test('what stays after a drop has seen what went, the newest token, too', async (t) => {
+  test('the rest after a drop has seen the dropped tokens, also the newest token', async (t) => {
     const engine = await openEngine(t);
     const [said, read] = [await engine.createSession(), await engine.createSession()];
     await said.prompt('Once upon a time', { ...greedy, maxTokens: 8 }).text();
@@ -351,7 +351,7 @@ describe('sessions', () => {
     assert.deepEqual(logprobs[0], logprobs[1]);
   });
 
-  test('a full context goes on after a drop, saved and loaded, too', async (t) => {
+  test('a full context continues after a drop, saved and loaded, too', async (t) => {
     const engine = await openEngine(t, { contextSize: 64 });
     const session = await engine.createSession();
     await session.prompt('Once upon a time', { ...greedy, maxTokens: 80, ignoreEnd: true }).text();
@@ -413,7 +413,7 @@ describe('sessions', () => {
     await assert.rejects(late.tokens(), hasCode('CLOSED'));
   });
 
-  test('a prompt over the context is refused, and the session goes on', async (t) => {
+  test('a prompt over the context is refused, and the session continues', async (t) => {
     const engine = await openEngine(t, { contextSize: 64 });
     const session = await engine.createSession();
     await assert.rejects(session.append(story + story), hasCode('PROMPT_TOO_LONG'));
@@ -426,7 +426,7 @@ describe('saved sessions', () => {
   const path = join(folder, 'session.wick');
 
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`another engine goes on with one (${kvType})`, async (t) => {
+    test(`another engine continues with one (${kvType})`, async (t) => {
       const one = await openEngine(t, { kvType });
       const session = await one.createSession();
       await read(session.prompt(story, greedy));
@@ -446,7 +446,7 @@ describe('saved sessions', () => {
     });
   }
 
-  test('one is saved in coarser types, and another engine of the same type goes on with it', async (t) => {
+  test('one is saved in coarser types, and another engine of the same type continues with it', async (t) => {
     const one = await openEngine(t);
     const session = await one.createSession();
     await session.append(story);

@@ -393,7 +393,7 @@ describe('the connection', () => {
     return made;
   }
 
-  test('progress is told; helpers start at the second piece of news, once', async () => {
+  test('progress is reported; helpers start at the second report, once', async () => {
     const { worker, workers, told, init, connection } = connect({ threads: 3 });
     const begun = assert.rejects(init(), { code: 'CLOSED' });
     const { helpers, type, module, sent } = worker.last;
@@ -432,7 +432,7 @@ describe('the connection', () => {
     for (const port of helpers) port.close();
   });
 
-  test('no helper starts behind the end; one that cannot start ends the engine', async () => {
+  test('no helper starts after the end; one that cannot start ends the engine', async () => {
     const early = connect({ threads: 2 });
     const begun = early.init();
     early.worker.say({ type: 'ready', info: {} });
@@ -476,7 +476,7 @@ describe('the connection', () => {
     );
   });
 
-  test('a call that is aborted: before it, within it, and no listener stays', async () => {
+  test('a call that is aborted before or during it leaves no listener', async () => {
     const { worker, connection } = await ready();
     await assert.rejects(connection.call('info', [], AbortSignal.abort(new Error('before'))), {
       message: 'before',
@@ -584,7 +584,7 @@ describe('the connection', () => {
     assert.deepEqual(worker.did, ['ref', 'close', 'terminate']);
   });
 
-  test('a shared engine: ready, and ready again with another worker behind it', async () => {
+  test('a shared engine: ready, and ready again with another worker', async () => {
     const connection = new EngineConnection(() => {});
     /** @type {any[]} */
     const again = [];

@@ -180,7 +180,7 @@ describe('the start', () => {
     assert.deepEqual(helper.sent, [{ memory: 'memory', extras: 'extras' }]);
   });
 
-  test('a failure: told by its code, or as a crash', async (t) => {
+  test('a failure: reported by its code, or as a crash', async (t) => {
     for (const [error, message] of /** @type {[any, any][]} */ ([
       [
         new WickError('NOMEM', 'none'),
@@ -736,7 +736,7 @@ describe('chat templates', () => {
   });
 });
 
-test('a helper asks for the memory, again if it was lost, and raises what ends it', async (t) => {
+test('a helper requests the memory, again if it was lost, and raises what ends it', async (t) => {
   /** @type {any[]} */
   const asked = [];
   const port = any({ postMessage: (/** @type {any} */ word) => asked.push(word) });

@@ -316,7 +316,7 @@ describe('states in Node', () => {
 });
 
 describe('the swap file', () => {
-  test('in a browser: a new file, what others left is removed, it is emptied and removed at the end', async (t) => {
+  test('in a browser: a new file, abandoned ones are removed, and it is emptied and removed at the end', async (t) => {
     const { root, folders, log, held } = origin({ kind: 'place' });
     browse(t, { root });
     folders.set('wick-llm-swap', new Map(['old', 'open', 'older'].map((name) => [name, bytes])));

@@ -297,7 +297,7 @@ describe('requests of tabs', () => {
     assert.deepEqual([closedLate.method, closedLate.args], ['closeSession', [6]]);
   });
 
-  test('a session is its own tab’s, under a number of its own', async (t) => {
+  test('a session is its own tab’s, under a separate number', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab, other] = [open(), open(), open()];
     await Promise.all([leader.ready, tab.ready, other.ready]);
@@ -398,7 +398,7 @@ describe('what others of the origin write', () => {
 });
 
 describe('when the leader goes', () => {
-  test('the next loads the model; open calls and requests go on without a piece twice', async (t) => {
+  test('the next loads the model; open calls and requests continue without a piece twice', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);

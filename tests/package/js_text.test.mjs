@@ -46,7 +46,7 @@ describe('text', () => {
     }
   });
 
-  test('how many threads are used is measured when nobody says it; the text stays', async (t) => {
+  test('the number of threads is measured if none is given; the text is the same', async (t) => {
     const options = { ...greedy, maxTokens: 60 };
     const one = await openEngine(t);
     const free = await openEngine(t, { file: modelPath, threads: undefined });
@@ -154,7 +154,7 @@ describe('text', () => {
     assert.equal(failed.result, undefined);
   });
 
-  test('a token has a logprob where it was asked for', async (t) => {
+  test('a token has a logprob where it was requested', async (t) => {
     const engine = await openEngine(t);
     /** @type {import('../../js/index.js').TokenDetail[]} */
     const tokens = [];
@@ -363,7 +363,7 @@ describe('chat', () => {
     assert.equal(stopped.choices[0].message.content, text.slice(0, text.indexOf(stop)));
   });
 
-  test('what is not there yet is refused, not ignored', async (t) => {
+  test('features that do not exist yet are refused, not ignored', async (t) => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const more of [
@@ -408,7 +408,7 @@ describe('chat', () => {
     await assertSpeaks(broken);
   });
 
-  test('control tokens in messages are text, unless parseSpecial asks for them', async (t) => {
+  test('control tokens in messages are text, unless parseSpecial requests them', async (t) => {
     const engine = await openEngine(t);
     /** @param {string} role @param {boolean} [parseSpecial] */
     const promptTokens = async (role, parseSpecial) => {
@@ -431,7 +431,7 @@ describe('chat', () => {
     }
   });
 
-  test('a template that never ends is refused, and others go on', async (t) => {
+  test('a template that never ends is refused, and others continue', async (t) => {
     const chatTemplate =
       '{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}';
     const engine = await openEngine(t, { file: modelPath, chatTemplate });

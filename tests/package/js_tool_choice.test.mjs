@@ -344,7 +344,7 @@ describe('what a call is held to', () => {
   });
 });
 
-describe('a form of the content beside tools', { skip: shared.skip }, () => {
+describe('a form of the content next to tools', { skip: shared.skip }, () => {
   const record = {
     type: 'object',
     properties: { answer: { type: 'string', maxLength: 6 }, sure: { type: 'boolean' } },
@@ -409,7 +409,7 @@ describe('a form of the content beside tools', { skip: shared.skip }, () => {
     });
   }
 
-  test('behind the beginning of a reply', async (t) => {
+  test('after the beginning of a reply', async (t) => {
     const engine = await open(t, families.hermes);
     const logit_bias = await closingBias(engine);
     const begun = /** @type {any} */ ([

@@ -210,7 +210,7 @@ describe('what the model writes', () => {
   });
 });
 
-describe('what the model is told', () => {
+describe('the messages that the model gets', () => {
   /** @param {Engine} engine @param {object} body */
   async function promptTokens(engine, body) {
     const { usage } = await complete(engine, 'a', body);

@@ -111,7 +111,7 @@ describe('without shared memory the single-thread module runs', () => {
 });
 
 describe('storage full', () => {
-  test('a state that cannot be kept: an error by type, what was there stays', async (t) => {
+  test('a state that cannot be kept: a typed error, and the previous state stays', async (t) => {
     const engine = await openEngine(t);
     const folder = temporaryFolder();
     const kept = join(folder, 'kept.wick');
@@ -164,7 +164,7 @@ describe('await using', () => {
   // the effect of the syntax that Node 20 does not have
   const dispose = (/** @type {any} */ one) => one[Symbol.asyncDispose]();
 
-  test('ends an engine, and what is under way', async (t) => {
+  test('ends an engine and its running requests', async (t) => {
     const engine = await openEngine(t);
     const pending = engine.generate(prompt, { ignoreEnd: true }).text();
     pending.catch(() => {});
@@ -174,7 +174,7 @@ describe('await using', () => {
     await dispose(engine);
   });
 
-  test('gives the pages of a session back', async (t) => {
+  test('frees the pages of a session', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     await session.append(prompt);

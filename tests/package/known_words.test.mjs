@@ -59,7 +59,7 @@ async function hear(
   return { shown: shown[0], all: shown, ways, asked };
 }
 
-test('the list is read; what is no list, or not all of it, is refused', () => {
+test('the list is read; anything else, or an incomplete list, is refused', () => {
   assert.ok(known.size > 1000);
   assert.equal(known.get('createengine'), 'createEngine');
   const hostile = [
@@ -80,7 +80,7 @@ test('the list is read; what is no list, or not all of it, is refused', () => {
   for (const one of hostile) assert.throws(() => readWords(one), TypeError, one.slice(0, 40));
 });
 
-test('known words, digits and marks pass as they are', async () => {
+test('known words, digits and marks pass unchanged', async () => {
   for (const said of [
     'Hello! How can I help you?',
     '47 + 38 = 70 + 15 = 85.',
@@ -116,7 +116,7 @@ test('words of the conversation pass, as they are and in other cases', async () 
   }
 });
 
-test('contents in parts are read as the model reads them, and an answer that is not begun is no prefix', async () => {
+test('contents in parts are read as the model reads them, and an answer without content is not a prefix', async () => {
   const part = (/** @type {string} */ text) => ({ type: 'text', text });
   const parts = [
     { role: 'user', content: [part('say:\nzebraq\t"florp"'), part('zor'), part('ble')] },
@@ -156,7 +156,7 @@ test('an invented word is not said, however it is dressed', async () => {
   }
 });
 
-test('a sentence is shown when it is whole, and an invented word takes only its own', async () => {
+test('a sentence is shown when it is complete, and an invented word removes only its sentence', async () => {
   /** @type {string[]} */
   const pieces = [];
   const all = held(
@@ -206,7 +206,7 @@ test('it is asked again once, from what was shown, with the settings of the requ
   );
 });
 
-test('what it says by the grammar is not longer than what is left of the answer', async () => {
+test('a forced text is not longer than the rest of the answer', async () => {
   for (const [max_tokens, least, most] of [
     [20, 15, 17],
     [3, 1, 1],
@@ -294,7 +294,7 @@ test('an answer that is cut may end within a known word, and no other', async ()
   assert.equal((await hear('The zorb', { end: 'length' })).shown, 'I do not know that.');
 });
 
-test('each of several answers is held by itself', async () => {
+test('each of several answers is checked separately', async () => {
   async function* both() {
     yield* stream('The zorble.', 'stop', 0);
     yield* stream('Hello! I am here.', 'stop', 1);
@@ -304,7 +304,7 @@ test('each of several answers is held by itself', async () => {
   assert.deepEqual(ways, ['refused']);
 });
 
-test('who stops an answer keeps its whole words; what breaks is told', async () => {
+test('a stopped answer keeps its whole words; failures are reported', async () => {
   async function* broken() {
     yield { choices: [{ index: 0, delta: { content: 'The cat is he' }, finish_reason: null }] };
     throw new DOMException('stopped', 'AbortError');

@@ -49,7 +49,7 @@ describe('a server', () => {
     assert.equal((await store.check(url)).state, 'same');
   });
 
-  test('cannot be asked: the model is used all the same', async (t) => {
+  test('cannot be asked: the model is used anyway', async (t) => {
     const { store, url, state, close } = await begin(t);
     for (const status of [404, 403, 500]) {
       state.fault = () => ({ status });

@@ -67,7 +67,7 @@ async function pauseAfter(store, url, chunks = 1) {
 }
 
 describe('a download', () => {
-  test('that breaks goes on at that byte', async (t) => {
+  test('that breaks continues at that byte', async (t) => {
     const { store, url, state } = await begin(t);
     const cuts = [1_000_000, 5_000_000];
     state.fault = () => {
@@ -82,7 +82,7 @@ describe('a download', () => {
     await assertHolds(store, url);
   });
 
-  test('that is paused goes on at the chunk, on the next visit too', async (t) => {
+  test('that is paused continues at the chunk, on the next visit too', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
     /** Nothing comes after the second chunk, so that the download pauses. */
     state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
@@ -144,7 +144,7 @@ describe('a download', () => {
     });
   });
 
-  test('of a file that has changed meanwhile begins anew', async (t) => {
+  test('of a file that has changed meanwhile starts over', async (t) => {
     const { store, url, state, change, open } = await begin(t);
     state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
     await pauseAfter(store, url);
@@ -155,7 +155,7 @@ describe('a download', () => {
     await assertHolds(again, url, newer);
   });
 
-  test('of a file that changes under way is refused, and then begins anew', async (t) => {
+  test('of a file that changes meanwhile is refused, and then starts over', async (t) => {
     const { store, url, state, change } = await begin(t);
     state.fault = (start) => {
       if (start > 0) return undefined;
@@ -238,7 +238,7 @@ describe('a download', () => {
     await store.get(url);
   });
 
-  test('with a SHA-256 that is told is compared with it', async (t) => {
+  test('with a given SHA-256 is compared with it', async (t) => {
     const { store, url, state, open } = await begin(t);
     const sha256 = sha256Of(model);
     const wrong = store.get(url, { sha256: sha256Of(newer) });
@@ -349,7 +349,7 @@ describe('what a download of another origin tells', () => {
     'that no file has': '99999999999999999999',
     'of nothing': '0',
   }))
-    test(`is no length ${what}`, async (t) => {
+    test(`is not a length ${what}`, async (t) => {
       const { store, url, progress, options } = await told(t, { 'Content-Length': length });
       await store.get(url, options);
       await assertHolds(store, url);
@@ -369,7 +369,7 @@ describe('those who want the same model', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('in one page: who leaves does not end it for the others', async (t) => {
+  test('in one page: a caller that leaves does not end it for the others', async (t) => {
     const { store, url, state } = await begin(t);
     const stop = new AbortController();
     const left = store.get(url, { signal: stop.signal });
@@ -379,7 +379,7 @@ describe('those who want the same model', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('in several processes download it once, and one goes on for another', async (t) => {
+  test('in several processes download it once, and one continues for another', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'wick-models-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const { url, state } = await begin(t);
@@ -578,7 +578,7 @@ describe('an engine’s source', () => {
     return Buffer.concat(pieces);
   }
 
-  test('gives bytes as they come, and any of them again', async (t) => {
+  test('returns bytes as they arrive, and any of them again', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const source = new KeptSource(store, [{ url }], options);
@@ -601,7 +601,7 @@ describe('an engine’s source', () => {
     again.close();
   });
 
-  test('goes on without the store where its room ends', async (t) => {
+  test('continues without the store when storage is full', async (t) => {
     const disk = new MemoryDisk();
     const { store, url } = await begin(t, { disk });
     t.mock.method(console, 'warn', () => {});
@@ -658,7 +658,7 @@ describe('an engine’s source', () => {
     }
   });
 
-  test('compares what comes without the store with the SHA-256 that is known', async (t) => {
+  test('compares a download without the store with the known SHA-256', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state } = await begin(t, { disk });
     t.mock.method(console, 'warn', () => {});

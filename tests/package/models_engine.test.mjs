@@ -59,7 +59,7 @@ async function begin(t) {
 }
 
 describe('in Node', () => {
-  test('a model is kept as it comes, and then no server is asked', async (t) => {
+  test('a model is kept while it downloads, and then no server is asked', async (t) => {
     const { url, state } = await begin(t);
     const first = await openEngine(t, { url, cache: true });
     await assertSpeaks(first);
@@ -115,7 +115,7 @@ describe('in Node', () => {
     assert.equal(state.headers[0]['x-own'], 'a');
   });
 
-  test('a connection that breaks is taken up again, and the caller hears of it', async (t) => {
+  test('a connection that breaks is resumed, and the caller hears of it', async (t) => {
     const { url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: 1_000_000 } : undefined);
     /** @type {string[]} */

@@ -93,7 +93,7 @@ test('a busy hub is asked again, after the time that it says', async (t) => {
   }
 });
 
-test('names are told from addresses', () => {
+test('names are distinguished from addresses', () => {
   const names = {
     'hf:a/b/c/d.gguf': 'hf:a/b/c/d.gguf',
     'HF:a/b@v1.0/d.gguf': 'hf:a/b@v1.0/d.gguf',
@@ -120,7 +120,7 @@ test('names are told from addresses', () => {
 });
 
 describe('a model of a hub', () => {
-  test('by its file: from the commit that is there, with its SHA-256', async (t) => {
+  test('by its file: from the current commit, with its SHA-256', async (t) => {
     const { store, how, url, state } = await begin(t);
     const entry = await store.get('hf:maker/tiny/more/tiny-Q8_0.gguf', how);
     const { name, size, sha256, isWhole } = entry;
@@ -219,7 +219,7 @@ describe('a model of a hub', () => {
     await assert.rejects(gap, hasCode('NOT_FOUND', /gap-F16-00002-of-00002/));
   });
 
-  test('goes on when its signed address has expired', async (t) => {
+  test('continues when its signed address has expired', async (t) => {
     const { store, open, how, state } = await begin(t);
     state.cut = CHUNK_BYTES + 100;
     await assert.rejects(store.get('hf:maker/tiny', { ...how, retries: 0 }), hasCode('NETWORK'));
@@ -229,7 +229,7 @@ describe('a model of a hub', () => {
     assert.equal(state.storageHeaders.at(-1)?.authorization, undefined);
   });
 
-  test('goes on where its revision has moved, if the file is the same', async (t) => {
+  test('continues where its revision has moved, if the file is the same', async (t) => {
     const { store, open, how, state } = await begin(t);
     state.cut = CHUNK_BYTES + 100;
     await assert.rejects(store.get('hf:maker/tiny', { ...how, retries: 0 }), hasCode('NETWORK'));
@@ -252,14 +252,14 @@ describe('a model of a hub', () => {
     assert.ok(state.storageHeaders.every(({ authorization }) => authorization === undefined));
   });
 
-  test('is asked for again where the hub is busy', async (t) => {
+  test('is requested again where the hub is busy', async (t) => {
     const { store, how, state } = await begin(t);
     state.busy = 2;
     await store.get('maker/tiny:Q2_K', how);
     assert.equal(state.asked.filter((one) => one === 'GET /api/models/maker/tiny').length, 3);
   });
 
-  test('that is not there is refused by name', async (t) => {
+  test('that does not exist is refused by name', async (t) => {
     const { store, how, url } = await begin(t);
     for (const [name, message] of /** @type {const} */ ([
       ['hf:nobody/nothing', /Repository not found/],

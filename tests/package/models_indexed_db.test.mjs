@@ -112,7 +112,7 @@ describe('models in IndexedDB', () => {
     return request;
   }
 
-  test('a database that never opens is given up after 30 seconds; what comes later is used', async (t) => {
+  test('a database that does not open within 30 seconds is given up; if it opens later, it is used', async (t) => {
     const { open } = indexedDB;
     const request = holdOpen(t);
     const backend = new IndexedDbBackend();

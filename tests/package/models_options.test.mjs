@@ -99,7 +99,7 @@ describe('options of get', () => {
   });
 });
 
-test('a hub whose listing has a wrong size is no endless download', async (t) => {
+test('a wrong size in a hub’s listing does not cause an endless download', async (t) => {
   const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
   t.after(() => hub.close());
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));
@@ -139,7 +139,7 @@ describe('names', () => {
   });
 });
 
-test('a file of fewer bytes than the four letters is no model', async (t) => {
+test('a file shorter than the magic number is not a model', async (t) => {
   for (const text of ['', 'GGU']) {
     for (const unknown of [true, false]) {
       const { store, url, state } = await begin(t, Buffer.from(text));
@@ -155,7 +155,7 @@ describe('a store in a folder', () => {
   const given = join(folder, 'given.gguf');
   writeFileSync(given, model.subarray(0, 100));
 
-  test('refuses what is no file, and options that are wrong', async (t) => {
+  test('refuses anything but a file, and wrong options', async (t) => {
     t.after(() => rmSync(folder, { recursive: true }));
     const models = await openModels({ folder: join(folder, 'store') });
     for (const wrong of [5, null, undefined, {}, model, new Response(), new URL('http://x/y')]) {
@@ -194,7 +194,7 @@ describe('a store in a folder', () => {
   });
 });
 
-test('what a store does is told to the others of an origin, and passed on once', {
+test('the changes of a store are reported to the others of an origin, once', {
   timeout: 10_000,
 }, async (t) => {
   const disk = new MemoryDisk();

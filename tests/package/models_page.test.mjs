@@ -195,7 +195,7 @@ const soon = `
     const later = setTimeout;
     globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
 
-test('a page whose IndexedDB never answers is told so, and loads models without keeping them', {
+test('a page whose IndexedDB never answers says so, and loads models without keeping them', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -323,7 +323,7 @@ async function sharesDownload(t, browser) {
   await tabs[1].close();
 }
 
-test('two tabs of Chromium fetch a model once, and one goes on for the other', {
+test('two tabs of Chromium fetch a model once, and one continues for the other', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -331,7 +331,7 @@ test('two tabs of Chromium fetch a model once, and one goes on for the other', {
   await sharesDownload(t, await browser.newContext());
 });
 
-test('a tab that follows another one’s download tells what has come, and the size, before a chunk is stored', {
+test('a tab that follows another tab’s download reports its progress and size before a chunk is stored', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();

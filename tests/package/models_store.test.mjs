@@ -73,7 +73,7 @@ describe('records', () => {
     ...more,
   });
 
-  test('begin with what is known', () => {
+  test('begin with the known values', () => {
     const before = Date.now();
     const { stamp, createdMs, usedMs, ...empty } = made();
     assert.deepEqual(empty, {
@@ -162,7 +162,7 @@ describe('records', () => {
     assert.equal(records.fingerprintOf({ ...whole, name: 'b', urls: [url] }), print);
   });
 
-  test('are told without what is unknown', () => {
+  test('are reported without unknown members', () => {
     const record = made({ createdMs: 5, usedMs: 7 });
     assert.deepEqual(records.entryOf(record), {
       ...{ id: 'id', name: 'a.gguf', urls: [], size: undefined, storedBytes: 0, isWhole: false },
@@ -222,7 +222,7 @@ describe('a model that is opened', () => {
   }
   const whole = { size: 10, sums: ['s'], fingerprint: 'f', sha256: 'a' };
 
-  test('whole: it is read as it is, and its new addresses are known', async () => {
+  test('complete: it is read unchanged, and its new addresses are known', async () => {
     for (const known of [{}, { sha256: null }, { sha256: 'a' }]) {
       const { open, backend, chunk, connected } = await openWith(
         { urls: ['b', url, 'c'], ...known },
@@ -273,7 +273,7 @@ describe('a model that is opened', () => {
     assert.equal(fresh.backend.disk.locks.size, 0);
   });
 
-  test('whole, of which a chunk is not there: that chunk is fetched again', async () => {
+  test('complete, but a chunk is missing: that chunk is fetched again', async () => {
     const { open, backend, connected } = await openWith(
       {},
       { ...whole, hash: { size: 10, state: [] } },
@@ -301,7 +301,7 @@ describe('a model that is opened', () => {
     assert.deepEqual(open.progress, { loaded: 0, received: 6, total: 9 });
   });
 
-  test('bytes of two versions are not given one behind the other', async () => {
+  test('bytes of two versions are not given one after the other', async () => {
     const { open, chunk } = await openWith({}, whole);
     assert.deepEqual(await open.bytesAt(0, () => false), chunk);
     Object.assign(/** @type {any} */ (open.record), { stamp: 'another' });
@@ -437,7 +437,7 @@ describe('the source of a model that is kept', () => {
     await assert.rejects(late.read(), /left/);
   });
 
-  test('goes on without the store only where the store is what failed', async (t) => {
+  test('continues without the store only if the store failed', async (t) => {
     const { warn } = console;
     t.after(() => {
       console.warn = warn;
@@ -493,7 +493,7 @@ describe('SHA-256', () => {
     }
   });
 
-  test('goes on from a state that was kept', () => {
+  test('continues from a state that was kept', () => {
     const first = new Sha256().update(model.subarray(0, CHUNK_BYTES));
     const kept = JSON.parse(JSON.stringify({ state: first.state, size: first.size }));
     const rest = Sha256.resume(kept.state, kept.size).update(model.subarray(CHUNK_BYTES));
@@ -577,7 +577,7 @@ for (const [kind, prepare] of kinds) {
       await assertHolds(await store.blob(urls[1]), model);
     });
 
-    test('a worker reads whole models by itself, where it can', async (t) => {
+    test('a worker reads whole models on its own, if it can', async (t) => {
       const store = prepare(t)();
       const urls = ['https://example.com/a.gguf', 'https://example.com/b.gguf'];
       const entries = [
@@ -625,7 +625,7 @@ for (const [kind, prepare] of kinds) {
       assert.equal((await store.estimate()).usedBytes, 0);
     });
 
-    test('takes no file that is no model', async (t) => {
+    test('accepts no file that is not a model', async (t) => {
       const store = prepare(t)();
       const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\n`;
       for (const text of ['<!doctype html><title>', pointer, 'GGML', '']) {
@@ -770,7 +770,7 @@ describe('a folder', () => {
 });
 
 describe('a process that ends before one of its writes', () => {
-  test('leaves a model that is whole and right, or is completed later', async (t) => {
+  test('leaves a model that is complete and valid, or is completed later', async (t) => {
     const server = await newServer(t);
     /** @type {Set<number>} */
     const stored = new Set();

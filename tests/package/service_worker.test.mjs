@@ -65,7 +65,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
       }
     }, body);
 
-  test('answers are those of Node, whole and in pieces, and several at once', async (t) => {
+  test('answers equal those of Node, whole and in pieces, and several at once', async (t) => {
     const engine = await openEngine(t);
     const answer = await engine.chat.completions.create(/** @type {any} */ (greedy));
     const { choices } = /** @type {any} */ (answer);

@@ -276,7 +276,7 @@ test('a leader that is closed while it loads the model is followed by the next',
   assert.equal(await opening, 'leader');
 });
 
-test('an engine that crashes has crashed for all, and is begun anew', {
+test('an engine that crashes has crashed for all, and is begun again', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -459,7 +459,7 @@ test('without tabs an engine is its own, and a wrong name is refused', async (t)
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
 });
 
-test('a page that may keep nothing, and so may not lock, has an engine of its own', {
+test('a page that may keep nothing, and so may not lock, has a separate engine', {
   skip: skip || !isFull,
 }, async (t) => {
   const tab = await (await newBrowser(t))();

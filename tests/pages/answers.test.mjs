@@ -180,7 +180,7 @@ test('what is typed while it answers stays; the focus goes from Send to Stop and
   await page.evaluate("say('Yes.'); end()");
 });
 
-test('an answer that fails can be asked for again, an engine that crashed is loaded again', {
+test('an answer that fails can be requested again, an engine that crashed is loaded again', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

@@ -117,7 +117,7 @@ test('a stop keeps what was measured', { skip: skip || !isFull }, async () => {
   await close();
 });
 
-test('a model that is not there is said in words', { skip: skip || !isFull }, async () => {
+test('a model that does not exist is said in words', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   await page.selectOption('#model', 'url');
   await run(page, { ...small, url: `${server.url}nothing.gguf` });
@@ -127,7 +127,7 @@ test('a model that is not there is said in words', { skip: skip || !isFull }, as
   await close();
 });
 
-test('what is no model, or several, is said in words before anything is recorded', {
+test('no model, or several, is reported in words before anything is recorded', {
   skip: skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();

@@ -197,7 +197,7 @@ test('nothing follows an answer that is not finished', { skip }, async (t) => {
   assert.equal(await page.locator('.follow-ups').count(), 0);
 });
 
-test('a model without questions of its own writes them', { skip }, async (t) => {
+test('a model without prepared questions writes them', { skip }, async (t) => {
   const url = `${siteUrl()}?model=${siteUrl()}wick-llm-demo-model/wick-4.2m-q4_0.gguf`;
   const page = await open(t, { url });
   await page.locator('#model-name', { hasText: 'q4_0' }).waitFor();

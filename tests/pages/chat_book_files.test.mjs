@@ -199,7 +199,7 @@ test('another text with the digest of its own is not what was signed; a signatur
   assert.match(found.why, /not signed by any of your keys/);
 });
 
-test('a key that is none, or not its own pair, is refused; the one before still proves', async () => {
+test('a key that is invalid, or not its own pair, is refused; the one before still proves', async () => {
   const bytes = await written();
   const key = JSON.parse(await exportKey());
   for (const broken of [

@@ -275,7 +275,7 @@ const holdSteps = (count) => `
     postMessage.call(this, message, ...rest);
   };`;
 
-test('a reading is paused, and goes on after a reload and in another tab without reading anything twice', {
+test('a reading is paused, and continues after a reload and in another tab without reading anything twice', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -323,7 +323,7 @@ test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull
   assert.ok(Number(await next.evaluate('leastBar')) >= 1024);
 });
 
-test('two tabs read a book once; when one is closed the other one goes on', {
+test('two tabs read a book once; when one is closed the other one continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);

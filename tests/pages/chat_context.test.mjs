@@ -87,7 +87,7 @@ const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => n
   signal.addEventListener('abort', () => fail(signal.reason));
 });`;
 
-test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download goes on', {
+test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -175,7 +175,7 @@ const fillUp = `async () => {
   db.close();
 }`;
 
-test('a full disk is said; what was typed stays, and is stored when there is room', {
+test('a full disk is reported; input stays, and is stored when there is room', {
   skip: skip || !isFull,
 }, async (t) => {
   // DevTools set the quota of a profile, not of one in memory
@@ -299,7 +299,7 @@ test('where the storage never answers the page says so in half a minute, and wor
   await talk(page, 'A question', 'An answer.');
 });
 
-test('where the kept models are never given the page says why, and goes on without them', {
+test('if the store of models never answers, the page says why and continues without it', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -375,7 +375,7 @@ test('31 turns and a long paste in a small context end in no error', {
   await page.locator('#gauge-text', { hasText: /^2\d\d of 64|^3\d\d of 64/ }).waitFor();
 });
 
-test('Send stays where it is when the first tokens have been counted', { skip }, async (t) => {
+test('Send does not move when the first tokens have been counted', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   const before = await page.locator('#send').boundingBox();
@@ -407,7 +407,7 @@ test('of a conversation of 3,000 turns it is soon found how many must go', {
   assert.ok(counts < 60, `${counts} countings`);
 });
 
-test('the oldest turns are folded into a summary, which is told, shown, kept and forgotten with them', {
+test('the oldest turns are folded into a summary, which is sent, shown, kept and forgotten with them', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -438,7 +438,7 @@ test('the oldest turns are folded into a summary, which is told, shown, kept and
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });
 
-test('turns that are left out are dropped from what was read: what stays is not read again', {
+test('removed turns are dropped from what was read: the rest is not read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await browser().newContext({ serviceWorkers: 'block' });

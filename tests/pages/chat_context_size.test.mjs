@@ -20,7 +20,7 @@ const { skip, site, browser, url: siteUrl } = useChat('chat-context-size');
 describe('sizes', () => {
   const model = { trained: 20_000, now: 4096, bytesPerToken: 1000, totalBytes: 1e7 };
 
-  test('double up to what the model was trained for, with what each costs', () => {
+  test('double up to the trained length, each with its cost', () => {
     assert.deepEqual(sizesOf(model, 1e9), [
       { tokens: 4096, moreBytes: 0, fits: true },
       { tokens: 8192, moreBytes: 4096e3, fits: true },
@@ -74,7 +74,7 @@ async function openSettings(page) {
 const untilContext = (page, tokens) =>
   untilTrue(page, `document.getElementById('facts').textContent.includes('context ${tokens} ')`);
 
-test('a size is chosen with its cost in sight, kept with the conversation, and the gauge follows', {
+test('a size is chosen with its cost visible, kept with the conversation, and the gauge follows', {
   skip,
 }, async (t) => {
   const page = await open(t);

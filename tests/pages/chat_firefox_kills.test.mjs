@@ -72,7 +72,7 @@ function assertThere(found, left, draft, what) {
   }
 }
 
-test('Firefox is killed at random moments: what was typed, said and downloaded is there', {
+test('Firefox is killed at random moments: input, answers and downloads are kept', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const profile = mkdtempSync(join(tmpdir(), 'wick-firefox-'));

@@ -35,7 +35,7 @@ async function remove(page, name) {
   await page.click('#dismiss-notice');
 }
 
-test('Back pressed again before a conversation is there leaves the way Forward', {
+test('Back pressed again before a conversation has opened keeps the way Forward', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -52,7 +52,7 @@ test('Back pressed again before a conversation is there leaves the way Forward',
   await untilAbout(page, 'lamps');
 });
 
-test('Back, Back and on again at once: what was on its way before leads nowhere', {
+test('Back, Back and Forward at once: earlier navigation has no effect', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -76,7 +76,7 @@ test('Back, Back and on again at once: what was on its way before leads nowhere'
   assert.equal(await page.isVisible('#notice'), false, 'nothing is deleted');
 });
 
-test('New chat while Back is on its way is where the user stays', {
+test('New chat during Back stays open', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -160,7 +160,7 @@ const holdLocks = `
     return query.call(this);
   };`;
 
-test('words that are typed while a conversation opens stay, behind its draft', {
+test('words that are typed while a conversation opens stay, after its draft', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
@@ -187,7 +187,7 @@ test('words that are typed while a conversation opens stay, behind its draft', {
   });
 });
 
-test('Back while the page starts is no error', { skip: skip || !isFull }, async (t) => {
+test('Back while the page starts is not an error', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
   await talkAbout(page, ['foxes', 'rivers']);
   await page.evaluate(() => {

@@ -224,7 +224,7 @@ test('a model of the hub comes with the encoders in its repository, and both are
   assert.equal(hub.state.asked.length, length);
 });
 
-test('pasted and dropped images; what is no image; a large one is made smaller', {
+test('pasted and dropped images; files that are not images; a large one is made smaller', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { viewport: { width: 360, height: 1000 }, colorScheme: 'dark' });

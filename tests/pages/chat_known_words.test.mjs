@@ -80,7 +80,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
   ['is a page instead', { status: 200, body: '<!doctype html><title>none</title>' }],
   ['is not all of it', { status: 200, body: '1435 words\na\nabort\n' }],
 ]))
-  test(`the list ${name}: the model answers as it is`, { skip }, async (t) => {
+  test(`the list ${name}: the model’s answers are unchanged`, { skip }, async (t) => {
     const page = await open(t, 'The capital is Zorble.', (one) =>
       one.route(LIST, (route) => route.fulfill(reply)),
     );
@@ -95,7 +95,7 @@ test('the list does not come: nobody waits for it', { skip }, async (t) => {
   assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
 });
 
-test('an answer without an invented word is what the model says by itself', {
+test('an answer without an invented word is the model’s own answer', {
   skip,
 }, async (t) => {
   /** @type {string[]} */

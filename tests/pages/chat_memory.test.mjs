@@ -72,7 +72,7 @@ test('what was forgotten a month ago is looked for once a day, not at each start
   assert.ok(/** @type {any} */ (await page.evaluate('reads')).includes('turns'));
 });
 
-test('the words behind the 4,000th can be read, and the page says that they cannot be chosen', {
+test('the words after the 4,000th can be read, and the page says that they cannot be chosen', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
@@ -152,7 +152,7 @@ test('forgotten messages are no longer sent to the model; the rest is read again
   await takePicture(page, 'light-forgotten');
 });
 
-test('what is asked before what is left is read again: it is read after the answer, not beside it', {
+test('a question that is asked before the rest is read again: the rest is read after the answer, not alongside it', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -238,7 +238,7 @@ test('where the code of it cannot be had, nothing is forgotten, then or later', 
   await untilShown(page, ['First', 'One.']);
 });
 
-test('the only question: its title goes, too, and the next one begins anew', {
+test('the only question: its title goes, too, and the next one begins again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -311,7 +311,7 @@ test('for good: nothing of it is kept, and it is in no file', {
   await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
 });
 
-test('Undo after other conversations were opened: the model is told again, and the title is back', {
+test('Undo after other conversations were opened: the model sees the messages again, and the title is back', {
   skip: skip || !isFull,
 }, async (t) => {
   const options = { viewport: { width: 1280, height: 800 } };
@@ -339,7 +339,7 @@ test('Undo after other conversations were opened: the model is told again, and t
   await open('First', 'Three.');
 });
 
-test('exported files have nothing of what is forgotten, and come back whole', {
+test('exported files contain no forgotten turns, and are imported completely', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { acceptDownloads: true } });
@@ -428,7 +428,7 @@ async function factOf(page, name) {
   return (text.match(/\d+/g) ?? []).map(Number);
 }
 
-test('a word is chosen in place of another: the answer goes on there, the old one stays in sight', {
+test('another word is chosen: the answer continues from it, and the old one stays visible', {
   skip,
 }, async (t) => {
   const page = await open(t);

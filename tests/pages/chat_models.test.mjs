@@ -109,7 +109,7 @@ test('while a model downloads the one before answers; paused, it resumes after a
   assertContinued(state.starts, stored);
 });
 
-test('a download that was not paused goes on by itself after a reload, and answers when it is here', {
+test('a download that was not paused continues after a reload, and its model answers when it is complete', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -154,7 +154,7 @@ const drop = (page, name) =>
     [small.toString('base64'), name],
   );
 
-test('a dropped file is there at the next visit, with what it has read', {
+test('a dropped file is available at the next visit, with the text that it has read', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -67,7 +67,7 @@ test('a text of usual length is pasted by the browser; one of more than 1 MB is 
   assert.ok(await offer.isHidden(), 'a book is no longer, either');
 });
 
-test('a long text of Windows replaces what is selected, the caret is behind it, and Ctrl+Z takes it back', {
+test('a long text with Windows newlines replaces the selection, the caret is after it, and Ctrl+Z undoes it', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -95,7 +95,7 @@ test('a long text of Windows replaces what is selected, the caret is behind it, 
   await untilBoxHas(page, 'Before. This Behind.');
 });
 
-test('1 MB of lines is pasted into a question that is worded anew, is kept there, and is taken back', {
+test('1 MB of lines is pasted into an edited question, is kept there, and can be undone', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

@@ -287,7 +287,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
   });
 
-  test('a mirror of the hub: one that is none is refused in words, a good one is kept and asked for everything', async (t) => {
+  test('a mirror of the hub: an invalid one is refused in words, a valid one is kept and used for everything', async (t) => {
     const context = await browser.newContext({ serviceWorkers: 'block' });
     t.after(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);

@@ -70,7 +70,7 @@ test('the line of what is being done: reading, then writing with a speed when th
   await live.waitFor({ state: 'hidden' });
 });
 
-test('while an answer comes, Escape in a question that is worded anew closes it alone, and versions stay', {
+test('while an answer is written, Escape in an edited question closes only the editor, and versions stay', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -179,7 +179,7 @@ test('what is offered covers no end of the answer, on a low screen either', {
   await takePicture(page, 'chat-offer-low');
 });
 
-test('an answer is announced while it comes, by whole sentences, each once', {
+test('an answer is announced while it streams, by whole sentences, each once', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -198,7 +198,7 @@ test('an answer is announced while it comes, by whole sentences, each once', {
   assert.equal((await heard()).slice(2).join(' '), 'A second one comes. And End of the answer.');
 });
 
-test('the system prompt of a conversation is in sight, and of no other', { skip }, async (t) => {
+test('only the system prompt of the open conversation is shown', { skip }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'Without', 'One.');
   assert.equal(await page.isHidden('#told'), true);
@@ -218,7 +218,7 @@ test('the system prompt of a conversation is in sight, and of no other', { skip 
   assert.equal(await page.isHidden('#told'), true);
 });
 
-test('a text becomes a block that it cannot end; what is no text is refused', async () => {
+test('a text becomes a block that it cannot end; anything but text is refused', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
   const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments

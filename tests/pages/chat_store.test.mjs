@@ -246,7 +246,7 @@ test('a full disk: writes wait in their order, and are made when there is room',
   );
 });
 
-test('what replaces a write that waits comes behind all that wait', async () => {
+test('a write that replaces a waiting one comes after all waiting ones', async () => {
   const keeper = new Keeper();
   /** @type {string[]} */
   const written = [];
@@ -295,7 +295,7 @@ test('the conversation of an earlier page is taken over once, with its branches'
   for (const store of stores) await store.close();
 });
 
-test('what is no conversation is none', () => {
+test('anything but a conversation is refused', () => {
   const message = { id: 'a', parent: '', role: 'user', content: 'text' };
   for (const turns of [
     undefined,

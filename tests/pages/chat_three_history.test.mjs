@@ -32,7 +32,7 @@ const helpers = `
 /** @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
-    'Back pressed again before a conversation is there leaves the way Forward',
+    'Back pressed again before a conversation has opened keeps the way Forward',
     `${helpers}
     await talkAbout('foxes', 'rivers', 'lamps');
     history.back();

@@ -67,7 +67,7 @@ test('a tool that fails says why, whatever the model gave it', async () => {
   assert.deepEqual(Object.keys(tools), ['clock', 'calculator']);
 });
 
-test('calls of an imported conversation are taken as they are, or not at all', () => {
+test('calls of an imported conversation are taken unchanged, or not at all', () => {
   const call = { id: 'a', name: 'n', arguments: '{}' };
   const rounds = [{ content: '', calls: [{ ...call, result: 'r', other: 1 }, call] }];
   const taken = roundsFrom(rounds);
@@ -99,7 +99,7 @@ const call = (page, name, json) =>
 /** @param {Page} page */
 const cards = (page) => page.locator('.call').allInnerTexts();
 
-test('a conversation has tools when the user wants it; each call is seen, kept and read again', {
+test('a conversation has tools if the user enables them; each call is shown, kept and read again', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -262,7 +262,7 @@ test('calls that mean harm are shown as text and told of, harm nothing, and are 
   assert.ok(told > 1000);
 });
 
-test('a page that closes behind a call goes on with its result', {
+test('a page that closes after a call continues with its result', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -283,7 +283,7 @@ test('a page that closes behind a call goes on with its result', {
   assert.equal((await cards(page)).length, 1);
 });
 
-test('a model that calls for ever answers without tools in the end; Stop keeps what was called', {
+test('a model that calls forever answers without tools in the end; Stop keeps what was called', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

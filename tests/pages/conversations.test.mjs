@@ -146,7 +146,7 @@ test('on a phone the list is a drawer, which Escape closes', {
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
 });
 
-test('a conversation goes out as JSON and Markdown, and comes in again beside the first', {
+test('a conversation is exported as JSON and Markdown, and imported next to the first', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -201,7 +201,7 @@ test('a conversation goes out as JSON and Markdown, and comes in again beside th
   assert.equal((await titles(page)).length, 3);
 });
 
-test('Back of the browser returns to the conversation before a new one, and Forward goes on', {
+test('Back of the browser returns to the conversation before a new one, and Forward continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -284,7 +284,7 @@ test('what was typed is there after a reload, and where a tab was that is gone',
   await untilKept(third, ({ drafts }) => drafts.length === 0);
 });
 
-test('a question whose page is closed is there, and so is half an answer, which continues', {
+test('after the page was closed, a question and half an answer are kept, and the answer continues', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -364,7 +364,7 @@ test('two tabs see each other: questions, answers while they come, and the end o
   await third.locator('.versions', { hasText: '/ 2' }).waitFor();
 });
 
-test('further answers: temperature 0 stays 0, and what follows the first answer stays in sight', {
+test('further answers: temperature 0 stays 0, and turns after the first answer stay visible', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -78,7 +78,7 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   await context.close();
 });
 
-test('stopping keeps the focus and what was told, which can be forked', {
+test('stopping keeps the focus and the text, which can be forked', {
   skip: skip || !isFull,
 }, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();

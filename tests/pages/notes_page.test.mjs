@@ -150,7 +150,7 @@ test('a text that is pasted into a search box is searched for its first words, e
   assert.equal(firstWords(' '), '');
 });
 
-test('by words without a model; what is no note is told, and what looks like HTML is text', {
+test('by words without a model; files that are not notes are reported, and HTML in notes is text', {
   skip: skipChromium,
 }, async (t) => {
   const context = await openContext(t);
@@ -206,7 +206,7 @@ test('the guide is a folder that everybody has', { skip: skipChromium }, async (
   await firstHit(page, 'words', /Troubleshooting/);
 });
 
-test('by meaning; only what is new or changed is embedded again; without a network', {
+test('by meaning; only new or changed notes are embedded again; without a network', {
   skip,
 }, async (t) => {
   const context = await openContext(t, /ERR_INTERNET_DISCONNECTED/);
@@ -352,7 +352,7 @@ test('two tabs: one makes the index, and both have it', { skip: skip || !isFull 
   }
 });
 
-test('a disk that is full is told; what is there is searched, and it goes on with more room', {
+test('a full disk is reported; the existing index is searched, and indexing continues with more room', {
   skip: skip || !isFull,
 }, async (t) => {
   // Chromium remembers for half a minute how much room there was, so there is little from the beginning
@@ -415,7 +415,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
   await page.locator('#meaning li').first().waitFor();
 });
 
-test('a folder that the browser gives a handle of is looked at again after a reload', {
+test('a folder with a handle is checked again after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
@@ -450,7 +450,7 @@ test('a folder that the browser gives a handle of is looked at again after a rel
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });
 
-test('two folders of one name are kept apart, and each is known again', {
+test('two folders with one name are kept separate, and each is recognised again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await openContext(t));

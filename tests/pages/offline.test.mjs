@@ -144,7 +144,7 @@ const keptModels = `import('./wick-llm/models.js')
 const untilModel = (page, name) =>
   untilTrue(page, `document.getElementById('model-name').textContent === ${JSON.stringify(name)}`);
 
-test('a model of an address is kept: no server is asked for it again, until it is deleted', {
+test('a model of an address is kept: no server is asked again until it is deleted', {
   skip: skip || !isFull,
 }, async (t) => {
   const folder = temporaryFolder();
@@ -272,7 +272,7 @@ async function badAnswers(t, newTab) {
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
 }
 
-test('a kept model stays until another one is whole', { skip: skip || !isFull }, async (t) => {
+test('a kept model stays until another one is complete', { skip: skip || !isFull }, async (t) => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);

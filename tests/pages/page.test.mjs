@@ -295,7 +295,7 @@ async function waitForModel(page, name) {
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
 
-test('a file that is not a model is refused with a reason, and the model before goes on', {
+test('a file that is not a model is refused with a reason, and the model before continues', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();
@@ -317,7 +317,7 @@ test('a file that is not a model is refused with a reason, and the model before 
   await close();
 });
 
-test('a broken address is told in words, can be tried again, and our own model answers', {
+test('a broken address is reported in words, can be tried again, and our own model answers', {
   skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;
@@ -341,7 +341,7 @@ test('a broken address is told in words, can be tried again, and our own model a
   model.close();
 });
 
-test('where no model can be loaded, each reason is told', {
+test('if no model can be loaded, each reason is reported', {
   skip: chromium.skip || !isFull,
 }, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
@@ -360,7 +360,7 @@ test('where no model can be loaded, each reason is told', {
   await page.close();
 });
 
-test('an interrupted download is taken up again', { skip: chromium.skip || !isFull }, async () => {
+test('an interrupted download is resumed', { skip: chromium.skip || !isFull }, async () => {
   const bytes = readFileSync(modelFile);
   let requests = 0;
   const model = await serveModel((request, response) => {

@@ -235,7 +235,7 @@ test('a download that waits for the network continues after a reload', { skip },
   await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
 });
 
-test('a phone that says nothing of its memory does not fit what ends its page', () => {
+test('on a phone of unknown memory, a model that would end the page does not fit', () => {
   const facts = { architecture: 'llama', name: 'x', types: {}, hasTemplate: true };
   const on = (/** @type {boolean} */ isPhone, /** @type {number} */ needBytes) =>
     judge({ ...facts, needBytes }, { limitBytes: 4.3e9, isPhone }, []).fits;

@@ -118,7 +118,7 @@ const broken = [
 ];
 
 for (const [kind, rule, mark, words] of broken) {
-  test(`a rule that cannot be obeyed is told with its place: ${kind} ${JSON.stringify(rule)}`, {
+  test(`an invalid or unsupported rule is reported with its place: ${kind} ${JSON.stringify(rule)}`, {
     skip: skip || !isFull,
   }, async (t) => {
     const page = await openPage(t);
@@ -139,7 +139,7 @@ for (const [kind, rule, mark, words] of broken) {
   });
 }
 
-test('a schema that is too large is refused, and the page goes on', {
+test('a schema that is too large is refused, and the page continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -151,7 +151,7 @@ test('a schema that is too large is refused, and the page goes on', {
   assert.match(await run(page), /^(true|false)$/);
 });
 
-test('a link holds the task; what is no link is said, and harms nothing', {
+test('a link contains the task; an invalid link is reported and does no harm', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -173,7 +173,7 @@ test('a link holds the task; what is no link is said, and harms nothing', {
   }
 });
 
-test('a run is stopped, and what is there stays', { skip: skip || !isFull }, async (t) => {
+test('a run is stopped, and its results stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
   await page.click('#run');
@@ -190,7 +190,7 @@ test('a run is stopped, and what is there stays', { skip: skip || !isFull }, asy
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
 
-test('a model that cannot be loaded is told, and the one before goes on', {
+test('a model that cannot be loaded is reported, and the one before continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

@@ -145,7 +145,7 @@ const statesKept = (page) =>
     return all.map(({ id, size }) => ({ id, size }));
   });
 
-test('a second visit goes on with the conversation, and reads only what is new', {
+test('a second visit continues with the conversation, and reads only the new part', {
   skip,
 }, async (t) => {
   const profile = newProfile(t);
@@ -179,7 +179,7 @@ test('a second visit goes on with the conversation, and reads only what is new',
   );
 });
 
-test('each conversation has a state of its own, and goes with it', { skip }, async (t) => {
+test('each conversation has a separate state, and goes with it', { skip }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
     await ask(page, 'What is Wick?');

@@ -66,7 +66,7 @@ test('playground: a record, and a rule that wants the part of grammars', { skip 
   JSON.parse(await page.innerText('#output'));
 });
 
-test('forks: stories are told', { skip }, async (t) => {
+test('forks: stories are written', { skip }, async (t) => {
   const page = await visitOnce(t, 'fork/', isOn('begin'));
   await page.click('#begin');
   await page.waitForSelector('article:nth-child(3) button:enabled');

@@ -114,7 +114,7 @@ async function lastPrompt(page) {
   return { all: Number(all), read: Number(all) - Number(kept) };
 }
 
-test('a question worded anew is a branch, and one returns by the arrows', { skip }, async (t) => {
+test('an edited question is a branch, and the arrows lead back', { skip }, async (t) => {
   const { page, problems } = await openPage(t);
   await openDeveloper(page);
   await ask(page, 'Tell me a story about a fox.');
@@ -201,7 +201,7 @@ for (const [name, options] of Object.entries({
   });
 }
 
-test('who does not choose goes on with the first, and stopping keeps all', {
+test('without a choice the first answer is used, and stopping keeps all', {
   skip: skip || !isFull,
 }, async (t) => {
   const { page, problems } = await openPage(t);

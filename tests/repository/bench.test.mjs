@@ -142,7 +142,7 @@ describe('rows', () => {
 describe('turns', () => {
   const always = { rounds: 3, hasTimeFor: () => true };
 
-  test('a side that fails in a round has no samples, the others go on', async () => {
+  test('a side that fails in a round has no samples, the others continue', async () => {
     /** @type {Record<string, string>} */
     const failures = {};
     const samples = await takeTurns(['wick', 'one', 'two'], failures, {
@@ -156,7 +156,7 @@ describe('turns', () => {
     assert.deepEqual(failures, { one: 'out of memory' });
   });
 
-  test('without Wick, or with nobody beside it, no round begins', async () => {
+  test('without Wick, or without a peer, no round begins', async () => {
     for (const broken of ['wick', 'one']) {
       const failures = { [broken]: 'did not load' };
       let calls = 0;
@@ -181,7 +181,7 @@ describe('turns', () => {
     assert.deepEqual(failures, { one: 'no answer within 0 s' });
   });
 
-  test('all are closed, though one hangs and another fails', async () => {
+  test('all are closed, even if one hangs and another fails', async () => {
     /** @type {string[]} */
     const closed = [];
     const side = (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ end) => ({

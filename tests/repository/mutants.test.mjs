@@ -191,7 +191,7 @@ test('a test has not waited while nobody looked', async () => {
 /** @type {Record<'c' | 'js', Record<string, Room>>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 
-test('every source and every test of the rooms is there, and each source is in a room', () => {
+test('every source and every test of the rooms exists, and each source is in a room', () => {
   const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   const files = found.filter((name) => name.endsWith('.c')).map((name) => `src/${name}`);
   const inJs = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
@@ -247,7 +247,7 @@ test('what is listed has a reason and is in its file; one whose source has chang
   );
 });
 
-test('what V8 counts within a range that was not run is told', () => {
+test('V8’s counts within a range that was not run are reported', () => {
   const functions = [
     {
       isBlockCoverage: true,

@@ -33,12 +33,12 @@ test('a line that the file has not, has otherwise or has before is a fault', () 
   }
 });
 
-test('a quote of a file that is not there is a fault', () => {
+test('a quote of a file that does not exist is a fault', () => {
   const { faults } = checkQuotes(quote('int a;\n'), () => undefined);
   assert.deepEqual(faults, ['quotes src/x.c, which does not exist']);
 });
 
-test('a block without a file before it is no quote', () => {
+test('a block without a file before it is not a quote', () => {
   assert.deepEqual(
     checkQuotes('Run\n\n```sh\nmake\n```\n', () => undefined),
     {

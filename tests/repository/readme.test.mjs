@@ -43,7 +43,7 @@ function commandLike(pattern) {
   return found[0];
 }
 
-test('the page of ten lines runs as it stands', { skip: chromium.skip }, async (t) => {
+test('the page of ten lines runs unchanged', { skip: chromium.skip }, async (t) => {
   const pages = codeBlocks(readme, 'html');
   assert.equal(pages.length, 1);
   const script = /<script type="module">\n(.*?)<\/script>/s.exec(pages[0])?.[1] ?? '';
@@ -73,7 +73,7 @@ test('the page of ten lines runs as it stands', { skip: chromium.skip }, async (
   assert.deepEqual(problems, []);
 });
 
-test('the native command runs as it stands', async () => {
+test('the native command runs unchanged', async () => {
   const [program, ...args] = wordsOf(commandLike(/^build\/native\/wick /));
   assert.equal(program, `build/${native.program}`);
   const { code, stdout, stderr } = await wick(native, args);

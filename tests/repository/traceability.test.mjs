@@ -62,7 +62,7 @@ function defines(path, name) {
 }
 
 describe('the page on the seed systems', () => {
-  test('every name is defined in the file that stands before it', () => {
+  test('every name is defined in the file that is named before it', () => {
     let names = 0;
     for (const line of parts) {
       let path = '';
@@ -124,7 +124,7 @@ describe('the page on the seed systems', () => {
     assert.deepEqual([...named].sort(), [...ids].sort());
   });
 
-  test('the test of every case is in a file that stands beside it', () => {
+  test('the test of every case is in a file next to it', () => {
     for (const line of page.split('\n').filter((row) => /^\| [A-Z]{2}-01 to /.test(row))) {
       const text = quoted(cells(line)[2]).map(read).join('');
       for (const id of namedIds(cells(line)[0])) {
