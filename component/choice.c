@@ -17,7 +17,7 @@ void random_name(char name[RANDOM_NAME_BYTES]) {
   name[RANDOM_NAME_BYTES - 1] = '\0';
 }
 
-// ---- replies: what the engine makes of a piece, as JSON ----
+// ---- replies: pieces as JSON ----
 
 static wick_text text_of(const json_document *document, uint32_t node) {
   const document_text text = document_node(document, node)->text;

@@ -1,4 +1,4 @@
-// component/embedding_jobs.h — what an answer that waits for vectors asks the engine, and how it
+// component/embedding_jobs.h — requests for vectors by a waiting answer, and how it
 // tells them.
 #ifndef WICK_COMPONENT_EMBEDDING_JOBS_H
 #define WICK_COMPONENT_EMBEDDING_JOBS_H

@@ -1,6 +1,6 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
 // The head is sent when the work begins, because only the body shows that a client has left.
-// wit/p2.wit has the types of what is imported here.
+// wit/p2.wit has the types of these imports.
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ static void read_body(abi_handle request, http_request *out) {
   incoming_body_drop(body.handle);
 }
 
-// A client may send all of its body before it reads why it is refused. Without a reader of the body
+// A client may send all of its body before it reads the refusal. Without a reader of the body
 // the host would close the connection on it.
 static void discard_body(abi_handle request) {
   http_request nobodys = {0};
@@ -154,7 +154,7 @@ static abi_handle send_head(const answer *told, abi_handle outparam, abi_handle 
 
 // False: the client has gone.
 static bool send_piece(abi_handle stream, buffer *out) {
-  enum { WRITE_BYTES_MAX = 4096 };  // of one call, says wasi:io
+  enum { WRITE_BYTES_MAX = 4096 };  // the limit of one call in wasi:io
   for (size_t at = 0; at < out->size_bytes; at += WRITE_BYTES_MAX) {
     const size_t left = out->size_bytes - at;
     abi_result result;

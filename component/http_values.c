@@ -1,4 +1,4 @@
-// component/http_values.c — what both versions of wasi:http report about a request.
+// component/http_values.c — values of a request that both versions of wasi:http report.
 #include "http_values.h"
 
 #include <ctype.h>

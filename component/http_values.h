@@ -1,5 +1,5 @@
-// component/http_values.h — what both versions of wasi:http report about a request. Memory that the
-// host allocated is freed.
+// component/http_values.h — values of a request that both versions of wasi:http report. Memory that
+// the host allocated is freed.
 #ifndef WICK_COMPONENT_HTTP_VALUES_H
 #define WICK_COMPONENT_HTTP_VALUES_H
 

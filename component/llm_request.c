@@ -1,4 +1,4 @@
-// component/llm_request.c — `generate` and `chat` of wick:llm: what a guest requests, checked and
+// component/llm_request.c — `generate` and `chat` of wick:llm: a guest's request, checked and
 // submitted.
 #include <stdlib.h>
 

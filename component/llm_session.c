@@ -1,4 +1,4 @@
-// component/llm_session.c — models and sessions of wick:llm: what is answered at once.
+// component/llm_session.c — models and sessions of wick:llm: the calls that return at once.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// component/model_source.c — where the model's bytes are: in the component, at a URL, or in a
+// component/model_source.c — the source of the model's bytes: in the component, at a URL, or in a
 // preopened directory.
 #include <stdlib.h>
 #include <string.h>

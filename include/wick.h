@@ -732,7 +732,7 @@ typedef struct wick_media_prompt {
 WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
                                          const int32_t **tokens, size_t *count, wick_error *error);
 
-// ---- Replies: what a chat model writes, split into its parts ----
+// ---- Replies: the output of a chat model, split into its parts ----
 
 // How models write calls of tools and reasoning is learnt from the control strings in the source of
 // the chat template. A template without any gets all forms that cannot be mistaken for prose.

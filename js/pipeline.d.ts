@@ -83,7 +83,7 @@ export interface GenerationOptions {
   /** Of a text: false gives what follows it. True by default. */
   return_full_text?: boolean;
   add_special_tokens?: boolean;
-  /** Of chats: what the model may call, and variables of the template. */
+  /** For chats: the tools of the model, and variables of the template. */
   tools?: ChatTool[];
   tokenizer_encode_kwargs?: Record<string, unknown>;
   seed?: number;

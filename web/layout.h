@@ -1,4 +1,4 @@
-// web/layout.h — what C and JavaScript of a browser build both know of memory.
+// web/layout.h — the memory layout that C and JavaScript of a browser build share.
 // `make layout` makes it of web/layout.mjs: changes go there.
 // clang-format off
 // NOLINTBEGIN(bugprone-sizeof-expression): of pointers, whose size is what is checked

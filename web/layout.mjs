@@ -1,4 +1,4 @@
-// web/layout.mjs — what C and JavaScript of a browser build both know of memory: records, their fields, and
+// web/layout.mjs — the memory layout that C and JavaScript of a browser build share: records, their fields, and
 // numbers with a name. `make layout` makes web/layout.h and js/wasm/layout.js of it; `make check-quick` fails when
 // those are of another list than this one.
 

@@ -1,4 +1,4 @@
-// examples/chat/actions.js — what can be done with a message: buttons with an icon for what is done often, and a menu of the rest,
+// examples/chat/actions.js — the actions of a message: icon buttons for frequent ones, and a menu of the others,
 // where each has a line that says what it is for.
 
 import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';

@@ -1,4 +1,4 @@
-// examples/chat/context_choice.js — how many tokens the model reads at once: sizes from the usual one up to what it was trained
+// examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained
 // for, each with the memory that it costs here. Loaded with the settings.
 
 import { CONTEXT_USUAL, sizesOf } from './context_sizes.js';

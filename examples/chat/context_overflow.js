@@ -1,4 +1,4 @@
-// examples/chat/context_overflow.js — what happens when a conversation outgrows the model's context: the user is asked, and the
+// examples/chat/context_overflow.js — handles a conversation that outgrows the model's context: the user is asked, and the
 // oldest turns are left out.
 
 import {

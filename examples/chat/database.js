@@ -1,4 +1,4 @@
-// examples/chat/database.js — where records are kept: in IndexedDB, or in this page's memory, where a browser
+// examples/chat/database.js — storage for records: in IndexedDB, or in this page's memory, where a browser
 // has no IndexedDB or the user chooses to store nothing. A transaction is stored as a whole or not at all.
 
 import { Connection } from './open_in_time.js';

@@ -1,4 +1,4 @@
-// examples/chat/developer.js — when the developer panel shows something: while the engine answers, and when it is opened.
+// examples/chat/developer.js — updates the developer panel while the engine answers and when it is opened.
 
 import { byId } from './dom.js';
 

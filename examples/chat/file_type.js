@@ -1,4 +1,4 @@
-// examples/chat/file_type.js — what a file is by its first bytes.
+// examples/chat/file_type.js — detects the type of a file by its first bytes.
 
 /** @param {File} file @param {string} letters of ASCII @returns {Promise<boolean>} */
 export async function beginsWith(file, letters) {

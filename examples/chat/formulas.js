@@ -1,4 +1,4 @@
-// examples/chat/formulas.js — where the formulas of a Markdown text are: between $ and $, $$ and $$, \( and \), \[ and \].
+// examples/chat/formulas.js — finds the formulas of a Markdown text: between $ and $, $$ and $$, \( and \), \[ and \].
 
 /** Of a formula on separate lines. No formula is longer than 2,000 characters, so none is looked for further. */
 const BLOCK = /^ {0,3}(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\]) *(?:\n|$)/;

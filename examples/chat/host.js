@@ -1,4 +1,4 @@
-// examples/chat/host.js — what kind of device and browser this is, where no feature tells: browsers do not say how much
+// examples/chat/host.js — detects the kind of device and browser if no feature shows it: browsers do not say how much
 // memory a page may take, or for how long they store what it has.
 
 const { userAgent, maxTouchPoints } = navigator;

@@ -1,4 +1,4 @@
-// examples/chat/journal.js — what is typed and not stored yet. IndexedDB takes some milliseconds, in which the page may be
+// examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB takes some milliseconds, in which the page may be
 // closed; localStorage takes none. An entry goes as soon as the store has it. Entries of tabs that are gone are stored at
 // the next start (orphaned_drafts.js).
 

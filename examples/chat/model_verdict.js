@@ -1,4 +1,4 @@
-// examples/chat/model_verdict.js — what is known of a model before its weights come, in words: what it is, what it needs, how
+// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, how
 // fast it may be here, and whether it is worth the download.
 
 /**

@@ -1,4 +1,4 @@
-// examples/chat/offline.js — what the page needs where there is no network: a service worker keeps its files. Models are
+// examples/chat/offline.js — use without a network: a service worker keeps its files. Models are
 // in the store (kept_models.js).
 
 /** Caches in which earlier pages kept models. */

@@ -1,4 +1,4 @@
-// examples/chat/pasting.js — what is pasted: a long text is put at once where questions are written, images and recordings are
+// examples/chat/pasting.js — pasting: a long text is inserted at once where questions are written, images and recordings are
 // attached.
 
 import { isMediaFile } from './attachments.js';

@@ -1,4 +1,4 @@
-// examples/chat/progress_line.js — what the model does right now, in a line: how much of the prompt it has read, then how fast it
+// examples/chat/progress_line.js — the model's progress in a line: how much of the prompt it has read, then how fast it
 // writes. A speed is shown when it is known, with as many digits as it has.
 
 import { byId } from './dom.js';

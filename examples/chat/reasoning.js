@@ -1,4 +1,4 @@
-// examples/chat/reasoning.js — what a model thinks before it answers: folded, with the time that it took.
+// examples/chat/reasoning.js — the reasoning before an answer: folded, with its duration.
 
 import { byId } from './dom.js';
 

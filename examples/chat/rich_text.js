@@ -1,12 +1,12 @@
 // examples/chat/rich_text.js — code in colours and formulas typeset. The libraries for that are not part of the page's first
-// scripts: each comes with the first answer that has something for it, and what is seen until then can be read, too.
+// scripts: each is loaded with the first answer that needs it; until then the plain text is shown.
 
 import { later } from './lazy_modules.js';
 
-/** Longer ones stay as they are: they would hold the page up. */
+/** Longer ones stay plain, because they would block the page. */
 const CODE_MAX = 50_000;
 const FORMULA_MAX = 2_000;
-/** The same output is made again with each piece of an answer, so it is cached. */
+/** Each piece of an answer renders the same output again, so it is cached. */
 const KEPT_MAX = 200;
 
 const colouring = later(() => import('./code_colours.js'));

@@ -1,4 +1,4 @@
-// examples/chat/saved_visits.js — what the model has read of a conversation is kept with it: at the next visit, or after another
+// examples/chat/saved_visits.js — saves the model's state of a conversation: at the next visit, or after another
 // model, it is not read again. It stays in this browser, and is the first to go when room is short.
 
 import { WickError } from 'wick-llm';

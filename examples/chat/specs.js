@@ -1,4 +1,4 @@
-// examples/chat/specs.js — what somebody types or pastes to name a model: an address, a page of the hub, a repository, a
+// examples/chat/specs.js — parses the name of a model as users type or paste it: an address, a page of the hub, a repository, a
 // file of one, or words to search for.
 
 import { decoded, parseUrl } from './hub.js';

@@ -1,4 +1,4 @@
-// examples/chat/speeds.js — how fast models were that have answered here, by the bytes of weights that a token reads.
+// examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights that a token reads.
 
 /** @typedef {import('./model_verdict.js').Measured} Measured */
 

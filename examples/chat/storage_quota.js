@@ -1,4 +1,4 @@
-// examples/chat/storage_quota.js — the browser's storage: asks it to keep what is stored, and says when there is little room, or
+// examples/chat/storage_quota.js — the browser's storage: asks it not to evict the page's data, and reports when there is little space, or
 // none, and what could go.
 
 import { byId, formatBytes, makeButton } from './dom.js';
@@ -10,7 +10,7 @@ import { keyOf } from './requested_model.js';
 import { forget, sizeOfStates } from './saved_visits.js';
 import { keeper } from './write_queue.js';
 
-/** Less than this is little. */
+/** Below this many bytes the user is warned. */
 const FREE_BYTES_MIN = 20e6;
 const FREE_SHARE_MIN = 0.03;
 const QUESTIONS_BEFORE_ASKING = 3;
@@ -55,7 +55,7 @@ addEventListener('appinstalled', () => {
   askToPersist(true);
 });
 
-// ---- what can go ----
+// ---- data that can be deleted ----
 
 /** @returns {Promise<HTMLElement[]>} */
 async function stateButtons() {
@@ -73,7 +73,7 @@ async function deletedButtons() {
   return [freeing(what, () => keeper.store.remove(ids))];
 }
 
-/** Books that were deleted, and what was read of others, the largest first. @returns {Promise<HTMLElement[]>} */
+/** Deleted books, and saved states of others, the largest first. @returns {Promise<HTMLElement[]>} */
 async function bookButtons() {
   const store = await import('./book_store.js');
   const { books, readings } = await store.listBooks();
@@ -131,7 +131,7 @@ export async function makeRoom() {
   return bytes > 0;
 }
 
-/** @param {string} text that names what does not fit @param {HTMLElement[]} [ways] buttons that free space */
+/** @param {string} text names the data that does not fit @param {HTMLElement[]} [ways] buttons that free space */
 export const offerRoom = (text, ways) => show(text, ways);
 
 /** @param {string} text @param {HTMLElement[]} [ways] */

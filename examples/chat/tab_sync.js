@@ -1,4 +1,4 @@
-// examples/chat/tab_sync.js — what other tabs say in the conversation that is open here appears in it, and answers of
+// examples/chat/tab_sync.js — shows changes that other tabs make to the open conversation, and answers of
 // tabs that are gone can be continued.
 
 import { byId } from './dom.js';

@@ -1,4 +1,4 @@
-// examples/chat/tools.js — what a model may call in a conversation that allows it: a clock and a calculator. They read nothing
+// examples/chat/tools.js — the tools of a conversation that allows them: a clock and a calculator. They read nothing
 // of the user's and change nothing.
 
 /** @typedef {{description: string, schema: object, run: (argument: any) => unknown}} Tool */

@@ -1,4 +1,4 @@
-// examples/notes/results.js — what a search found, and a note as it is. Notes are foreign: they are shown as text, and never as HTML.
+// examples/notes/results.js — the results of a search, and the text of a note. Notes are untrusted: they are shown as text, and never as HTML.
 
 import { byId } from '../chat/dom.js';
 

@@ -1,4 +1,4 @@
-// examples/playground/rules.js — what limits a text, as options of the engine, and what the engine says against it.
+// examples/playground/rules.js — constraints as options of the engine, and the engine's objections to them.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./samples.js').Kind} Kind */

@@ -1,4 +1,4 @@
-// examples/playground/samples.js — what the page can be tried with.
+// examples/playground/samples.js — examples to try.
 
 /** @typedef {'schema' | 'grammar' | 'regex' | 'choices'} Kind */
 /** @typedef {{kind: Kind, rule: string, text: string}} Task */

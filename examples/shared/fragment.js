@@ -1,4 +1,4 @@
-// examples/shared/fragment.js — what a page shows, as the fragment of its address: JSON, compressed, in base64url. A fragment is
+// examples/shared/fragment.js — the state of a page as the fragment of its address: JSON, compressed, in base64url. A fragment is
 // not sent to any server.
 
 /** A link may come from anybody, so its size is limited. */

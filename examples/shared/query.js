@@ -1,4 +1,4 @@
-// examples/shared/query.js — what is typed, or pasted, into a search box, as a search over words can take it.
+// examples/shared/query.js — turns the text of a search box into a query for a search over words.
 
 /** Each word is compared with all words that there are. */
 const WORDS_MAX = 32;

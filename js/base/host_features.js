@@ -1,4 +1,4 @@
-// js/base/host_features.js — what the host supports. Each feature is tested separately, since hosts
+// js/base/host_features.js — detects the features of the host. Each feature is tested separately, since hosts
 // have any combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
 
 import { WickError } from './errors.js';

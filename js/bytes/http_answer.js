@@ -1,4 +1,4 @@
-// js/bytes/http_answer.js — what the headers of a response say: the version of the file, which part of it the body is, and
+// js/bytes/http_answer.js — reads the headers of a response: the version of the file, which part of it the body is, and
 // when a busy server may be asked again.
 
 import { WickError } from '../base/errors.js';

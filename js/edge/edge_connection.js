@@ -1,4 +1,4 @@
-// js/edge/edge_connection.js — what the page's classes ask of an engine (as js/connection/engine_connection.js), where
+// js/edge/edge_connection.js — the connection that the page's classes expect (as js/connection/engine_connection.js), where
 // the engine is in their own thread. Nothing runs in the background: the reader of an answer computes until it has
 // something, in its own turns of the event loop. Output for others waits until they read. So no promise is shared
 // between requests, and a reader that goes away leaves nobody waiting.

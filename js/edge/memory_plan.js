@@ -1,4 +1,4 @@
-// js/edge/memory_plan.js — how much of a host's limit the engine may take. Such a limit counts all that an isolate
+// js/edge/memory_plan.js — the engine's share of a host's memory limit. Such a limit counts all that an isolate
 // holds: the linear memory and the heap of JavaScript.
 
 import { WickError } from '../base/errors.js';

@@ -1,4 +1,4 @@
-// js/edge/turns.js — when a thread that computes itself lets others have their turn. Clocks may not
+// js/edge/turns.js — when a computing thread yields to the event loop. Clocks may not
 // advance while it computes (Workers), so units of work count in addition to time.
 
 import { nowMs } from '../base/clock.js';

@@ -1,4 +1,4 @@
-// js/handler/request_record.js — what the log says of a request: its route, status, duration, tokens and error, by
+// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error, by
 // OpenTelemetry's names where it has some.
 
 /** @typedef {import('./event_stream.js').Chunks} Chunks */

@@ -37,8 +37,8 @@ const { n, max_tokens, stream_options, ...shared } = commonFields;
 const LOGPROBS = 'message.output_text.logprobs';
 
 /**
- * Reasoning is given as it is, so nobody needs it encrypted. Tools of other types are left out, so there is nothing of
- * their calls.
+ * Reasoning is returned in plain text, so encrypted reasoning is not needed. Tools of other types are left out, and so
+ * are their calls.
  */
 const isKnownInclude = (/** @type {any} */ list) =>
   Array.isArray(list) &&
@@ -54,7 +54,7 @@ const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwarg
 const fields = withAliases({
   ...effective,
   ...idleFields,
-  input: ignored, // response_input.js looks at it
+  input: ignored, // checked by response_input.js
   instructions: text,
   max_output_tokens: tokensLimit,
   text: checkText,
@@ -74,7 +74,7 @@ const fields = withAliases({
   client_metadata: ignored, // of Codex
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
   include: missing(isKnownInclude),
-  truncation: missing(isOneOf('disabled', 'auto')), // an input that does not fit is refused
+  truncation: missing(isOneOf('disabled', 'auto')), // input over the context is refused
   background: missing(isOneOf(false)),
   top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
@@ -204,7 +204,7 @@ export async function answerResponse(engine, body, { signal, salt, model, header
     const events = new ResponseEvents(head);
     events.begin();
     const failureOf = (/** @type {Error} */ { message }) => events.failure(message);
-    // that it was created and continues
+    // created, in progress
     return namedEvents(answer[Symbol.asyncIterator](), events, { leading: 2, failureOf });
   }
   if (wanted.stream) return wholeOf(answer, new ResponseEvents(head));

@@ -1,4 +1,4 @@
-// js/models/backends.js — where models are kept: a folder, the origin private file system, or IndexedDB.
+// js/models/backends.js — storage for models: a folder, the origin private file system, or IndexedDB.
 
 import { WickError } from '../base/errors.js';
 import { FolderBackend, hasFolders } from './folder_backend.js';

@@ -1,4 +1,4 @@
-// js/models/browser_locks.js — what the two backends of browsers share: locks between tabs, how much room there is, and how
+// js/models/browser_locks.js — shared parts of the two browser backends: locks between tabs, how much room there is, and how
 // long they wait for storage.
 
 import { WickError } from '../base/errors.js';

@@ -1,4 +1,4 @@
-// js/models/check_model.js — whether a model that is kept is the one that a caller requests, or still the one that its server has.
+// js/models/check_model.js — checks whether a kept model is the requested one, and whether its server still has it.
 // Nothing of the store changes by it.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';

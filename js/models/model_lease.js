@@ -1,5 +1,5 @@
-// js/models/model_lease.js — one model of the store while somebody reads or downloads it. Of all tabs and processes one
-// downloads; the others read what it has stored, and one of them takes over when it ends.
+// js/models/model_lease.js — one model of the store while it is read or downloaded. Of all tabs and processes one
+// downloads; the others read the stored chunks, and one of them takes over when it ends.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';
@@ -19,7 +19,7 @@ const REPORT_MS = 3000;
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
-/** Of a file of which nothing was known but its size. @param {ModelRecord} record */
+/** For a file of which only the size was known. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
   new WickError(
     'CORRUPT',
@@ -225,7 +225,7 @@ export class OpenModel {
 
   // ---- who downloads ----
 
-  /** Sees to it that somebody downloads, and waits until something has changed. */
+  /** Ensures that a tab downloads, and waits for a change. */
   async advance() {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#download) {

@@ -596,7 +596,7 @@ export class ModelStore extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  /** Ends downloads; what is stored stays. */
+  /** Ends downloads; stored chunks are kept. */
   async close() {
     this.#isClosed = true;
     await Promise.all([...this.#open.values()].map((model) => model.stop()));

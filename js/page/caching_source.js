@@ -1,4 +1,4 @@
-// js/page/caching_source.js — where the bytes of a model with an address come from: from what is kept of it, and from its
+// js/page/caching_source.js — the bytes of a model with an address: from its stored part, and from its
 // server, whose bytes are kept as they come.
 
 import { argumentError } from '../base/errors.js';

@@ -1,4 +1,4 @@
-// js/page/completion_stream.js — what chat.completions.stream gives: the chunks, events, and the whole completion at the
+// js/page/completion_stream.js — the result of chat.completions.stream: the chunks, events, and the whole completion at the
 // end, as openai-node's helper. It reads automatically, so a listener or the promise of the end is enough.
 
 import { onAbort } from '../base/abort_signals.js';

@@ -1,4 +1,4 @@
-// js/page/extract.js — engine.extract: what a text says, as a record of a JSON schema.
+// js/page/extract.js — engine.extract: the content of a text, as a record of a JSON schema.
 
 import { argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';

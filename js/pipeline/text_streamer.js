@@ -1,4 +1,4 @@
-// js/pipeline/text_streamer.js — how a pipeline streams a text, and how it is stopped.
+// js/pipeline/text_streamer.js — streams a pipeline's text, and stops it.
 
 import { WickError } from '../index.js';
 

@@ -1,4 +1,4 @@
-// js/prompt_api/conversation.js — what one session of the Prompt API has said: prompts that stay, turns of which the
+// js/prompt_api/conversation.js — the history of a session of the Prompt API: prompts that stay, turns of which the
 // oldest go when the context is full, and the engine's session that holds what was read.
 
 import { domError, quotaError } from './dom_errors.js';

@@ -1,4 +1,4 @@
-// js/prompt_api/message_counter.js — how many tokens messages are, also those that a template refuses as they stand.
+// js/prompt_api/message_counter.js — counts the tokens of messages, also of those that a template refuses unchanged.
 
 import { joinedContent } from './prompt_media.js';
 

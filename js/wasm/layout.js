@@ -1,4 +1,4 @@
-// js/wasm/layout.js — what C and JavaScript of a browser build both know of memory.
+// js/wasm/layout.js — the memory layout that C and JavaScript of a browser build share.
 // `make layout` makes it of web/layout.mjs: changes go there.
 
 // Records that are filled here: how many 32-bit fields they have, and the place of each.

@@ -1,4 +1,4 @@
-// js/worker/reply_reader.js — what the pieces of one reply are: content, reasoning, calls of tools. A call whose text
+// js/worker/reply_reader.js — classifies the pieces of a reply: content, reasoning, calls of tools. A call whose text
 // breaks is content, as a model may write anything.
 
 /** @typedef {import('../wasm/engine_records.js').Delta} Delta */

@@ -1,4 +1,4 @@
-// js/worker/served_engine.js — what reaches an engine, in a worker or in the caller's own thread: requests, whose
+// js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own thread: requests, whose
 // conversations become prompts here, and calls. It knows neither messages nor turns of the event loop.
 
 import { callNamed, calls, usesSession } from '../connection/calls.js';

@@ -1,4 +1,4 @@
-// api/info_json.c — what an engine knows of its model, as JSON.
+// api/info_json.c — an engine's description of its model, as JSON.
 #include "api/insides.h"
 #include "api/value_json.h"
 #include "base/text.h"

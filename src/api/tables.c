@@ -1,4 +1,4 @@
-// api/tables.c — whether tables whose rows are only looked up stay outside of memory.
+// api/tables.c — tables whose rows are only looked up, and whether they stay outside of memory.
 #include "model/tables.h"
 
 #include "api/insides.h"

@@ -1,4 +1,4 @@
-// base/extras.h — whether the build has the code that some builds are without, "extras" in
+// base/extras.h — whether the build has the optional code, "extras" in
 // flags.mk: rarer families, types, tokenizers and KV types, and saved state. Web builds have it in
 // a module that may come later, the small WASI program never has it, all others always. Only the
 // thread of the engines asks and tells.

@@ -12,13 +12,13 @@ enum { CACHE_LINE_BYTES = 64, CACHE_LINE_FLOATS = 16 };
 
 typedef struct memory_gate {
   uint64_t budget_bytes;  // 0: none
-  uint64_t bytes_now;     // held by callers now, headers included
+  uint64_t bytes_now;     // allocated now, including headers
   uint64_t bytes_peak;
   uint64_t calls;           // allocations since creation; decode must not change it
   uint64_t blocks_now;      // allocations not yet freed; 0 after everything was closed
-  uint64_t refused_bytes;   // requested by the last call that answered NULL
-  uint64_t fail_at_call;    // 0: never; k: the k-th call from creation answers NULL
-  uint64_t fail_from_call;  // the same, and all after it
+  uint64_t refused_bytes;   // size of the last failed call
+  uint64_t fail_at_call;    // 0: never; k: the k-th call since creation fails
+  uint64_t fail_from_call;  // the same, and all later calls fail
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
   const wick_host *host;  // whose memory it is instead; NULL: of the two functions

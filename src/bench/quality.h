@@ -1,4 +1,4 @@
-// bench/quality.h — how far a quantised model's next-token distribution is from the reference's:
+// bench/quality.h — the distance of a quantised model's next-token distribution from the reference:
 // Kullback-Leibler divergence of the softmaxes, in nats (as llama.cpp's perplexity tool reports
 // it).
 #ifndef WICK_BENCH_QUALITY_H

@@ -9,7 +9,7 @@
 #define WICK_NAME "wick"
 #define WICK_PURPOSE "runs GGUF language models"
 
-// The function, the name, what it does.
+// The function, the name, the description.
 #define COMMANDS_USUAL(X)                                         \
   X(command_run, "run", "continue a prompt")                      \
   X(command_chat, "chat", "chat by the model's chat template")    \

@@ -1,4 +1,4 @@
-// cli/inspect.c — what is in a file, and what it would need to run, as tables or as JSON. Opens
+// cli/inspect.c — the content of a file and the memory that it needs, as tables or as JSON. Opens
 // every well-formed GGUF, whether its architecture runs here or not.
 #include <stdio.h>
 #include <string.h>

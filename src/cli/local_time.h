@@ -1,4 +1,4 @@
-// cli/local_time.h — what the clock on the wall shows, for templates that write a date.
+// cli/local_time.h — the local time, for templates that write a date.
 #ifndef WICK_CLI_LOCAL_TIME_H
 #define WICK_CLI_LOCAL_TIME_H
 

@@ -50,7 +50,7 @@ void media_input_close(media_input *input);  // zeros are fine
 exit_code media_input_plan(media_input *input);
 // Resizes an image, or computes the spectra of a recording, unless that is done.
 wick_status media_input_prepare(media_input *input, media_item *item, wick_error *error);
-// Computes all rows. Then frees the encoders, what was prepared, and the parts.
+// Computes all rows. Then frees the encoders, the prepared data, and the parts.
 exit_code media_input_encode(media_input *input);
 // The rows of a chunk of the item's plan.
 const float *media_input_rows(const media_input *input, const media_item *item, uint32_t chunk);

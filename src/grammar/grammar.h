@@ -1,4 +1,4 @@
-// grammar/grammar.h — constraints on text: what a caller may request, compiled, and matched byte by
+// grammar/grammar.h — constraints on text: compiled, and matched byte by
 // byte. This room knows tokens (text/) and nothing of models, requests or logits.
 //
 // Begin reading at program.h (the compiled form), machine.h (how it runs), mask.h (tokens).

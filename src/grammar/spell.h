@@ -1,4 +1,4 @@
-// grammar/spell.h — how texts are spelled in bytes: as they are, or as JSON strings (RFC 8259).
+// grammar/spell.h — the bytes of texts: unchanged, or as JSON strings (RFC 8259).
 #ifndef WICK_GRAMMAR_SPELL_H
 #define WICK_GRAMMAR_SPELL_H
 

@@ -1,4 +1,4 @@
-// kernels/blocks.h — what all block-quantised types have in common, and their scalar reference.
+// kernels/blocks.h — common parts of all block-quantised types, and their scalar reference.
 //
 // A "part" is 32 columns of a row, as one block of activations is: a block of 32 columns, or an
 // eighth of a block of 256. In every type a weight of a part is

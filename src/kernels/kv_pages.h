@@ -1,4 +1,4 @@
-// kernels/kv_pages.h — where a value is in a page of one KV head.
+// kernels/kv_pages.h — the place of a value in a page of one KV head.
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
 //   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane

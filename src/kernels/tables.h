@@ -1,4 +1,4 @@
-// kernels/tables.h — how a table of kernels is made: the function of each variant for each type.
+// kernels/tables.h — builds a table of kernels: the function of each variant for each type.
 #ifndef WICK_KERNELS_TABLES_H
 #define WICK_KERNELS_TABLES_H
 

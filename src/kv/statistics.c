@@ -76,7 +76,7 @@ static wick_status broken(wick_error *error, const char *what, uint32_t where, u
                    where, (unsigned long long)found, (unsigned long long)wanted);
 }
 
-// Entries follow each other, are within their pages, and no page comes twice.
+// Entries are in order and within their pages, and no page occurs twice.
 static wick_status check_table(const kv_pool *pool, uint32_t index, wick_error *error) {
   const kv_seq *seq = &pool->seqs[index];
   uint32_t end = 0;

@@ -1,4 +1,4 @@
-// lab/run_report.h — what the serving benchmarks share: their options, the engine that they
+// lab/run_report.h — shared parts of the serving benchmarks: their options, the engine that they
 // measure, and the report of a run, as JSON (raw samples and summary) and as tables.
 #ifndef WICK_LAB_RUN_REPORT_H
 #define WICK_LAB_RUN_REPORT_H

@@ -1,4 +1,4 @@
-// media/audio.h — what differs between the encoders of audio that mmproj files hold, and their
+// media/audio.h — the differences between the audio encoders of mmproj files, and their
 // weights.
 #ifndef WICK_MEDIA_AUDIO_H
 #define WICK_MEDIA_AUDIO_H

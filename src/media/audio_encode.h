@@ -1,4 +1,4 @@
-// media/audio_encode.h — what encoders of audio do in addition to the transformer (encode.h).
+// media/audio_encode.h — the parts of audio encoders next to the transformer (encode.h).
 #ifndef WICK_MEDIA_AUDIO_ENCODE_H
 #define WICK_MEDIA_AUDIO_ENCODE_H
 

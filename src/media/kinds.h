@@ -1,4 +1,4 @@
-// media/kinds.h — what differs between the encoders of images that mmproj files hold: a table row
+// media/kinds.h — the differences between the image encoders of mmproj files: a table row
 // for each projector type.
 #ifndef WICK_MEDIA_KINDS_H
 #define WICK_MEDIA_KINDS_H

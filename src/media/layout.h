@@ -1,4 +1,4 @@
-// media/layout.h — how an image is resized and cut into the pictures that an encoder reads, from
+// media/layout.h — resizes an image and cuts it into the pictures that an encoder reads, from
 // its size alone.
 #ifndef WICK_MEDIA_LAYOUT_H
 #define WICK_MEDIA_LAYOUT_H

@@ -1,4 +1,4 @@
-// media/plan_audio.c — what a recording becomes in a prompt, and its spectra.
+// media/plan_audio.c — the place of a recording in a prompt, and its spectra.
 #include <string.h>
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-// media/rows.c — what is done to rows: products, norms, activations (encode.h).
+// media/rows.c — operations on rows: products, norms, activations (encode.h).
 #include <string.h>
 
 #include "media/encode.h"

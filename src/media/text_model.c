@@ -1,4 +1,4 @@
-// media/text_model.c — what an encoder must know of the text model.
+// media/text_model.c — facts of the text model that an encoder needs.
 #include "base/text.h"
 #include "media/media.h"
 

@@ -168,7 +168,7 @@ bool weights_floats(weight_reader *reader, const char *prefix, const char *name,
   *out = NULL;
   const gguf_tensor *tensor = weights_find(reader, prefix, name);
   if (tensor == NULL && is_optional) return true;
-  // the room is taken for what the file has
+  // the buffer has the size of the file's data
   if (tensor != NULL && values_of(tensor) != count) return fail_shape(reader, tensor, 1, count);
   *out = weights_take(reader->model, count * sizeof **out);
   if (*out == NULL) return fail_memory(reader, "weights of the image encoder");

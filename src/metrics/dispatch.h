@@ -1,4 +1,4 @@
-// metrics/dispatch.h — how often and how fast each kind of kernel ran. The counters
+// metrics/dispatch.h — counts and times of each kind of kernel. The counters
 // have no locks: each thread records into its own dispatch_metrics, and readers merge them. The
 // functions are pure; the caller passes the time (platform_now_us). NULL as the first argument of a
 // recording function means that metrics are off.

@@ -1,4 +1,4 @@
-// model/adapter_product.h — what adapters add to products: y += B (factor * A x) for the rows that
+// model/adapter_product.h — the adapters' part of products: y += B (factor * A x) for the rows that
 // chose them. A row's result depends on its own adapters alone, in their order.
 #ifndef WICK_MODEL_ADAPTER_PRODUCT_H
 #define WICK_MODEL_ADAPTER_PRODUCT_H

@@ -1,5 +1,5 @@
-// model/binder.h — how blocks come by their tensors: each asks by name and shape, gets a place in
-// the weights segment, and the loader fills it in as the bytes arrive. Names: the GGUF
+// model/binder.h — binds tensors to blocks: each block requests them by name and shape, gets a
+// place in the weights segment, and the loader fills it in as the bytes arrive. Names: the GGUF
 // specification's "Standardized tensor names"; in a layer they follow "blk.N.".
 #ifndef WICK_MODEL_BINDER_H
 #define WICK_MODEL_BINDER_H

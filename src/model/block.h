@@ -1,4 +1,4 @@
-// model/block.h — what a layer is made of: a mixer, in which tokens look at others before them, and
+// model/block.h — the parts of a layer: a mixer, in which tokens look at others before them, and
 // a feed-forward, in which they do not. A block brings its tensors (bind), its scratch (reserve),
 // its code (run) and what it keeps of a sequence (pages or a recurrent state).
 //

@@ -1,4 +1,4 @@
-// model/config.h — what is said of a model as a whole. The structure and sizes of a layer belong to
+// model/config.h — settings of a model as a whole. The structure and sizes of a layer belong to
 // its blocks (model/block.h).
 #ifndef WICK_MODEL_CONFIG_H
 #define WICK_MODEL_CONFIG_H

@@ -1,4 +1,4 @@
-// model/measure.h — what the ops of a forward pass read, write and multiply, reported to
+// model/measure.h — bytes and multiply-adds of the ops of a forward pass, reported to
 // metrics/ops.h. Every function returns at once when `ops` is NULL.
 #ifndef WICK_MODEL_MEASURE_H
 #define WICK_MODEL_MEASURE_H

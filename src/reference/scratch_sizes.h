@@ -1,5 +1,5 @@
-// reference/scratch_sizes.h — what a forward pass of one token needs, buffer by buffer, as a pure
-// function of the dimensions. model/arena.h lays the engine's own arena out, for batches.
+// reference/scratch_sizes.h — the scratch memory of a forward pass of one token, buffer by buffer,
+// as a pure function of the dimensions. model/arena.h lays the engine's own arena out, for batches.
 #ifndef WICK_REFERENCE_SCRATCH_SIZES_H
 #define WICK_REFERENCE_SCRATCH_SIZES_H
 

@@ -1,4 +1,4 @@
-// reply/call.c — what precedes and follows the arguments of a call, and which form it has.
+// reply/call.c — the text before and after the arguments of a call, and its form.
 #include <string.h>
 
 #include "reply/parser.h"

@@ -1,4 +1,4 @@
-// reply/tools.h — what a request's tools say of names and parameters.
+// reply/tools.h — names and parameters of a request's tools.
 #ifndef WICK_REPLY_TOOLS_H
 #define WICK_REPLY_TOOLS_H
 

@@ -1,5 +1,5 @@
-// sample/sampler_state.h — what a sampler holds. One block of memory has everything; create.c lays
-// it out.
+// sample/sampler_state.h — the state of a sampler. One block of memory has everything; create.c
+// lays it out.
 #ifndef WICK_SAMPLE_SAMPLER_STATE_H
 #define WICK_SAMPLE_SAMPLER_STATE_H
 

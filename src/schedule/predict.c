@@ -1,4 +1,4 @@
-// schedule/predict.c — what the predictor has read of each request's text, and its passes.
+// schedule/predict.c — the predictor's state for each request, and its passes.
 #include "schedule/predict.h"
 
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "schedule/speculation.h"
 
 enum {
-  // It follows this many requests at a time. More than decode with proposals together have no use.
+  // The number of requests that it follows; more never decode with proposals at a time.
   PREDICT_TEXTS = SPECULATION_REQUESTS_MAX,
   PREDICT_ROWS = 32,           // of a pass
-  PREDICT_TOKENS_MAX = 8192,   // that it looks back on
-  PREDICT_USES_BETWEEN = 256,  // a request that is not read for so long gives up its place
+  PREDICT_TOKENS_MAX = 8192,   // of the window
+  PREDICT_USES_BETWEEN = 256,  // after this time without reads a request loses its place
 };
 _Static_assert(PREDICT_ROWS > SPECULATION_ROWS_MAX, "one pass of proposals is read as a whole");
 static const float COST_WEIGHT = 0.2f;
@@ -41,9 +41,9 @@ struct predictor {
   float token_us;
 };
 
-// ---- Made of the model ----
+// ---- Created from the model ----
 
-// Weights that are still to come are in it when it is made again.
+// It is created again when more weights have arrived.
 static loaded_model view_of(const loaded_model *whole) {
   loaded_model view = *whole;
   view.config.layers = 1;
@@ -150,7 +150,7 @@ const float *predictor_logits(const predictor *predictor) {
 
 // ---- Texts ----
 
-// Forgets what is in the pages. Rows that wait stay.
+// Drops the content of the pages. Waiting rows are kept.
 static void empty(predictor *predictor, predict_text *text) {
   store_truncate(predictor->store, text->sequence, 0);
   text->base = text->next;
@@ -170,7 +170,7 @@ void predictor_forget(predictor *predictor, uint32_t request) {
   empty(predictor, text);
 }
 
-// The place of the request, or one that is free or was not used for long. NULL: there is none.
+// The place of the request, or a free or long unused one. NULL: none.
 static predict_text *take_text(predictor *predictor, uint32_t request) {
   predict_text *text = find_text(predictor, request);
   for (uint32_t i = 0; text == NULL && i < PREDICT_TEXTS; i++) {
@@ -188,7 +188,7 @@ static predict_text *take_text(predictor *predictor, uint32_t request) {
 
 // ---- Passes ----
 
-// Makes sure of pages for `tokens` more. If they do not suffice, texts start over.
+// Reserves pages for `tokens` more tokens. If there are too few, texts start over.
 static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   if (text->next - text->base + tokens > predictor->tokens_max) empty(predictor, text);
   if (store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK) return true;
@@ -241,7 +241,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
   predict_text *text = take_text(predictor, request);
   if (text == NULL) return;
   uint32_t at = text->next + text->waiting;
-  if (at < first) {  // it has missed the tokens between
+  if (at < first) {  // the tokens between were not read
     text->next = at = first;
     text->waiting = 0;
     empty(predictor, text);
@@ -263,7 +263,7 @@ static int32_t likeliest(const predictor *predictor) {
   return (int32_t)best;
 }
 
-// Proposals after the first, each from the output for the one before it. They leave nothing.
+// Proposals after the first, each from the output for the previous one. They store nothing.
 static uint32_t propose_more(predictor *predictor, predict_text *text, uint32_t most,
                              int32_t *out) {
   seq_store *store = predictor->store;

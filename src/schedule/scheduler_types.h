@@ -1,4 +1,4 @@
-// schedule/scheduler_types.h — what the files of the scheduler share, and nobody else includes.
+// schedule/scheduler_types.h — private types of the scheduler's files.
 // scheduler.c: requests come and go. admission.c: which requests run, and which are preempted.
 // pass.c: the batch of a pass.
 #ifndef WICK_SCHEDULE_SCHEDULER_TYPES_H

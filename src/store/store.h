@@ -1,4 +1,4 @@
-// store/store.h — what a model keeps of the tokens that its sequences have read: pages of keys and
+// store/store.h — the state of the tokens that a model's sequences have read: pages of keys and
 // values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
 // fixed size. This is all that the scheduler knows of a sequence.
 //
@@ -119,7 +119,7 @@ wick_status store_begin_rows(seq_store *store, kv_seq_id seq, uint32_t rows, uin
                              wick_error *error);
 // This many more of the rows count.
 void store_commit(seq_store *store, kv_seq_id seq, uint32_t rows);
-// The pass is over, or given up: what was not committed is forgotten. Returns where the sequence
+// The pass is over, or given up: uncommitted rows are dropped. Returns where the sequence
 // ends: before the committed rows when they end where no state is.
 uint32_t store_settle(seq_store *store, kv_seq_id seq);
 

@@ -1,4 +1,4 @@
-// template/arguments.c — what filters, tests, functions and methods were given.
+// template/arguments.c — arguments of filters, tests, functions and methods.
 #include "template/run.h"
 
 const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,

@@ -1,4 +1,4 @@
-// template/effort.c — how much a model should reason: OpenAI's words, and what templates know.
+// template/effort.c — the amount of reasoning: OpenAI's words, and those of templates.
 #include "template/messages.h"
 
 // In order. The base words are passed to templates that do not list what they know.

@@ -1,4 +1,4 @@
-// template/functions.c — global functions: Jinja's, and those that transformers gives to templates.
+// template/functions.c — global functions of Jinja and of transformers.
 #include "template/run.h"
 
 typedef enum function_id {

@@ -1,4 +1,4 @@
-// template/json_read.c — JSON (RFC 8259) becomes values. Bytes that are not UTF-8 and half
+// template/json_read.c — parses JSON (RFC 8259). Invalid UTF-8 and half
 // surrogate pairs become U+FFFD.
 #include <string.h>
 

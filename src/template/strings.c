@@ -1,4 +1,4 @@
-// template/strings.c — what templates do with strings. Parts of a string, and what is made of them,
+// template/strings.c — string operations of templates. Parts of a string, and what is made of them,
 // keep the marks of the bytes that they come from. Source: Python's documentation of str.
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// tensor/tensor.h — how weights are held: a type, a shape, and the kernels' layout, into which they
+// tensor/tensor.h — weights in memory: a type, a shape, and the kernels' layout, into which they
 // are repacked as they stream in; and what a layer has of them: query, key and value projections,
 // fused or separate, and a feed-forward with or without a gate. reference/views.h makes views of a
 // whole file.

@@ -1,4 +1,4 @@
-// text/pattern_parts.h — what the patterns have in common: runs of classes, contractions, white
+// text/pattern_parts.h — common parts of the patterns: runs of classes, contractions, white
 // space. Each takes text[at, end) and answers where its match ends; `at` when there is none.
 // Internal to text/.
 #ifndef WICK_TEXT_PATTERN_PARTS_H

@@ -1,4 +1,4 @@
-// text/roles.c — what tokens are for: begin and end of a text, end of a generation, and the kinds
+// text/roles.c — roles of tokens: begin and end of a text, end of a generation, and the kinds
 // that follow from a token's text because files often state them wrongly. Source: what llama.cpp
 // does when it loads a vocabulary.
 #include "text/vocabulary.h"

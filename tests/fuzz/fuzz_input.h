@@ -1,4 +1,4 @@
-// tests/fuzz/fuzz_input.h — what a fuzzer is given, read as numbers, and the assertion that stops
+// tests/fuzz/fuzz_input.h — a fuzzer's input, read as numbers, and the assertion that stops
 // it.
 #ifndef WICK_TESTS_FUZZ_INPUT_H
 #define WICK_TESTS_FUZZ_INPUT_H

@@ -1,4 +1,4 @@
-// tests/fuzz/reply_fuzz.c — what a model writes: any text in any format, in any pieces. Properties:
+// tests/fuzz/reply_fuzz.c — output of a model: any text in any format, in any pieces. Properties:
 // pieces bring the events of the whole text; arguments of a call that ended are JSON; steps are
 // linear; without a call, no byte but white space and marks is lost, and none is made.
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// tests/support/offline.mjs — when a page may lose its network.
+// tests/support/offline.mjs — waits until a page may lose its network.
 
 /**
  * An expression of a page: whether all files of its build are kept, and the service worker that answers with them is

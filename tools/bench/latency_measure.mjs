@@ -1,4 +1,4 @@
-// tools/bench/latency_measure.mjs — what tools/bench/latency.mjs measures: in Node, and as a module of a page.
+// tools/bench/latency_measure.mjs — the measurements of tools/bench/latency.mjs: in Node, and as a module of a page.
 
 const greedy = { temperature: 0, ignoreEnd: true };
 

@@ -1,4 +1,4 @@
-// tools/bench/library.c — what a program measures that links libwick.a (library.mjs):
+// tools/bench/library.c — measurements in a program that links libwick.a (library.mjs):
 //   library MODEL.gguf PROMPT_TOKENS TOKENS RUNS
 // It prints the best decode and prefill of the runs, in tokens a second, as JSON.
 #include <stdio.h>

@@ -55,7 +55,7 @@ const declare = (record, fields) => [
 /** @returns {string[]} */
 function linesOfC() {
   return [
-    '// web/layout.h — what C and JavaScript of a browser build both know of memory.',
+    '// web/layout.h — the memory layout that C and JavaScript of a browser build share.',
     '// `make layout` makes it of web/layout.mjs: changes go there.',
     '// clang-format off',
     '// NOLINTBEGIN(bugprone-sizeof-expression): of pointers, whose size is what is checked',
@@ -104,7 +104,7 @@ function linesOfJs() {
   /** @param {string} name @param {number} value */
   const constant = (name, value) => `export const ${name} = ${value};`;
   return [
-    '// js/wasm/layout.js — what C and JavaScript of a browser build both know of memory.',
+    '// js/wasm/layout.js — the memory layout that C and JavaScript of a browser build share.',
     '// `make layout` makes it of web/layout.mjs: changes go there.',
     '',
     '// Records that are filled here: how many 32-bit fields they have, and the place of each.',

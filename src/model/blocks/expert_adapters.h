@@ -1,6 +1,6 @@
-// model/blocks/expert_adapters.h — what adapters add to a mixture's experts: y += B_e (factor * A_e
-// x), with a pair of matrices for each expert of a stack (llama.cpp's build_lora_mm_id). A row's
-// result depends on its own adapters alone, in their order.
+// model/blocks/expert_adapters.h — the adapters' part of a mixture's experts: y += B_e (factor *
+// A_e x), with a pair of matrices for each expert of a stack (llama.cpp's build_lora_mm_id). A
+// row's result depends on its own adapters alone, in their order.
 #ifndef WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
 #define WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
 

@@ -1,4 +1,4 @@
-// model/families/gemma_layers.h — what Gemma 3n and Gemma 4 have in common: layers with and without
+// model/families/gemma_layers.h — common parts of Gemma 3n and Gemma 4: layers with and without
 // a window, scores that are not scaled, normalised values, and layers that read the keys and values
 // of layers before them.
 #ifndef WICK_MODEL_FAMILIES_GEMMA_LAYERS_H
